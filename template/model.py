@@ -1,0 +1,117 @@
+"""What a compiled template is: parameters, resource definitions, outputs.
+
+All values here are plain JSON trees.  A *residual* is a JSON tree in which everything that can be known
+without the cloud has been folded; what is left are function nodes, each a dict with exactly the keys
+``$fn`` (name of the function) and ``args`` (list of residuals).  A literal dict that has a key ``$fn`` is
+kept apart as ``{"$fn": "literal", "args": [{...}]}``.  See `residual.py` for evaluation.
+"""
+
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Json = typing.Any
+"""None, bool, int, float, str, list[Json] or dict[str, Json]."""
+
+Residual = typing.Any
+"""Json in which function nodes may stand; JSON serialisable itself."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One use of another resource of the stack.
+
+    :ivar attribute: None for get_resource; the attribute's name for get_attr; "" for get_attr of all
+        attributes (``get_attr: [name]``).
+    :ivar path: the constant part of the path below the attribute, for error messages.
+    """
+
+    resource: str
+    attribute: str | None = None
+    path: tuple[str | int, ...] = ()
+
+
+@dataclass(frozen=True)
+class ResourceSettings:
+    """What the environment's ``resource_registry: resources:`` says of one resource (wildcards applied).
+
+    :ivar hooks: of pre-create, pre-update, pre-delete, post-create, post-update, post-delete.
+    :ivar restricted_actions: of update, replace.
+    :ivar timeout: seconds for one action of the resource; None: the service's default.
+    :ivar retries: how often a failed step is tried again; None: the service's default.
+    """
+
+    hooks: frozenset[str] = frozenset()
+    restricted_actions: frozenset[str] = frozenset()
+    timeout: float | None = None
+    retries: int | None = None
+
+
+@dataclass(frozen=True)
+class ResourceDefinition:
+    """A resource as the template wants it.
+
+    :ivar declared_type: the type as written in the template (shown to users).
+    :ivar type: after the environment's mapping; a type name, or the URL/file name of a provider template.
+    :ivar depends_on: names in ``depends_on``, sorted, without resources whose condition is false.
+    :ivar requires: every name this one must wait for (depends_on and references), sorted.
+    :ivar deletion_policy: ``Delete``, ``Retain`` or ``Snapshot``.
+    """
+
+    name: str
+    type: str
+    declared_type: str
+    properties: Mapping[str, Residual] = field(default_factory=dict)
+    metadata: Residual = field(default_factory=dict)
+    depends_on: tuple[str, ...] = ()
+    references: tuple[Reference, ...] = ()
+    requires: tuple[str, ...] = ()
+    deletion_policy: str = "Delete"
+    update_policy: Mapping[str, Residual] = field(default_factory=dict)
+    external_id: Residual = None
+    description: str = ""
+    settings: ResourceSettings = ResourceSettings()
+
+
+@dataclass(frozen=True)
+class OutputDefinition:
+    """:ivar references: resources and attributes the value needs."""
+
+    name: str
+    value: Residual
+    description: str = ""
+    references: tuple[Reference, ...] = ()
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A declared parameter with its value.
+
+    :ivar type: string, number, json, comma_delimited_list or boolean.
+    :ivar value: typed value (list, dict, int, float, bool, str); for a hidden one the sealed node
+        ``{"$fn": "sealed", "args": [token]}``.
+    :ivar supplied: the value came from the user, not from the default.
+    :ivar schema: Heat's API shape of the declaration: Type, Description, NoEcho, Default, Label,
+        AllowedValues, MinLength … (constraint keys as Heat's ``template validate`` prints them).
+    """
+
+    name: str
+    type: str
+    value: Json
+    supplied: bool
+    hidden: bool
+    immutable: bool
+    schema: Mapping[str, Json]
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CompiledTemplate:
+    """:ivar resources: in an order in which each stands after all it requires."""
+
+    version: str
+    description: str
+    parameters: Mapping[str, Parameter]
+    resources: Mapping[str, ResourceDefinition]
+    outputs: Mapping[str, OutputDefinition]
+    parameter_groups: tuple[Mapping[str, Json], ...] = ()
