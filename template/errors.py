@@ -1,0 +1,61 @@
+"""What can be wrong with a template, its environment or its parameters; all are the user's to mend."""
+
+from collections.abc import Sequence
+
+
+class TemplateError(ValueError):
+    """The template, environment or parameters cannot be used.
+
+    :ivar code: stable name shown as ``error.type`` by the API; Heat's name where Heat has one.
+    :ivar path: where in the document, e.g. ``("resources", "web", "properties", "count")``.
+    """
+
+    code = "StackValidationFailed"
+
+    def __init__(self, message: str, path: Sequence[str | int] = ()) -> None:
+        self.message = message
+        self.path = tuple(path)
+        where = ".".join(str(part) for part in self.path)
+        super().__init__(f"{where}: {message}" if where else message)
+
+
+class InvalidTemplateVersion(TemplateError):
+    """The template names no version, or one that is not known."""
+
+    code = "InvalidTemplateVersion"
+
+
+class InvalidReference(TemplateError):
+    """A resource, parameter or condition is used that the template does not have."""
+
+    code = "InvalidTemplateReference"
+
+
+class CircularDependency(TemplateError):
+    """Resources wait for each other in a circle; the message names its members in order."""
+
+    code = "CircularDependencyException"
+
+
+class ParameterMissing(TemplateError):
+    """A parameter without a default was given no value."""
+
+    code = "UserParameterMissing"
+
+
+class UnknownParameter(TemplateError):
+    """A value was given for a parameter that the template does not declare."""
+
+    code = "UnknownUserParameter"
+
+
+class ImmutableParameter(TemplateError):
+    """An update changes a parameter that the template calls immutable."""
+
+    code = "ImmutableParameterModified"
+
+
+class LimitExceeded(TemplateError):
+    """Template size, resources per stack or nesting depth is above the service's limit."""
+
+    code = "RequestLimitExceeded"
