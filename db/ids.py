@@ -1,0 +1,11 @@
+"""Names for the kinds of identifiers, so that one cannot be passed for another."""
+
+import typing
+
+StackId = typing.NewType("StackId", str)
+TraversalId = typing.NewType("TraversalId", str)
+ResourceId = typing.NewType("ResourceId", int)
+TaskId = typing.NewType("TaskId", int)
+ContentId = typing.NewType("ContentId", str)
+MemberId = typing.NewType("MemberId", str)
+"""One incarnation of a conductor: ``HOST/INCARNATION``."""

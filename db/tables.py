@@ -1,0 +1,227 @@
+"""The tables.  Everything that must survive is a row; memory and messages are caches of it.
+
+Instants are seconds since the epoch (UTC) as double floats, so that one comparison means the same on
+SQLite, PostgreSQL and MariaDB.  Migrations in `migrations/` bring a database to exactly this state (a
+test compares them).
+"""
+
+import json
+import typing
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
+from sqlalchemy.engine import Dialect
+
+metadata = sa.MetaData()
+
+LongText = sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
+RowId = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+Instant = sa.Double(53)
+
+
+class JsonText(sa.types.TypeDecorator[typing.Any]):
+    """A JSON value as compact text; SQL NULL is None."""
+
+    impl = LongText
+    cache_ok = True
+
+    def process_bind_param(self, value: typing.Any, dialect: Dialect) -> str | None:
+        return None if value is None else json.dumps(value, separators=(",", ":"))
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> typing.Any:
+        return None if value is None else json.loads(value)
+
+
+def _uuid(name: str, **options: typing.Any) -> sa.Column[str]:
+    return sa.Column(name, sa.String(36), **options)
+
+
+#: Facts about the installation that must never change under running daemons, such as the shard count.
+setting = sa.Table(
+    "setting",
+    metadata,
+    sa.Column("name", sa.String(64), primary_key=True),
+    sa.Column("value", JsonText, nullable=False),
+)
+
+#: Ids of resources and tasks are reserved in blocks, so that a plan knows them before its rows exist.
+sequence = sa.Table(
+    "sequence",
+    metadata,
+    sa.Column("name", sa.String(32), primary_key=True),
+    sa.Column("next", sa.BigInteger, nullable=False),
+)
+
+#: Templates, environments and file sets, addressed by the SHA-256 of their canonical JSON text.
+content = sa.Table(
+    "content",
+    metadata,
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("body", JsonText, nullable=False),
+    sa.Column("created_at", Instant, nullable=False),
+)
+
+stack = sa.Table(
+    "stack",
+    metadata,
+    _uuid("id", primary_key=True),
+    sa.Column("tenant", sa.String(64), nullable=False),
+    sa.Column("name", sa.String(255), nullable=False),
+    # The name while a top-level stack lives, NULL for nested and deleted ones: NULLs never collide, so
+    # one unique constraint works alike on all three databases.
+    sa.Column("live_name", sa.String(255)),
+    _uuid("parent_id"),
+    sa.Column("parent_resource_id", RowId),
+    _uuid("root_id", nullable=False),
+    sa.Column("depth", sa.Integer, nullable=False, default=0),
+    sa.Column("owner", sa.String(255)),
+    sa.Column("action", sa.String(16), nullable=False),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("reason", LongText, nullable=False, default=""),
+    _uuid("traversal", nullable=False),
+    sa.Column("shard", sa.Integer, nullable=False),
+    sa.Column("deadline_at", Instant),
+    sa.Column("timeout_mins", sa.Integer),
+    sa.Column("template_id", sa.String(64), nullable=False),
+    sa.Column("environment_id", sa.String(64), nullable=False),
+    sa.Column("files_id", sa.String(64), nullable=False),
+    # As supplied, hidden ones sealed.
+    sa.Column("parameters", JsonText, nullable=False),
+    # The last complete goal, for rollback: {"template", "environment", "files", "parameters"}.
+    sa.Column("previous", JsonText),
+    # As the API shows them: every parameter's value as a string, hidden ones masked.
+    sa.Column("parameter_view", JsonText, nullable=False),
+    # {name: {"value": residual, "description": text}}
+    sa.Column("outputs", JsonText, nullable=False),
+    sa.Column("description", LongText, nullable=False, default=""),
+    sa.Column("disable_rollback", sa.Boolean, nullable=False, default=True),
+    sa.Column("created_at", Instant, nullable=False),
+    sa.Column("updated_at", Instant),
+    sa.Column("deleted_at", Instant),
+    sa.UniqueConstraint("tenant", "live_name", name="uq_stack_live_name"),
+    sa.Index("ix_stack_tenant_created", "tenant", "created_at", "id"),
+    sa.Index("ix_stack_deadline", "deadline_at"),
+    sa.Index("ix_stack_deleted", "deleted_at"),
+    sa.Index("ix_stack_root", "root_id"),
+    sa.Index("ix_stack_parent", "parent_id"),
+    sa.Index("ix_stack_name", "tenant", "name"),
+)
+
+stack_tag = sa.Table(
+    "stack_tag",
+    metadata,
+    _uuid("stack_id", primary_key=True),
+    sa.Column("tag", sa.String(80), primary_key=True),
+    sa.Column("position", sa.Integer, nullable=False),
+    sa.Index("ix_stack_tag_tag", "tag"),
+)
+
+resource = sa.Table(
+    "resource",
+    metadata,
+    sa.Column("id", RowId, primary_key=True, autoincrement=False),
+    _uuid("stack_id", nullable=False),
+    sa.Column("name", sa.String(255), nullable=False),
+    sa.Column("type", sa.String(255), nullable=False),  # as written in the template
+    sa.Column("plugin", sa.String(255), nullable=False),  # after the environment's mapping
+    sa.Column("action", sa.String(16), nullable=False),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("reason", LongText, nullable=False, default=""),
+    sa.Column("physical_id", sa.String(255)),
+    # What get_resource yields (JSON), known once the resource is created.
+    sa.Column("reference_id", JsonText),
+    # The goal last applied: the task's definition, see traversal/definition.py.
+    sa.Column("definition", JsonText),
+    # As given to the plugin; sealed values stay sealed.
+    sa.Column("properties", JsonText),
+    sa.Column("attributes", JsonText),
+    sa.Column("metadata", JsonText),
+    # The plugin's own memory.
+    sa.Column("data", JsonText),
+    # Ids of the resource rows this one needs; deletion runs against these edges.
+    sa.Column("requires", JsonText, nullable=False),
+    sa.Column("replaces", RowId),
+    sa.Column("replaced_by", RowId),
+    # Progress token of the action that runs now, as the plugin returned it.
+    sa.Column("progress", JsonText),
+    # Idempotency key of the action that runs now, stored before anything is made outside.
+    _uuid("key"),
+    # Grows with every change of metadata; the fence for signals.
+    sa.Column("generation", sa.Integer, nullable=False, default=0),
+    sa.Column("created_at", Instant, nullable=False),
+    sa.Column("updated_at", Instant, nullable=False),
+    sa.Index("ix_resource_stack", "stack_id", "name"),
+)
+
+task = sa.Table(
+    "task",
+    metadata,
+    sa.Column("id", RowId, primary_key=True, autoincrement=False),
+    _uuid("traversal", nullable=False),
+    _uuid("stack_id", nullable=False),
+    sa.Column("resource_id", RowId),  # NULL for the finish task
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("state", sa.String(10), nullable=False),
+    # Unfinished predecessors; for the finish task: all tasks of the traversal that are not final.
+    sa.Column("pending", sa.Integer, nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False, default=0),
+    sa.Column("member", sa.String(320)),
+    sa.Column("shard", sa.Integer, nullable=False),
+    sa.Column("due_at", Instant),
+    # When the resource's own timeout strikes; counted from the first claim, kept over retries of polls.
+    sa.Column("expires_at", Instant),
+    sa.Column("timeout", Instant),  # seconds
+    sa.Column("retries_left", sa.Integer, nullable=False, default=0),
+    sa.Column("redelivered", sa.Integer, nullable=False, default=0),
+    sa.Column("finish_id", RowId),  # the traversal's finish task
+    sa.Column("definition", JsonText),
+    sa.Column("inputs", JsonText, nullable=False),  # {resource name: resource id}
+    sa.Column("successors", JsonText, nullable=False),  # [task id]
+    # What a parked task waits for: "resource:ID" (its metadata) or "stack:ID" (its end).
+    sa.Column("waits_on", sa.String(64)),
+    sa.Column("reason", LongText),
+    sa.Index("ix_task_due", "due_at", "shard"),
+    sa.Index("ix_task_traversal", "traversal", "state"),
+    sa.Index("ix_task_stack", "stack_id"),
+    sa.Index("ix_task_member", "member"),
+    sa.Index("ix_task_waits_on", "waits_on"),
+)
+
+event = sa.Table(
+    "event",
+    metadata,
+    sa.Column("id", RowId, primary_key=True, autoincrement=True),
+    _uuid("uuid", nullable=False),
+    _uuid("stack_id", nullable=False),
+    sa.Column("resource_name", sa.String(255), nullable=False),
+    sa.Column("resource_type", sa.String(255), nullable=False),
+    sa.Column("physical_id", sa.String(255)),
+    sa.Column("action", sa.String(16), nullable=False),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("reason", LongText, nullable=False, default=""),
+    sa.Column("properties", JsonText),
+    # Which conductor wrote it; NULL for the API.
+    sa.Column("conductor", sa.String(255)),
+    sa.Column("at", Instant, nullable=False),
+    sa.Index("ix_event_stack", "stack_id", "id"),
+    sa.Index("ix_event_at", "at"),
+)
+
+conductor = sa.Table(
+    "conductor",
+    metadata,
+    sa.Column("host", sa.String(255), primary_key=True),
+    sa.Column("incarnation", sa.String(320), nullable=False),
+    # What the conductor says of itself: active, draining, stopped.
+    sa.Column("state", sa.String(10), nullable=False),
+    # What the operator wants of it: active or draining.
+    sa.Column("wanted", sa.String(10), nullable=False, default="active"),
+    sa.Column("weight", Instant, nullable=False, default=1.0),
+    sa.Column("topic", sa.String(255), nullable=False),
+    sa.Column("shards_owned", sa.Integer, nullable=False, default=0),
+    sa.Column("ring_version", sa.String(64), nullable=False, default=""),
+    sa.Column("threads_busy", sa.Integer, nullable=False, default=0),
+    sa.Column("threads_written_off", sa.Integer, nullable=False, default=0),
+    sa.Column("started_at", Instant, nullable=False),
+    sa.Column("heartbeat_at", Instant, nullable=False),
+)

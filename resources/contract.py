@@ -1,0 +1,251 @@
+"""The contract between Stoker and a resource type.
+
+A type is a class derived from `ResourceType`.  One instance serves all resources of the type and all
+threads of a conductor: it keeps no state; what it must remember goes into the step it returns.  Each
+action is a pair: ``handle_X`` starts it, ``check_X_complete`` looks once whether it has ended.  Both
+return a step:
+
+* `Done`: the action has ended well.
+* `Poll`: look again after a while; `progress` is stored at once, and any conductor may do the next look.
+* `Park`: nothing to look at until something else changes; holds neither thread nor timer.
+
+and raise `TryAgain` or `Final` (errors.py) when it went wrong.  A step may be repeated after a crash:
+``handle_X`` gets the same `Target.key` again, and must not make a second thing for the same key.
+"""
+
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .errors import NotSupported
+from .schema import Attribute, Property
+
+Json = typing.Any
+
+
+@dataclass(frozen=True)
+class StackFacts:
+    """The stack a resource belongs to."""
+
+    id: str
+    name: str
+    tenant: str
+
+
+@dataclass(frozen=True)
+class Target:
+    """A resource as a step sees it.
+
+    :ivar id: number of the resource row, unique in the installation.
+    :ivar properties: resolved and converted by the schema, defaults filled in; secrets in clear.
+    :ivar previous: the properties last applied (update only), else empty.
+    :ivar data: what earlier steps of this resource kept; private to the plugin.
+    :ivar key: idempotency key; the same for every repetition of this action, new for the next action.
+    :ivar physical_id: id of the thing outside, None before it exists.
+    """
+
+    id: int
+    name: str
+    type: str
+    stack: StackFacts
+    properties: Mapping[str, Json]
+    key: str
+    physical_id: str | None = None
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+    data: Mapping[str, Json] = field(default_factory=dict)
+    previous: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def physical_name(self) -> str:
+        """A name for the thing outside: STACK-RESOURCE-KEY, at most 255 characters."""
+        tail = f"-{self.name}-{self.key.replace('-', '')[:12]}"
+        return self.stack.name[: 255 - len(tail)] + tail
+
+
+@dataclass(frozen=True)
+class Done:
+    """The action has ended.
+
+    :ivar physical_id: None leaves it as it is.
+    :ivar data: None leaves it as it is.
+    """
+
+    physical_id: str | None = None
+    data: Mapping[str, Json] | None = None
+
+
+@dataclass(frozen=True)
+class Poll:
+    """Look again.
+
+    :ivar progress: JSON for the next look; not None.
+    :ivar after: seconds until then.
+    """
+
+    progress: Json
+    after: float = 1.0
+    physical_id: str | None = None
+    data: Mapping[str, Json] | None = None
+
+
+@dataclass(frozen=True)
+class Park:
+    """Wait for a signal (a change of another resource's metadata) or for the end of a child stack.
+
+    :ivar waits_on: ``resource:ID`` or ``stack:ID``.
+    :ivar seen: generation of the metadata when the step looked; a later one wakes the task at once.
+    :ivar after: seconds until the task is looked at even so; None: only the resource's timeout.
+    """
+
+    progress: Json
+    waits_on: str
+    seen: int = 0
+    after: float | None = None
+    physical_id: str | None = None
+    data: Mapping[str, Json] | None = None
+
+
+Step = Done | Poll | Park
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Another resource of the same stack, as it is now.
+
+    :ivar generation: grows with each change of the metadata.
+    """
+
+    id: int
+    name: str
+    physical_id: str | None
+    metadata: Mapping[str, Json]
+    generation: int
+
+
+class Work(typing.Protocol):
+    """What a conductor offers a running step.  All methods may be called from the step's thread only."""
+
+    def now(self) -> float:
+        """Seconds since the epoch, UTC."""
+
+    def checkpoint(self) -> None:
+        """To be called now and then by long steps.
+
+        :raises Cancelled: the step shall end; let it pass.
+        """
+
+    def pause(self, seconds: float) -> None:
+        """Sleep, but end early when the step is cancelled.
+
+        :raises Cancelled: the step shall end; let it pass.
+        """
+
+    def peer(self, name: str) -> Peer:
+        """Read another resource of the stack (one database read).
+
+        :raises Final: there is none of that name.
+        """
+
+    def signal_url(self, resource_name: str) -> str:
+        """Where a signal for a resource of this stack can be posted."""
+
+
+@dataclass(frozen=True)
+class Signal:
+    """What a signal did.
+
+    :ivar metadata: the new metadata.
+    :ivar reason: text for the event and the caller.
+    """
+
+    metadata: Mapping[str, Json]
+    reason: str
+
+
+class ResourceType:
+    """Base of all resource types; see the module's text for the contract."""
+
+    properties_schema: typing.ClassVar[Mapping[str, Property]] = {}
+    attributes_schema: typing.ClassVar[Mapping[str, Attribute]] = {}
+    description: typing.ClassVar[str] = ""
+    support_status: typing.ClassVar[str] = "SUPPORTED"
+    #: Seconds one action may take; None: the service's default.
+    default_timeout: typing.ClassVar[float | None] = None
+
+    def handle_create(self, target: Target, work: Work) -> Step:
+        """Start to make it."""
+        return Done()
+
+    def check_create_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """Look once whether it is made."""
+        return Done()
+
+    def handle_update(self, target: Target, changed: frozenset[str], work: Work) -> Step:
+        """Start to bring it from `target.previous` to `target.properties`; `changed` are the names."""
+        return Done()
+
+    def check_update_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """Look once whether the update has ended."""
+        return Done()
+
+    def handle_delete(self, target: Target, work: Work) -> Step:
+        """Start to remove it; a thing that is gone already is no error."""
+        return Done()
+
+    def check_delete_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """Look once whether it is gone."""
+        return Done()
+
+    def handle_suspend(self, target: Target, work: Work) -> Step:
+        """Start to suspend it."""
+        return Done()
+
+    def check_suspend_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """Look once whether it is suspended."""
+        return Done()
+
+    def handle_resume(self, target: Target, work: Work) -> Step:
+        """Start to resume it."""
+        return Done()
+
+    def check_resume_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """Look once whether it is resumed."""
+        return Done()
+
+    def handle_check(self, target: Target, work: Work) -> Step:
+        """Compare the thing outside with what it should be."""
+        return Done()
+
+    def check_check_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """Look once whether the comparison has ended."""
+        return Done()
+
+    def adopt(self, key: str, target: Target, work: Work) -> str | None:
+        """Find what a lost attempt with this idempotency key has made: its physical id, or None."""
+        return None
+
+    def needs_replace(self, before: Mapping[str, Json], after: Mapping[str, Json]) -> bool:
+        """Whether this change needs a new resource although the schema allows an update."""
+        return False
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """Check rules over several properties; values not known before run time are absent.
+
+        :raises PropertyError: with the property's name and what would be right.
+        """
+
+    def reference_id(self, target: Target) -> Json:
+        """What get_resource yields."""
+        return target.physical_id if target.physical_id is not None else target.name
+
+    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+        """All attributes, by name; asked for once after each action that ended well."""
+        return {}
+
+    def handle_signal(self, target: Target, details: Json, work: Work) -> Signal:
+        """Take a signal.
+
+        :raises NotSupported: the type takes none.
+        :raises SignalError: the details are of no use; says what would be.
+        """
+        raise NotSupported(f"Resource {target.name} of type {target.type} does not take signals")

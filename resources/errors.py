@@ -1,0 +1,48 @@
+"""What a step may raise; one class for each different reaction."""
+
+
+class StepError(Exception):
+    """Base of what a step raises on purpose."""
+
+
+class TryAgain(StepError):
+    """It did not work now but may later.
+
+    :ivar after: seconds until the next try; None: the service's back-off.
+    """
+
+    def __init__(self, reason: str, *, after: float | None = None) -> None:
+        super().__init__(reason)
+        self.after = after
+
+
+class Final(StepError):
+    """It failed and trying again is of no use; the text becomes the resource's reason."""
+
+
+class Cancelled(StepError):
+    """The step was asked to stop; raised by Work.checkpoint and Work.pause."""
+
+
+class NotSupported(StepError):
+    """The type does not know this action; the API answers 400."""
+
+
+class SignalError(StepError):
+    """The signal's details cannot be used; the API answers 400."""
+
+
+class PropertyError(ValueError):
+    """A property's value does not fit its schema.
+
+    :ivar path: property names and indices, outermost first.
+    """
+
+    def __init__(self, message: str, path: tuple[str | int, ...] = ()) -> None:
+        self.message = message
+        self.path = path
+        super().__init__(f"{'.'.join(str(part) for part in path)}: {message}" if path else message)
+
+
+class UnknownType(LookupError):
+    """No resource type of this name is registered."""
