@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .errors import NotSupported
-from .schema import Attribute, Property
+from .schema import SUPPORTED, Attribute, Property, SupportStatus
 
 Json = typing.Any
 
@@ -168,7 +168,7 @@ class ResourceType:
     properties_schema: typing.ClassVar[Mapping[str, Property]] = {}
     attributes_schema: typing.ClassVar[Mapping[str, Attribute]] = {}
     description: typing.ClassVar[str] = ""
-    support_status: typing.ClassVar[str] = "SUPPORTED"
+    support_status: typing.ClassVar[SupportStatus] = SUPPORTED
     #: Seconds one action may take; None: the service's default.
     default_timeout: typing.ClassVar[float | None] = None
 

@@ -17,7 +17,14 @@ class TryAgain(StepError):
 
 
 class Final(StepError):
-    """It failed and trying again is of no use; the text becomes the resource's reason."""
+    """It failed and trying again is of no use; the text becomes the resource's reason.
+
+    :ivar kind: what kind of failure, one word as Heat prints it before the reason.
+    """
+
+    def __init__(self, reason: str, *, kind: str = "ResourceFailure") -> None:
+        super().__init__(reason)
+        self.kind = kind
 
 
 class Cancelled(StepError):

@@ -1,0 +1,119 @@
+"""The resource types that are installed.
+
+Types come from entry points of the group ``stoker.resource_types``.  Each entry point is a mapping from
+type name to a class derived from `ResourceType`::
+
+    [options.entry_points]
+    stoker.resource_types =
+        acme = acme_stoker.types:RESOURCE_TYPES
+"""
+
+import importlib.metadata
+import logging
+import re
+import typing
+from collections.abc import Mapping
+
+from stevedore import ExtensionManager
+
+from .closest import suggestion
+from .contract import ResourceType
+from .errors import UnknownType
+
+LOG = logging.getLogger(__name__)
+
+Json = typing.Any
+NAMESPACE = "stoker.resource_types"
+STATUSES = ("UNKNOWN", "SUPPORTED", "DEPRECATED", "UNSUPPORTED", "HIDDEN")
+
+
+class Catalogue:
+    """Resource types by name.  Immutable; may be used by all threads.
+
+    :param types: one instance of each class serves all resources of the type.
+    """
+
+    def __init__(self, types: Mapping[str, type[ResourceType]]) -> None:
+        self._types = {name: types[name]() for name in sorted(types)}
+
+    @classmethod
+    def installed(cls, namespace: str = NAMESPACE) -> "Catalogue":
+        """All types of the installed entry points.
+
+        A plugin that cannot be loaded is logged and left out: one broken package must not keep the
+        others from running.  Of two plugins with the same type name the one whose entry point sorts
+        first wins, so that all conductors agree.
+        """
+        manager = ExtensionManager(namespace, on_load_failure_callback=_log_failure)
+        found: dict[str, type[ResourceType]] = {}
+        for extension in sorted(manager, key=lambda item: str(item.name)):
+            for name, declared in _declared(str(extension.name), extension.plugin).items():
+                if name in found:
+                    LOG.error("Resource type %s of plugin %s is registered already", name, extension.name)
+                else:
+                    found[name] = declared
+        return cls(found)
+
+    def get(self, name: str) -> ResourceType:
+        """The type.
+
+        :raises UnknownType: with a name that is close, if there is one.
+        """
+        try:
+            return self._types[name]
+        except KeyError:
+            hint = suggestion(name, self.names())
+            raise UnknownType(f"The Resource Type ({name}) could not be found{hint}.") from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._types
+
+    def names(self) -> list[str]:
+        """Names of all types that are not hidden, sorted."""
+        return [name for name, item in self._types.items() if not item.support_status.hidden]
+
+    def matching(
+        self, pattern: str | None = None, version: str | None = None, support_status: str | None = None
+    ) -> list[str]:
+        """Names as Heat's ``GET /resource_types`` filters them; None means any.
+
+        :param pattern: regular expression for the beginning of the name; a broken one matches nothing.
+        :param version: the OpenStack version that brought the type.
+        :raises ValueError: there is no such support status.
+        """
+        if support_status is not None and support_status not in STATUSES:
+            raise ValueError(f"Invalid support status and should be one of {', '.join(STATUSES)}")
+        try:
+            wanted = re.compile(pattern or "")
+        except re.error:
+            return []
+        return [
+            name
+            for name in self.names()
+            if wanted.match(name)
+            and version in (None, self._types[name].support_status.version)
+            and support_status in (None, self._types[name].support_status.status)
+        ]
+
+    def listing(self, names: list[str], *, with_description: bool = False) -> list[Json]:
+        """The body of ``GET /resource_types``: names, or names with descriptions."""
+        if not with_description:
+            return list(names)
+        return [{"resource_type": name, "description": self.get(name).description} for name in names]
+
+
+def _log_failure(_manager: object, entry: importlib.metadata.EntryPoint, error: BaseException) -> None:
+    LOG.error("Resource types of plugin %s (%s) are left out: %s", entry.name, entry.value, error)
+
+
+def _declared(plugin: str, types: object) -> dict[str, type[ResourceType]]:
+    if not isinstance(types, Mapping):
+        LOG.error("Plugin %s is left out: it must be a mapping of names to resource types", plugin)
+        return {}
+    good: dict[str, type[ResourceType]] = {}
+    for name, declared in types.items():
+        if isinstance(name, str) and isinstance(declared, type) and issubclass(declared, ResourceType):
+            good[name] = declared
+        else:
+            LOG.error("Plugin %s: %s is left out, it is no class derived from ResourceType", plugin, name)
+    return good

@@ -1,0 +1,99 @@
+"""Conversion of single values, as generous as Heat's: ``"5"`` is an integer, ``5`` a string.
+
+Every function takes a value that is not None and raises ValueError with a text for the user.
+"""
+
+import math
+import typing
+from collections.abc import Callable, Mapping
+
+Json = typing.Any
+
+
+def to_string(value: Json) -> str:
+    """Booleans become ``True`` and ``False``, integers their decimal digits; nothing else is taken."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return str(value)
+    raise ValueError(f"Value must be a string; got {value!r}")
+
+
+def to_integer(value: Json) -> int:
+    """Digits are taken.  Heat cuts a fraction off in silence; here it is refused."""
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str):
+        try:
+            return int(value)
+        except ValueError:
+            pass
+    raise ValueError(f"Value '{value}' is not an integer")
+
+
+def to_number(value: Json) -> int | float:
+    """An integer where the value is one.  Infinity and NaN are refused: JSON cannot hold them."""
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, str | float):
+        try:
+            return int(value) if isinstance(value, str) else _finite(value)
+        except ValueError:
+            pass
+        try:
+            return _finite(float(value))
+        except ValueError:
+            pass
+    raise ValueError(f"Value '{value}' is not a number")
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError("not finite")
+    return value
+
+
+def to_boolean(value: Json) -> bool:
+    """``true`` and ``false`` in any case are taken; numbers are not."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    raise ValueError(f'"{value}" is not a valid boolean')
+
+
+def to_map(value: Json) -> dict[str, Json]:
+    """A dict of its own; JSON text is not parsed."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise ValueError(f'"{value}" is not a map')
+
+
+def to_list(value: Json) -> list[Json]:
+    """A list of its own; a string is not cut into pieces."""
+    if isinstance(value, list | tuple):
+        return list(value)
+    raise ValueError(f'"{value!r}" is not a list')
+
+
+#: By type name; ``any`` is absent, it takes everything as it is.
+CONVERTERS: Mapping[str, Callable[[Json], Json]] = {
+    "string": to_string,
+    "integer": to_integer,
+    "number": to_number,
+    "boolean": to_boolean,
+    "map": to_map,
+    "list": to_list,
+}
+
+#: What a property given as null is, where it has no default.
+EMPTY: Mapping[str, Callable[[], Json]] = {
+    "string": str,
+    "integer": int,
+    "number": int,
+    "boolean": bool,
+    "map": dict,
+    "list": list,
+}

@@ -1,0 +1,192 @@
+"""Values under a properties schema: checked when a stack is planned, resolved when a step runs, compared."""
+
+import copy
+import typing
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from ..template.constraints import ConstraintError
+from ..template.residual import ARGS, FN, evaluate, is_deferred, is_node
+from .closest import suggestion
+from .convert import CONVERTERS, EMPTY
+from .errors import PropertyError
+from .schema import ANY_NAME, Property
+
+Json = typing.Any
+Path = tuple[str | int, ...]
+
+
+def validate_properties(schema: Mapping[str, Property], residuals: Mapping[str, Json]) -> dict[str, Json]:
+    """Check at plan time what is known by then; what is deferred is passed over.
+
+    :param residuals: a mapping of residuals; or one function node, which tells nothing.
+    :returns: the values that are known, converted, with defaults: what `ResourceType.validate` takes.
+    :raises PropertyError: unknown name, missing required property, wrong type, unmet constraint.
+    """
+    if is_node(residuals) and residuals[FN] != "literal":
+        return {}
+    return _known_members(schema, _plain(residuals), ())
+
+
+def resolve_properties(
+    schema: Mapping[str, Property], values: Mapping[str, Json], secret: Collection[str] = ()
+) -> dict[str, Json]:
+    """The properties as a step sees them: every name of the schema, converted, defaults filled in.
+
+    What is neither given nor has a default is None.  Null counts as the default, without one as the
+    type's empty value (``""``, 0, false, {}, []), as in Heat.
+
+    :param secret: names whose values came from secrets and shall not appear in an error.
+    :raises PropertyError: as of validate_properties.
+    """
+    hidden = {name for name, prop in schema.items() if prop.sensitive}.union(secret)
+    try:
+        return _resolve_members(schema, values, ())
+    except PropertyError as error:
+        if error.path and error.path[0] in hidden:
+            raise PropertyError("The value is not valid; it is secret and not shown", error.path) from None
+        raise
+
+
+def changed(
+    schema: Mapping[str, Property], before: Mapping[str, Json], after: Mapping[str, Json]
+) -> frozenset[str]:
+    """Names whose resolved values differ; absent is None."""
+    names = {*schema, *before, *after} - {ANY_NAME}
+    return frozenset(name for name in names if not _same(before.get(name), after.get(name)))
+
+
+def replacement_needed(schema: Mapping[str, Property], names: Iterable[str]) -> frozenset[str]:
+    """Those of the changed names for which the resource has to be replaced."""
+    return frozenset(name for name in names if not _of(schema, name).update_allowed)
+
+
+def immutable_changed(schema: Mapping[str, Property], names: Iterable[str]) -> frozenset[str]:
+    """Those of the changed names whose change must be refused."""
+    return frozenset(name for name in names if _of(schema, name).immutable)
+
+
+_UNLISTED = Property("any")
+
+
+def _of(schema: Mapping[str, Property], name: str) -> Property:
+    return schema.get(name) or schema.get(ANY_NAME) or _UNLISTED
+
+
+def _same(one: Json, other: Json) -> bool:
+    """Equality of JSON: other than in Python true is not 1."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
+def _check_names(schema: Mapping[str, Property], names: Iterable[str], path: Path) -> None:
+    if ANY_NAME in schema:
+        return
+    for name in names:
+        if name not in schema:
+            shown = sorted(known for known, prop in schema.items() if not prop.support_status.hidden)
+            allowed = f"allowed: {', '.join(shown)}" if shown else "none is allowed here"
+            hint = suggestion(str(name), shown)
+            raise PropertyError(f"Unknown Property {name}{hint} ({allowed})", (*path, name))
+
+
+def _members(
+    schema: Mapping[str, Property], given: Mapping[str, Json], path: Path
+) -> Iterator[tuple[str, Property, bool]]:
+    """Name, property, whether it is given; for all given ones and all of the schema.
+
+    :raises PropertyError: a name is unknown or missing.
+    """
+    _check_names(schema, given, path)
+    for name in {**{key: None for key in schema if key != ANY_NAME}, **given}:
+        prop = _of(schema, name)
+        if name not in given and prop.required and prop.default is None:
+            raise PropertyError(f"Property {name} not assigned", path)
+        yield name, prop, name in given
+
+
+def _resolve_members(
+    schema: Mapping[str, Property], given: Mapping[str, Json], path: Path
+) -> dict[str, Json]:
+    resolved: dict[str, Json] = {}
+    for name, prop, is_given in _members(schema, given, path):
+        there = is_given or prop.default is not None
+        resolved[name] = _convert(prop, given.get(name), (*path, name)) if there else None
+    return resolved
+
+
+def _convert(prop: Property, value: Json, path: Path) -> Json:
+    """The converted and checked value; None stands for the default or the empty value."""
+    if value is None:
+        value = prop.default
+    try:
+        if prop.type == "any":
+            converted = copy.deepcopy(value)
+        elif value is None:
+            converted = EMPTY[prop.type]()
+        else:
+            converted = CONVERTERS[prop.type](value)
+    except ValueError as error:
+        raise PropertyError(str(error), path) from error
+    if isinstance(prop.schema, Mapping):
+        converted = _resolve_members(prop.schema, converted, path)
+    elif prop.schema is not None:
+        converted = [_convert(prop.schema, item, (*path, i)) for i, item in enumerate(converted)]
+    _check(prop, converted, path)
+    return converted
+
+
+def _check(prop: Property, value: Json, path: Path) -> None:
+    for constraint in prop.constraints:
+        try:
+            constraint.check(value)
+        except ConstraintError as error:
+            raise PropertyError(str(error), path) from error
+
+
+class _NoLookup:
+    """For trees that ask for nothing: their evaluation only takes the marks off literals."""
+
+    def reference_id(self, resource: str) -> Json:
+        raise AssertionError(f"a folded value asks for resource {resource}")
+
+    def attribute(self, resource: str, name: str) -> Json:
+        raise AssertionError(f"a folded value asks for attribute {name} of {resource}")
+
+    def unseal(self, token: str) -> Json:
+        raise AssertionError("a folded value asks for a secret")
+
+
+def _plain(tree: Json) -> Json:
+    """Without the mark that tells a literal from a function node."""
+    return tree[ARGS][0] if is_node(tree) and tree[FN] == "literal" else tree
+
+
+def _known_members(schema: Mapping[str, Property], given: Mapping[str, Json], path: Path) -> dict[str, Json]:
+    known: dict[str, Json] = {}
+    for name, prop, is_given in _members(schema, given, path):
+        if is_given and is_deferred(given[name]):
+            _check_partly(prop, given[name], (*path, name))
+        elif is_given or prop.default is not None:
+            known[name] = _convert(prop, evaluate(given.get(name), _NoLookup()), (*path, name))
+    return known
+
+
+def _check_partly(prop: Property, tree: Json, path: Path) -> None:
+    """Check what is known of a tree with deferred parts; its constraints must wait for run time."""
+    if is_node(tree) and tree[FN] != "literal":
+        return
+    tree = _plain(tree)
+    kind = "map" if isinstance(tree, dict) else "list"
+    if prop.type not in ("any", kind):
+        raise PropertyError(f"A {prop.type} is needed, not a {kind}", path)
+    if isinstance(prop.schema, Mapping):
+        _known_members(prop.schema, tree, path)
+    elif prop.schema is not None:
+        for index, item in enumerate(tree):
+            if is_deferred(item):
+                _check_partly(prop.schema, item, (*path, index))
+            else:
+                _convert(prop.schema, evaluate(item, _NoLookup()), (*path, index))

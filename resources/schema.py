@@ -1,0 +1,109 @@
+"""How a resource type declares its properties and attributes; properties.py applies it to values.
+
+A properties schema is a mapping from name to `Property`; an attributes schema one to `Attribute`.  The
+name ``*`` (`ANY_NAME`) stands for all names that are not listed.
+"""
+
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..template.constraints import Constraint
+
+Json = typing.Any
+
+PropertyType = typing.Literal["string", "integer", "number", "boolean", "map", "list", "any"]
+ANY_NAME = "*"
+
+
+@dataclass(frozen=True)
+class SupportStatus:
+    """How far a type, property or attribute may be relied upon, in Heat's words.
+
+    :ivar status: ``SUPPORTED``, ``DEPRECATED``, ``UNSUPPORTED`` or ``HIDDEN`` (works but is not listed).
+    :ivar version: OpenStack version since when; None: not said.
+    """
+
+    status: str = "SUPPORTED"
+    version: str | None = None
+    message: str | None = None
+    previous: "SupportStatus | None" = None
+
+    @property
+    def hidden(self) -> bool:
+        """Not to be shown."""
+        return self.status == "HIDDEN"
+
+    def to_json(self) -> dict[str, Json]:
+        """As the API shows it."""
+        return {
+            "status": self.status,
+            "message": self.message,
+            "version": self.version,
+            "previous_status": self.previous.to_json() if self.previous else None,
+        }
+
+
+SUPPORTED = SupportStatus()
+
+
+@dataclass(frozen=True)
+class Property:
+    """A property.
+
+    :ivar default: used where no value, or null, is given; None: there is none.
+    :ivar required: a value must be given; it may be null.
+    :ivar update_allowed: a change is made by an update; otherwise the resource is replaced.
+    :ivar immutable: a change is refused.
+    :ivar schema: of the items of a list (a Property), or of the members of a map (a mapping).
+    :ivar sensitive: never shown in messages.
+    :raises ValueError: the parts contradict each other (an error in the resource type).
+    """
+
+    type: PropertyType
+    description: str = ""
+    default: Json = None
+    required: bool = False
+    update_allowed: bool = False
+    immutable: bool = False
+    constraints: Sequence[Constraint] = ()
+    schema: "Mapping[str, Property] | Property | None" = None
+    sensitive: bool = False
+    support_status: SupportStatus = SUPPORTED
+
+    def __post_init__(self) -> None:
+        if self.type not in typing.get_args(PropertyType):
+            raise ValueError(f"{self.type} is no type of a property")
+        if self.update_allowed and self.immutable:
+            raise ValueError("A property that allows updates cannot be immutable")
+        wanted = {"list": Property, "map": Mapping}.get(self.type)
+        if self.schema is not None and (wanted is None or not isinstance(self.schema, wanted)):
+            raise ValueError(f"A property of type {self.type} cannot have this schema")
+        misfits = [constraint.name for constraint in self.constraints if self.type not in constraint.types]
+        if misfits:
+            raise ValueError(f"{misfits[0]} does not fit a property of type {self.type}")
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An attribute.
+
+    :ivar type: as of a property, for display; None: not said.
+    :ivar sensitive: the value is a secret: stored sealed, never logged.
+    """
+
+    description: str = ""
+    type: PropertyType | None = None
+    sensitive: bool = False
+    support_status: SupportStatus = SUPPORTED
+
+
+#: Attributes that every type has, as in Heat.  A type without its own value yields None.
+BASE_ATTRIBUTES: Mapping[str, Attribute] = {
+    "show": Attribute("Detailed information about resource.", "map"),
+}
+
+
+def has_attribute(schema: Mapping[str, Attribute], name: str) -> bool:
+    """Whether ``get_attr`` may ask for it."""
+    return name in schema or name in BASE_ATTRIBUTES or ANY_NAME in schema
