@@ -205,6 +205,7 @@ event = sa.Table(
     sa.Column("at", Instant, nullable=False),
     sa.Index("ix_event_stack", "stack_id", "id"),
     sa.Index("ix_event_at", "at"),
+    sa.Index("ix_event_uuid", "uuid", unique=True),
 )
 
 conductor = sa.Table(

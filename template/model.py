@@ -90,6 +90,7 @@ class Parameter:
     :ivar type: string, number, json, comma_delimited_list or boolean.
     :ivar value: typed value (list, dict, int, float, bool, str); for a hidden one the sealed node
         ``{"$fn": "sealed", "args": [token]}``.
+    :ivar clear: the value in clear also where it is hidden; for conditions, never stored or shown.
     :ivar supplied: the value came from the user, not from the default.
     :ivar schema: Heat's API shape of the declaration: Type, Description, NoEcho, Default, Label,
         AllowedValues, MinLength … (constraint keys as Heat's ``template validate`` prints them).
@@ -103,6 +104,7 @@ class Parameter:
     immutable: bool
     schema: Mapping[str, Json]
     tags: tuple[str, ...] = ()
+    clear: Json = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

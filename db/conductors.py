@@ -1,0 +1,67 @@
+"""What the conductors say of themselves, and what the operator wants of them."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from . import tables
+from .errors import NotFound
+
+ACTIVE = "active"
+DRAINING = "draining"
+STOPPED = "stopped"
+
+
+@dataclass(frozen=True)
+class Conductor:
+    """A conductor; see tables.py for what the columns mean."""
+
+    host: str
+    incarnation: str
+    state: str
+    topic: str
+    started_at: float
+    heartbeat_at: float
+    wanted: str = ACTIVE
+    weight: float = 1.0
+    shards_owned: int = 0
+    ring_version: str = ""
+    threads_busy: int = 0
+    threads_written_off: int = 0
+
+
+def report(conn: Connection, conductor: Conductor) -> str:
+    """Store what a conductor says of itself; what the operator wants of it: active or draining."""
+    c = tables.conductor
+    row = asdict(conductor)
+    del row["wanted"]
+    wanted = conn.execute(sa.select(c.c.wanted).where(c.c.host == conductor.host).with_for_update()).scalar()
+    if wanted is None:
+        conn.execute(sa.insert(c).values(**row, wanted=ACTIVE))
+        return ACTIVE
+    conn.execute(sa.update(c).where(c.c.host == conductor.host).values(**row))
+    return str(wanted)
+
+
+def list_all(conn: Connection) -> Sequence[Conductor]:
+    """All that ever reported and were not cleaned away, by host."""
+    c = tables.conductor
+    return [Conductor(**dict(row)) for row in conn.execute(sa.select(c).order_by(c.c.host)).mappings()]
+
+
+def set_wanted(conn: Connection, host: str, wanted: str) -> None:
+    """Ask a conductor to drain, or to take part again.
+
+    :raises NotFound: no conductor of that host ever reported.
+    """
+    c = tables.conductor
+    if conn.execute(sa.update(c).where(c.c.host == host).values(wanted=wanted)).rowcount == 0:
+        raise NotFound("Conductor", host)
+
+
+def clean(conn: Connection, silent_since: float) -> int:
+    """Forget conductors whose last heartbeat is older; how many."""
+    c = tables.conductor
+    return conn.execute(sa.delete(c).where(c.c.heartbeat_at < silent_since)).rowcount

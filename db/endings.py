@@ -1,0 +1,91 @@
+"""The end of a traversal: the final compare-and-swap on the stack."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from . import events, stacks, tables, tasks
+from .ids import StackId, TaskId, TraversalId
+from .stacks import Stack
+from .states import Status, TaskState
+
+KEEP_TASKS = 60.0
+"""Seconds that the tasks of a finished traversal are kept, for those who look why it ended so."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A stack that reached a final status, and the parents' tasks that waited for it."""
+
+    stack_id: StackId
+    status: Status
+    woken: Mapping[TaskId, TraversalId]
+
+
+def finish(conn: Connection, finish_id: TaskId, *, by: str | None, now: float) -> Ended | None:
+    """End the traversal if none of its tasks is left; None if some are, or if it was superseded.
+
+    :param by: host of the conductor that does it, for the event.
+    """
+    t = tables.task
+    row = conn.execute(
+        sa.select(t.c.traversal, t.c.stack_id, t.c.pending, t.c.reason, t.c.state)
+        .where(t.c.id == finish_id)
+        .with_for_update()
+    ).first()
+    if row is None or row.pending > 0 or row.state != TaskState.WAITING:
+        return None
+    # The row stays a while; its due_at brings the purge duty.
+    conn.execute(
+        sa.update(t)
+        .where(t.c.id == finish_id)
+        .values(state=TaskState.DONE, pending=0, due_at=now + KEEP_TASKS)
+    )
+    return end_stack(conn, StackId(row.stack_id), TraversalId(row.traversal), row.reason, by=by, now=now)
+
+
+def end_stack(
+    conn: Connection,
+    stack_id: StackId,
+    traversal: TraversalId,
+    failure: str | None,
+    *,
+    by: str | None,
+    now: float,
+) -> Ended | None:
+    """Bring the stack to COMPLETE, or to FAILED with the reason `failure`; None if it was superseded."""
+    stack = stacks.lock(conn, stack_id)
+    if stack.traversal != traversal or stack.status != Status.IN_PROGRESS:
+        return None
+    status = Status.COMPLETE if failure is None else Status.FAILED
+    reason = failure or f"Stack {stack.action} completed successfully"
+    if status == Status.COMPLETE and stack.action == "DELETE":
+        stacks.mark_deleted(conn, stack_id, traversal, now)
+    else:
+        stacks.finish(conn, stack_id, traversal, status, reason, now)
+    events.add_many(conn, [stack_event(stack, status, reason, by=by, now=now)])
+    woken = tasks.wake(conn, f"stack:{stack_id}", now=now)
+    return Ended(
+        stack_id=stack_id,
+        status=status,
+        woken={task_id: parent for parent, ids in woken.items() for task_id in ids},
+    )
+
+
+def stack_event(stack: Stack, status: Status, reason: str, *, by: str | None, now: float) -> events.Event:
+    """The stack's own event: it stands in the list under the stack's name."""
+    return events.new(
+        stack_id=stack.id,
+        resource_name=stack.name,
+        resource_type="OS::Heat::Stack",
+        physical_id=stack.id,
+        action=stack.action,
+        status=status,
+        reason=reason,
+        conductor=by,
+        at=now,
+    )
+
+

@@ -1,0 +1,109 @@
+"""What happened, in Heat's shape."""
+
+import typing
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from . import tables
+from .errors import NotFound
+from .ids import StackId
+
+Json = typing.Any
+
+
+@dataclass(frozen=True)
+class Event:
+    """:ivar id: None before it is stored.  :ivar at: seconds since the epoch."""
+
+    uuid: str
+    stack_id: StackId
+    resource_name: str
+    resource_type: str
+    physical_id: str | None
+    action: str
+    status: str
+    reason: str
+    at: float
+    conductor: str | None = None
+    properties: Json = None
+    id: int | None = None
+
+
+def new(**fields: typing.Any) -> Event:
+    """An event with a uuid of its own."""
+    return Event(uuid=str(uuid.uuid4()), **fields)
+
+
+def add_many(conn: Connection, events: Sequence[Event]) -> None:
+    """Store events in the order given."""
+    rows = [asdict(event) for event in events]
+    for row in rows:
+        del row["id"]
+    if rows:
+        conn.execute(sa.insert(tables.event), rows)
+
+
+@dataclass(frozen=True)
+class EventQuery:
+    """Which events; those of one stack, or of its tree down to a depth.
+
+    :ivar nested_depth: 0: the stack's own only; -1: the whole tree.
+    :ivar filters: column name -> values, one of which must match.
+    :ivar marker: uuid of the last event already seen.
+    """
+
+    stack_id: StackId
+    nested_depth: int = 0
+    resource_name: str | None = None
+    filters: Mapping[str, Sequence[str]] | None = None
+    limit: int | None = None
+    marker: str | None = None
+    descending: bool = False
+
+
+def list_events(conn: Connection, query: EventQuery) -> list[tuple[Event, str]]:
+    """The events in the order they happened, each with its stack's name.
+
+    :raises NotFound: the marker is not an event.
+    """
+    e, s = tables.event, tables.stack
+    wanted = sa.select(e, s.c.name.label("stack_name")).join(s, s.c.id == e.c.stack_id)
+    wanted = wanted.where(_of_stacks(conn, query))
+    if query.resource_name is not None:
+        wanted = wanted.where(e.c.resource_name == query.resource_name)
+    for column, values in (query.filters or {}).items():
+        wanted = wanted.where(e.c[column].in_(list(values)))
+    if query.marker is not None:
+        last = get(conn, query.marker).id
+        wanted = wanted.where(e.c.id < last if query.descending else e.c.id > last)
+    wanted = wanted.order_by(e.c.id.desc() if query.descending else e.c.id.asc())
+    if query.limit is not None:
+        wanted = wanted.limit(query.limit)
+    rows = [dict(row) for row in conn.execute(wanted).mappings()]
+    return [(Event(**{k: v for k, v in row.items() if k != "stack_name"}), row["stack_name"]) for row in rows]
+
+
+def _of_stacks(conn: Connection, query: EventQuery) -> sa.ColumnElement[bool]:
+    e, s = tables.event, tables.stack
+    if query.nested_depth == 0:
+        return e.c.stack_id == query.stack_id
+    own = conn.execute(sa.select(s.c.root_id, s.c.depth).where(s.c.id == query.stack_id)).first()
+    if own is None:
+        raise NotFound("Stack", query.stack_id)
+    tree = sa.select(s.c.id).where(s.c.root_id == own.root_id, s.c.depth >= own.depth)
+    if query.nested_depth > 0:
+        tree = tree.where(s.c.depth <= own.depth + query.nested_depth)
+    return e.c.stack_id.in_(tree)
+
+
+def get(conn: Connection, event_uuid: str) -> Event:
+    """:raises NotFound: no such event."""
+    e = tables.event
+    row = conn.execute(sa.select(e).where(e.c.uuid == event_uuid)).mappings().first()
+    if row is None:
+        raise NotFound("Event", event_uuid)
+    return Event(**dict(row))

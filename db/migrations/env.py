@@ -1,0 +1,9 @@
+"""Alembic's entry: runs the migrations on the connection that schema.py hands over."""
+
+from alembic import context
+
+from stoker.db import tables
+
+context.configure(connection=context.config.attributes["connection"], target_metadata=tables.metadata)
+with context.begin_transaction():
+    context.run_migrations()

@@ -1,0 +1,150 @@
+"""Rows of resources."""
+
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from . import tables
+from .errors import NotFound
+from .ids import ResourceId, StackId
+from .stacks import Stack
+
+Json = typing.Any
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A resource as stored; see tables.py for what the columns mean."""
+
+    id: ResourceId
+    stack_id: StackId
+    name: str
+    type: str
+    plugin: str
+    action: str
+    status: str
+    reason: str
+    created_at: float
+    updated_at: float
+    physical_id: str | None = None
+    reference_id: Json = None
+    definition: Json = None
+    properties: Json = None
+    attributes: Json = None
+    metadata: Json = None
+    data: Json = None
+    requires: Sequence[ResourceId] = ()
+    replaces: ResourceId | None = None
+    replaced_by: ResourceId | None = None
+    progress: Json = None
+    key: str | None = None
+    generation: int = 0
+
+
+def insert_many(conn: Connection, resources: Sequence[Resource]) -> None:
+    """Store new resources."""
+    if resources:
+        conn.execute(sa.insert(tables.resource), [asdict(resource) for resource in resources])
+
+
+def get(conn: Connection, resource_id: ResourceId) -> Resource:
+    """:raises NotFound: no such resource."""
+    found = by_ids(conn, [resource_id])
+    if resource_id not in found:
+        raise NotFound("Resource", resource_id)
+    return found[resource_id]
+
+
+def by_ids(conn: Connection, ids: Iterable[ResourceId]) -> dict[ResourceId, Resource]:
+    """Those of the resources that there are."""
+    r, wanted = tables.resource, sorted(set(ids))
+    found: dict[ResourceId, Resource] = {}
+    for start in range(0, len(wanted), 500):
+        rows = conn.execute(sa.select(r).where(r.c.id.in_(wanted[start : start + 500]))).mappings()
+        found.update((row["id"], Resource(**dict(row))) for row in rows)
+    return found
+
+
+def of_stack(conn: Connection, stack_id: StackId) -> list[Resource]:
+    """All rows of a stack, replaced ones too, in id order."""
+    r = tables.resource
+    rows = conn.execute(sa.select(r).where(r.c.stack_id == stack_id).order_by(r.c.id)).mappings()
+    return [Resource(**dict(row)) for row in rows]
+
+
+def by_name(conn: Connection, stack_id: StackId, name: str) -> Resource:
+    """The current resource of that name: not one that was replaced.
+
+    :raises NotFound: there is none.
+    """
+    r = tables.resource
+    row = (
+        conn.execute(
+            sa.select(r)
+            .where(r.c.stack_id == stack_id, r.c.name == name, r.c.replaced_by.is_(None))
+            .order_by(r.c.id.desc())
+            .limit(1)
+        )
+        .mappings()
+        .first()
+    )
+    if row is None:
+        raise NotFound("Resource", name)
+    return Resource(**dict(row))
+
+
+def of_tree(conn: Connection, stack: Stack, depth: int) -> list[tuple[Resource, str]]:
+    """Resources of a stack and of the stacks nested in it, each with its stack's name.
+
+    :param depth: levels below the stack; 0: its own only.
+    """
+    r, s = tables.resource, tables.stack
+    rows = conn.execute(
+        sa.select(r, s.c.name.label("stack_name"))
+        .join(s, s.c.id == r.c.stack_id)
+        .where(
+            s.c.root_id == stack.root_id,
+            sa.or_(
+                s.c.id == stack.id,
+                sa.and_(s.c.depth > stack.depth, s.c.depth <= stack.depth + depth),
+            ),
+        )
+        .order_by(s.c.depth, r.c.id)
+    ).mappings()
+    split = ((dict(row), row["stack_name"]) for row in rows)
+    return [(Resource(**{k: v for k, v in row.items() if k != "stack_name"}), name) for row, name in split]
+
+
+def set_metadata(
+    conn: Connection, resource_id: ResourceId, *, seen: int, metadata: Mapping[str, Json], now: float
+) -> bool:
+    """Change the metadata; False if its generation is not `seen` any more."""
+    r = tables.resource
+    done = conn.execute(
+        sa.update(r)
+        .where(r.c.id == resource_id, r.c.generation == seen)
+        .values(metadata=dict(metadata), generation=seen + 1, updated_at=now)
+    )
+    return done.rowcount == 1
+
+
+def set_status(
+    conn: Connection, resource_id: ResourceId, *, action: str, status: str, reason: str, now: float
+) -> None:
+    """Change what is shown of a resource that no task works on."""
+    r = tables.resource
+    conn.execute(
+        sa.update(r)
+        .where(r.c.id == resource_id)
+        .values(action=action, status=status, reason=reason, updated_at=now)
+    )
+
+
+def delete_many(conn: Connection, ids: Iterable[ResourceId]) -> None:
+    """Remove rows."""
+    r, wanted = tables.resource, sorted(set(ids))
+    for start in range(0, len(wanted), 500):
+        conn.execute(sa.delete(r).where(r.c.id.in_(wanted[start : start + 500])))

@@ -1,0 +1,20 @@
+"""Blocks of ids, reserved before the rows that will carry them."""
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from . import tables
+
+ROWS = "rows"
+"""The sequence that resources and tasks share."""
+
+
+def reserve(conn: Connection, count: int, *, name: str = ROWS) -> int:
+    """The first of `count` ids that nobody else gets.
+
+    The sequence's row is locked until the transaction ends: use a transaction of its own.
+    """
+    s = tables.sequence
+    first = conn.execute(sa.select(s.c.next).where(s.c.name == name).with_for_update()).scalar_one()
+    conn.execute(sa.update(s).where(s.c.name == name).values(next=first + count))
+    return int(first)

@@ -1,0 +1,202 @@
+"""Rows of stacks: one compare-and-swap for each change of state."""
+
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+
+import sqlalchemy as sa
+from oslo_db import exception as oslo_errors
+from sqlalchemy.engine import Connection
+
+from . import tables
+from .errors import NameTaken, NotFound
+from .ids import ContentId, ResourceId, StackId, TraversalId
+from .states import Status
+
+Json = typing.Any
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A stack as stored; see tables.py for what the columns mean."""
+
+    id: StackId
+    tenant: str
+    name: str
+    action: str
+    status: str
+    traversal: TraversalId
+    shard: int
+    template_id: ContentId
+    environment_id: ContentId
+    files_id: ContentId
+    created_at: float
+    root_id: StackId
+    reason: str = ""
+    live_name: str | None = None
+    parent_id: StackId | None = None
+    parent_resource_id: ResourceId | None = None
+    depth: int = 0
+    owner: str | None = None
+    deadline_at: float | None = None
+    timeout_mins: int | None = None
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+    previous: Mapping[str, Json] | None = None
+    parameter_view: Mapping[str, Json] = field(default_factory=dict)
+    outputs: Mapping[str, Json] = field(default_factory=dict)
+    description: str = ""
+    disable_rollback: bool = True
+    updated_at: float | None = None
+    deleted_at: float | None = None
+    tags: Sequence[str] = ()
+
+
+def insert(conn: Connection, stack: Stack) -> None:
+    """Store a new stack with its tags.
+
+    :raises NameTaken: a living stack of the tenant has the name; the transaction cannot go on.
+    """
+    row = asdict(stack)
+    del row["tags"]
+    try:
+        conn.execute(sa.insert(tables.stack).values(**row))
+    except oslo_errors.DBDuplicateEntry as error:
+        raise NameTaken(stack.name) from error
+    set_tags(conn, stack.id, stack.tags)
+
+
+def set_tags(conn: Connection, stack_id: StackId, tags: Sequence[str]) -> None:
+    """Replace the tags of a stack; their order is kept."""
+    t = tables.stack_tag
+    conn.execute(sa.delete(t).where(t.c.stack_id == stack_id))
+    rows = [
+        {"stack_id": stack_id, "tag": tag, "position": position}
+        for position, tag in enumerate(dict.fromkeys(tags))
+    ]
+    if rows:
+        conn.execute(sa.insert(t), rows)
+
+
+def with_tags(conn: Connection, rows: Iterable[Mapping[str, typing.Any]]) -> list[Stack]:
+    """Stacks from rows of the table, their tags read by one query."""
+    stacks = [Stack(**row) for row in rows]
+    t = tables.stack_tag
+    found = conn.execute(
+        sa.select(t.c.stack_id, t.c.tag)
+        .where(t.c.stack_id.in_([stack.id for stack in stacks]))
+        .order_by(t.c.stack_id, t.c.position)
+    )
+    tags: dict[str, list[str]] = {}
+    for stack_id, tag in found:
+        tags.setdefault(stack_id, []).append(tag)
+    return [replace(stack, tags=tuple(tags.get(stack.id, ()))) for stack in stacks]
+
+
+def get(conn: Connection, stack_id: StackId) -> Stack:
+    """:raises NotFound: no such stack, not even a deleted one that is still stored."""
+    return _one(conn, sa.select(tables.stack).where(tables.stack.c.id == stack_id), stack_id)
+
+
+def lock(conn: Connection, stack_id: StackId) -> Stack:
+    """As get, and nobody else changes the row until the transaction ends."""
+    query = sa.select(tables.stack).where(tables.stack.c.id == stack_id).with_for_update()
+    return _one(conn, query, stack_id)
+
+
+def _one(conn: Connection, query: sa.Select[typing.Any], key: str) -> Stack:
+    row = conn.execute(query).mappings().first()
+    if row is None:
+        raise NotFound("Stack", key)
+    return with_tags(conn, [dict(row)])[0]
+
+
+def find_by_name(conn: Connection, tenant: str, name: str) -> Stack:
+    """The living stack of that name.
+
+    :raises NotFound: there is none; a deleted one is found by its id only.
+    """
+    s = tables.stack
+    query = sa.select(s).where(s.c.tenant == tenant, s.c.live_name == name)
+    return _one(conn, query, name)
+
+
+def begin(
+    conn: Connection, stack_id: StackId, *, seen: TraversalId, traversal: TraversalId, **columns: Json
+) -> bool:
+    """Make `traversal` the current one and set the columns; False if `seen` no longer is."""
+    s = tables.stack
+    done = conn.execute(
+        sa.update(s)
+        .where(s.c.id == stack_id, s.c.traversal == seen)
+        .values(traversal=traversal, status=Status.IN_PROGRESS, **columns)
+    )
+    return done.rowcount == 1
+
+
+def finish(
+    conn: Connection, stack_id: StackId, traversal: TraversalId, status: Status, reason: str, now: float
+) -> bool:
+    """End the traversal; False if it is not the current one or has ended already."""
+    s = tables.stack
+    done = conn.execute(
+        sa.update(s)
+        .where(s.c.id == stack_id, s.c.traversal == traversal, s.c.status == Status.IN_PROGRESS)
+        .values(
+            status=status,
+            reason=reason,
+            deadline_at=None,
+            # As Heat: a stack that was only created has no updated_time.
+            updated_at=sa.case((s.c.action == "CREATE", s.c.updated_at), else_=now),
+        )
+    )
+    return done.rowcount == 1
+
+
+def mark_deleted(conn: Connection, stack_id: StackId, traversal: TraversalId, now: float) -> bool:
+    """End a deletion: the name is free again; the row stays until it is purged."""
+    s = tables.stack
+    done = conn.execute(
+        sa.update(s)
+        .where(s.c.id == stack_id, s.c.traversal == traversal, s.c.status == Status.IN_PROGRESS)
+        .values(
+            status=Status.COMPLETE,
+            reason="Stack DELETE completed successfully",
+            live_name=None,
+            deadline_at=None,
+            deleted_at=now,
+            updated_at=now,
+        )
+    )
+    return done.rowcount == 1
+
+
+@dataclass(frozen=True)
+class DueStack:
+    """A stack whose deadline has passed."""
+
+    id: StackId
+    shard: int
+    traversal: TraversalId
+    deadline_at: float
+
+
+def due(
+    conn: Connection, now: float, *, limit: int, after: tuple[float, str] = (0.0, "")
+) -> list[DueStack]:
+    """Stacks with deadline_at <= now, oldest first, by the index on deadline_at.
+
+    :param after: (deadline_at, id) of the last one seen, to read on.
+    """
+    s = tables.stack
+    last_deadline, last_id = after
+    rows = conn.execute(
+        sa.select(s.c.id, s.c.shard, s.c.traversal, s.c.deadline_at)
+        .where(
+            s.c.deadline_at <= now,
+            s.c.deadline_at >= last_deadline,
+            sa.or_(s.c.deadline_at > last_deadline, s.c.id > last_id),
+        )
+        .order_by(s.c.deadline_at, s.c.id)
+        .limit(limit)
+    ).mappings()
+    return [DueStack(**row) for row in rows]

@@ -1,0 +1,64 @@
+"""States of a task and of a stack, and the moves between them that are allowed."""
+
+import enum
+from collections.abc import Mapping
+
+
+class TaskState(enum.StrEnum):
+    """Where a task stands; what `due_at` means in each state is said beside it."""
+
+    WAITING = "waiting"  #: predecessors unfinished; due_at none
+    READY = "ready"  #: may be claimed, a hint was sent; due_at: send the hint again
+    RUNNING = "running"  #: claimed by (member, attempt); due_at: the resource's timeout
+    PARKED = "parked"  #: waits for a signal, a child stack, a retry; due_at: wake it
+    HELD = "held"  #: at a breakpoint; due_at none, or the breakpoint's own limit
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    SKIPPED = "skipped"
+
+
+FINAL = frozenset({TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED, TaskState.SKIPPED})
+UNSTARTED = frozenset({TaskState.WAITING, TaskState.READY, TaskState.PARKED, TaskState.HELD})
+
+TRANSITIONS: Mapping[TaskState, frozenset[TaskState]] = {
+    TaskState.WAITING: frozenset({TaskState.READY, TaskState.HELD, TaskState.CANCELLED, TaskState.SKIPPED}),
+    TaskState.READY: frozenset({TaskState.RUNNING, TaskState.HELD, TaskState.CANCELLED}),
+    TaskState.RUNNING: frozenset(
+        {
+            TaskState.READY,  # given back: handed over, or its conductor died
+            TaskState.RUNNING,  # progress
+            TaskState.PARKED,
+            TaskState.HELD,
+            TaskState.DONE,
+            TaskState.FAILED,
+            TaskState.CANCELLED,
+        }
+    ),
+    TaskState.PARKED: frozenset({TaskState.READY, TaskState.FAILED, TaskState.CANCELLED}),
+    TaskState.HELD: frozenset({TaskState.READY, TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED}),
+    TaskState.DONE: frozenset(),
+    TaskState.FAILED: frozenset(),
+    TaskState.CANCELLED: frozenset(),
+    TaskState.SKIPPED: frozenset(),
+}
+
+
+class TaskKind(enum.StrEnum):
+    """What a task does; all but FINISH name the plugin's action."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    DELETE = "delete"
+    SUSPEND = "suspend"
+    RESUME = "resume"
+    CHECK = "check"
+    FINISH = "finish"  #: counts the unfinished tasks of its traversal; never claimed
+
+
+class Status(enum.StrEnum):
+    """Of a stack's or a resource's last action."""
+
+    IN_PROGRESS = "IN_PROGRESS"
+    COMPLETE = "COMPLETE"
+    FAILED = "FAILED"

@@ -1,0 +1,39 @@
+"""The sending side."""
+
+import logging
+import typing
+from collections.abc import Sequence
+
+import oslo_messaging
+
+from ..db.ids import TaskId, TraversalId
+from .contract import VERSION, WORK_TOPIC
+
+LOG = logging.getLogger(__name__)
+
+
+class HintSender:
+    """Casts hints to the conductors; may be used from any thread.
+
+    A broker that is away costs the hint, not the caller: the redelivery duty sends it again.
+    """
+
+    def __init__(self, transport: oslo_messaging.RPCTransport) -> None:
+        target = oslo_messaging.Target(topic=WORK_TOPIC, version=VERSION)
+        self._client = oslo_messaging.get_rpc_client(transport, target)
+        self._everybody = self._client.prepare(fanout=True)
+
+    def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
+        """Tell any one conductor that these tasks are ready."""
+        self._cast(self._client, "run_tasks", traversal=traversal, tasks=list(task_ids))
+
+    def cancel(self, traversal: TraversalId) -> None:
+        """Tell all conductors that this traversal is not the current one any more."""
+        self._cast(self._everybody, "cancel", traversal=traversal)
+
+    @staticmethod
+    def _cast(client: typing.Any, method: str, **arguments: typing.Any) -> None:
+        try:
+            client.cast({}, method, **arguments)
+        except oslo_messaging.MessagingException as error:
+            LOG.warning("Hint %s was lost, the broker did not take it: %s", method, error)

@@ -1,0 +1,52 @@
+"""The receiving side."""
+
+import typing
+from collections.abc import Sequence
+
+import oslo_messaging
+
+from ..db.ids import TaskId, TraversalId
+from .contract import VERSION, WORK_TOPIC
+
+
+class HintReceiver(typing.Protocol):
+    """What a conductor does with hints.  Called from the message bus's threads; must not block."""
+
+    def offer(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
+        """These tasks are ready."""
+
+    def cancel(self, traversal: TraversalId) -> None:
+        """This traversal is not the current one any more."""
+
+
+class _Endpoint:
+    target = oslo_messaging.Target(version=VERSION)
+
+    def __init__(self, receiver: HintReceiver) -> None:
+        self._receiver = receiver
+
+    def run_tasks(self, context: typing.Any, traversal: str, tasks: list[int]) -> None:
+        self._receiver.offer(TraversalId(traversal), [TaskId(task) for task in tasks])
+
+    def cancel(self, context: typing.Any, traversal: str) -> None:
+        self._receiver.cancel(TraversalId(traversal))
+
+
+class HintServer:
+    """Listens on the work topic, shared with all conductors, and on the fan-out.
+
+    :param host: stable over restarts, so that no queue is left behind by each incarnation.
+    """
+
+    def __init__(self, transport: oslo_messaging.RPCTransport, host: str, receiver: HintReceiver) -> None:
+        target = oslo_messaging.Target(topic=WORK_TOPIC, server=host)
+        self._server = oslo_messaging.get_rpc_server(transport, target, [_Endpoint(receiver)])
+
+    def start(self) -> None:
+        """Begin to receive; returns at once."""
+        self._server.start()
+
+    def stop(self) -> None:
+        """Stop receiving and wait for the calls in progress."""
+        self._server.stop()
+        self._server.wait()

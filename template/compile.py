@@ -1,0 +1,269 @@
+"""From a template, an environment and parameters to definitions in which all that can be folded is folded."""
+
+import graphlib
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from .conditions import Conditions
+from .environment import Environment, map_type, settings_for
+from .errors import CircularDependency, InvalidReference, LimitExceeded, TemplateError
+from .fold import Path, Scope, closest, fold
+from .model import CompiledTemplate, Json, OutputDefinition, Parameter, ResourceDefinition
+from .parameters import parse_declarations, resolve_parameters, schema
+from .residual import is_deferred, references
+from .versions import VERSION_KEY, Version, find_version
+
+_SECTIONS = (VERSION_KEY, "description", "parameter_groups", "parameters", "resources", "outputs")
+_RESOURCE_KEYS = (
+    "type",
+    "properties",
+    "metadata",
+    "depends_on",
+    "deletion_policy",
+    "update_policy",
+    "description",
+)
+_OUTPUT_KEYS = ("description", "value")
+_POLICIES = ("Delete", "Retain", "Snapshot")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is refused; 0 means no limit.
+
+    :ivar template_bytes: of the template's text.
+    :ivar resources: per stack.
+    :ivar depth: of nested stacks.
+    """
+
+    template_bytes: int = 524_288
+    resources: int = 10_000
+    depth: int = 5
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The stack a template is compiled for; what the pseudo parameters give."""
+
+    stack_name: str
+    stack_id: str
+    project_id: str
+
+    def pseudo(self) -> dict[str, str]:
+        """The pseudo parameters."""
+        return {
+            "OS::stack_name": self.stack_name,
+            "OS::stack_id": self.stack_id,
+            "OS::project_id": self.project_id,
+        }
+
+
+@dataclass(frozen=True)
+class Source:
+    """All that a stack is made from.
+
+    :ivar parameters: of the request; they win over the environment's.
+    :ivar path: names of the resources from the root stack down to this one; empty for a root stack.
+    """
+
+    template: Mapping[str, Json]
+    environment: Environment = field(default_factory=Environment)
+    files: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+    facade: Mapping[str, Json] | None = None
+    path: tuple[str, ...] = ()
+
+
+def compile_template(
+    source: Source, *, identity: Identity, limits: Limits, seal: Callable[[Json], str]
+) -> CompiledTemplate:
+    """Compile.
+
+    :param seal: makes the token of a secret.
+    :raises TemplateError: the template, the environment or the parameters cannot be used.
+    """
+    template, version = source.template, find_version(source.template)
+    _check_sections(template, version)
+    parameters = resolve_parameters(
+        template.get("parameters"), source.environment, source.parameters, version=version, seal=seal
+    )
+    conditions = Conditions(
+        _map(template, "conditions"), version=version, parameters=parameters, pseudo=identity.pseudo()
+    )
+    conditions.check_all()
+    bodies = _map(template, "resources")
+    if limits.resources and len(bodies) > limits.resources:
+        raise LimitExceeded(f"{len(bodies)} resources are above the limit of {limits.resources}", ["resources"])
+    enabled = {str(name): _enabled(("resources", str(name)), body, conditions) for name, body in bodies.items()}
+    scope = Scope(
+        version=version,
+        parameters=parameters,
+        pseudo=identity.pseudo(),
+        files=source.files,
+        resources=frozenset(enabled),
+        disabled=frozenset(name for name, on in enabled.items() if not on),
+        condition=conditions.evaluate,
+        facade=source.facade,
+        functions=version.functions,
+    )
+    definitions = {n: _resource(n, bodies[n], scope, source) for n, on in enabled.items() if on}
+    return CompiledTemplate(
+        version=version.date,
+        description=str(template.get("description") or ""),
+        parameters=parameters,
+        resources=_in_order(definitions),
+        outputs=_outputs(_map(template, "outputs"), scope),
+        parameter_groups=_groups(template.get("parameter_groups"), parameters),
+    )
+
+
+def _check_sections(template: Mapping[str, Json], version: Version) -> None:
+    allowed = [*_SECTIONS, "conditions"] if version.has_conditions else list(_SECTIONS)
+    for key in template:
+        if key not in allowed:
+            raise TemplateError(f'"{key}" is not a section of a template{closest(str(key), allowed)}')
+
+
+def _map(template: Mapping[str, Json], section: str) -> Mapping[str, Json]:
+    value = template.get(section)
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise TemplateError(f"must be a map, not {type(value).__name__}", [section])
+    return value
+
+
+def _keys(path: Path, body: Json, allowed: Iterable[str], what: str) -> Mapping[str, Json]:
+    if not isinstance(body, Mapping):
+        raise TemplateError(f"must be a map, not {type(body).__name__}", path)
+    names = list(allowed)
+    for key in body:
+        if key not in names:
+            raise TemplateError(f'"{key}" is not a key of {what}{closest(str(key), names)}', path)
+    return body
+
+
+def _enabled(path: Path, body: Json, conditions: Conditions) -> bool:
+    if not isinstance(body, Mapping) or body.get("condition") is None:
+        return True
+    return conditions.evaluate(body["condition"], (*path, "condition"))
+
+
+def _resource(name: str, body: Json, scope: Scope, source: Source) -> ResourceDefinition:
+    path: Path = ("resources", name)
+    allowed = [*_RESOURCE_KEYS, "external_id", "condition"] if scope.version.has_conditions else _RESOURCE_KEYS
+    body = _keys(path, body, allowed, "a resource")
+    if not name or "/" in name:
+        raise TemplateError("a resource's name must not be empty nor contain a slash", path)
+    declared = body.get("type")
+    if not isinstance(declared, str) or not declared:
+        raise TemplateError("must be the name of a resource type", (*path, "type"))
+    parts = {key: _part(key, body, scope, path) for key in ("properties", "metadata", "update_policy")}
+    external = fold(body.get("external_id"), scope, (*path, "external_id"))
+    uses = references([*parts.values(), external])
+    depends = _depends_on(body.get("depends_on"), scope, (*path, "depends_on"))
+    here = (*source.path, name)
+    return ResourceDefinition(
+        name=name,
+        type=map_type(source.environment, here, declared),
+        declared_type=declared,
+        properties=parts["properties"],
+        metadata=parts["metadata"],
+        depends_on=depends,
+        references=uses,
+        requires=tuple(sorted({*depends, *(use.resource for use in uses)})),
+        deletion_policy=_deletion_policy(body.get("deletion_policy"), scope, (*path, "deletion_policy")),
+        update_policy=parts["update_policy"],
+        external_id=external,
+        description=str(body.get("description") or ""),
+        settings=settings_for(source.environment, here),
+    )
+
+
+def _part(key: str, body: Mapping[str, Json], scope: Scope, path: Path) -> Json:
+    value = fold(body.get(key), scope, (*path, key))
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise TemplateError(f"must be a map, not {type(value).__name__}", (*path, key))
+    return value
+
+
+def _depends_on(value: Json, scope: Scope, path: Path) -> tuple[str, ...]:
+    names = [value] if isinstance(value, str) else value or []
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise TemplateError("must be the name of a resource, or a list of names", path)
+    for name in names:
+        if name not in scope.resources:
+            raise InvalidReference(f'the template has no resource "{name}"{closest(name, scope.resources)}', path)
+    return tuple(sorted(set(names) - scope.disabled))
+
+
+def _deletion_policy(value: Json, scope: Scope, path: Path) -> str:
+    policy = fold(value, scope, path)
+    if policy is None:
+        return "Delete"
+    spellings = {name: name for name in _POLICIES}
+    if scope.version.has_conditions:
+        spellings.update({name.lower(): name for name in _POLICIES})
+    if is_deferred(policy) or policy not in spellings:
+        raise TemplateError(f"must be one of: {', '.join(spellings)}; not {policy!r}", path)
+    return spellings[policy]
+
+
+def _outputs(section: Mapping[str, Json], scope: Scope) -> dict[str, OutputDefinition]:
+    allowed = [*_OUTPUT_KEYS, "condition"] if scope.version.has_conditions else list(_OUTPUT_KEYS)
+    found: dict[str, OutputDefinition] = {}
+    for key, raw in section.items():
+        name, path = str(key), ("outputs", str(key))
+        body = _keys(path, raw, allowed, "an output")
+        if "value" not in body:
+            raise TemplateError("an output needs a value", path)
+        if body.get("condition") is not None and not scope.condition(body["condition"], (*path, "condition")):
+            continue
+        value = fold(body["value"], scope, (*path, "value"))
+        found[name] = OutputDefinition(name, value, str(body.get("description") or ""), references(value))
+    return found
+
+
+def _groups(section: Json, parameters: Mapping[str, Parameter]) -> tuple[Mapping[str, Json], ...]:
+    if section is None:
+        return ()
+    if not isinstance(section, list):
+        raise TemplateError("must be a list of groups", ["parameter_groups"])
+    grouped: set[str] = set()
+    for index, raw in enumerate(section):
+        path: Path = ("parameter_groups", index)
+        names = _keys(path, raw, ("label", "description", "parameters"), "a parameter group").get("parameters")
+        if not isinstance(names, list) or not names:
+            raise TemplateError("must be a list of parameters' names", (*path, "parameters"))
+        for name in names:
+            if name not in parameters:
+                hint = closest(str(name), parameters)
+                raise InvalidReference(f'the template has no parameter "{name}"{hint}', (*path, "parameters"))
+            if name in grouped:
+                raise TemplateError(f'the parameter "{name}" is in a group already', (*path, "parameters"))
+            grouped.add(name)
+    return tuple(section)
+
+
+def _in_order(definitions: Mapping[str, ResourceDefinition]) -> dict[str, ResourceDefinition]:
+    sorter = graphlib.TopologicalSorter({name: item.requires for name, item in definitions.items()})
+    try:
+        return {name: definitions[name] for name in sorter.static_order()}
+    except graphlib.CycleError as error:
+        circle = " -> ".join(reversed(error.args[1]))
+        raise CircularDependency(f"resources wait for each other in a circle: {circle}", ["resources"]) from error
+
+
+def describe(template: Mapping[str, Json]) -> dict[str, typing.Any]:
+    """What Heat's ``template validate`` says of a template's parameters, without values for them."""
+    version = find_version(template)
+    _check_sections(template, version)
+    declarations = parse_declarations(template.get("parameters"), version)
+    return {
+        "Description": str(template.get("description") or "No description"),
+        "Parameters": {name: schema(declared) for name, declared in declarations.items()},
+        "ParameterGroups": list(template.get("parameter_groups") or []),
+    }

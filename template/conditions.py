@@ -1,0 +1,107 @@
+"""Conditions: named truths of a template, known as soon as its parameters are."""
+
+from collections.abc import Mapping
+
+from .errors import InvalidReference, TemplateError
+from .fold import Path, closest
+from .functions import APPLY
+from .model import Json, Parameter
+from .residual import select
+from .versions import Version
+
+
+class Conditions:
+    """The conditions of one template, each evaluated once.
+
+    Secrets are in clear here, for a condition may depend on a hidden parameter; only truth values leave.
+    """
+
+    def __init__(
+        self,
+        definitions: Mapping[str, Json],
+        *,
+        version: Version,
+        parameters: Mapping[str, Parameter],
+        pseudo: Mapping[str, str],
+    ) -> None:
+        self._definitions = definitions
+        self._version = version
+        self._parameters = parameters
+        self._pseudo = pseudo
+        self._values: dict[str, bool] = {}
+        self._open: list[str] = []
+
+    def evaluate(self, condition: Json, path: Path) -> bool:
+        """The truth of a condition: a bool, the name of one, or a condition function.
+
+        :raises TemplateError: it is none of these.
+        """
+        if not self._version.condition_functions:
+            raise TemplateError(f"version {self._version.date} has no conditions; 2016-10-14 or later has", path)
+        if isinstance(condition, str):
+            return self._named(condition, path)
+        value = self._value(condition, path)
+        if not isinstance(value, bool):
+            raise TemplateError(f"a condition must be true or false, not {value!r}", path)
+        return value
+
+    def check_all(self) -> None:
+        """Evaluate every definition, also those nobody uses."""
+        for name in self._definitions:
+            self._named(name, ("conditions",))
+
+    def _named(self, name: str, path: Path) -> bool:
+        if name not in self._definitions:
+            hint = closest(name, self._definitions)
+            raise InvalidReference(f'the template has no condition "{name}"{hint}', path)
+        if name in self._open:
+            circle = " -> ".join([*self._open[self._open.index(name) :], name])
+            raise TemplateError(f"conditions depend on each other in a circle: {circle}", ("conditions", name))
+        if name not in self._values:
+            self._open.append(name)
+            self._values[name] = self.evaluate(self._definitions[name], ("conditions", name))
+            self._open.pop()
+        return self._values[name]
+
+    def _value(self, tree: Json, path: Path) -> Json:
+        """The value of a tree in which only condition functions may stand."""
+        if isinstance(tree, Mapping) and len(tree) == 1:
+            ((name, argument),) = tree.items()
+            if name in self._version.condition_functions:
+                return self._function(name, argument, (*path, name))
+            if name in self._version.functions:
+                allowed = ", ".join(sorted(self._version.condition_functions))
+                raise TemplateError(f'the function "{name}" cannot stand in a condition; these can: {allowed}', path)
+        if isinstance(tree, Mapping):
+            return {key: self._value(item, (*path, str(key))) for key, item in tree.items()}
+        if isinstance(tree, list):
+            return [self._value(item, (*path, index)) for index, item in enumerate(tree)]
+        return tree
+
+    def _function(self, name: str, argument: Json, path: Path) -> Json:
+        if name == "get_param":
+            return self._parameter(argument, path)
+        if name == "not":
+            return not self.evaluate(argument, path)
+        if name in ("and", "or"):
+            if not isinstance(argument, list) or len(argument) < 2:
+                raise TemplateError("must be a list of at least two conditions", path)
+            truths = [self.evaluate(item, (*path, index)) for index, item in enumerate(argument)]
+            return all(truths) if name == "and" else any(truths)
+        try:
+            return APPLY[name](self._value(argument, path), self._version)
+        except TemplateError as error:
+            raise type(error)(error.message, error.path or path) from error
+
+    def _parameter(self, argument: Json, path: Path) -> Json:
+        name, *steps = argument if isinstance(argument, list) else [argument]
+        if name in self._pseudo:
+            return self._pseudo[name]
+        if name not in self._parameters:
+            hint = closest(str(name), [*self._parameters, *self._pseudo])
+            raise InvalidReference(f'the template has no parameter "{name}"{hint}', path)
+        value = self._parameters[name].clear
+        if not steps:
+            return value
+        found = select(value, [self._value(step, path) for step in steps])
+        return "" if found is None else found

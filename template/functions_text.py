@@ -1,0 +1,188 @@
+"""Functions that make texts.  Each takes its evaluated argument and the template's version."""
+
+import hashlib
+import json
+import typing
+import urllib.parse
+from collections.abc import Mapping, Sequence
+
+from .errors import TemplateError
+from .versions import Version
+
+Json = typing.Any
+
+
+def _is_list(value: Json) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def list_join(args: Json, version: Version) -> str:
+    """``[delimiter, list, …]``; None counts as nothing."""
+    if not _is_list(args) or len(args) < 2:
+        raise TemplateError('must be of the form [delimiter, [item, item, …]], e.g. [", ", [a, b]]')
+    if len(args) > 2 and not version.json_in_text:
+        raise TemplateError(f"joins one list only in version {version.date}; several need 2015-10-15 or later")
+    delimiter, *lists = args
+    if not isinstance(delimiter, str):
+        raise TemplateError(f"the delimiter must be a string, not {delimiter!r}")
+    items: list[str] = []
+    for part in lists:
+        if part is not None and not _is_list(part):
+            raise TemplateError(f"must join lists, not {_short(part)}")
+        items.extend(_item_text(item, version) for item in part or ())
+    return delimiter.join(items)
+
+
+def _item_text(item: Json, version: Version) -> str:
+    if item is None:
+        return ""
+    if isinstance(item, str):
+        return item
+    if version.json_in_text and isinstance(item, Mapping | list | tuple):
+        return json.dumps(item, sort_keys=True)
+    allowed = "strings, maps and lists" if version.json_in_text else "strings"
+    raise TemplateError(f"items to join must be {allowed}, not {_short(item)}")
+
+
+def _short(value: Json) -> str:
+    return repr(value)[:120]
+
+
+def str_replace(args: Json, version: Version) -> str:
+    """``{template, params}``; longer words first, then in alphabetical order."""
+    return _replace(args, version, strict=False, empty_allowed=True)
+
+
+def str_replace_strict(args: Json, version: Version) -> str:
+    """As str_replace, but every word must stand in the text."""
+    return _replace(args, version, strict=True, empty_allowed=True)
+
+
+def str_replace_vstrict(args: Json, version: Version) -> str:
+    """As str_replace_strict, but no value may be empty either."""
+    return _replace(args, version, strict=True, empty_allowed=False)
+
+
+def _replace(args: Json, version: Version, *, strict: bool, empty_allowed: bool) -> str:
+    if not isinstance(args, Mapping) or set(args) != {"template", "params"}:
+        raise TemplateError("must be a map with exactly the keys template and params")
+    text, params = args["template"], args["params"]
+    if not isinstance(text, str):
+        raise TemplateError(f"template must be a string, not {_short(text)}")
+    if not isinstance(params, Mapping):
+        raise TemplateError(f"params must be a map, not {_short(params)}")
+    words = sorted(sorted(str(word) for word in params), key=len, reverse=True)
+    if "" in words:
+        raise TemplateError("params must not have an empty key")
+    values = {str(word): _param_text(word, params[word], version, empty_allowed) for word in params}
+    missing = [word for word in words if word not in text]
+    if strict and missing:
+        raise TemplateError(f"these params do not stand in the template: {', '.join(missing)}")
+    return _substitute([text], words, values)[0]
+
+
+def _substitute(parts: list[str], words: list[str], values: Mapping[str, str]) -> list[str]:
+    """Replace word by word; what was put in is not looked at again."""
+    if not words:
+        return parts
+    word, *rest = words
+    return [values[word].join(_substitute(part.split(word), rest, values)) for part in parts]
+
+
+def _param_text(word: Json, value: Json, version: Version, empty_allowed: bool) -> str:
+    if not empty_allowed and (value is None or value == "" or (_is_list(value) and not value) or value == {}):
+        raise TemplateError(f"param {word} has no value")
+    if value is None:
+        return ""
+    if isinstance(value, str | int | float):
+        return str(value)
+    if version.json_in_text and isinstance(value, Mapping | list | tuple):
+        return json.dumps(value, sort_keys=True)
+    raise TemplateError(f"param {word} must be a string or a number, not {_short(value)}")
+
+
+def str_split(args: Json, version: Version) -> Json:
+    """``[delimiter, string]`` or ``[delimiter, string, index]``."""
+    if not _is_list(args) or len(args) not in (2, 3):
+        raise TemplateError('must be of the form [delimiter, string, index], e.g. [",", "a,b", 0]')
+    delimiter, text = args[0], args[1]
+    if not isinstance(delimiter, str) or not delimiter:
+        raise TemplateError(f"the delimiter must be a string that is not empty, not {delimiter!r}")
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise TemplateError(f"can only split a string, not {_short(text)}")
+    parts = text.split(delimiter)
+    if len(args) == 2:
+        return parts
+    try:
+        return parts[int(args[2])]
+    except (TypeError, ValueError) as error:
+        raise TemplateError(f"the index must be a whole number, not {args[2]!r}") from error
+    except IndexError as error:
+        raise TemplateError(f"the index {args[2]} is not between 0 and {len(parts) - 1}") from error
+
+
+def digest(args: Json, version: Version) -> str:
+    """``[algorithm, string]``."""
+    if not _is_list(args) or len(args) != 2 or not all(isinstance(arg, str) for arg in args):
+        raise TemplateError('must be of the form [algorithm, string], e.g. ["sha256", "text"]')
+    algorithm, value = args
+    if algorithm.lower() not in hashlib.algorithms_available or algorithm.lower().startswith("shake"):
+        known = ", ".join(sorted(hashlib.algorithms_guaranteed))
+        raise TemplateError(f'does not know the algorithm "{algorithm}"; known ones are: {known}')
+    try:
+        data = value.encode("latin-1")
+    except UnicodeEncodeError:
+        data = value.encode()
+    return hashlib.new(algorithm.lower(), data, usedforsecurity=False).hexdigest()
+
+
+_URL_KEYS = ("scheme", "username", "password", "host", "port", "path", "query", "fragment")
+
+
+def make_url(args: Json, version: Version) -> str:
+    """A map of the parts of a URL."""
+    if not isinstance(args, Mapping):
+        raise TemplateError(f"must be a map with keys of: {', '.join(_URL_KEYS)}")
+    unknown = sorted(set(args) - set(_URL_KEYS))
+    if unknown:
+        raise TemplateError(f"does not know {', '.join(unknown)}; keys are: {', '.join(_URL_KEYS)}")
+    for key in set(args) - {"port", "query"}:
+        if not isinstance(args[key], str):
+            raise TemplateError(f"{key} must be a string, not {_short(args[key])}")
+    query = args.get("query", {})
+    if not isinstance(query, Mapping):
+        raise TemplateError(f"query must be a map, not {_short(query)}")
+    scheme = args.get("scheme", "")
+    if ":" in scheme:
+        raise TemplateError(f'scheme must not contain ":", as "{scheme}" does')
+    return urllib.parse.urlunsplit(
+        (
+            scheme,
+            _netloc(args),
+            urllib.parse.quote(args.get("path", "")),
+            urllib.parse.urlencode(query).replace("%2F", "/"),
+            urllib.parse.quote(args.get("fragment", "")),
+        )
+    )
+
+
+def _netloc(args: Mapping[str, Json]) -> str:
+    user = urllib.parse.quote(args.get("username", ""), safe="")
+    password = urllib.parse.quote(args.get("password", ""), safe="")
+    host = urllib.parse.quote(args.get("host", "").removeprefix("[").removesuffix("]"), safe=":")
+    netloc = f"[{host}]" if ":" in host else host
+    if user or password:
+        netloc = f"{user}:{password}@{netloc}" if password else f"{user}@{netloc}"
+    return f"{netloc}:{_port(args['port'])}" if args.get("port") not in (None, "") else netloc
+
+
+def _port(value: Json) -> int:
+    try:
+        port = int(value)
+    except (TypeError, ValueError) as error:
+        raise TemplateError(f"port must be a number, not {_short(value)}") from error
+    if not 0 < port <= 65535:
+        raise TemplateError(f"port must be between 1 and 65535, not {port}")
+    return port

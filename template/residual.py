@@ -1,0 +1,185 @@
+"""Residuals: what of a template cannot be known before the cloud answers, and its evaluation.
+
+A function node is ``{"$fn": name, "args": [argument, …]}``; see model.py.  Nodes for which facts of
+other resources are needed: ``get_resource`` [name], ``get_attr`` [name, attribute or "", path…].  Node
+for secrets: ``sealed`` [token].  ``select`` [value, path…] walks into a value.  ``repeat`` [map] keeps its
+template as a residual.  All others hold one argument and are applied by `functions.APPLY`.
+"""
+
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+
+from .errors import TemplateError
+from .functions import APPLY
+from .functions_data import repeat_bindings, substitute
+from .model import Json, Reference, Residual
+from .versions import VERSIONS, Version
+
+FN = "$fn"
+ARGS = "args"
+
+
+class ResidualError(TemplateError):
+    """A function cannot be evaluated with the values that the resources gave."""
+
+
+class Lookup(typing.Protocol):
+    """Where the values of other resources and of secrets come from."""
+
+    def reference_id(self, resource: str) -> Json:
+        """What get_resource yields."""
+
+    def attribute(self, resource: str, name: str) -> Json:
+        """An attribute's value; "" means a dict of all of them."""
+
+    def unseal(self, token: str) -> Json:
+        """The value of a sealed token."""
+
+
+def node(function: str, *args: Residual, version: Version | None = None) -> dict[str, Residual]:
+    """A function node; `version` is kept where the function's meaning depends on it."""
+    made: dict[str, Residual] = {FN: function, ARGS: list(args)}
+    if version is not None:
+        made["v"] = version.date
+    return made
+
+
+def is_node(value: Json) -> bool:
+    """Whether the value is a function node."""
+    return isinstance(value, dict) and FN in value
+
+
+def quote(value: Json) -> Residual:
+    """A literal as a residual: dicts that look like nodes are marked as literals."""
+    if isinstance(value, Mapping):
+        quoted = {key: quote(item) for key, item in value.items()}
+        return node("literal", quoted) if FN in quoted else quoted
+    if isinstance(value, list | tuple):
+        return [quote(item) for item in value]
+    return value
+
+
+def sealed(token: str) -> Residual:
+    """The node of a secret."""
+    return node("sealed", token)
+
+
+def nodes(tree: Residual) -> Iterator[dict[str, Residual]]:
+    """All function nodes of the tree but literals, outer ones first."""
+    stack = [tree]
+    while stack:
+        item = stack.pop()
+        if is_node(item):
+            if item[FN] != "literal":
+                yield item
+                stack.extend(reversed(item[ARGS]))
+            else:
+                stack.extend(item[ARGS][0].values())
+        elif isinstance(item, dict):
+            stack.extend(item.values())
+        elif isinstance(item, list):
+            stack.extend(item)
+
+
+def is_deferred(tree: Residual) -> bool:
+    """Whether anything is left to evaluate."""
+    return next(nodes(tree), None) is not None
+
+
+def references(tree: Residual) -> tuple[Reference, ...]:
+    """The uses of other resources in the tree, each once, in the order found."""
+    found: dict[Reference, None] = {}
+    for item in nodes(tree):
+        args = item[ARGS]
+        if item[FN] == "get_resource":
+            found[Reference(args[0])] = None
+        elif item[FN] == "get_attr":
+            path = tuple(part for part in args[2:] if isinstance(part, str | int))
+            found[Reference(args[0], args[1], path)] = None
+    return tuple(found)
+
+
+def evaluate(tree: Residual, lookup: Lookup) -> Json:
+    """The value.
+
+    :raises ResidualError: a function cannot work with the values it gets.
+    """
+    return _evaluate(tree, lookup, keep_sealed=False)
+
+
+def partial(tree: Residual, lookup: Lookup) -> Residual:
+    """The tree with everything evaluated that does not need a secret; secrets stay sealed."""
+    return _evaluate(tree, lookup, keep_sealed=True)
+
+
+def _evaluate(tree: Residual, lookup: Lookup, *, keep_sealed: bool) -> Json:
+    if isinstance(tree, dict):
+        if FN in tree:
+            return _evaluate_node(tree, lookup, keep_sealed=keep_sealed)
+        return {key: _evaluate(item, lookup, keep_sealed=keep_sealed) for key, item in tree.items()}
+    if isinstance(tree, list):
+        return [_evaluate(item, lookup, keep_sealed=keep_sealed) for item in tree]
+    return tree
+
+
+def _evaluate_node(item: dict[str, Residual], lookup: Lookup, *, keep_sealed: bool) -> Json:
+    function, args = item[FN], item[ARGS]
+    if function == "literal":
+        inner = {key: _evaluate(part, lookup, keep_sealed=keep_sealed) for key, part in args[0].items()}
+        return node("literal", inner) if keep_sealed else inner
+    if function == "sealed":
+        return item if keep_sealed else lookup.unseal(args[0])
+    if function == "get_resource":
+        return _quoted(lookup.reference_id(args[0]), keep_sealed)
+    if keep_sealed and any(inner[FN] == "sealed" for arg in args for inner in nodes(arg)):
+        return {**item, ARGS: [_evaluate(arg, lookup, keep_sealed=True) for arg in args]}
+    version = VERSIONS[item["v"]] if "v" in item else VERSIONS["wallaby"]
+    try:
+        if function == "repeat":
+            return _quoted(_repeat(args[0], version, lookup), keep_sealed)
+        values = [_evaluate(arg, lookup, keep_sealed=False) for arg in args]
+        if function == "get_attr":
+            return _quoted(_attribute(values, lookup), keep_sealed)
+        if function == "select":
+            return _quoted(select(values[0], values[1:]), keep_sealed)
+        return _quoted(APPLY[function](values[0], version), keep_sealed)
+    except ResidualError:
+        raise
+    except TemplateError as error:
+        raise ResidualError(f"{function}: {error.message}") from error
+
+
+def _quoted(value: Json, keep_sealed: bool) -> Json:
+    """What is stored as a residual again must be told from nodes; sealed values stay what they are."""
+    if not keep_sealed or (is_node(value) and value[FN] == "sealed"):
+        return value
+    return quote(value)
+
+
+def _attribute(values: Sequence[Json], lookup: Lookup) -> Json:
+    name, attribute, *path = values
+    return select(lookup.attribute(name, attribute), path)
+
+
+def _repeat(args: Mapping[str, Residual], version: Version, lookup: Lookup) -> list[Json]:
+    loops = _evaluate(args["for_each"], lookup, keep_sealed=False)
+    bindings = repeat_bindings({**args, "for_each": loops}, version)
+    return [
+        _evaluate(substitute(args["template"], {k: quote(v) for k, v in values.items()}), lookup, keep_sealed=False)
+        for values in bindings
+    ]
+
+
+def select(value: Json, path: Sequence[Json]) -> Json:
+    """Walk into maps by key and lists by index; None where the path leads nowhere, as in Heat."""
+    for part in path:
+        try:
+            if isinstance(value, Mapping):
+                value = value[part] if part in value else value[str(part)]
+            elif isinstance(value, Sequence) and not isinstance(value, str):
+                value = value[int(part)]
+            else:
+                return None
+        except (KeyError, IndexError, TypeError, ValueError):
+            return None
+    return value

@@ -1,0 +1,49 @@
+"""The definition a task carries: all a worker needs to know of the template, and nothing else of it."""
+
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..template.model import ResourceDefinition
+
+Json = typing.Any
+
+
+@dataclass(frozen=True)
+class TaskDefinition:
+    """What one resource shall be.
+
+    :ivar properties: residuals; see template/residual.py.
+    :ivar retain: a deletion leaves the thing outside alone.
+    """
+
+    properties: Mapping[str, Json] = field(default_factory=dict)
+    metadata: Json = field(default_factory=dict)
+    update_policy: Mapping[str, Json] = field(default_factory=dict)
+    deletion_policy: str = "Delete"
+    external_id: Json = None
+    description: str = ""
+    retain: bool = False
+
+    @classmethod
+    def of(cls, definition: ResourceDefinition) -> "TaskDefinition":
+        """From a resource of a compiled template."""
+        return cls(
+            properties=definition.properties,
+            metadata=definition.metadata,
+            update_policy=definition.update_policy,
+            deletion_policy=definition.deletion_policy,
+            external_id=definition.external_id,
+            description=definition.description,
+        )
+
+    def to_json(self) -> Json:
+        """As stored: fields that have their default value are left out."""
+        plain = TaskDefinition()
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {name: value for name, value in fields.items() if value != getattr(plain, name)}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Json] | None) -> "TaskDefinition":
+        """The inverse of to_json."""
+        return cls(**(stored or {}))

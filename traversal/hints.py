@@ -1,0 +1,31 @@
+"""How the announcement of ready tasks is cut into messages."""
+
+import typing
+from collections.abc import Iterator, Sequence
+
+from ..db.ids import TaskId, TraversalId
+
+BATCH = 16
+"""Task ids in one hint: enough to make the message's cost small beside the work, few enough that a wide
+graph spreads over all conductors."""
+
+
+class Hints(typing.Protocol):
+    """Says where work is.  A hint may be lost, doubled, late or out of order."""
+
+    def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
+        """Cast to any one conductor; never raises for a broker that is away: the hint is lost then."""
+
+    def cancel(self, traversal: TraversalId) -> None:
+        """Fan out to all conductors: stop what runs for this superseded traversal."""
+
+
+def batches(task_ids: Sequence[TaskId], size: int = BATCH) -> Iterator[Sequence[TaskId]]:
+    """The ids in lists of at most `size`."""
+    return (task_ids[i : i + size] for i in range(0, len(task_ids), size))
+
+
+def announce(hints: Hints, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
+    """Cast hints for all the tasks."""
+    for batch in batches(task_ids):
+        hints.run_tasks(traversal, batch)
