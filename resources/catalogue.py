@@ -44,7 +44,7 @@ class Catalogue:
         others from running.  Of two plugins with the same type name the one whose entry point sorts
         first wins, so that all conductors agree.
         """
-        manager = ExtensionManager(namespace, on_load_failure_callback=_log_failure)
+        manager: ExtensionManager[object] = ExtensionManager(namespace, on_load_failure_callback=_log_failure)
         found: dict[str, type[ResourceType]] = {}
         for extension in sorted(manager, key=lambda item: str(item.name)):
             for name, declared in _declared(str(extension.name), extension.plugin).items():

@@ -59,7 +59,7 @@ class Target:
     def physical_name(self) -> str:
         """A name for the thing outside: STACK-RESOURCE-KEY, at most 255 characters."""
         tail = f"-{self.name}-{self.key.replace('-', '')[:12]}"
-        return self.stack.name[: 255 - len(tail)] + tail
+        return (self.stack.name[: max(0, 255 - len(tail))] + tail)[-255:]
 
 
 @dataclass(frozen=True)
@@ -169,6 +169,12 @@ class ResourceType:
     attributes_schema: typing.ClassVar[Mapping[str, Attribute]] = {}
     description: typing.ClassVar[str] = ""
     support_status: typing.ClassVar[SupportStatus] = SUPPORTED
+    #: What steps keep in `data` holds secrets; it is stored sealed.
+    secret_data: typing.ClassVar[bool] = False
+    #: What get_resource yields is a secret; it is stored sealed.
+    secret_reference: typing.ClassVar[bool] = False
+    #: Every update of the stack replaces the resource, even where nothing of it has changed.
+    always_replaced: typing.ClassVar[bool] = False
     #: Seconds one action may take; None: the service's default.
     default_timeout: typing.ClassVar[float | None] = None
 
@@ -229,7 +235,10 @@ class ResourceType:
         return False
 
     def validate(self, properties: Mapping[str, Json]) -> None:
-        """Check rules over several properties; values not known before run time are absent.
+        """Check rules over several properties.
+
+        Called at plan time with what is known by then, as `validate_properties` returns it: what is
+        deferred is absent, what is not given is None; and before a step with all resolved properties.
 
         :raises PropertyError: with the property's name and what would be right.
         """
@@ -239,7 +248,10 @@ class ResourceType:
         return target.physical_id if target.physical_id is not None else target.name
 
     def attribute_values(self, target: Target) -> Mapping[str, Json]:
-        """All attributes, by name; asked for once after each action that ended well."""
+        """All attributes, by name; asked for once after each action that ended well.
+
+        One that is missing here is None.
+        """
         return {}
 
     def handle_signal(self, target: Target, details: Json, work: Work) -> Signal:

@@ -19,7 +19,8 @@ def validate_properties(schema: Mapping[str, Property], residuals: Mapping[str, 
     """Check at plan time what is known by then; what is deferred is passed over.
 
     :param residuals: a mapping of residuals; or one function node, which tells nothing.
-    :returns: the values that are known, converted, with defaults: what `ResourceType.validate` takes.
+    :returns: what `ResourceType.validate` takes: values that are known, converted, with defaults; None
+        for what is not given; deferred ones are absent.
     :raises PropertyError: unknown name, missing required property, wrong type, unmet constraint.
     """
     if is_node(residuals) and residuals[FN] != "literal":
@@ -171,6 +172,8 @@ def _known_members(schema: Mapping[str, Property], given: Mapping[str, Json], pa
             _check_partly(prop, given[name], (*path, name))
         elif is_given or prop.default is not None:
             known[name] = _convert(prop, evaluate(given.get(name), _NoLookup()), (*path, name))
+        else:
+            known[name] = None
     return known
 
 

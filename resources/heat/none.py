@@ -1,0 +1,29 @@
+"""OS::Heat::None: takes any properties and does nothing."""
+
+import uuid
+from collections.abc import Mapping
+
+from ..contract import Done, Json, ResourceType, Step, Target, Work
+from ..schema import ANY_NAME, Attribute, Property, SupportStatus
+
+
+class NoneResource(ResourceType):
+    """Put in place of another type by the environment; each of its attributes is None."""
+
+    description = (
+        "Enables easily disabling certain resources via the resource_registry.\n\n"
+        "It takes any properties, returns None for any attribute, does nothing, and is not replaced "
+        "whatever changes."
+    )
+    support_status = SupportStatus(version="5.0.0")
+    properties_schema = {ANY_NAME: Property("any", update_allowed=True)}
+    attributes_schema = {ANY_NAME: Attribute()}
+
+    def handle_create(self, target: Target, work: Work) -> Step:
+        """The id is made from the key: the same for every repetition."""
+        made = uuid.uuid5(uuid.NAMESPACE_OID, target.key)
+        return Done(physical_id=str(made), data={"is_placeholder": "True"})
+
+    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+        """None at all, so each is None."""
+        return {}

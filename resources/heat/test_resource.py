@@ -1,0 +1,179 @@
+"""OS::Heat::TestResource: waits, fails and is replaced as told."""
+
+from collections.abc import Mapping
+
+from ...template.constraints import Custom
+from ..contract import Done, Json, Poll, ResourceType, Step, Target, Work
+from ..errors import Final
+from ..schema import Attribute, Property, SupportStatus
+
+FOREVER_STEP = 60.0
+"""Seconds between two looks of an endless wait."""
+
+
+def _seconds(action: str) -> Property:
+    article = "an" if action == "update" else "a"
+    text = f"Seconds to wait after {article} {action}. Defaults to the global wait_secs."
+    return Property("number", text, update_allowed=True)
+
+
+class TestResource(ResourceType):
+    """Stores the string it was given.  All its waits are polls, none holds a thread.
+
+    `client_name`, `entity_name` and `constraint_prop_secs` are stored only.  `attr_wait_secs` lengthens
+    creation and update, since attributes are taken at their end.
+    """
+
+    __test__ = False  # pytest would take the class for a set of tests
+
+    description = (
+        "A resource which stores the string value that was provided.\n\n"
+        "This resource is to be used only for testing. It has control knobs such as 'update_replace', "
+        "'fail', 'wait_secs'."
+    )
+    support_status = SupportStatus(version="5.0.0")
+    properties_schema = {
+        "constraint_prop_secs": Property(
+            "number",
+            "Number value for delay during resolve constraint.",
+            default=0,
+            update_allowed=True,
+            constraints=(Custom(check_name="test_constr"),),
+            support_status=SupportStatus(version="6.0.0"),
+        ),
+        "attr_wait_secs": Property(
+            "number",
+            "Number value for timeout during resolving output value.",
+            default=0,
+            update_allowed=True,
+            support_status=SupportStatus(version="6.0.0"),
+        ),
+        "value": Property(
+            "string", "The input string to be stored.", default="test_string", update_allowed=True
+        ),
+        "update_replace_value": Property(
+            "string",
+            "Some value that can be stored but can not be updated.",
+            support_status=SupportStatus(version="7.0.0"),
+        ),
+        "fail": Property(
+            "boolean",
+            "Value which can be set to fail the resource operation to test failure scenarios.",
+            default=False,
+            update_allowed=True,
+        ),
+        "update_replace": Property(
+            "boolean",
+            "Value which can be set to trigger update replace for the particular resource.",
+            default=False,
+            update_allowed=True,
+        ),
+        "wait_secs": Property(
+            "number", "Seconds to wait after an action (-1 is infinite).", default=0, update_allowed=True
+        ),
+        "action_wait_secs": Property(
+            "map",
+            "Options for simulating waiting.",
+            update_allowed=True,
+            schema={action: _seconds(action) for action in ("create", "update", "delete")},
+        ),
+        "client_name": Property("string", "Client to poll.", default="", update_allowed=True),
+        "entity_name": Property("string", "Client entity to poll.", default="", update_allowed=True),
+    }
+    attributes_schema = {
+        "output": Attribute(
+            "The string that was stored. This value is also available by referencing the resource."
+        )
+    }
+
+    def handle_create(self, target: Target, work: Work) -> Step:
+        """Store the value, unless it shall fail, and begin to wait."""
+        seconds = _with_attribute_wait(target, _wait_seconds(target, "create"))
+        if target.properties["fail"]:
+            return _wait(target, seconds, work)
+        data = {"value": target.properties["value"]}
+        return _wait(target, seconds, work, physical_id=target.physical_name, data=data)
+
+    def check_create_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """See whether the time is over."""
+        return _look(target, progress, work)
+
+    def needs_replace(self, before: Mapping[str, Json], after: Mapping[str, Json]) -> bool:
+        """A new value replaces the resource if update_replace says so."""
+        return bool(before.get("value") != after["value"] and after["update_replace"])
+
+    def handle_update(self, target: Target, changed: frozenset[str], work: Work) -> Step:
+        """Store a new value; only a new value that is not empty makes the update wait, as in Heat."""
+        value = target.properties["value"]
+        if "value" not in changed or not value:
+            return _wait(target, 0, work)
+        seconds = _with_attribute_wait(target, _wait_seconds(target, "update"))
+        return _wait(target, seconds, work, data=None if target.properties["fail"] else {"value": value})
+
+    def check_update_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """See whether the time is over."""
+        return _look(target, progress, work)
+
+    def handle_delete(self, target: Target, work: Work) -> Step:
+        """Begin to wait; deletion never fails."""
+        return _wait(target, _wait_seconds(target, "delete"), work, may_fail=False)
+
+    def check_delete_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """See whether the time is over."""
+        return _look(target, progress, work, may_fail=False)
+
+    def handle_check(self, target: Target, work: Work) -> Step:
+        """:raises Final: it was never made."""
+        if target.physical_id is None:
+            raise Final("Resource not created", kind="Exception")
+        return Done()
+
+    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+        """The stored value."""
+        return {"output": target.data.get("value")}
+
+
+def _wait_seconds(target: Target, action: str) -> float:
+    """Negative: without end."""
+    own = (target.properties["action_wait_secs"] or {}).get(action)
+    return float(target.properties["wait_secs"] if own is None else own)
+
+
+def _with_attribute_wait(target: Target, seconds: float) -> float:
+    return seconds if seconds < 0 else seconds + max(0.0, float(target.properties["attr_wait_secs"]))
+
+
+def _wait(
+    target: Target,
+    seconds: float,
+    work: Work,
+    *,
+    physical_id: str | None = None,
+    data: Mapping[str, Json] | None = None,
+    may_fail: bool = True,
+) -> Step:
+    if seconds == 0:
+        return _end(target, may_fail=may_fail, physical_id=physical_id, data=data)
+    progress = {"until": work.now() + seconds if seconds > 0 else None}
+    after = seconds if seconds > 0 else FOREVER_STEP
+    return Poll(progress, after=after, physical_id=physical_id, data=data)
+
+
+def _look(target: Target, progress: Json, work: Work, *, may_fail: bool = True) -> Step:
+    until = progress["until"]
+    if until is None:
+        return Poll(progress, after=FOREVER_STEP)
+    left = until - work.now()
+    return Poll(progress, after=left) if left > 0 else _end(target, may_fail=may_fail)
+
+
+def _end(
+    target: Target,
+    *,
+    may_fail: bool,
+    physical_id: str | None = None,
+    data: Mapping[str, Json] | None = None,
+) -> Step:
+    if may_fail and target.properties["fail"]:
+        raise Final(f"Test Resource failed {target.name}", kind="ValueError")
+    return Done(physical_id=physical_id, data=data)
