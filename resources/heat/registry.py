@@ -3,14 +3,23 @@
 from collections.abc import Mapping
 
 from ..contract import ResourceType
+from .delay import Delay
 from .none import NoneResource
 from .random_string import RandomString
 from .test_resource import TestResource
 from .value import Value
+from .wait_conditions import AwsWaitCondition, WaitCondition
+from .wait_handles import AwsWaitConditionHandle, UpdateWaitConditionHandle, WaitConditionHandle
 
 RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
+    "AWS::CloudFormation::WaitCondition": AwsWaitCondition,
+    "AWS::CloudFormation::WaitConditionHandle": AwsWaitConditionHandle,
+    "OS::Heat::Delay": Delay,
     "OS::Heat::None": NoneResource,
     "OS::Heat::RandomString": RandomString,
     "OS::Heat::TestResource": TestResource,
+    "OS::Heat::UpdateWaitConditionHandle": UpdateWaitConditionHandle,
     "OS::Heat::Value": Value,
+    "OS::Heat::WaitCondition": WaitCondition,
+    "OS::Heat::WaitConditionHandle": WaitConditionHandle,
 }

@@ -1,0 +1,115 @@
+"""Wait conditions: end when enough signals have reached their handle, or in time fail.
+
+The property `handle` is the reference of the handle, a URL that ends in
+``/STACK_ID/resources/NAME/signal``; NAME is the handle's name in the same stack.
+"""
+
+import json
+import typing
+import urllib.parse
+from collections.abc import Mapping
+
+from ...template.constraints import Range
+from ..contract import Done, Json, Park, ResourceType, Step, Target, Work
+from ..errors import Final
+from ..schema import Attribute, Property, SupportStatus
+from .received import FAILURE, SUCCESS, Received, received
+
+HANDLE_TEXT = "A reference to the wait condition handle used to signal this wait condition."
+TIMEOUT_TEXT = "The number of seconds to wait for the correct number of signals to arrive."
+COUNT_TEXT = (
+    "The number of success signals that must be received before the stack creation process continues."
+)
+DATA_TEXT = "JSON string containing data associated with wait condition signals sent to the handle."
+DESCRIPTION = (
+    "Resource for handling signals received by WaitConditionHandle.\n\n"
+    "It is in progress until the handle has received enough signals of success, and fails on a signal of "
+    "failure or when the time is over."
+)
+TIMEOUT_RANGE = (Range(minimum=1, maximum=43200),)
+AT_LEAST_1 = (Range(minimum=1),)
+
+
+class WaitCondition(ResourceType):
+    """Heat's condition.  It is parked on its handle; a signal wakes it, so does the end of its time.
+
+    Signals are looked at before the clock: a condition that was met in time does not fail because the
+    look came late.  `data` has the signals that were there when the condition was met.
+    """
+
+    names: typing.ClassVar[Mapping[str, str]] = {
+        "handle": "handle",
+        "timeout": "timeout",
+        "count": "count",
+        "data": "data",
+    }
+    description = DESCRIPTION
+    support_status = SupportStatus(version="2014.2")
+    properties_schema = {
+        "handle": Property("string", HANDLE_TEXT, required=True),
+        "timeout": Property("number", TIMEOUT_TEXT, required=True, constraints=TIMEOUT_RANGE),
+        "count": Property("integer", COUNT_TEXT, default=1, update_allowed=True, constraints=AT_LEAST_1),
+    }
+    attributes_schema = {"data": Attribute(DATA_TEXT, "string")}
+
+    def handle_create(self, target: Target, work: Work) -> Step:
+        """:raises Final: the handle is none of this stack."""
+        until = work.now() + target.properties[self.names["timeout"]]
+        return self._look(target, {"until": until}, work)
+
+    def check_create_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """See whether enough signals are there."""
+        return self._look(target, progress, work)
+
+    def handle_update(self, target: Target, changed: frozenset[str], work: Work) -> Step:
+        """Wait again, with the whole time; signals that are there count."""
+        return self.handle_create(target, work)
+
+    def check_update_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """See whether enough signals are there."""
+        return self._look(target, progress, work)
+
+    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+        """The data of all signals by id, as JSON text."""
+        return {self.names["data"]: target.data.get("signals", "{}")}
+
+    def _look(self, target: Target, progress: Json, work: Work) -> Step:
+        """:raises Final: a signal of failure is there, or the time is over."""
+        handle = work.peer(_handle_name(target.properties[self.names["handle"]], target.stack.id))
+        signals = received(handle.metadata)
+        count = target.properties[self.names["count"]]
+        if any(signal.status == FAILURE for signal in signals):
+            raise Final(_reasons(signals, FAILURE), kind="WaitConditionFailure")
+        if len(signals) >= count:
+            return Done(data={"signals": json.dumps({signal.id: signal.data for signal in signals})})
+        left = progress["until"] - work.now()
+        if left <= 0:
+            reasons = f" - {_reasons(signals, SUCCESS)}" if signals else ""
+            raise Final(f"{len(signals)} of {count} received{reasons}", kind="WaitConditionTimeout")
+        return Park(progress, waits_on=f"resource:{handle.id}", seen=handle.generation, after=left)
+
+
+class AwsWaitCondition(WaitCondition):
+    """The condition of CloudFormation templates: other names, the same behaviour."""
+
+    names = {"handle": "Handle", "timeout": "Timeout", "count": "Count", "data": "Data"}
+    support_status = SupportStatus(version="2014.1")
+    properties_schema = {
+        "Handle": Property("string", HANDLE_TEXT, required=True),
+        "Timeout": Property("integer", TIMEOUT_TEXT, required=True, constraints=TIMEOUT_RANGE),
+        "Count": Property("integer", COUNT_TEXT, default=1, update_allowed=True, constraints=AT_LEAST_1),
+    }
+    attributes_schema = {"Data": Attribute(DATA_TEXT, "string")}
+
+
+def _reasons(signals: list[Received], status: str) -> str:
+    return ";".join(signal.reason for signal in signals if signal.status == status)
+
+
+def _handle_name(reference: str, stack_id: str) -> str:
+    """:raises Final: the reference is no signal URL of this stack."""
+    parts = [urllib.parse.unquote(part) for part in urllib.parse.urlsplit(reference).path.split("/")]
+    match parts[-4:]:
+        case [stack, "resources", name, "signal"] if stack == stack_id:
+            return name
+    raise Final(f"{reference} is not a valid wait condition handle.", kind="ValueError")

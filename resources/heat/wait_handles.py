@@ -1,0 +1,161 @@
+"""Handles that take signals for wait conditions.
+
+A handle's reference (what get_resource yields) is the URL to which signals are posted; a wait condition
+finds its handle by it, see wait_conditions.py.
+"""
+
+import json
+import secrets
+from collections.abc import Mapping
+
+from ...template.constraints import AllowedValues
+from ..contract import Done, Json, ResourceType, Signal, Step, Target, Work
+from ..errors import PropertyError, SignalError
+from ..schema import Attribute, Property, SupportStatus
+from .received import AWS_KEYS, HEAT_KEYS, completed, with_signal
+
+#: How a client may signal; the three that Stoker offers need no other service.
+OFFERED = ("TOKEN_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL")
+TRANSPORTS = ("CFN_SIGNAL", "TEMP_URL_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL", "ZAQAR_SIGNAL", "TOKEN_SIGNAL")
+
+
+class _Handle(ResourceType):
+    """What all handles share."""
+
+    def handle_create(self, target: Target, work: Work) -> Step:
+        """Fix the URL, so that it stays what clients were told even if the API moves."""
+        return Done(physical_id=target.physical_name, data={"endpoint": work.signal_url(target.name)})
+
+    def reference_id(self, target: Target) -> Json:
+        """The URL."""
+        return target.data.get("endpoint", target.name)
+
+
+class WaitConditionHandle(_Handle):
+    """Heat's handle.  Its token is good for the signals of this one resource and for nothing else."""
+
+    description = (
+        "Resource for managing instance signals.\n\n"
+        "It depends on nothing, so that an instance can reference it; it takes signals of the instance, "
+        "validates and stores them."
+    )
+    support_status = SupportStatus(version="2014.2")
+    secret_data = True
+    properties_schema = {
+        "signal_transport": Property(
+            "string",
+            "How the client will signal the wait condition. CFN_SIGNAL will allow an HTTP POST to a CFN "
+            "keypair signed URL. TEMP_URL_SIGNAL will create a Swift TempURL to be signalled via HTTP PUT. "
+            "HEAT_SIGNAL will allow calls to the Heat API resource-signal using the provided keystone "
+            "credentials. ZAQAR_SIGNAL will create a dedicated zaqar queue to be signalled using the "
+            "provided keystone credentials. TOKEN_SIGNAL will allow and HTTP POST to a Heat API endpoint "
+            "with the provided keystone token. NO_SIGNAL will result in the resource going to a signalled "
+            "state without waiting for any signal.",
+            default="TOKEN_SIGNAL",
+            constraints=(AllowedValues(values=TRANSPORTS),),
+            support_status=SupportStatus(version="6.0.0"),
+        )
+    }
+    attributes_schema = {
+        "token": Attribute(
+            "Token for stack-user which can be used for signalling handle when signal_transport is set to "
+            "TOKEN_SIGNAL. None for all other signal transports.",
+            "string",
+            sensitive=True,
+        ),
+        "endpoint": Attribute(
+            "Endpoint/url which can be used for signalling handle when signal_transport is set to "
+            "TOKEN_SIGNAL. None for all other signal transports.",
+            "string",
+        ),
+        "curl_cli": Attribute(
+            "Convenience attribute, provides curl CLI command prefix, which can be used for signalling "
+            "handle completion or failure when signal_transport is set to TOKEN_SIGNAL. You can signal "
+            'success by adding --data-binary \'{"status": "SUCCESS"}\' , or signal failure by adding '
+            '--data-binary \'{"status": "FAILURE"}\'. This attribute is set to None for all other signal '
+            "transports.",
+            "string",
+            sensitive=True,
+        ),
+        "signal": Attribute(
+            "JSON serialized map that includes the endpoint, token and/or other attributes the client must "
+            "use for signalling this handle. The contents of this map depend on the type of signal selected "
+            "in the signal_transport property.",
+            "string",
+            sensitive=True,
+        ),
+    }
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """:raises PropertyError: the transport needs a service that Stoker does not use."""
+        transport = properties.get("signal_transport", "TOKEN_SIGNAL")
+        if transport not in OFFERED:
+            raise PropertyError(
+                f"{transport} is not supported; use one of {', '.join(OFFERED)}", ("signal_transport",)
+            )
+
+    def handle_create(self, target: Target, work: Work) -> Step:
+        """Make the token, once."""
+        data = {"endpoint": work.signal_url(target.name)}
+        if target.properties["signal_transport"] == "TOKEN_SIGNAL":
+            data["token"] = target.data.get("token") or secrets.token_urlsafe(32)
+        return Done(physical_id=target.physical_name, data=data)
+
+    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+        """See the schema."""
+        endpoint, token = target.data.get("endpoint"), target.data.get("token")
+        if token is None:
+            url = {} if target.properties["signal_transport"] == "NO_SIGNAL" else {"alarm_url": endpoint}
+            return {"signal": json.dumps(url)}
+        return {
+            "token": token,
+            "endpoint": endpoint,
+            "curl_cli": f"curl -i -X POST -H 'X-Auth-Token: {token}' -H 'Content-Type: application/json' "
+            f"-H 'Accept: application/json' {endpoint}",
+            "signal": json.dumps({"endpoint": endpoint, "token": token}),
+        }
+
+    def handle_signal(self, target: Target, details: Json, work: Work) -> Signal:
+        """Take ``{"id":, "status":, "reason":, "data":}``; each may be left out, also all of it.
+
+        :raises SignalError: other keys, or a status other than SUCCESS and FAILURE.
+        """
+        signal = completed(_map(details or {}), target.metadata)
+        return with_signal(target.metadata, signal, HEAT_KEYS)
+
+
+class AwsWaitConditionHandle(_Handle):
+    """The handle of CloudFormation templates."""
+
+    description = "A handle whose reference is a URL for cfn-signal, and which a WaitCondition waits for."
+    support_status = SupportStatus(version="2014.1")
+
+    def handle_signal(self, target: Target, details: Json, work: Work) -> Signal:
+        """Take ``{"UniqueId":, "Status":, "Reason":, "Data":}``, all of it; nothing at all changes nothing.
+
+        :raises SignalError: missing or other keys, or a status other than SUCCESS and FAILURE.
+        """
+        if details is None:
+            return Signal(metadata=target.metadata, reason="empty signal")
+        return with_signal(target.metadata, _map(details), AWS_KEYS)
+
+
+class UpdateWaitConditionHandle(AwsWaitConditionHandle):
+    """Is replaced by every update, so that all signals have to come again."""
+
+    description = (
+        "WaitConditionHandle that clears signals and changes handle on update.\n\n"
+        "The senders must send their signals again whenever the handle changes. So a new configuration is "
+        "known to be rolled out once the update is complete."
+    )
+    always_replaced = True
+
+    def needs_replace(self, before: Mapping[str, Json], after: Mapping[str, Json]) -> bool:
+        """Always."""
+        return True
+
+
+def _map(details: Json) -> Mapping[str, Json]:
+    if not isinstance(details, Mapping):
+        raise SignalError("Metadata format invalid: a signal is a map")
+    return details
