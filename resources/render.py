@@ -1,0 +1,185 @@
+"""How the API shows a resource type: its schema, and a template that has its properties as parameters.
+
+Both shapes are Heat's: ``GET /resource_types/{name}`` and ``GET /resource_types/{name}/template``.
+"""
+
+import typing
+from collections.abc import Mapping
+
+from ..template.constraints import AllowedPattern, AllowedValues, Constraint, Length, Range
+from .contract import ResourceType
+from .schema import ANY_NAME, BASE_ATTRIBUTES, Attribute, Property
+
+Json = typing.Any
+TemplateType = typing.Literal["cfn", "hot"]
+
+HOT_TYPES = {
+    "string": "string",
+    "integer": "number",
+    "number": "number",
+    "boolean": "boolean",
+    "map": "json",
+    "list": "comma_delimited_list",
+    "any": "json",
+}
+CFN_TYPES = {
+    "string": "String",
+    "number": "Number",
+    "boolean": "Boolean",
+    "json": "Json",
+    "comma_delimited_list": "CommaDelimitedList",
+}
+
+
+def resource_type_schema(
+    name: str, declared: type[ResourceType], *, with_description: bool = False
+) -> dict[str, Json]:
+    """The body of ``GET /resource_types/{name}``; hidden properties and attributes are left out."""
+    shown = {
+        "resource_type": name,
+        "properties": {key: _property(prop) for key, prop in _properties(declared).items()},
+        "attributes": {key: _attribute(item) for key, item in _attributes(declared).items()},
+        "support_status": declared.support_status.to_json(),
+    }
+    return {**shown, "description": declared.description} if with_description else shown
+
+
+def resource_type_template(
+    name: str, declared: type[ResourceType], template_type: TemplateType = "cfn"
+) -> dict[str, Json]:
+    """A template with one resource: a parameter for each property, an output for each attribute."""
+    shown = _HOT if template_type == "hot" else _CFN
+    resource = declared.__name__
+    properties, attributes = _properties(declared), _attributes(declared)
+    outputs = {key: shown.output(resource, key, item.description) for key, item in attributes.items()}
+    return shown.document(
+        f"Initial template of {resource}",
+        {key: shown.parameter(prop) for key, prop in properties.items()},
+        {resource: shown.resource(name, {key: shown.use(key, prop) for key, prop in properties.items()})},
+        {**outputs, "OS::stack_id": shown.reference(resource)},
+    )
+
+
+def _properties(declared: type[ResourceType]) -> dict[str, Property]:
+    schema = declared.properties_schema
+    return {key: p for key, p in schema.items() if key != ANY_NAME and not p.support_status.hidden}
+
+
+def _attributes(declared: type[ResourceType]) -> dict[str, Attribute]:
+    schema = {**declared.attributes_schema, **BASE_ATTRIBUTES}
+    return {key: a for key, a in schema.items() if key != ANY_NAME and not a.support_status.hidden}
+
+
+def _property(prop: Property) -> dict[str, Json]:
+    shown: dict[str, Json] = {
+        "type": prop.type,
+        "required": prop.required,
+        "update_allowed": prop.update_allowed,
+        "immutable": prop.immutable,
+    }
+    if prop.description:
+        shown["description"] = prop.description
+    if prop.default is not None:
+        shown["default"] = prop.default
+    if prop.constraints:
+        shown["constraints"] = _constraints(prop)
+    if isinstance(prop.schema, Mapping):
+        shown["schema"] = {key: _property(member) for key, member in prop.schema.items()}
+    elif prop.schema is not None:
+        shown["schema"] = {"*": _property(prop.schema)}
+    return shown
+
+
+def _constraints(prop: Property) -> list[dict[str, Json]]:
+    return [
+        {**({"description": item.description} if item.description else {}), **item.definition()}
+        for item in prop.constraints
+    ]
+
+
+def _attribute(attribute: Attribute) -> dict[str, Json]:
+    shown: dict[str, Json] = {"type": attribute.type, "description": attribute.description}
+    return {key: value for key, value in shown.items() if value}
+
+
+class _Hot:
+    """Words of a HOT template."""
+
+    def document(self, description: str, parameters: Json, resources: Json, outputs: Json) -> dict[str, Json]:
+        return {
+            "heat_template_version": "2016-10-14",
+            "description": description,
+            "parameters": parameters,
+            "resources": resources,
+            "outputs": outputs,
+        }
+
+    def parameter(self, prop: Property) -> dict[str, Json]:
+        shown: dict[str, Json] = {"type": HOT_TYPES[prop.type]}
+        if prop.description:
+            shown["description"] = prop.description
+        if prop.default is not None:
+            shown["default"] = prop.default
+        if prop.constraints:
+            shown["constraints"] = _constraints(prop)
+        return shown
+
+    def use(self, name: str, _prop: Property) -> Json:
+        return {"get_param": name}
+
+    def resource(self, type_name: str, properties: Json) -> Json:
+        return {"type": type_name, "properties": properties}
+
+    def output(self, resource: str, attribute: str, description: str) -> Json:
+        return {"value": {"get_attr": [resource, attribute]}, "description": description}
+
+    def reference(self, resource: str) -> Json:
+        return {"value": {"get_resource": resource}}
+
+
+class _Cfn:
+    """Words of a CloudFormation template."""
+
+    def document(self, description: str, parameters: Json, resources: Json, outputs: Json) -> dict[str, Json]:
+        return {
+            "HeatTemplateFormatVersion": "2012-12-12",
+            "Description": description,
+            "Parameters": parameters,
+            "Resources": resources,
+            "Outputs": outputs,
+        }
+
+    def parameter(self, prop: Property) -> dict[str, Json]:
+        shown: dict[str, Json] = {"Type": CFN_TYPES[HOT_TYPES[prop.type]]}
+        if prop.description:
+            shown["Description"] = prop.description
+        if prop.default is not None:
+            shown["Default"] = prop.default
+        for constraint in prop.constraints:
+            shown.update(_cfn_constraint(constraint))
+        if prop.type == "boolean":
+            shown["AllowedValues"] = ["True", "true", "False", "false"]
+        return shown
+
+    def use(self, name: str, prop: Property) -> Json:
+        return {"Fn::Split": [",", {"Ref": name}]} if prop.type == "list" else {"Ref": name}
+
+    def resource(self, type_name: str, properties: Json) -> Json:
+        return {"Type": type_name, "Properties": properties}
+
+    def output(self, resource: str, attribute: str, description: str) -> Json:
+        return {"Value": {"Fn::GetAtt": [resource, attribute]}, "Description": description}
+
+    def reference(self, resource: str) -> Json:
+        return {"Value": {"Ref": resource}}
+
+
+def _cfn_constraint(constraint: Constraint) -> dict[str, Json]:
+    """CloudFormation has words for these four kinds only."""
+    if isinstance(constraint, Length | Range | AllowedValues | AllowedPattern):
+        return constraint.shown()
+    return {}
+
+
+_HOT = _Hot()
+_CFN = _Cfn()
