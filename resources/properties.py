@@ -2,7 +2,7 @@
 
 import copy
 import typing
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from ..template.constraints import ConstraintError
 from ..template.residual import ARGS, FN, evaluate, is_deferred, is_node
@@ -25,7 +25,7 @@ def validate_properties(schema: Mapping[str, Property], residuals: Mapping[str, 
     """
     if is_node(residuals) and residuals[FN] != "literal":
         return {}
-    return _known_members(schema, _plain(residuals), ())
+    return _without_secrets(lambda: _known_members(schema, _plain(residuals), ()), _sensitive(schema))
 
 
 def resolve_properties(
@@ -39,13 +39,8 @@ def resolve_properties(
     :param secret: names whose values came from secrets and shall not appear in an error.
     :raises PropertyError: as of validate_properties.
     """
-    hidden = {name for name, prop in schema.items() if prop.sensitive}.union(secret)
-    try:
-        return _resolve_members(schema, values, ())
-    except PropertyError as error:
-        if error.path and error.path[0] in hidden:
-            raise PropertyError("The value is not valid; it is secret and not shown", error.path) from None
-        raise
+    hidden = _sensitive(schema).union(secret)
+    return _without_secrets(lambda: _resolve_members(schema, values, ()), hidden)
 
 
 def changed(
@@ -64,6 +59,21 @@ def replacement_needed(schema: Mapping[str, Property], names: Iterable[str]) -> 
 def immutable_changed(schema: Mapping[str, Property], names: Iterable[str]) -> frozenset[str]:
     """Those of the changed names whose change must be refused."""
     return frozenset(name for name in names if _of(schema, name).immutable)
+
+
+def _sensitive(schema: Mapping[str, Property]) -> set[str]:
+    return {name for name, prop in schema.items() if prop.sensitive}
+
+
+def _without_secrets(make: Callable[[], dict[str, Json]], hidden: Collection[str]) -> dict[str, Json]:
+    """:raises PropertyError: for a hidden property without the value, nor with it in its context."""
+    try:
+        return make()
+    except PropertyError as error:
+        if not error.path or error.path[0] not in hidden:
+            raise
+        path = error.path
+    raise PropertyError("The value is not valid; it is secret and not shown", path)
 
 
 _UNLISTED = Property("any")
@@ -184,7 +194,7 @@ def _check_partly(prop: Property, tree: Json, path: Path) -> None:
     tree = _plain(tree)
     kind = "map" if isinstance(tree, dict) else "list"
     if prop.type not in ("any", kind):
-        raise PropertyError(f"A {prop.type} is needed, not a {kind}", path)
+        raise PropertyError(f"Value must be of type {prop.type}, not {kind}", path)
     if isinstance(prop.schema, Mapping):
         _known_members(prop.schema, tree, path)
     elif prop.schema is not None:

@@ -1,0 +1,156 @@
+"""Resource types that misbehave in known ways, for tests of the conductor."""
+
+import os
+import pathlib
+import time
+from collections.abc import Mapping
+
+from stoker.resources.contract import Done, Json, Poll, ResourceType, Step, Target, Work
+from stoker.resources.errors import TryAgain
+from stoker.resources.schema import Attribute, Property
+
+DIRECTORY = Property("string", "Where files are made; must exist.", required=True)
+
+
+class Blocking(ResourceType):
+    """Sits in a call that nothing can interrupt."""
+
+    properties_schema = {
+        "seconds": Property("number", default=60, update_allowed=True),
+        "actions": Property("list", "In which actions.", default=["create"], update_allowed=True),
+    }
+
+    def _block(self, action: str, target: Target) -> Step:
+        if action in target.properties["actions"]:
+            time.sleep(target.properties["seconds"])
+        return Done(physical_id=target.physical_id or target.physical_name)
+
+    def handle_create(self, target: Target, work: Work) -> Step:
+        return self._block("create", target)
+
+    def handle_update(self, target: Target, changed: frozenset[str], work: Work) -> Step:
+        return self._block("update", target)
+
+    def handle_delete(self, target: Target, work: Work) -> Step:
+        return self._block("delete", target)
+
+
+class Cooperative(ResourceType):
+    """Works long, but asks every `slice` seconds whether it shall stop."""
+
+    properties_schema = {
+        "seconds": Property("number", default=60, update_allowed=True),
+        "slice": Property("number", default=0.05, update_allowed=True),
+        "actions": Property("list", "In which actions.", default=["create"], update_allowed=True),
+    }
+
+    def _labour(self, action: str, target: Target, work: Work) -> Step:
+        if action in target.properties["actions"]:
+            until = work.now() + target.properties["seconds"]
+            while (left := until - work.now()) > 0:
+                work.pause(min(left, target.properties["slice"]))
+        return Done(physical_id=target.physical_id or target.physical_name)
+
+    def handle_create(self, target: Target, work: Work) -> Step:
+        return self._labour("create", target, work)
+
+    def handle_update(self, target: Target, changed: frozenset[str], work: Work) -> Step:
+        return self._labour("update", target, work)
+
+    def handle_delete(self, target: Target, work: Work) -> Step:
+        return self._labour("delete", target, work)
+
+
+class Flaky(ResourceType):
+    """Creation asks to be tried again `times` times; the tries are counted in a file, over all processes."""
+
+    properties_schema = {
+        "directory": DIRECTORY,
+        "times": Property("integer", default=1),
+        "after": Property("number", "Seconds until the next try; not given: the service's back-off."),
+    }
+    attributes_schema = {"tries": Attribute("How often creation was begun.", "integer")}
+
+    def handle_create(self, target: Target, work: Work) -> Step:
+        path = pathlib.Path(target.properties["directory"], f"{target.key}.tries")
+        with path.open("a") as tries:
+            tries.write("x")
+        count = path.stat().st_size
+        if count <= target.properties["times"]:
+            raise TryAgain(f"try {count} failed", after=target.properties["after"])
+        return Done(physical_id=target.physical_name, data={"tries": count})
+
+    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+        return {"tries": target.data.get("tries")}
+
+
+class External(ResourceType):
+    """Makes a file named by its idempotency key: what lies in the directory at the end was leaked.
+
+    A creation that finds the key's file takes it; so nothing is made twice.
+    """
+
+    properties_schema = {
+        "directory": DIRECTORY,
+        "value": Property("string", "What the file holds.", default="", update_allowed=True),
+        "poll_secs": Property("number", "Creation is polled this long.", default=0, update_allowed=True),
+        "blocked_secs": Property(
+            "number",
+            "Blocks this long after the file is made, before anybody knows of it.",
+            default=0,
+            update_allowed=True,
+        ),
+    }
+    attributes_schema = {"path": Attribute("Of the file.", "string")}
+
+    def handle_create(self, target: Target, work: Work) -> Step:
+        path = _path(target, target.key)
+        if not path.exists():
+            _write(path, target)
+            time.sleep(target.properties["blocked_secs"])
+        until = work.now() + target.properties["poll_secs"]
+        return self._look(until, target.key, work)
+
+    def check_create_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        return self._look(progress["until"], target.physical_id or target.key, work)
+
+    def handle_update(self, target: Target, changed: frozenset[str], work: Work) -> Step:
+        if target.physical_id is not None:
+            _write(_path(target, target.physical_id), target)
+        return Done()
+
+    def handle_delete(self, target: Target, work: Work) -> Step:
+        if target.physical_id is not None:
+            _path(target, target.physical_id).unlink(missing_ok=True)
+        return Done()
+
+    def adopt(self, key: str, target: Target, work: Work) -> str | None:
+        return key if _path(target, key).exists() else None
+
+    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+        return {"path": str(_path(target, target.physical_id)) if target.physical_id else None}
+
+    def _look(self, until: float, physical_id: str, work: Work) -> Step:
+        left = until - work.now()
+        if left > 0:
+            return Poll({"until": until}, after=left, physical_id=physical_id)
+        return Done(physical_id=physical_id)
+
+
+def _path(target: Target, physical_id: str) -> pathlib.Path:
+    return pathlib.Path(target.properties["directory"], f"{physical_id}.external")
+
+
+def _write(path: pathlib.Path, target: Target) -> None:
+    """In one step: a reader sees the whole file or none."""
+    draft = path.with_suffix(f".{os.getpid()}.{time.monotonic_ns()}")
+    draft.write_text(f"{target.stack.id} {target.name} {target.properties['value']}\n")
+    draft.replace(path)
+
+
+RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
+    "Test::Blocking": Blocking,
+    "Test::Cooperative": Cooperative,
+    "Test::External": External,
+    "Test::Flaky": Flaky,
+}
