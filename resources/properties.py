@@ -72,7 +72,7 @@ def _without_secrets(make: Callable[[], dict[str, Json]], hidden: Collection[str
     except PropertyError as error:
         if not error.path or error.path[0] not in hidden:
             raise
-        path = error.path
+        path = error.path[:1]  # keys below may be secret as well
     raise PropertyError("The value is not valid; it is secret and not shown", path)
 
 

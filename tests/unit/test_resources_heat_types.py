@@ -1,0 +1,336 @@
+"""What OS::Heat::None, TestResource, Value, RandomString and Delay do."""
+
+import string
+from collections import Counter
+
+import pytest
+from harness.fake_work import START, FakeWork, after, run, target_of
+from stoker.resources.contract import Done, Poll
+from stoker.resources.errors import Final, PropertyError
+from stoker.resources.heat.delay import Delay
+from stoker.resources.heat.none import NoneResource
+from stoker.resources.heat.random_string import RandomString
+from stoker.resources.heat.test_resource import TestResource
+from stoker.resources.heat.value import Value
+from stoker.resources.properties import changed, replacement_needed, resolve_properties, validate_properties
+from stoker.resources.schema import has_attribute
+
+
+@pytest.fixture
+def work():
+    return FakeWork()
+
+
+def updated(plugin, target, properties):
+    """The target as an update to these properties sees it."""
+    fields = {name: getattr(target, name) for name in target.__dataclass_fields__}
+    new = resolve_properties(plugin.properties_schema, properties)
+    return type(target)(**{**fields, "properties": new, "previous": target.properties})
+
+
+class TestNone:
+    def test_it_takes_any_property_and_knows_any_attribute(self, work):
+        plugin = NoneResource()
+        made = run(plugin, "create", target_of(plugin, {"image": 5, "disks": [{"a": 1}]}), work)
+        assert made.data == {"is_placeholder": "True"}
+        assert plugin.reference_id(made) == made.physical_id
+        assert has_attribute(plugin.attributes_schema, "first_address")
+        assert plugin.attribute_values(made).get("first_address") is None
+
+    def test_no_change_replaces_it(self):
+        names = changed(NoneResource.properties_schema, {"a": 1}, {"b": 2})
+        assert names == {"a", "b"}
+        assert not replacement_needed(NoneResource.properties_schema, names)
+
+
+class TestTestResource:
+    plugin = TestResource()
+
+    def test_it_stores_its_value(self, work):
+        made = run(self.plugin, "create", target_of(self.plugin, {"value": 5}, name="web"), work)
+        assert self.plugin.attribute_values(made) == {"output": "5"}
+        assert made.physical_id == self.plugin.reference_id(made) == "demo-web-111111112222"
+        assert work.time == START
+
+    @pytest.mark.parametrize(
+        ("properties", "action", "seconds"),
+        [
+            ({"wait_secs": 7}, "create", 7),
+            ({"wait_secs": "0.5"}, "create", 0.5),
+            ({"wait_secs": 7, "action_wait_secs": {"create": 3}}, "create", 3),
+            ({"wait_secs": 7, "action_wait_secs": {"create": 0}}, "create", 0),
+            ({"wait_secs": 7, "action_wait_secs": {"delete": 3}}, "create", 7),
+            ({"wait_secs": 7, "action_wait_secs": {"delete": 3}}, "delete", 3),
+            ({"action_wait_secs": {"update": 3}}, "update", 3),
+            ({"wait_secs": 1, "attr_wait_secs": 2}, "create", 3),
+            ({"attr_wait_secs": 2}, "delete", 0),
+        ],
+    )
+    def test_it_waits_as_long_as_told_by_polls(self, work, properties, action, seconds):
+        target = target_of(self.plugin, {**properties, "value": "new"}, physical_id="there")
+        run(self.plugin, action, target, work, changed=frozenset({"value"}))
+        assert work.time - START == seconds
+        assert work.paused == []
+
+    def test_the_wait_goes_on_from_its_token_on_another_conductor(self, work):
+        target = target_of(self.plugin, {"wait_secs": 10})
+        begun = self.plugin.handle_create(target, work)
+        assert isinstance(begun, Poll)
+        assert begun.physical_id is not None
+        elsewhere = FakeWork()
+        elsewhere.time = START + 4
+        assert TestResource().check_create_complete(target, begun.progress, elsewhere) == Poll(
+            begun.progress, after=6
+        )
+        elsewhere.time = START + 10
+        assert TestResource().check_create_complete(target, begun.progress, elsewhere) == Done()
+
+    def test_a_negative_wait_never_ends(self, work):
+        target = target_of(self.plugin, {"wait_secs": -1, "attr_wait_secs": 5, "fail": True})
+        step = self.plugin.handle_create(target, work)
+        work.time += 1e9
+        assert isinstance(self.plugin.check_create_complete(target, step.progress, work), Poll)
+
+    @pytest.mark.parametrize("seconds", [0, 5])
+    def test_it_fails_after_the_wait_with_nothing_made(self, work, seconds):
+        target = target_of(self.plugin, {"fail": True, "wait_secs": seconds}, name="web")
+        with pytest.raises(Final, match="^Test Resource failed web$") as caught:
+            run(self.plugin, "create", target, work)
+        assert caught.value.kind == "ValueError"
+        assert work.time - START == seconds
+
+    def test_it_fails_before_anything_is_stored(self, work):
+        step = self.plugin.handle_create(target_of(self.plugin, {"fail": True, "wait_secs": 5}), work)
+        assert (step.physical_id, step.data) == (None, None)
+
+    def test_deletion_does_not_fail(self, work):
+        run(self.plugin, "delete", target_of(self.plugin, {"fail": True}), work)
+
+    def test_a_new_value_is_stored_in_place(self, work):
+        made = run(self.plugin, "create", target_of(self.plugin, {"value": "a"}), work)
+        new = updated(self.plugin, made, {"value": "b"})
+        done = run(self.plugin, "update", new, work, changed=frozenset({"value"}))
+        assert self.plugin.attribute_values(done) == {"output": "b"}
+        assert done.physical_id == made.physical_id
+
+    def test_an_update_to_fail_fails_and_keeps_the_old_value(self, work):
+        made = run(self.plugin, "create", target_of(self.plugin, {"value": "a"}), work)
+        new = updated(self.plugin, made, {"value": "b", "fail": True, "wait_secs": 2})
+        step = self.plugin.handle_update(new, frozenset({"value", "fail"}), work)
+        assert self.plugin.attribute_values(after(new, step)) == {"output": "a"}
+        work.time += 2
+        with pytest.raises(Final):
+            self.plugin.check_update_complete(new, step.progress, work)
+
+    def test_an_update_without_a_new_value_does_not_wait(self, work):
+        new = target_of(self.plugin, {"wait_secs": 9})
+        assert self.plugin.handle_update(new, frozenset({"wait_secs"}), work) == Done()
+
+    def test_what_replaces_it(self):
+        def of(**properties):
+            return resolve_properties(self.plugin.properties_schema, properties)
+
+        assert self.plugin.needs_replace(of(value="a"), of(value="b", update_replace=True))
+        assert not self.plugin.needs_replace(of(value="a"), of(value="b"))
+        assert not self.plugin.needs_replace(of(value="a"), of(value="a", update_replace=True))
+        assert replacement_needed(self.plugin.properties_schema, self.plugin.properties_schema) == {
+            "update_replace_value"
+        }
+
+    def test_a_check_wants_it_to_exist(self, work):
+        target = target_of(self.plugin)
+        with pytest.raises(Final, match="not created"):
+            self.plugin.handle_check(target, work)
+        run(self.plugin, "check", after(target, Done(physical_id="there")), work)
+
+
+class TestValue:
+    plugin = Value()
+
+    @pytest.mark.parametrize(
+        ("wanted", "value", "found"),
+        [
+            (None, {"a": [1, None]}, {"a": [1, None]}),
+            (None, None, None),
+            ("string", 5, "5"),
+            ("number", "5.5", 5.5),
+            ("boolean", "True", True),
+            ("json", {"a": 1}, {"a": 1}),
+            ("comma_delimited_list", ["a"], ["a"]),
+            ("string", None, ""),
+        ],
+    )
+    def test_it_hands_its_value_on_as_the_type(self, work, wanted, value, found):
+        properties = {"value": value} if wanted is None else {"value": value, "type": wanted}
+        made = run(self.plugin, "create", target_of(self.plugin, properties), work)
+        assert self.plugin.attribute_values(made) == {"value": found}
+
+    @pytest.mark.parametrize(
+        ("wanted", "value"),
+        [("number", "x"), ("boolean", 1), ("json", "{}"), ("comma_delimited_list", "a,b"), ("string", [])],
+    )
+    def test_a_value_that_does_not_fit_is_refused_at_plan_time(self, wanted, value):
+        known = validate_properties(self.plugin.properties_schema, {"value": value, "type": wanted})
+        with pytest.raises(PropertyError) as caught:
+            self.plugin.validate(known)
+        assert caught.value.path == ("value",)
+
+    def test_a_value_that_is_not_known_yet_is_not_checked(self):
+        later = {"$fn": "get_resource", "args": ["x"]}
+        known = validate_properties(self.plugin.properties_schema, {"value": later, "type": "number"})
+        self.plugin.validate(known)
+
+    def test_types_and_the_need_of_a_value_are_checked(self):
+        with pytest.raises(PropertyError, match="type: 'int' is not an allowed value"):
+            validate_properties(self.plugin.properties_schema, {"value": 1, "type": "int"})
+        with pytest.raises(PropertyError, match="Property value not assigned"):
+            validate_properties(self.plugin.properties_schema, {})
+
+    def test_a_change_is_made_in_place(self, work):
+        made = run(self.plugin, "create", target_of(self.plugin, {"value": 1}), work)
+        new = run(self.plugin, "update", updated(self.plugin, made, {"value": 2}), work)
+        assert self.plugin.attribute_values(new) == {"value": 2}
+        assert not replacement_needed(self.plugin.properties_schema, {"value", "type"})
+
+
+class TestRandomString:
+    plugin = RandomString()
+
+    def made(self, work, **properties):
+        return run(self.plugin, "create", target_of(self.plugin, properties), work)
+
+    def value(self, work, **properties):
+        return self.plugin.attribute_values(self.made(work, **properties))["value"]
+
+    def test_it_makes_32_letters_and_digits(self, work):
+        value = self.value(work)
+        assert len(value) == 32
+        assert set(value) <= set(string.ascii_letters + string.digits)
+
+    def test_two_are_never_the_same(self, work):
+        assert len({self.value(work) for _ in range(20)}) == 20
+
+    @pytest.mark.parametrize(
+        ("name", "allowed"),
+        [
+            ("lettersdigits", string.ascii_letters + string.digits),
+            ("letters", string.ascii_letters),
+            ("lowercase", string.ascii_lowercase),
+            ("uppercase", string.ascii_uppercase),
+            ("digits", string.digits),
+            ("hexdigits", "0123456789ABCDEF"),
+            ("octdigits", "01234567"),
+        ],
+    )
+    def test_each_class_gives_all_of_its_characters_and_no_others(self, work, name, allowed):
+        assert set(self.value(work, length=512, character_classes=[{"class": name}]) * 1) <= set(allowed)
+        seen = {
+            c for _ in range(8) for c in self.value(work, length=512, character_classes=[{"class": name}])
+        }
+        assert seen == set(allowed)
+
+    def test_the_old_sequence_property_is_a_class(self, work):
+        assert set(self.value(work, sequence="digits")) <= set(string.digits)
+        both = self.value(work, sequence="digits", character_classes=[{"class": "lowercase", "min": 31}])
+        assert sum(c in string.digits for c in both) == 1
+
+    def test_minima_are_kept_and_stand_anywhere(self, work):
+        places = set()
+        for _ in range(60):
+            value = self.value(
+                work,
+                length=10,
+                character_classes=[{"class": "digits", "min": 2}, {"class": "uppercase", "min": 3}],
+                character_sequences=[{"sequence": "$%&", "min": 4}],
+            )
+            count = Counter(
+                "digit" if c in string.digits else "upper" if c in string.ascii_uppercase else "other"
+                for c in value
+            )
+            assert count["digit"] >= 2
+            assert count["upper"] >= 3
+            assert count["other"] >= 4
+            assert len(value) == 10
+            places |= {i for i, c in enumerate(value) if c in "$%&"}
+        assert places == set(range(10))
+
+    def test_sequences_alone(self, work):
+        value = self.value(work, character_classes=[], character_sequences=[{"sequence": "ab"}], length=64)
+        assert set(value) == {"a", "b"}
+
+    @pytest.mark.parametrize(
+        ("properties", "message"),
+        [
+            ({"length": 3, "character_classes": [{"class": "digits", "min": 4}]}, "Length property cannot"),
+            (
+                {
+                    "length": 3,
+                    "character_classes": [{"class": "digits", "min": 2}],
+                    "character_sequences": [{"sequence": "ab", "min": 2}],
+                },
+                "Length property cannot",
+            ),
+            ({"character_classes": []}, "at least one character"),
+            ({"character_sequences": [{"sequence": ""}]}, "at least one character"),
+            ({"length": 513}, "out of range"),
+            ({"length": 0}, "out of range"),
+            ({"sequence": "emoji"}, "not an allowed value"),
+        ],
+    )
+    def test_what_cannot_be_made_is_refused_at_plan_time(self, properties, message):
+        with pytest.raises(PropertyError, match=message):
+            self.plugin.validate(validate_properties(self.plugin.properties_schema, properties))
+
+    def test_what_is_not_known_yet_is_not_checked(self):
+        later = {"$fn": "get_attr", "args": ["x", "y"]}
+        properties = {"length": later, "character_classes": [{"class": "digits", "min": 500}]}
+        self.plugin.validate(validate_properties(self.plugin.properties_schema, properties))
+
+    def test_the_reference_is_the_value_and_both_are_secret(self, work):
+        made = self.made(work)
+        assert self.plugin.reference_id(made) == made.data["value"]
+        assert made.physical_id != made.data["value"]
+        assert self.plugin.attributes_schema["value"].sensitive
+        assert self.plugin.secret_data
+        assert self.plugin.secret_reference
+
+    def test_every_change_replaces_it(self):
+        names = set(self.plugin.properties_schema)
+        assert replacement_needed(self.plugin.properties_schema, names) == names
+
+
+class TestDelay:
+    plugin = Delay()
+
+    @pytest.mark.parametrize("action", ["create", "delete", "suspend", "resume"])
+    def test_it_waits_in_the_actions_named_and_in_no_other(self, work, action):
+        target = target_of(self.plugin, {"min_wait": 5, "actions": [action.upper()]})
+        for other in ("create", "delete", "suspend", "resume", "update", "check"):
+            before = work.time
+            run(self.plugin, other, target, work)
+            assert work.time - before == (5 if other == action else 0)
+
+    def test_by_default_it_waits_in_creation_for_no_time(self, work):
+        target = target_of(self.plugin)
+        assert target.properties["actions"] == ["CREATE"]
+        assert self.plugin.handle_create(target, work) == Done()
+
+    def test_the_jitter_lies_between_0_and_its_product_and_is_drawn_once(self, work):
+        target = target_of(self.plugin, {"min_wait": 1, "max_jitter": 3, "jitter_multiplier": "2"})
+        waits = set()
+        for _ in range(100):
+            begin = work.time
+            step = self.plugin.handle_create(target, work)
+            assert self.plugin.check_create_complete(target, step.progress, work).after == step.after
+            run(self.plugin, "create", target, work)
+            waits.add(work.time - begin)
+        assert all(1 <= wait <= 7 for wait in waits)
+        assert max(waits) - min(waits) > 2
+
+    @pytest.mark.parametrize(
+        "properties",
+        [{"min_wait": -1}, {"max_jitter": -1}, {"jitter_multiplier": -1}, {"actions": ["UPDATE"]}],
+    )
+    def test_wrong_properties_are_refused(self, properties):
+        with pytest.raises(PropertyError):
+            validate_properties(self.plugin.properties_schema, properties)

@@ -1,0 +1,300 @@
+"""Signals, handles that keep them, and conditions that wait for them."""
+
+import json
+
+import pytest
+from harness.fake_work import STACK, START, FakeWork, after, run, target_of
+from stoker.resources.contract import Done, Park, Peer
+from stoker.resources.errors import Final, NotSupported, PropertyError, SignalError
+from stoker.resources.heat.random_string import RandomString
+from stoker.resources.heat.wait_conditions import AwsWaitCondition, WaitCondition
+from stoker.resources.heat.wait_handles import (
+    AwsWaitConditionHandle,
+    UpdateWaitConditionHandle,
+    WaitConditionHandle,
+)
+from stoker.resources.properties import validate_properties
+
+AWS_SIGNAL = {"UniqueId": "a", "Status": "SUCCESS", "Reason": "up", "Data": {"n": 1}}
+
+
+class Scene:
+    """A handle and a condition of one stack, and what a conductor does between them."""
+
+    def __init__(self, handle_plugin=None, condition_plugin=None, **properties):
+        self.work = FakeWork()
+        self.plugin = handle_plugin or WaitConditionHandle()
+        self.condition_plugin = condition_plugin or WaitCondition()
+        self.handle = run(self.plugin, "create", target_of(self.plugin, name="my handle"), self.work)
+        self.generation = 0
+        self._publish()
+        names = self.condition_plugin.names
+        given = {names["handle"]: self.plugin.reference_id(self.handle), names["timeout"]: 600}
+        given |= {names[name]: value for name, value in properties.items()}
+        self.condition = target_of(self.condition_plugin, given, name="condition")
+
+    def _publish(self):
+        self.work.peers["my handle"] = Peer(
+            id=self.handle.id,
+            name="my handle",
+            physical_id=self.handle.physical_id,
+            metadata=self.handle.metadata,
+            generation=self.generation,
+        )
+
+    def signal(self, details=None):
+        signal = self.plugin.handle_signal(self.handle, details, self.work)
+        fields = {name: getattr(self.handle, name) for name in self.handle.__dataclass_fields__}
+        self.handle = type(self.handle)(**{**fields, "metadata": signal.metadata})
+        self.generation += 1
+        self._publish()
+        return signal.reason
+
+    def begin(self):
+        self.step = self.condition_plugin.handle_create(self.condition, self.work)
+        return self.step
+
+    def look(self):
+        self.step = self.condition_plugin.check_create_complete(self.condition, self.step.progress, self.work)
+        return self.step
+
+    def data(self):
+        done = after(self.condition, self.step)
+        name = self.condition_plugin.names["data"]
+        return json.loads(self.condition_plugin.attribute_values(done)[name])
+
+
+def test_the_condition_is_parked_on_its_handle_until_its_time_ends():
+    scene = Scene(timeout=60)
+    step = scene.begin()
+    assert isinstance(step, Park)
+    assert step.waits_on == f"resource:{scene.handle.id}"
+    assert (step.seen, step.after) == (0, 60)
+    scene.work.time += 20
+    assert scene.look().after == 40
+
+
+def test_a_signal_ends_it_with_the_data():
+    scene = Scene()
+    scene.begin()
+    assert scene.signal({"data": [1, 2]}) == "status:SUCCESS reason:Signal 1 received"
+    assert isinstance(scene.look(), Done)
+    assert scene.data() == {"1": [1, 2]}
+
+
+def test_signals_before_the_condition_begins_count():
+    scene = Scene(count=2)
+    scene.signal()
+    scene.signal(None)
+    assert isinstance(scene.begin(), Done)
+    assert scene.data() == {"1": None, "2": None}
+
+
+def test_the_park_says_which_signals_it_has_seen():
+    scene = Scene(count=3)
+    scene.signal()
+    assert scene.begin().seen == 1
+
+
+def test_a_failure_ends_it_at_once_with_all_reasons():
+    scene = Scene(count=5)
+    scene.begin()
+    scene.signal({"id": "a", "status": "FAILURE", "reason": "disk full"})
+    scene.signal({"id": "b"})
+    scene.signal({"id": "c", "status": "FAILURE", "reason": "no network"})
+    with pytest.raises(Final) as caught:
+        scene.look()
+    assert str(caught.value) == "disk full;no network"
+    assert caught.value.kind == "WaitConditionFailure"
+
+
+@pytest.mark.parametrize(
+    ("signals", "message"),
+    [
+        ([], "0 of 3 received"),
+        ([{"reason": "one"}, {"reason": "two"}], "2 of 3 received - one;two"),
+    ],
+)
+def test_its_time_ends(signals, message):
+    scene = Scene(count=3, timeout=30)
+    scene.begin()
+    for signal in signals:
+        scene.signal(signal)
+    scene.work.time = START + 29.9
+    assert isinstance(scene.look(), Park)
+    scene.work.time = START + 30
+    with pytest.raises(Final) as caught:
+        scene.look()
+    assert str(caught.value) == message
+    assert caught.value.kind == "WaitConditionTimeout"
+
+
+def test_what_was_met_in_time_does_not_fail_because_the_look_is_late():
+    scene = Scene(timeout=30)
+    scene.begin()
+    scene.signal()
+    scene.work.time += 3600
+    assert isinstance(scene.look(), Done)
+
+
+def test_the_same_id_counts_once():
+    scene = Scene(count=2)
+    scene.signal({"id": "a", "data": 1})
+    scene.signal({"id": "a", "data": 2})
+    assert isinstance(scene.begin(), Park)
+    scene.signal({"id": 7})
+    assert isinstance(scene.look(), Done)
+    assert scene.data() == {"a": 2, "7": None}
+
+
+def test_a_signal_without_an_id_does_not_take_the_place_of_another():
+    scene = Scene(count=2)
+    scene.signal({"id": "2", "data": "named"})
+    scene.signal({"data": "unnamed"})
+    assert isinstance(scene.begin(), Done)
+    assert scene.data() == {"2": "named", "3": "unnamed"}
+
+
+def test_metadata_of_the_template_is_no_signal():
+    scene = Scene()
+    scene.handle = target_of(
+        scene.plugin, name="my handle", metadata={"role": "db", "notes": {"status": "tbd"}}
+    )
+    scene._publish()
+    assert isinstance(scene.begin(), Park)
+
+
+@pytest.mark.parametrize(
+    ("details", "message"),
+    [
+        ({"status": "OK"}, "status must be SUCCESS or FAILURE"),
+        ({"state": "SUCCESS"}, "a signal has the keys data, reason, status, id"),
+        (["SUCCESS"], "a signal is a map"),
+        ("SUCCESS", "a signal is a map"),
+    ],
+)
+def test_a_wrong_signal_is_refused_and_changes_nothing(details, message):
+    scene = Scene()
+    with pytest.raises(SignalError, match=message):
+        scene.signal(details)
+    assert scene.handle.metadata == {}
+
+
+@pytest.mark.parametrize("missing", sorted(AWS_SIGNAL))
+def test_a_signal_of_cloudformation_must_be_complete(missing):
+    scene = Scene(AwsWaitConditionHandle())
+    with pytest.raises(SignalError, match="Data, Reason, Status, UniqueId"):
+        scene.signal({key: value for key, value in AWS_SIGNAL.items() if key != missing})
+
+
+@pytest.mark.parametrize("handle", [AwsWaitConditionHandle, UpdateWaitConditionHandle, WaitConditionHandle])
+@pytest.mark.parametrize("condition", [AwsWaitCondition, WaitCondition])
+def test_each_condition_works_with_each_handle(handle, condition):
+    scene = Scene(handle(), condition())
+    scene.begin()
+    own = AWS_SIGNAL if handle is not WaitConditionHandle else {"id": "a", "data": {"n": 1}, "reason": "up"}
+    assert scene.signal(own) == "status:SUCCESS reason:up"
+    assert isinstance(scene.look(), Done)
+    assert scene.data() == {"a": {"n": 1}}
+
+
+def test_an_empty_signal_of_cloudformation_changes_nothing():
+    scene = Scene(AwsWaitConditionHandle())
+    scene.signal(None)
+    assert scene.handle.metadata == {}
+
+
+@pytest.mark.parametrize(
+    "handle",
+    [
+        "my handle",
+        "http://api.test/v1/acme/stacks/demo/another-id/resources/my%20handle/signal",
+        f"http://api.test/v1/acme/stacks/demo/{STACK.id}/resources/my%20handle",
+        "",
+    ],
+)
+def test_what_is_no_handle_of_this_stack_is_refused(handle):
+    scene = Scene()
+    scene.condition = target_of(WaitCondition(), {"handle": handle, "timeout": 1})
+    with pytest.raises(Final, match="is not a valid wait condition handle"):
+        scene.begin()
+
+
+def test_a_quoted_name_in_the_url_is_understood():
+    scene = Scene()
+    url = f"http://api.test/v1/acme/stacks/demo/{STACK.id}/resources/my%20handle/signal?x=1"
+    scene.condition = target_of(WaitCondition(), {"handle": url, "timeout": 1})
+    assert isinstance(scene.begin(), Park)
+
+
+def test_an_update_waits_again_with_the_whole_time():
+    scene = Scene(count=1, timeout=60)
+    scene.signal()
+    scene.begin()
+    scene.work.time += 1000
+    more = target_of(WaitCondition(), {**scene.condition.properties, "count": 2})
+    step = WaitCondition().handle_update(more, frozenset({"count"}), scene.work)
+    assert isinstance(step, Park)
+    assert step.after == 60
+    scene.signal()
+    step = WaitCondition().check_update_complete(more, step.progress, scene.work)
+    assert isinstance(step, Done)
+
+
+@pytest.mark.parametrize("timeout", [0, 43201])
+def test_the_timeout_has_limits(timeout):
+    with pytest.raises(PropertyError, match="timeout: .* is out of range"):
+        validate_properties(WaitCondition.properties_schema, {"handle": "x", "timeout": timeout})
+
+
+def test_the_attributes_of_a_handle_tell_how_to_signal_it():
+    scene = Scene()
+    values = WaitConditionHandle().attribute_values(scene.handle)
+    url, token = scene.work.signal_url("my handle"), values["token"]
+    assert values["endpoint"] == scene.plugin.reference_id(scene.handle) == url
+    assert len(token) >= 32
+    assert values["curl_cli"] == (
+        f"curl -i -X POST -H 'X-Auth-Token: {token}' -H 'Content-Type: application/json' "
+        f"-H 'Accept: application/json' {url}"
+    )
+    assert json.loads(values["signal"]) == {"endpoint": url, "token": token}
+
+
+@pytest.mark.parametrize(("transport", "signal"), [("NO_SIGNAL", []), ("HEAT_SIGNAL", ["alarm_url"])])
+def test_other_transports_have_no_token(transport, signal):
+    plugin = WaitConditionHandle()
+    target = target_of(plugin, {"signal_transport": transport})
+    values = plugin.attribute_values(run(plugin, "create", target, FakeWork()))
+    assert set(values) == {"signal"}
+    assert list(json.loads(values["signal"])) == signal
+
+
+def test_secrets_of_a_handle_are_marked():
+    schema = WaitConditionHandle.attributes_schema
+    assert {name for name, attribute in schema.items() if attribute.sensitive} == {
+        "token",
+        "curl_cli",
+        "signal",
+    }
+    assert WaitConditionHandle.secret_data
+    assert not WaitConditionHandle.secret_reference
+
+
+@pytest.mark.parametrize("transport", ["CFN_SIGNAL", "TEMP_URL_SIGNAL", "ZAQAR_SIGNAL"])
+def test_transports_of_other_services_are_refused_at_plan_time(transport):
+    plugin = WaitConditionHandle()
+    known = validate_properties(plugin.properties_schema, {"signal_transport": transport})
+    with pytest.raises(PropertyError, match="use one of TOKEN_SIGNAL, HEAT_SIGNAL, NO_SIGNAL"):
+        plugin.validate(known)
+
+
+def test_an_update_handle_is_always_replaced():
+    assert UpdateWaitConditionHandle().needs_replace({}, {})
+    assert UpdateWaitConditionHandle.always_replaced
+    assert not AwsWaitConditionHandle.always_replaced
+
+
+def test_a_type_without_signals_says_so():
+    plugin = RandomString()
+    with pytest.raises(NotSupported, match="does not take signals"):
+        plugin.handle_signal(target_of(plugin), {}, FakeWork())
