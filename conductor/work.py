@@ -77,5 +77,3 @@ class StepWork:
             "signal",
         )
         return "/".join([self._api_url, *(urllib.parse.quote(part, safe="") for part in parts)])
-
-

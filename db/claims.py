@@ -30,7 +30,7 @@ class InputValue:
 class Claim:
     """A task that this member holds, with all it needs: no further read is due before its step.
 
-    :ivar begun: an earlier attempt has got as far as storing progress, so the step looks instead of starts.
+    :ivar begun: an earlier attempt of this task has stored progress, so the step looks instead of starts.
     """
 
     task: Task
@@ -42,7 +42,8 @@ class Claim:
     @property
     def begun(self) -> bool:
         """See the class."""
-        return self.resource.progress is not None
+        progress = self.resource.progress
+        return progress is not None and progress["task"] == self.task.id
 
 
 @dataclass(frozen=True)

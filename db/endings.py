@@ -87,5 +87,3 @@ def stack_event(stack: Stack, status: Status, reason: str, *, by: str | None, no
         conductor=by,
         at=now,
     )
-
-

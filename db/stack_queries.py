@@ -86,9 +86,7 @@ def _after(last: Stack, keys: Sequence[tuple[str, bool]]) -> sa.ColumnElement[bo
     return sa.or_(*behind)
 
 
-def _beyond(
-    column: sa.Column[typing.Any], value: typing.Any, descending: bool
-) -> sa.ColumnElement[bool]:
+def _beyond(column: sa.Column[typing.Any], value: typing.Any, descending: bool) -> sa.ColumnElement[bool]:
     if value is None:
         return sa.false() if descending else column.is_not(None)
     if descending:

@@ -180,9 +180,7 @@ class DueStack:
     deadline_at: float
 
 
-def due(
-    conn: Connection, now: float, *, limit: int, after: tuple[float, str] = (0.0, "")
-) -> list[DueStack]:
+def due(conn: Connection, now: float, *, limit: int, after: tuple[float, str] = (0.0, "")) -> list[DueStack]:
     """Stacks with deadline_at <= now, oldest first, by the index on deadline_at.
 
     :param after: (deadline_at, id) of the last one seen, to read on.
@@ -200,3 +198,23 @@ def due(
         .limit(limit)
     ).mappings()
     return [DueStack(**row) for row in rows]
+
+
+def deleted_before(conn: Connection, moment: float, *, limit: int) -> list[tuple[StackId, int]]:
+    """(id, shard) of stacks deleted before the moment, oldest first."""
+    s = tables.stack
+    rows = conn.execute(
+        sa.select(s.c.id, s.c.shard).where(s.c.deleted_at < moment).order_by(s.c.deleted_at).limit(limit)
+    )
+    return [(StackId(stack_id), shard) for stack_id, shard in rows]
+
+
+def purge(conn: Connection, stack_ids: Sequence[StackId]) -> None:
+    """Forget deleted stacks: their events, tags and rows."""
+    for table, column in (
+        (tables.event, tables.event.c.stack_id),
+        (tables.stack_tag, tables.stack_tag.c.stack_id),
+        (tables.resource, tables.resource.c.stack_id),
+        (tables.stack, tables.stack.c.id),
+    ):
+        conn.execute(sa.delete(table).where(column.in_(sorted(stack_ids))))

@@ -269,13 +269,15 @@ def release(
     return freed
 
 
-def claimed_by(conn: Connection, member: MemberId) -> list[tuple[TaskId, int]]:
-    """(task, attempt) of all claims of a member."""
+def claims_of(conn: Connection, member: MemberId) -> list[tuple[TaskId, int, int]]:
+    """(task, attempt, shard) of all claims of a member."""
     t = tables.task
     rows = conn.execute(
-        sa.select(t.c.id, t.c.attempt).where(t.c.member == member, t.c.state == TaskState.RUNNING)
+        sa.select(t.c.id, t.c.attempt, t.c.shard).where(
+            t.c.member == member, t.c.state == TaskState.RUNNING
+        )
     )
-    return [(TaskId(task_id), attempt) for task_id, attempt in rows]
+    return [(TaskId(task_id), attempt, shard) for task_id, attempt, shard in rows]
 
 
 def claiming_members(conn: Connection) -> list[MemberId]:

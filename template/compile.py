@@ -94,8 +94,12 @@ def compile_template(
     conditions.check_all()
     bodies = _map(template, "resources")
     if limits.resources and len(bodies) > limits.resources:
-        raise LimitExceeded(f"{len(bodies)} resources are above the limit of {limits.resources}", ["resources"])
-    enabled = {str(name): _enabled(("resources", str(name)), body, conditions) for name, body in bodies.items()}
+        raise LimitExceeded(
+            f"{len(bodies)} resources are above the limit of {limits.resources}", ["resources"]
+        )
+    enabled = {
+        str(name): _enabled(("resources", str(name)), body, conditions) for name, body in bodies.items()
+    }
     scope = Scope(
         version=version,
         parameters=parameters,
@@ -152,7 +156,9 @@ def _enabled(path: Path, body: Json, conditions: Conditions) -> bool:
 
 def _resource(name: str, body: Json, scope: Scope, source: Source) -> ResourceDefinition:
     path: Path = ("resources", name)
-    allowed = [*_RESOURCE_KEYS, "external_id", "condition"] if scope.version.has_conditions else _RESOURCE_KEYS
+    allowed = (
+        [*_RESOURCE_KEYS, "external_id", "condition"] if scope.version.has_conditions else _RESOURCE_KEYS
+    )
     body = _keys(path, body, allowed, "a resource")
     if not name or "/" in name:
         raise TemplateError("a resource's name must not be empty nor contain a slash", path)
@@ -196,7 +202,9 @@ def _depends_on(value: Json, scope: Scope, path: Path) -> tuple[str, ...]:
         raise TemplateError("must be the name of a resource, or a list of names", path)
     for name in names:
         if name not in scope.resources:
-            raise InvalidReference(f'the template has no resource "{name}"{closest(name, scope.resources)}', path)
+            raise InvalidReference(
+                f'the template has no resource "{name}"{closest(name, scope.resources)}', path
+            )
     return tuple(sorted(set(names) - scope.disabled))
 
 
@@ -235,7 +243,9 @@ def _groups(section: Json, parameters: Mapping[str, Parameter]) -> tuple[Mapping
     grouped: set[str] = set()
     for index, raw in enumerate(section):
         path: Path = ("parameter_groups", index)
-        names = _keys(path, raw, ("label", "description", "parameters"), "a parameter group").get("parameters")
+        names = _keys(path, raw, ("label", "description", "parameters"), "a parameter group").get(
+            "parameters"
+        )
         if not isinstance(names, list) or not names:
             raise TemplateError("must be a list of parameters' names", (*path, "parameters"))
         for name in names:
@@ -254,7 +264,9 @@ def _in_order(definitions: Mapping[str, ResourceDefinition]) -> dict[str, Resour
         return {name: definitions[name] for name in sorter.static_order()}
     except graphlib.CycleError as error:
         circle = " -> ".join(reversed(error.args[1]))
-        raise CircularDependency(f"resources wait for each other in a circle: {circle}", ["resources"]) from error
+        raise CircularDependency(
+            f"resources wait for each other in a circle: {circle}", ["resources"]
+        ) from error
 
 
 def describe(template: Mapping[str, Json]) -> dict[str, typing.Any]:

@@ -37,7 +37,9 @@ class Conditions:
         :raises TemplateError: it is none of these.
         """
         if not self._version.condition_functions:
-            raise TemplateError(f"version {self._version.date} has no conditions; 2016-10-14 or later has", path)
+            raise TemplateError(
+                f"version {self._version.date} has no conditions; 2016-10-14 or later has", path
+            )
         if isinstance(condition, str):
             return self._named(condition, path)
         value = self._value(condition, path)
@@ -56,7 +58,9 @@ class Conditions:
             raise InvalidReference(f'the template has no condition "{name}"{hint}', path)
         if name in self._open:
             circle = " -> ".join([*self._open[self._open.index(name) :], name])
-            raise TemplateError(f"conditions depend on each other in a circle: {circle}", ("conditions", name))
+            raise TemplateError(
+                f"conditions depend on each other in a circle: {circle}", ("conditions", name)
+            )
         if name not in self._values:
             self._open.append(name)
             self._values[name] = self.evaluate(self._definitions[name], ("conditions", name))
@@ -71,7 +75,9 @@ class Conditions:
                 return self._function(name, argument, (*path, name))
             if name in self._version.functions:
                 allowed = ", ".join(sorted(self._version.condition_functions))
-                raise TemplateError(f'the function "{name}" cannot stand in a condition; these can: {allowed}', path)
+                raise TemplateError(
+                    f'the function "{name}" cannot stand in a condition; these can: {allowed}', path
+                )
         if isinstance(tree, Mapping):
             return {key: self._value(item, (*path, str(key))) for key, item in tree.items()}
         if isinstance(tree, list):

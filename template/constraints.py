@@ -186,7 +186,9 @@ class Custom(Constraint):
     """A check against the cloud, by name; done where a resource is made, not here."""
 
     check_name: str = ""
-    types = frozenset({"string", "number", "integer", "boolean", "comma_delimited_list", "list", "json", "map"})
+    types = frozenset(
+        {"string", "number", "integer", "boolean", "comma_delimited_list", "list", "json", "map"}
+    )
     name = "custom_constraint"
 
     def problem(self, value: Json) -> str | None:

@@ -47,7 +47,8 @@ def parse_environment(document: Mapping[str, Json] | None) -> Environment:
     unknown = [str(key) for key in body if key not in SECTIONS]
     if unknown:
         raise TemplateError(
-            f'"{unknown[0]}" is not a section of an environment{closest(unknown[0], SECTIONS)}', ["environment"]
+            f'"{unknown[0]}" is not a section of an environment{closest(unknown[0], SECTIONS)}',
+            ["environment"],
         )
     registry = _mapping(body, "resource_registry")
     _check_registry(registry)

@@ -164,7 +164,9 @@ def _get_attr(argument: Json, scope: Scope, path: Path) -> Residual:
     if not isinstance(argument, list) or not argument:
         raise TemplateError("must be of the form [resource, attribute, key or index, …]")
     if len(argument) < 2 and not scope.version.attr_path_inside:
-        raise TemplateError("must name an attribute: [resource, attribute, …]; all attributes need 2015-10-15")
+        raise TemplateError(
+            "must name an attribute: [resource, attribute, …]; all attributes need 2015-10-15"
+        )
     resource = check_resource(_known(argument[0], scope, path, "the resource's name"), scope)
     attribute = _known(argument[1], scope, path, "the attribute's name") if len(argument) > 1 else ""
     if not isinstance(attribute, str):
@@ -229,5 +231,3 @@ _SPECIAL: Mapping[str, _Special] = {
     "if": _if,
     "repeat": _repeat,
 }
-
-

@@ -41,7 +41,11 @@ def map_replace(args: Json, version: Version) -> Json:
     if not _is_list(args) or len(args) != 2:
         raise TemplateError(form)
     original, changes = args[0] or {}, args[1] or {}
-    if not isinstance(original, Mapping) or not isinstance(changes, Mapping) or set(changes) - {"keys", "values"}:
+    if (
+        not isinstance(original, Mapping)
+        or not isinstance(changes, Mapping)
+        or set(changes) - {"keys", "values"}
+    ):
         raise TemplateError(form)
     keys, values = changes.get("keys") or {}, changes.get("values") or {}
     if not isinstance(keys, Mapping) or not isinstance(values, Mapping):

@@ -21,7 +21,9 @@ def list_join(args: Json, version: Version) -> str:
     if not _is_list(args) or len(args) < 2:
         raise TemplateError('must be of the form [delimiter, [item, item, …]], e.g. [", ", [a, b]]')
     if len(args) > 2 and not version.json_in_text:
-        raise TemplateError(f"joins one list only in version {version.date}; several need 2015-10-15 or later")
+        raise TemplateError(
+            f"joins one list only in version {version.date}; several need 2015-10-15 or later"
+        )
     delimiter, *lists = args
     if not isinstance(delimiter, str):
         raise TemplateError(f"the delimiter must be a string, not {delimiter!r}")

@@ -33,7 +33,9 @@ def merge_environments(
     strategies: dict[str, Json] = {}
     for name in names:
         if name not in files:
-            raise TemplateError(f'the environment file "{name}" is not among the files', ["environment_files"])
+            raise TemplateError(
+                f'the environment file "{name}" is not among the files', ["environment_files"]
+            )
         document = load_document(files[name], f'environment file "{name}"')
         strategies.update(_strategies(document, name))
         _merge_document(merged, document, strategies, declarations)

@@ -1,7 +1,6 @@
 """Parameters: declarations, and the values they get."""
 
 import json
-import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -152,7 +151,8 @@ def _declaration(name: str, body: Json, version: Version) -> Declaration:
     if not isinstance(constraints, list):
         raise TemplateError("must be a list of constraints", (*path, "constraints"))
     parsed = tuple(
-        parse_constraint(item, value_type, (*path, "constraints", index)) for index, item in enumerate(constraints)
+        parse_constraint(item, value_type, (*path, "constraints", index))
+        for index, item in enumerate(constraints)
     )
     declared = Declaration(
         name=name,

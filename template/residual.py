@@ -165,7 +165,9 @@ def _repeat(args: Mapping[str, Residual], version: Version, lookup: Lookup) -> l
     loops = _evaluate(args["for_each"], lookup, keep_sealed=False)
     bindings = repeat_bindings({**args, "for_each": loops}, version)
     return [
-        _evaluate(substitute(args["template"], {k: quote(v) for k, v in values.items()}), lookup, keep_sealed=False)
+        _evaluate(
+            substitute(args["template"], {k: quote(v) for k, v in values.items()}), lookup, keep_sealed=False
+        )
         for values in bindings
     ]
 

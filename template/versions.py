@@ -17,7 +17,8 @@ _ADDED: tuple[tuple[str, str | None, frozenset[str]], ...] = (
         _OLDEST,
         None,
         frozenset(
-            {"get_param", "get_resource", "get_attr", "get_file"} | {"list_join", "str_replace", "resource_facade"}
+            {"get_param", "get_resource", "get_attr", "get_file"}
+            | {"list_join", "str_replace", "resource_facade"}
         ),
     ),
     ("2014-10-16", None, frozenset()),

@@ -1,7 +1,6 @@
 """Alembic's entry: runs the migrations on the connection that schema.py hands over."""
 
 from alembic import context
-
 from stoker.db import tables
 
 context.configure(connection=context.config.attributes["connection"], target_metadata=tables.metadata)

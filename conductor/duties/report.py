@@ -1,0 +1,76 @@
+"""What a conductor says of itself in the database, and what the operator wants of it."""
+
+import logging
+from collections.abc import Callable
+
+from ...db import conductors
+from ...db.conductors import ACTIVE, DRAINING, Conductor
+from ...db.engine import Database
+from ...ring.membership import Membership
+from ..slice import Ring
+
+LOG = logging.getLogger(__name__)
+
+
+class Report:
+    """Writes the conductor's row and obeys what the operator wrote there.
+
+    :param busy: number of steps that run now.
+    """
+
+    interval = 1.0
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        ring: Ring,
+        membership: Membership,
+        clock: Callable[[], float],
+        host: str,
+        busy: Callable[[], int],
+    ) -> None:
+        self._database = database
+        self._ring = ring
+        self._membership = membership
+        self._clock = clock
+        self._host = host
+        self._busy = busy
+        self._started_at = clock()
+        self._state = ACTIVE
+        self._own_draining = False
+
+    def run(self) -> None:
+        """One report."""
+        row = self.row()
+        wanted = self._database.write(lambda conn: conductors.report(conn, row))
+        state = DRAINING if self._own_draining or wanted == DRAINING else ACTIVE
+        if state != self._state:
+            LOG.info("This conductor is %s now", state)
+            self._state = state
+            self._membership.set_state(state)
+
+    def drain(self) -> None:
+        """Say that we are going, from now on."""
+        self._own_draining = True
+        self.run()
+
+    def stopped(self) -> None:
+        """Say that we are gone."""
+        self._state = conductors.STOPPED
+        row = self.row()
+        self._database.write(lambda conn: conductors.report(conn, row))
+
+    def row(self) -> Conductor:
+        """What we say now."""
+        return Conductor(
+            host=self._host,
+            incarnation=self._ring.member() or "",
+            state=self._state,
+            topic="stoker.work",
+            started_at=self._started_at,
+            heartbeat_at=self._clock(),
+            shards_owned=0 if self._state == conductors.STOPPED else self._ring.shards_owned(),
+            ring_version=self._ring.version(),
+            threads_busy=self._busy(),
+        )

@@ -1,0 +1,64 @@
+"""The ring as the duties see it: built from the membership's view, swapped as a whole."""
+
+import logging
+from collections.abc import Callable
+
+from ..db.ids import MemberId
+from ..ring.hashring import Assignment, View, assign
+from ..ring.membership import Membership
+
+LOG = logging.getLogger(__name__)
+
+
+class Ownership:
+    """Implements conductor.slice.Ring on a membership.
+
+    Ownership is a hint about who acts: two conductors may for a moment both believe that they own a shard;
+    every action is a compare-and-swap, so nothing is done twice.
+    """
+
+    def __init__(self, membership: Membership, host: str) -> None:
+        self._membership = membership
+        self._host = host
+        self._assignment: Assignment | None = None
+        self._listeners: list[Callable[[], None]] = []
+        membership.on_change(self._changed)
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call `listener`, in the membership's thread, after the map has changed."""
+        self._listeners.append(listener)
+
+    def member(self) -> MemberId | None:
+        """See slice.Ring."""
+        name = self._membership.member()
+        return None if name is None else MemberId(name)
+
+    def owns(self, shard: int) -> bool:
+        """See slice.Ring."""
+        assignment = self._assignment
+        if assignment is None or self._membership.member() is None:
+            return False
+        return assignment.owner_of(shard) == self._host
+
+    def shards_owned(self) -> int:
+        """See slice.Ring."""
+        assignment = self._assignment
+        if assignment is None or self._membership.member() is None:
+            return 0
+        return len(assignment.shards_of(self._host))
+
+    def version(self) -> str:
+        """See slice.Ring."""
+        return self._membership.view().version
+
+    def present(self) -> frozenset[MemberId]:
+        """See slice.Ring."""
+        return frozenset(MemberId(member.name) for member in self._membership.view().members)
+
+    def _changed(self, view: View) -> None:
+        old = self._assignment
+        if old is None or old.view.version != view.version or not view.owners:
+            self._assignment = assign(view) if view.owners else None
+            LOG.info("The ring is at version %s, %d shards are ours", view.version, self.shards_owned())
+        for listener in self._listeners:
+            listener()

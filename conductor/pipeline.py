@@ -1,0 +1,299 @@
+"""The work pipeline: hints in, claims, steps on a bounded pool, results stored in groups, hints out.
+
+One thread, the mover, owns all state of this class and turns the wheel: `turn()` stores the results that
+have come, claims as many tasks as threads are free (a task that a result made ready is claimed in the very
+transaction that stored it), hands steps to the pool, and says how long it may sleep.  Threads of the pool
+and of the message bus only put something into a queue and wake it.  No wait holds a thread: between two
+looks a task stands in a timer queue here, and waits for others are rows in the database.
+"""
+
+import collections
+import logging
+import threading
+import typing
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ..db import commits, tasks
+from ..db.claims import Claim, Claimant
+from ..db.commits import Exchange, Outcome
+from ..db.engine import Database
+from ..db.errors import Unavailable
+from ..db.ids import TaskId, TraversalId
+from ..db.states import TaskState
+from ..traversal.hints import Hints, announce
+from .intake import Intake
+from .steps import StepResult, StepRunner
+from .timers import TimerQueue
+
+LOG = logging.getLogger(__name__)
+Json = typing.Any
+
+
+class Executor(typing.Protocol):
+    """What the pipeline needs of a thread pool."""
+
+    def submit(self, fn: Callable[..., object], /, *args: object) -> object:
+        """Run fn(*args) on some thread."""
+
+
+@dataclass(frozen=True)
+class PipelineLimits:
+    """:ivar threads: steps that run at the same time.
+    :ivar in_progress: tasks held at the most, those between two looks included.
+    :ivar batch: results stored in one transaction at the most.
+    :ivar stalled: seconds between tries while the database is away.
+    """
+
+    threads: int = 32
+    in_progress: int = 20_000
+    batch: int = 100
+    stalled: float = 0.5
+
+
+@dataclass
+class _Held:
+    """A task this conductor holds."""
+
+    claim: Claim
+    stop: threading.Event = field(default_factory=threading.Event)
+    busy: bool = False  # a step runs or waits for a thread, or its result is being stored
+
+
+class Pipeline:
+    """See the module's text.
+
+    :param wake: makes the mover call `turn` soon; called from any thread.
+    """
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        runner: StepRunner,
+        executor: Executor,
+        hints: Hints,
+        clock: Callable[[], float],
+        wake: Callable[[], None],
+        limits: PipelineLimits = PipelineLimits(),
+    ) -> None:
+        self._database = database
+        self._runner = runner
+        self._executor = executor
+        self._hints = hints
+        self._clock = clock
+        self._wake = wake
+        self._limits = limits
+        self._intake = Intake()
+        self._results: collections.deque[StepResult] = collections.deque()
+        self._cancels: collections.deque[TraversalId] = collections.deque()
+        self._held: dict[TaskId, _Held] = {}
+        self._timers: TimerQueue[tuple[TaskId, int, Json]] = TimerQueue()
+        self._busy = 0
+        self._counting = threading.Lock()
+        self._who: Claimant | None = None
+        self._uncertain = False
+        self._closed = False
+
+    # -- from any thread ---------------------------------------------------------------------------
+
+    def offer(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
+        """Hints came."""
+        dropped = self._intake.offer(task_ids)
+        if dropped:
+            LOG.warning("%d hints were dropped: too many wait for a free thread", dropped)
+        self._wake()
+
+    def cancel(self, traversal: TraversalId) -> None:
+        """Stop what runs for a traversal that is not the current one any more."""
+        self._cancels.append(traversal)
+        self._wake()
+
+    @property
+    def busy(self) -> int:
+        """Steps that run now, or wait for a thread."""
+        return self._busy
+
+    @property
+    def in_progress(self) -> int:
+        """Tasks held now."""
+        return len(self._held)
+
+    # -- from the mover's thread -------------------------------------------------------------------
+
+    def work_as(self, who: Claimant | None) -> None:
+        """Claim in this name from now on; None: claim nothing.
+
+        A change of name drops everything held under the old one: others take it over, for they see the
+        old member gone, and late results are refused by its name.
+        """
+        if who == self._who:
+            return
+        for held in self._held.values():
+            held.stop.set()
+        self._held.clear()
+        if who is None:
+            self._intake.clear()
+        self._who = who
+
+    def turn(self) -> float | None:
+        """Do all that can be done now; seconds until the next turn is due, None: until somebody wakes.
+
+        :raises Unavailable: never; while the database is away everything is kept and tried again.
+        """
+        self._apply_cancels()
+        results = self._collect()
+        self._start_looks()
+        if self._who is None:
+            return None
+        slots = self._free()
+        wanted = self._intake.take(slots)
+        if results or wanted or self._uncertain:
+            try:
+                self._exchange(self._who, results, wanted, slots)
+            except Unavailable as error:
+                LOG.warning("The database is away, work waits: %s", error)
+                self._put_back(results, wanted)
+                return self._limits.stalled
+        return self._sleep()
+
+    def close_intake(self) -> None:
+        """Claim nothing more."""
+        self._closed = True
+        self._intake.clear()
+
+    def hand_over(self) -> None:
+        """Give back every task that stands between two looks, for others to go on with."""
+        if self._who is None:
+            return
+        idle = [(held.claim.task.id, held.claim.task.attempt) for held in self._held.values() if not held.busy]
+        self._release(idle)
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _free(self) -> int:
+        """How many tasks may be claimed: a few more than threads are free, so that none ever idles."""
+        spare = 0 if self._closed else self._limits.threads + 4 - self._busy
+        return max(0, min(spare, self._limits.in_progress - len(self._held)))
+
+    def _sleep(self) -> float | None:
+        if self._results or (len(self._intake) and self._free()):
+            return 0.0
+        due = self._timers.next_at()
+        if due is None or self._busy >= 2 * self._limits.threads:
+            return None
+        return max(0.0, due - self._clock())
+
+    def _collect(self) -> list[tuple[StepResult, Outcome]]:
+        """Results to store; a mere "look again" goes to the timers at once."""
+        results: list[tuple[StepResult, Outcome]] = []
+        while self._results and len(results) < self._limits.batch:
+            result = self._results.popleft()
+            task = result.claim.task
+            if not self._holds(task.id, task.attempt):
+                LOG.info("A late result of task %s is refused", task.id)
+            elif result.outcome is None:
+                self._look_later(result)
+            else:
+                results.append((result, result.outcome))
+        return results
+
+    def _look_later(self, result: StepResult) -> None:
+        task = result.claim.task
+        held = self._held[task.id]
+        held.busy = False
+        after = 0.0 if held.stop.is_set() else result.look_after or 0.0
+        self._timers.add(self._clock() + after, (task.id, task.attempt, result.progress))
+
+    def _start_looks(self) -> None:
+        for task_id, attempt, progress in self._timers.pop_due(
+            self._clock(), max(0, 2 * self._limits.threads - self._busy)
+        ):
+            held = self._held.get(task_id)
+            if held is not None and held.claim.task.attempt == attempt and not held.busy:
+                self._submit(held, progress)
+
+    def _submit(self, held: _Held, progress: Json) -> None:
+        assert self._who is not None
+        held.busy = True
+        with self._counting:
+            self._busy += 1
+        self._executor.submit(self._step, held, progress, self._who)
+
+    def _step(self, held: _Held, progress: Json, who: Claimant) -> None:
+        """In a thread of the pool."""
+        try:
+            self._results.append(self._runner.run(held.claim, progress, held.stop, who))
+        finally:
+            with self._counting:
+                self._busy -= 1
+            self._wake()
+
+    def _exchange(
+        self,
+        who: Claimant,
+        results: Sequence[tuple[StepResult, Outcome]],
+        wanted: Sequence[TaskId],
+        slots: int,
+    ) -> None:
+        now, outcomes = self._clock(), [outcome for _, outcome in results]
+        done: Exchange = self._database.write(
+            lambda conn: commits.exchange(conn, outcomes, wanted, who=who, now=now, slots=slots)
+        )
+        if self._uncertain:
+            self._uncertain = False
+            self._reconcile(who)
+        refused = {outcome.task_id for outcome in done.refused}
+        for result, outcome in results:
+            if outcome.state == TaskState.RUNNING and outcome.task_id not in refused:
+                self._look_later(result)
+            else:
+                self._held.pop(outcome.task_id, None)
+        for outcome in done.refused:
+            LOG.info("The result of task %s, attempt %s, is refused", outcome.task_id, outcome.attempt)
+        for claim in done.claims:
+            held = self._held[claim.task.id] = _Held(claim)
+            self._submit(held, None)
+        for traversal, task_ids in done.ready.items():
+            announce(self._hints, traversal, task_ids)
+
+    def _put_back(self, results: Iterable[tuple[StepResult, Outcome]], wanted: Sequence[TaskId]) -> None:
+        """Keep what could not be stored.  Whether it was is open: the fence makes a repetition harmless, and
+        claims that were made unseen are found by `_reconcile`."""
+        self._uncertain = True
+        self._results.extend(result for result, _ in results)
+        self._intake.offer(wanted)
+
+    def _reconcile(self, who: Claimant) -> None:
+        """Give back claims in our name that we do not know of."""
+        claimed = self._database.read(lambda conn: tasks.claims_of(conn, who.member))
+        unknown = [(task_id, attempt) for task_id, attempt, _ in claimed if not self._holds(task_id, attempt)]
+        self._release(unknown)
+
+    def _holds(self, task_id: TaskId, attempt: int) -> bool:
+        held = self._held.get(task_id)
+        return held is not None and held.claim.task.attempt == attempt
+
+    def _release(self, claimed: Sequence[tuple[TaskId, int]]) -> None:
+        if not claimed:
+            return
+        now = self._clock()
+        freed = self._database.write(lambda conn: tasks.release(conn, claimed, now=now))
+        for task_id, _ in claimed:
+            self._held.pop(task_id, None)
+        for traversal, task_ids in freed.items():
+            announce(self._hints, traversal, task_ids)
+
+    def _apply_cancels(self) -> None:
+        """Ask the steps of superseded traversals to stop; those between two looks end at once."""
+        stopped: set[TraversalId] = set()
+        while self._cancels:
+            stopped.add(self._cancels.popleft())
+        if not stopped or self._who is None:
+            return
+        for held in self._held.values():
+            if held.claim.task.traversal in stopped and not held.stop.is_set():
+                held.stop.set()
+                if not held.busy:
+                    held.busy = True
+                    self._results.append(self._runner.cancelled(held.claim, self._who))

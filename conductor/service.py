@@ -1,0 +1,207 @@
+"""A conductor: its parts, and the order in which they start and stop."""
+
+import logging
+import threading
+import time
+import typing
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import futurist
+from futurist import periodics
+
+from ..db.engine import Database
+from ..db.sealing import Sealer
+from ..resources.catalogue import Catalogue
+from ..ring.membership import Membership
+from ..rpc.server import HintServer
+from ..traversal.hints import Hints
+from .duties.report import Report
+from .duties.stacks import StackPurge, StackTimeouts
+from .duties.tasks import Orphans, TaskDue
+from .mover import Mover
+from .ownership import Ownership
+from .pipeline import Pipeline, PipelineLimits
+from .slice import Absentees
+from .steps import StepRunner
+
+LOG = logging.getLogger(__name__)
+
+
+class Duty(typing.Protocol):
+    """Periodic work on the slice."""
+
+    interval: float
+
+    def run(self) -> None:
+        """One round; called by one thread at a time."""
+
+
+@dataclass(frozen=True)
+class ConductorSettings:
+    """:ivar host: name on the ring and in events; stable over restarts, unique.
+    :ivar api_url: root under which signals reach the API.
+    :ivar limits: of the work pipeline.
+    :ivar drain: seconds that steps in progress are given at a stop.
+    :ivar patience: seconds after which a claim of a member nobody sees is taken over.
+    :ivar keep_deleted: seconds that deleted stacks stay visible.
+    """
+
+    host: str
+    api_url: str
+    limits: PipelineLimits = PipelineLimits()
+    drain: float = 30.0
+    patience: float = 15.0
+    keep_deleted: float = 30 * 86400.0
+
+
+class Conductor:
+    """One conductor.  `start` and `stop` are called by the main thread.
+
+    Started in the order of their needs: membership (nothing may be claimed without a name), the mover, the
+    duties, and last the message bus, which brings work.  Stopped the other way round: no new hints; draining,
+    so that the others take the slice while we still work; what runs is finished; then we leave the ring.
+    """
+
+    def __init__(
+        self,
+        settings: ConductorSettings,
+        *,
+        database: Database,
+        catalogue: Catalogue,
+        sealer: Sealer,
+        hints: Hints,
+        membership: Membership,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.settings = settings
+        self._membership = membership
+        self._ownership = Ownership(membership, settings.host)
+        self._pool = futurist.ThreadPoolExecutor(max_workers=settings.limits.threads)
+        runner = StepRunner(
+            catalogue=catalogue, sealer=sealer, database=database, clock=clock, api_url=settings.api_url
+        )
+        self._mover = Mover(
+            lambda wake: Pipeline(
+                database=database,
+                runner=runner,
+                executor=self._pool,
+                hints=hints,
+                clock=clock,
+                wake=wake,
+                limits=settings.limits,
+            ),
+            ring=self._ownership,
+            host=settings.host,
+        )
+        shared: dict[str, typing.Any] = {"database": database, "ring": self._ownership, "clock": clock}
+        absentees = Absentees(patience=settings.patience, clock=clock)
+        self._orphans = Orphans(**shared, hints=hints, absentees=absentees)
+        self._report = Report(
+            **shared, membership=membership, host=settings.host, busy=lambda: self.pipeline.busy
+        )
+        self._duties: Sequence[Duty] = (
+            TaskDue(**shared, hints=hints),
+            StackTimeouts(**shared, hints=hints, host=settings.host),
+            StackPurge(**shared, keep=settings.keep_deleted),
+            self._orphans,
+            self._report,
+        )
+        self._scheduler = _Scheduler(self._duties, may_run=lambda: self._ownership.member() is not None)
+        self._ownership.on_change(lambda: self._scheduler.soon(self._orphans))
+        self._server: HintServer | None = None
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """Where hints are to be offered."""
+        return self._mover.pipeline
+
+    @property
+    def membership(self) -> Membership:
+        """Our place in the group."""
+        return self._membership
+
+    def start(self, make_server: Callable[[Pipeline], HintServer]) -> None:
+        """Begin to work; returns at once, for the ring may take a moment to let us in."""
+        self._membership.start()
+        self._mover.start()
+        self._scheduler.start()
+        self._server = make_server(self.pipeline)
+        self._server.start()
+
+    def wait_ready(self, timeout: float) -> bool:
+        """Wait until we are in the ring; False if we are not within `timeout` seconds."""
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            if self._ownership.member() is not None and self._ownership.shards_owned():
+                return True
+            time.sleep(0.02)
+        return False
+
+    def stop(self) -> bool:
+        """Stop in order; whether all steps in progress came to an end."""
+        if self._server is not None:
+            self._server.stop()
+        self._report.drain()
+        finished = self._mover.stop(self.settings.drain)
+        self._scheduler.stop()
+        self._report.stopped()
+        self._membership.stop()
+        self._pool.shutdown(wait=False)
+        return finished
+
+    def kill(self) -> None:
+        """End where we stand, without a word to anybody: for demonstrations and tests."""
+        self._scheduler.stop()
+        self._membership.kill()
+        self._mover.kill()
+        if self._server is not None:
+            self._server.stop()
+
+
+class _Scheduler:
+    """Runs duties at their intervals, each by one thread at a time, while we are in the ring."""
+
+    def __init__(self, duties: Sequence[Duty], *, may_run: Callable[[], bool]) -> None:
+        self._may_run = may_run
+        self._locks = {id(duty): threading.Lock() for duty in duties}
+        self._pool = futurist.ThreadPoolExecutor(max_workers=2)
+        self._worker = periodics.PeriodicWorker(
+            [(self._periodic(duty), (), {}) for duty in duties], executor_factory=lambda: self._pool
+        )
+        self._thread = threading.Thread(target=self._worker.start, name="duties", daemon=True)
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Let the round that runs end, begin no other."""
+        self._worker.stop()
+        if self._thread.is_alive():
+            self._worker.wait(10)
+        self._pool.shutdown(wait=False)
+
+    def soon(self, duty: Duty) -> None:
+        """Run a duty now, on top of its interval."""
+        try:
+            self._pool.submit(self._round, duty)
+        except RuntimeError:
+            LOG.debug("Duties have stopped")
+
+    def _periodic(self, duty: Duty) -> Callable[[], None]:
+        @periodics.periodic(duty.interval)
+        def run() -> None:
+            self._round(duty)
+
+        return typing.cast(Callable[[], None], run)
+
+    def _round(self, duty: Duty) -> None:
+        if not self._may_run() or not self._locks[id(duty)].acquire(blocking=False):
+            return
+        try:
+            duty.run()
+        except Exception:  # top of a duty: the next round tries again, the other duties go on
+            LOG.exception("Duty %s broke", type(duty).__name__)
+        finally:
+            self._locks[id(duty)].release()

@@ -1,0 +1,56 @@
+"""What this conductor owns now, and who else is there."""
+
+import typing
+from collections.abc import Callable
+
+from ..db.ids import MemberId
+
+
+class Ring(typing.Protocol):
+    """The ring as the conductor sees it.  All methods may be called from any thread."""
+
+    def member(self) -> MemberId | None:
+        """Our own name; None while we may not work: not in the group, or not sure of it."""
+
+    def owns(self, shard: int) -> bool:
+        """Whether the duties of this shard are ours."""
+
+    def shards_owned(self) -> int:
+        """How many they are."""
+
+    def version(self) -> str:
+        """Fingerprint of the view: equal on all conductors that see the same members."""
+
+    def present(self) -> frozenset[MemberId]:
+        """Everybody in the group, ourselves included."""
+
+
+class Absentees:
+    """Which claims belong to members that are gone for good.
+
+    A member that is not in our view may be one that joined a moment ago.  It counts as gone when we have
+    seen it leave, or when it stays away for `patience` seconds (longer than a view can be old).  Not
+    thread-safe: one duty uses it.
+    """
+
+    def __init__(self, *, patience: float, clock: Callable[[], float]) -> None:
+        self._patience = patience
+        self._clock = clock
+        self._known: set[MemberId] = set()
+        self._missing: dict[MemberId, float] = {}
+
+    def gone(self, claiming: frozenset[MemberId], present: frozenset[MemberId]) -> frozenset[MemberId]:
+        """Those of the claiming members that are gone."""
+        now = self._clock()
+        absent = claiming - present
+        left = absent & self._known
+        self._known = (self._known | present) & (claiming | present)
+        self._missing = {member: self._missing.get(member, now) for member in absent}
+        late = {member for member, since in self._missing.items() if now - since >= self._patience}
+        return frozenset(left | late | self._succeeded(absent, present))
+
+    @staticmethod
+    def _succeeded(absent: frozenset[MemberId], present: frozenset[MemberId]) -> set[MemberId]:
+        """Incarnations whose host has another one in the group now: a host runs one at a time."""
+        hosts = {member.rsplit("/", 1)[0] for member in present}
+        return {member for member in absent if member.rsplit("/", 1)[0] in hosts}

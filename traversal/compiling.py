@@ -1,0 +1,126 @@
+"""From a user's goal to a compiled and validated template, and to what is stored of it."""
+
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ..db.sealing import Sealer
+from ..resources.catalogue import Catalogue
+from ..resources.errors import PropertyError, UnknownType
+from ..resources.properties import validate_properties
+from ..resources.schema import has_attribute
+from ..template.compile import Identity, Limits, Source, compile_template
+from ..template.environment import Environment, as_document, parse_environment
+from ..template.errors import InvalidReference, TemplateError
+from ..template.fold import closest
+from ..template.load import load_template
+from ..template.merging import merge_environments
+from ..template.model import CompiledTemplate, Reference, ResourceDefinition
+from ..template.parameters import parse_declarations
+from ..template.residual import sealed
+from ..template.versions import find_version
+from .requests import Goal
+
+Json = typing.Any
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A goal that was found good.
+
+    :ivar environment: as stored: the values of hidden parameters sealed.
+    :ivar parameters: of the request, as stored.
+    """
+
+    template: Mapping[str, Json]
+    environment: Mapping[str, Json]
+    files: Mapping[str, str]
+    parameters: Mapping[str, Json]
+    plan: CompiledTemplate
+
+
+def compile_goal(
+    goal: Goal, *, identity: Identity, catalogue: Catalogue, limits: Limits, sealer: Sealer
+) -> Compiled:
+    """Compile a goal and check it against the resource types.
+
+    :raises TemplateError: something in it is wrong; the error says where and what would be right.
+    """
+    template = load_template(goal.template, max_bytes=limits.template_bytes)
+    environment = read_environment(goal, template)
+    plan = compile_template(
+        Source(template, environment, goal.files, goal.parameters),
+        identity=identity,
+        limits=limits,
+        seal=sealer.seal,
+    )
+    check_types(plan, catalogue)
+    hidden = {name for name, parameter in plan.parameters.items() if parameter.hidden}
+    document = as_document(environment)
+    for section in ("parameters", "parameter_defaults"):
+        document[section] = _sealed(document[section], hidden, sealer)
+    return Compiled(
+        template=template,
+        environment=document,
+        files=goal.files,
+        parameters=_sealed(goal.parameters, hidden, sealer),
+        plan=plan,
+    )
+
+
+def read_environment(goal: Goal, template: Mapping[str, Json]) -> Environment:
+    """The goal's environment files and environment as one.
+
+    :raises TemplateError: a file is missing or wrong.
+    """
+    declarations = parse_declarations(template.get("parameters"), find_version(template))
+    merged = merge_environments(goal.files, goal.environment_files, goal.environment, declarations)
+    return parse_environment(merged)
+
+
+def _sealed(values: Mapping[str, Json], hidden: Iterable[str], sealer: Sealer) -> dict[str, Json]:
+    names = set(hidden)
+    return {name: sealed(sealer.seal(value)) if name in names else value for name, value in values.items()}
+
+
+def check_types(plan: CompiledTemplate, catalogue: Catalogue) -> None:
+    """Check every resource against its type, and every reference against the other's attributes.
+
+    :raises TemplateError: with the path in the template.
+    """
+    for definition in plan.resources.values():
+        path = ("resources", definition.name)
+        try:
+            plugin = catalogue.get(definition.type)
+        except UnknownType as error:
+            raise TemplateError(str(error), (*path, "type")) from error
+        try:
+            known = validate_properties(plugin.properties_schema, definition.properties)
+            plugin.validate(known)
+        except PropertyError as error:
+            where = (*path, "properties", *error.path)
+            raise TemplateError(f"Property error: {error.message}", where) from error
+        _check_references(definition.references, path, plan.resources, catalogue)
+    for name, output in plan.outputs.items():
+        _check_references(output.references, ("outputs", name), plan.resources, catalogue)
+
+
+def _check_references(
+    references: Iterable[Reference],
+    path: tuple[str, ...],
+    resources: Mapping[str, ResourceDefinition],
+    catalogue: Catalogue,
+) -> None:
+    for reference in references:
+        if not reference.attribute:
+            continue
+        plugin_type = resources[reference.resource].type
+        try:
+            schema = catalogue.get(plugin_type).attributes_schema
+        except UnknownType:
+            continue  # said at the resource itself
+        if not has_attribute(schema, reference.attribute):
+            hint = closest(reference.attribute, schema)
+            raise InvalidReference(
+                f"The Referenced Attribute ({reference.resource} {reference.attribute}) is incorrect{hint}", path
+            )

@@ -1,0 +1,219 @@
+"""What the API can ask for: each order is one committed transaction, then hints."""
+
+import typing
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..db import conductors, resources, stacks
+from ..db.conductors import Conductor
+from ..db.engine import Database
+from ..db.ids import ContentId, StackId
+from ..db.sealing import Sealer
+from ..db.stacks import Stack
+from ..db.states import Status
+from ..resources.catalogue import Catalogue
+from ..ring.shards import shard_of
+from ..template.compile import Identity, Limits, describe
+from ..template.load import load_template
+from ..template.parameters import parameter_strings
+from .compiling import Compiled, check_types, compile_goal, read_environment
+from .hints import Hints, announce
+from .planning import Defaults, Plan, Scope, plan_create
+from .requests import CreateRequest, Goal, Preview, PreviewedResource
+from .start import Begun, Deletion, new_traversal, reserve, start_delete, store_new_stack
+
+Json = typing.Any
+UNSTORED = ContentId("")
+
+
+@dataclass(frozen=True)
+class OrderSettings:
+    """:ivar stack_timeout: seconds an action of a stack may take where the user says nothing.
+    :ivar shard_count: as the database was made with.
+    """
+
+    shard_count: int
+    limits: Limits = Limits()
+    defaults: Defaults = Defaults()
+    stack_timeout: float = 3600.0
+
+
+class Orders:
+    """Carries out what users ask.  Thread-safe."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        catalogue: Catalogue,
+        sealer: Sealer,
+        hints: Hints,
+        clock: Callable[[], float],
+        settings: OrderSettings,
+    ) -> None:
+        self._database = database
+        self._catalogue = catalogue
+        self._sealer = sealer
+        self._hints = hints
+        self._clock = clock
+        self._settings = settings
+
+    def create(self, request: CreateRequest) -> Stack:
+        """Create a stack; it is committed when this returns, and runs as soon as a conductor is there.
+
+        :raises TemplateError: the goal is wrong.
+        :raises NameTaken: a living stack has the name.
+        """
+        stack_id = StackId(str(uuid.uuid4()))
+        compiled = self._compile(request, stack_id)
+        scope = self._scope(stack_id, reserve(self._database, len(compiled.plan.resources)))
+        plan = plan_create(compiled.plan, scope)
+        stack = self._new_stack(request, compiled, scope)
+        begun = self._database.write(lambda conn: store_new_stack(conn, stack, compiled, plan))
+        announce(self._hints, begun.stack.traversal, begun.ready)
+        return begun.stack
+
+    def preview(self, request: CreateRequest) -> Preview:
+        """What a creation would make; nothing is stored.
+
+        :raises TemplateError: the goal is wrong.
+        """
+        compiled = self._compile(request, StackId(""))
+        required_by: dict[str, list[str]] = {name: [] for name in compiled.plan.resources}
+        for name, definition in compiled.plan.resources.items():
+            for required in definition.requires:
+                required_by[required].append(name)
+        return Preview(
+            name=request.name,
+            description=compiled.plan.description,
+            parameters=self._parameter_view(compiled, request.tenant, request.name, ""),
+            timeout_mins=request.timeout_mins,
+            disable_rollback=request.disable_rollback,
+            tags=request.tags,
+            resources=[
+                PreviewedResource(
+                    name=name,
+                    type=definition.declared_type,
+                    action="INIT",
+                    properties=definition.properties,
+                    metadata=definition.metadata,
+                    description=definition.description,
+                    required_by=sorted(required_by[name]),
+                )
+                for name, definition in compiled.plan.resources.items()
+            ],
+        )
+
+    def validate(self, tenant: str, goal: Goal) -> dict[str, Json]:
+        """The body of POST /validate: the template's parameters; values need not be given.
+
+        :raises TemplateError: the template or the environment is wrong.
+        """
+        template = load_template(goal.template, max_bytes=self._settings.limits.template_bytes)
+        described = describe(template)
+        environment = read_environment(goal, template)
+        missing = [
+            name
+            for name, schema in described["Parameters"].items()
+            if "Default" not in schema
+            and name not in goal.parameters
+            and name not in environment.parameters
+            and name not in environment.parameter_defaults
+        ]
+        if not missing:
+            request = CreateRequest(tenant=tenant, name="validated", goal=goal)
+            check_types(self._compile(request, StackId("")).plan, self._catalogue)
+        return {**described, "Environment": {"event_sinks": [], **dict(goal.environment)}}
+
+    def delete(self, stack: Stack) -> None:
+        """Delete a stack at whatever moment; a stack that is deleted, or is being deleted, stays as it is."""
+        now, found = self._clock(), self._database.read(lambda conn: resources.of_stack(conn, stack.id))
+        order = Deletion(
+            stack_id=stack.id,
+            traversal=new_traversal(),
+            first_id=reserve(self._database, len(found)),
+            now=now,
+            timeout=self._timeout(stack.timeout_mins),
+        )
+        scope = Scope(
+            stack_id=stack.id,
+            traversal=order.traversal,
+            shard=stack.shard,
+            first_id=order.first_id,
+            now=now,
+            defaults=self._settings.defaults,
+        )
+        begun = self._database.write(lambda conn: start_delete(conn, order, scope))
+        if begun is not None:
+            self._announce(begun)
+
+    def services(self) -> Sequence[Conductor]:
+        """The conductors as they last reported."""
+        return self._database.read(conductors.list_all)
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _announce(self, begun: Begun) -> None:
+        if begun.superseded is not None:
+            self._hints.cancel(begun.superseded)
+        announce(self._hints, begun.stack.traversal, begun.ready)
+
+    def _compile(self, request: CreateRequest, stack_id: StackId) -> Compiled:
+        return compile_goal(
+            request.goal,
+            identity=Identity(request.name, stack_id, request.tenant),
+            catalogue=self._catalogue,
+            limits=self._settings.limits,
+            sealer=self._sealer,
+        )
+
+    def _scope(self, stack_id: StackId, first_id: int) -> Scope:
+        return Scope(
+            stack_id=stack_id,
+            traversal=new_traversal(),
+            shard=shard_of(stack_id, self._settings.shard_count),
+            first_id=first_id,
+            now=self._clock(),
+            defaults=self._settings.defaults,
+        )
+
+    def _timeout(self, timeout_mins: int | None) -> float:
+        return self._settings.stack_timeout if not timeout_mins else timeout_mins * 60.0
+
+    def _new_stack(self, request: CreateRequest, compiled: Compiled, scope: Scope) -> Stack:
+        return Stack(
+            id=scope.stack_id,
+            tenant=request.tenant,
+            name=request.name,
+            live_name=request.name,
+            root_id=scope.stack_id,
+            owner=request.owner,
+            action="CREATE",
+            status=Status.IN_PROGRESS,
+            reason="Stack CREATE started",
+            traversal=scope.traversal,
+            shard=scope.shard,
+            deadline_at=scope.now + self._timeout(request.timeout_mins),
+            timeout_mins=request.timeout_mins,
+            template_id=UNSTORED,
+            environment_id=UNSTORED,
+            files_id=UNSTORED,
+            parameters=compiled.parameters,
+            parameter_view=self._parameter_view(compiled, request.tenant, request.name, scope.stack_id),
+            outputs={
+                name: {"value": output.value, "description": output.description}
+                for name, output in compiled.plan.outputs.items()
+            },
+            description=compiled.plan.description,
+            disable_rollback=request.disable_rollback,
+            created_at=scope.now,
+            tags=tuple(request.tags),
+        )
+
+    @staticmethod
+    def _parameter_view(compiled: Compiled, tenant: str, name: str, stack_id: str) -> Mapping[str, str]:
+        pseudo = Identity(name, stack_id, tenant).pseudo()
+        return {**pseudo, **parameter_strings(compiled.plan.parameters)}
+
+

@@ -1,0 +1,140 @@
+"""Signals to resources, and marking them unhealthy: changes that no task makes."""
+
+import typing
+from collections.abc import Callable
+
+from ..db import events, resources, tasks
+from ..db.engine import Database
+from ..db.ids import TaskId, TraversalId
+from ..db.resources import Resource
+from ..db.sealing import Sealer
+from ..db.stacks import Stack
+from ..db.states import Status
+from ..resources.catalogue import Catalogue
+from ..resources.contract import Signal, StackFacts, Target
+from ..resources.errors import NotSupported
+from ..template.residual import evaluate, is_node
+from .hints import Hints, announce
+
+Json = typing.Any
+TRIES = 10
+
+
+class SecretsOnly:
+    """A lookup for stored values: they hold secrets at the most."""
+
+    def __init__(self, sealer: Sealer) -> None:
+        self._sealer = sealer
+
+    def reference_id(self, resource: str) -> Json:
+        """Stored values refer to no resource."""
+        raise LookupError(resource)
+
+    def attribute(self, resource: str, name: str) -> Json:
+        """Stored values refer to no resource."""
+        raise LookupError(f"{resource}.{name}")
+
+    def unseal(self, token: str) -> Json:
+        """:raises SealError: the key is not there."""
+        return self._sealer.open(token)
+
+
+class Signals:
+    """Carries out signals.  Thread-safe."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        catalogue: Catalogue,
+        sealer: Sealer,
+        hints: Hints,
+        clock: Callable[[], float],
+    ) -> None:
+        self._database = database
+        self._catalogue = catalogue
+        self._sealer = sealer
+        self._hints = hints
+        self._clock = clock
+
+    def signal(self, stack: Stack, resource_name: str, details: Json) -> None:
+        """Hand the details to the resource; what waits for it is woken.
+
+        Two signals at once are both kept: the loser of the compare-and-swap reads again.
+
+        :raises NotFound: no such resource.
+        :raises NotSupported: its type takes no signals, or it is being deleted.
+        :raises SignalError: the details are of no use.
+        """
+        for _ in range(TRIES):
+            resource = self._database.read(lambda conn: resources.by_name(conn, stack.id, resource_name))
+            if resource.action == "DELETE":
+                raise NotSupported(f"Signal resource during {resource.action} is not supported")
+            taken = self._taken(stack, resource, details)
+            if self._store(stack, resource, taken):
+                return
+        raise NotSupported(f"Resource {resource_name} gets too many signals at once")
+
+    def mark_unhealthy(self, stack: Stack, resource_name: str, *, unhealthy: bool, reason: str) -> None:
+        """Say that a resource is broken (the next update replaces it), or that it is not.
+
+        :raises NotFound: no such resource.
+        """
+        now = self._clock()
+
+        def change(conn: typing.Any) -> None:
+            resource = resources.by_name(conn, stack.id, resource_name)
+            if not unhealthy and (resource.action, resource.status) != ("CHECK", Status.FAILED):
+                return
+            status = Status.FAILED if unhealthy else Status.COMPLETE
+            text = reason or ("" if unhealthy else "state changed")
+            resources.set_status(conn, resource.id, action="CHECK", status=status, reason=text, now=now)
+            events.add_many(conn, [_event(resource, "CHECK", status, text, now)])
+
+        self._database.write(change)
+
+    def _taken(self, stack: Stack, resource: Resource, details: Json) -> Signal:
+        lookup = SecretsOnly(self._sealer)
+        data = resource.data or {}
+        target = Target(
+            id=resource.id,
+            name=resource.name,
+            type=resource.plugin,
+            stack=StackFacts(stack.id, stack.name, stack.tenant),
+            properties=evaluate(resource.properties or {}, lookup),
+            key=resource.key or "",
+            physical_id=resource.physical_id,
+            metadata=resource.metadata or {},
+            data=evaluate(data, lookup) if is_node(data) else data,
+        )
+        return self._catalogue.get(resource.plugin).handle_signal(target, details)
+
+    def _store(self, stack: Stack, resource: Resource, taken: Signal) -> bool:
+        now = self._clock()
+
+        def change(conn: typing.Any) -> dict[TraversalId, list[TaskId]] | None:
+            metadata = dict(taken.metadata)
+            if not resources.set_metadata(
+                conn, resource.id, seen=resource.generation, metadata=metadata, now=now
+            ):
+                return None
+            events.add_many(conn, [_event(resource, "SIGNAL", Status.COMPLETE, taken.reason, now)])
+            return tasks.wake(conn, f"resource:{resource.id}", now=now)
+
+        woken = self._database.write(change)
+        for traversal, task_ids in (woken or {}).items():
+            announce(self._hints, traversal, task_ids)
+        return woken is not None
+
+
+def _event(resource: Resource, action: str, status: Status, reason: str, now: float) -> events.Event:
+    return events.new(
+        stack_id=resource.stack_id,
+        resource_name=resource.name,
+        resource_type=resource.type,
+        physical_id=resource.physical_id,
+        action=action,
+        status=status,
+        reason=reason,
+        at=now,
+    )

@@ -1,0 +1,117 @@
+"""Starting a traversal: all of its rows in one transaction."""
+
+import uuid
+from dataclasses import dataclass, replace
+
+from sqlalchemy.engine import Connection
+
+from ..db import content, endings, events, resources, sequences, stacks, tasks
+from ..db.engine import Database
+from ..db.ids import ResourceId, StackId, TaskId, TraversalId
+from ..db.stacks import Stack
+from ..db.states import Status, TaskState
+from ..db.tasks import Task
+from .compiling import Compiled
+from .planning import Plan, Scope, ids_needed, plan_delete
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A traversal that was committed.
+
+    :ivar ready: to be announced by hints.
+    :ivar superseded: the traversal it took the place of, if that was still running.
+    """
+
+    stack: Stack
+    ready: list[TaskId]
+    superseded: TraversalId | None = None
+
+
+def new_traversal() -> TraversalId:
+    """A fresh id."""
+    return TraversalId(str(uuid.uuid4()))
+
+
+def reserve(database: Database, resource_count: int) -> int:
+    """Ids for a plan, in a transaction of their own: the sequence's row must not stay locked."""
+    return database.write(lambda conn: sequences.reserve(conn, ids_needed(resource_count)))
+
+
+def store_new_stack(conn: Connection, stack: Stack, compiled: Compiled, plan: Plan) -> Begun:
+    """Insert a stack with its plan.
+
+    :raises NameTaken: see stacks.insert.
+    """
+    now = stack.created_at
+    stack = replace(
+        stack,
+        template_id=content.put(conn, compiled.template, now),
+        environment_id=content.put(conn, compiled.environment, now),
+        files_id=content.put(conn, dict(compiled.files), now),
+    )
+    stacks.insert(conn, stack)
+    started = endings.stack_event(stack, Status.IN_PROGRESS, stack.reason, by=None, now=now)
+    events.add_many(conn, [started])
+    store_plan(conn, stack, plan, now=now)
+    return Begun(stack, plan.ready)
+
+
+def store_plan(conn: Connection, stack: Stack, plan: Plan, *, now: float) -> None:
+    """Insert a plan's rows; one that holds no task ends at once."""
+    resources.delete_many(conn, plan.settled)
+    resources.insert_many(conn, plan.resources)
+    tasks.insert_many(conn, [*plan.tasks, plan.finish])
+    if not plan.tasks:
+        endings.finish(conn, plan.finish.id, by=None, now=now)
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """What a deletion is started with; `timeout` in seconds."""
+
+    stack_id: StackId
+    traversal: TraversalId
+    first_id: int
+    now: float
+    timeout: float
+
+
+def start_delete(conn: Connection, order: Deletion, scope: Scope) -> Begun | None:
+    """Supersede whatever the stack does with its deletion; None if it is deleted, or is being deleted.
+
+    Work that runs on a resource is asked to stop by the caller; the resource's deletion waits for its end.
+    """
+    stack = stacks.lock(conn, order.stack_id)
+    if stack.action == "DELETE" and stack.status != Status.FAILED:
+        return None
+    reason = "Stack DELETE started"
+    begun = stacks.begin(
+        conn,
+        stack.id,
+        seen=stack.traversal,
+        traversal=order.traversal,
+        action="DELETE",
+        reason=reason,
+        deadline_at=order.now + order.timeout,
+    )
+    assert begun, "the row is locked"
+    tasks.cancel_unstarted(conn, stack.traversal, now=order.now)
+    running = {task.resource_id: task for task in tasks.running_of_stack(conn, stack.id)}
+    awaited = {ResourceId(i): task for i, task in running.items() if i is not None}
+    deleting = replace(stack, action="DELETE", traversal=order.traversal, reason=reason)
+    plan = plan_delete(resources.of_stack(conn, stack.id), awaited, scope)
+    _wait_for(conn, awaited, plan)
+    started = endings.stack_event(deleting, Status.IN_PROGRESS, reason, by=None, now=order.now)
+    events.add_many(conn, [started])
+    store_plan(conn, deleting, plan, now=order.now)
+    superseded = stack.traversal if stack.status == Status.IN_PROGRESS else None
+    return Begun(deleting, plan.ready, superseded)
+
+
+def _wait_for(conn: Connection, awaited: dict[ResourceId, Task], plan: Plan) -> None:
+    """Make the new tasks successors of the old ones that still run on the same resource."""
+    for task in plan.tasks:
+        old = awaited.get(task.resource_id) if task.resource_id is not None else None
+        if old is not None and old.state == TaskState.RUNNING:
+            tasks.set_successors(conn, old.id, [*old.successors, task.id])
