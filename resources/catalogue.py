@@ -62,8 +62,8 @@ class Catalogue:
         try:
             return self._types[name]
         except KeyError:
-            hint = suggestion(name, self.names())
-            raise UnknownType(f"The Resource Type ({name}) could not be found{hint}.") from None
+            hint = suggestion(name, self.names()) or "."
+            raise UnknownType(f"The Resource Type ({name}) could not be found{hint}") from None
 
     def __contains__(self, name: object) -> bool:
         return name in self._types

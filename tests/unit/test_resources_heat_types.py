@@ -223,7 +223,6 @@ class TestRandomString:
         ],
     )
     def test_each_class_gives_all_of_its_characters_and_no_others(self, work, name, allowed):
-        assert set(self.value(work, length=512, character_classes=[{"class": name}]) * 1) <= set(allowed)
         seen = {
             c for _ in range(8) for c in self.value(work, length=512, character_classes=[{"class": name}])
         }

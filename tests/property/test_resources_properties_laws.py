@@ -1,0 +1,145 @@
+"""Laws of property values, for random schemas and random values, right and wrong ones."""
+
+import json
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from stoker.resources.errors import PropertyError
+from stoker.resources.properties import changed, resolve_properties, validate_properties
+from stoker.resources.schema import Property
+from stoker.template.constraints import Length, Range
+from stoker.template.residual import is_node, node, quote
+
+LATER = {"$fn": "get_attr", "args": ["other", "value"]}
+NAMES = ("a", "b", "c")
+
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 3)
+    | st.sampled_from([0.5, 2.0, "1", "0.5", "true", "", "text", "nan"])
+)
+names = st.sampled_from([*NAMES, "$fn"])
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def constraints_of(kind):
+    if kind in ("integer", "number"):
+        return st.sampled_from([(), (Range(minimum=0),)])
+    if kind in ("string", "list", "map"):
+        return st.sampled_from([(), (Length(maximum=3),)])
+    return st.just(())
+
+
+@st.composite
+def properties(draw, depth=2):
+    kind = draw(st.sampled_from(["string", "integer", "number", "boolean", "map", "list", "any"]))
+    nested = None
+    if depth and kind == "map":
+        nested = draw(st.none() | schemas(depth - 1))
+    elif depth and kind == "list":
+        nested = draw(st.none() | properties(depth - 1))
+    return Property(
+        kind,
+        required=draw(st.booleans()),
+        constraints=draw(constraints_of(kind)),
+        schema=nested,
+    )
+
+
+def schemas(depth):
+    return st.dictionaries(st.sampled_from(NAMES), properties(depth), max_size=3)
+
+
+@st.composite
+def fitting(draw, prop):
+    """A value that is likely to fit, so that deep schemas are reached."""
+    if draw(st.integers(0, 9)) == 0:
+        return draw(values)
+    if isinstance(prop.schema, Property):
+        return [draw(fitting(prop.schema)) for _ in range(draw(st.integers(0, 3)))]
+    if isinstance(prop.schema, dict):
+        return {name: draw(fitting(member)) for name, member in prop.schema.items()}
+    right = {
+        "string": st.sampled_from(["", "ab", 5]),
+        "integer": st.sampled_from([0, 2, "1", "-1"]),
+        "number": st.sampled_from([0, 0.5, "1.5"]),
+        "boolean": st.sampled_from([True, "false"]),
+        "map": st.dictionaries(names, values, max_size=3),
+        "list": st.lists(values, max_size=3),
+        "any": values,
+    }
+    return draw(right[prop.type])
+
+
+@st.composite
+def cases(draw):
+    schema = draw(st.dictionaries(st.sampled_from(NAMES), properties(), min_size=1))
+    given_values = {name: draw(fitting(prop)) for name, prop in schema.items() if draw(st.integers(0, 4))}
+    if draw(st.integers(0, 9)) == 0:
+        given_values[draw(st.sampled_from([*NAMES, "unknown"]))] = draw(values)
+    return schema, given_values
+
+
+def outcome(check, schema, given_values):
+    try:
+        return check(schema, given_values), None
+    except PropertyError as error:
+        return None, str(error)
+
+
+@given(cases())
+def test_literals_are_judged_alike_at_plan_time_and_at_run_time(case):
+    schema, given_values = case
+    known, refused = outcome(validate_properties, schema, quote(given_values))
+    resolved, failed = outcome(resolve_properties, schema, given_values)
+    assert refused == failed
+    assert json.dumps(known, sort_keys=True) == json.dumps(resolved, sort_keys=True)
+
+
+@st.composite
+def deferred(draw, tree):
+    """The tree with some parts put off."""
+    if draw(st.integers(0, 3)) == 0:
+        return LATER
+    if is_node(tree):
+        return node("literal", {key: draw(deferred(item)) for key, item in tree["args"][0].items()})
+    if isinstance(tree, dict):
+        return {key: draw(deferred(item)) for key, item in tree.items()}
+    if isinstance(tree, list):
+        return [draw(deferred(item)) for item in tree]
+    return tree
+
+
+@given(cases(), st.data())
+def test_what_is_put_off_never_makes_a_right_value_wrong(case, data):
+    schema, given_values = case
+    resolved, failed = outcome(resolve_properties, schema, given_values)
+    assume(failed is None)
+    partly = {name: data.draw(deferred(value)) for name, value in quote(given_values).items()}
+    known = validate_properties(schema, partly)
+    for name, value in known.items():
+        assert json.dumps(value, sort_keys=True) == json.dumps(resolved[name], sort_keys=True)
+
+
+@given(cases())
+def test_a_resolved_value_resolves_to_itself(case):
+    schema, given_values = case
+    resolved, failed = outcome(resolve_properties, schema, given_values)
+    assume(failed is None)
+    there = {name: value for name, value in resolved.items() if value is not None}
+    again, failed = outcome(resolve_properties, {name: schema[name] for name in there}, there)
+    assert failed is None
+    for name, value in there.items():
+        if schema[name].schema is None:  # else members that were absent are null now
+            assert again[name] == value
+
+
+@given(values, values)
+def test_nothing_differs_from_itself_and_difference_is_mutual(one, other):
+    assert not changed({}, {"x": one}, {"x": json.loads(json.dumps(one))})
+    assert changed({}, {"x": one}, {"x": other}) == changed({}, {"x": other}, {"x": one})

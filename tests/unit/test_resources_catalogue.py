@@ -1,0 +1,146 @@
+"""Which resource types are installed, how they are found, and what a broken plugin does."""
+
+import logging
+import sys
+import types
+
+import pytest
+from stoker.resources.catalogue import Catalogue
+from stoker.resources.contract import ResourceType
+from stoker.resources.errors import UnknownType
+from stoker.resources.heat.registry import RESOURCE_TYPES
+from stoker.resources.schema import SupportStatus
+
+
+class Old(ResourceType):
+    description = "An old type."
+    support_status = SupportStatus("DEPRECATED", version="2014.1")
+
+
+class Secret(ResourceType):
+    support_status = SupportStatus("HIDDEN", version="2014.1")
+
+
+class New(ResourceType):
+    description = "A new type."
+    support_status = SupportStatus(version="7.0.0")
+
+
+@pytest.fixture
+def catalogue():
+    return Catalogue({"Acme::New": New, "Acme::Old": Old, "Acme::Secret": Secret})
+
+
+@pytest.fixture
+def plugins(tmp_path, monkeypatch):
+    """Installs entry points of a namespace of their own: name -> the object they lead to, or None."""
+
+    def install(found):
+        module = types.ModuleType("acme_types")
+        lines = []
+        for name, value in found.items():
+            if value is not None:
+                setattr(module, name, value)
+            lines.append(f"{name} = acme_types:{name}")
+        monkeypatch.setitem(sys.modules, "acme_types", module)
+        group = f"acme.{tmp_path.name}"  # stevedore remembers what it has found in a group
+        info = tmp_path / "acme-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines, ""]))
+        monkeypatch.syspath_prepend(str(tmp_path))
+        # Else a file stays in the user's cache directory for each run of the tests.
+        monkeypatch.setattr("stevedore._cache._c._disable_caching", True)
+        return Catalogue.installed(group)
+
+    return install
+
+
+def test_our_own_types_are_installed():
+    installed = Catalogue.installed()
+    assert set(RESOURCE_TYPES) <= set(installed.names())
+    for name, declared in RESOURCE_TYPES.items():
+        assert type(installed.get(name)) is declared
+
+
+def test_one_instance_serves_all(catalogue):
+    assert catalogue.get("Acme::New") is catalogue.get("Acme::New")
+
+
+def test_an_unknown_type_is_answered_with_a_close_one(catalogue):
+    with pytest.raises(UnknownType) as caught:
+        catalogue.get("Acme::Nwe")
+    assert str(caught.value) == (
+        'The Resource Type (Acme::Nwe) could not be found; did you mean "Acme::New"?'
+    )
+
+
+def test_an_unknown_type_like_no_other_gets_no_advice(catalogue):
+    with pytest.raises(UnknownType, match=r"^The Resource Type \(xyz\) could not be found\.$"):
+        catalogue.get("xyz")
+
+
+def test_hidden_types_work_but_are_not_listed(catalogue):
+    assert "Acme::Secret" in catalogue
+    assert isinstance(catalogue.get("Acme::Secret"), Secret)
+    assert catalogue.names() == ["Acme::New", "Acme::Old"]
+    assert catalogue.matching("Acme::Secret") == []
+    with pytest.raises(UnknownType) as caught:
+        catalogue.get("Acme::Secrets")
+    assert '"Acme::Secret"' not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("filters", "names"),
+    [
+        ({}, ["Acme::New", "Acme::Old"]),
+        ({"pattern": "Acme::N"}, ["Acme::New"]),
+        ({"pattern": ".*Old$"}, ["Acme::Old"]),
+        ({"pattern": "New"}, []),
+        ({"pattern": "("}, []),
+        ({"version": "7.0.0"}, ["Acme::New"]),
+        ({"version": "7"}, []),
+        ({"support_status": "DEPRECATED"}, ["Acme::Old"]),
+        ({"support_status": "HIDDEN"}, []),
+        ({"pattern": "Acme", "version": "2014.1", "support_status": "SUPPORTED"}, []),
+    ],
+)
+def test_types_are_filtered(catalogue, filters, names):
+    assert catalogue.matching(**filters) == names
+
+
+def test_an_unknown_support_status_is_refused(catalogue):
+    with pytest.raises(ValueError, match="should be one of UNKNOWN, SUPPORTED"):
+        catalogue.matching(support_status="GOOD")
+
+
+def test_the_listing_has_descriptions_where_asked_for(catalogue):
+    assert catalogue.listing(["Acme::New"]) == ["Acme::New"]
+    assert catalogue.listing(["Acme::New"], with_description=True) == [
+        {"resource_type": "Acme::New", "description": "A new type."}
+    ]
+
+
+def test_types_of_third_parties_are_found(plugins):
+    assert plugins({"one": {"Acme::New": New}, "two": {"Acme::Old": Old}}).names() == [
+        "Acme::New",
+        "Acme::Old",
+    ]
+
+
+@pytest.mark.parametrize(
+    "broken", [None, ["Acme::Bad"], {"Acme::Bad": object}, {"Acme::Bad": New()}, {5: New}]
+)
+def test_a_broken_plugin_is_logged_and_left_out(plugins, caplog, broken):
+    with caplog.at_level(logging.ERROR):
+        found = plugins({"bad": broken, "good": {"Acme::New": New}})
+    assert found.names() == ["Acme::New"]
+    assert "bad" in caplog.text
+    assert "left out" in caplog.text
+
+
+def test_a_type_registered_twice_is_logged_and_the_first_entry_point_wins(plugins, caplog):
+    with caplog.at_level(logging.ERROR):
+        found = plugins({"b": {"Acme::New": Old}, "a": {"Acme::New": New}})
+    assert type(found.get("Acme::New")) is New
+    assert "Acme::New of plugin b is registered already" in caplog.text

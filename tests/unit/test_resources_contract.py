@@ -1,0 +1,168 @@
+"""Rules that every registered resource type keeps, ours and those of the test harness."""
+
+import inspect
+import json
+import re
+
+import pytest
+from harness import plugins
+from harness.fake_work import FakeWork, after, target_of
+from stoker.resources.catalogue import Catalogue
+from stoker.resources.contract import Done, Park, Peer, Poll, ResourceType, StackFacts, Target
+from stoker.resources.properties import resolve_properties, validate_properties
+from stoker.resources.render import resource_type_schema, resource_type_template
+from stoker.resources.schema import ANY_NAME, Property
+
+TYPES = {**{name: Catalogue.installed().get(name) for name in Catalogue.installed().names()}}
+TYPES |= {name: declared() for name, declared in plugins.RESOURCE_TYPES.items()}
+ACTIONS = ("create", "update", "delete", "suspend", "resume", "check")
+
+
+@pytest.fixture(params=sorted(TYPES))
+def plugin(request):
+    return TYPES[request.param]
+
+
+@pytest.fixture
+def work():
+    made = FakeWork()
+    made.peers["handle"] = Peer(id=7, name="handle", physical_id="h", metadata={}, generation=0)
+    return made
+
+
+def sample(plugin, tmp_path, work):
+    """Properties with which a resource of the type can be made."""
+    known = {
+        "directory": str(tmp_path),
+        "handle": work.signal_url("handle"),
+        "Handle": work.signal_url("handle"),
+        "timeout": 60,
+        "Timeout": 60,
+        "value": "text",
+        "times": 0,
+        "seconds": 0,
+    }
+    return {name: value for name, value in known.items() if name in plugin.properties_schema}
+
+
+def walk(schema):
+    for name, prop in schema.items():
+        yield name, prop
+        if isinstance(prop.schema, Property):
+            yield from walk({f"{name}.*": prop.schema})
+        elif prop.schema is not None:
+            yield from walk({f"{name}.{key}": member for key, member in prop.schema.items()})
+
+
+def test_each_default_fits_its_own_schema(plugin):
+    for name, prop in walk(plugin.properties_schema):
+        if prop.default is not None:
+            assert not prop.required, name
+            assert resolve_properties({"x": prop}, {})["x"] is not None
+            assert resolve_properties({"x": prop}, {"x": prop.default}) == resolve_properties({"x": prop}, {})
+
+
+def test_support_statuses_are_of_heat(plugin):
+    statuses = [prop.support_status.status for _, prop in walk(plugin.properties_schema)]
+    statuses += [attribute.support_status.status for attribute in plugin.attributes_schema.values()]
+    assert {*statuses, plugin.support_status.status} <= {"SUPPORTED", "DEPRECATED", "UNSUPPORTED", "HIDDEN"}
+
+
+def test_our_types_describe_themselves(plugin):
+    if type(plugin).__module__.startswith("stoker."):
+        assert plugin.description
+        assert all(prop.description for name, prop in plugin.properties_schema.items() if name != ANY_NAME)
+        assert re.fullmatch(r"\d+(\.\d+)+", plugin.support_status.version)
+
+
+@pytest.mark.parametrize("template_type", ["hot", "cfn"])
+def test_it_can_be_shown(plugin, template_type):
+    json.dumps(resource_type_schema("x", type(plugin), with_description=True), allow_nan=False)
+    json.dumps(resource_type_template("x", type(plugin), template_type), allow_nan=False)
+
+
+def test_its_methods_have_the_signatures_of_the_contract(plugin):
+    for name, method in inspect.getmembers(ResourceType, inspect.isfunction):
+        wanted = list(inspect.signature(method).parameters)
+        assert list(inspect.signature(getattr(type(plugin), name)).parameters) == wanted, name
+
+
+def test_each_action_that_is_begun_can_be_looked_at(plugin):
+    for action in ACTIONS:
+        begins = getattr(type(plugin), f"handle_{action}")
+        looks = getattr(type(plugin), f"check_{action}_complete")
+        if looks is not getattr(ResourceType, f"check_{action}_complete"):
+            assert begins is not getattr(ResourceType, f"handle_{action}")
+
+
+def test_an_instance_keeps_no_state(plugin, tmp_path, work):
+    plugin.handle_create(target_of(plugin, sample(plugin, tmp_path, work)), work)
+    assert vars(plugin) == {}
+
+
+def test_plan_time_accepts_what_run_time_accepts(plugin, tmp_path, work):
+    properties = sample(plugin, tmp_path, work)
+    plugin.validate(validate_properties(plugin.properties_schema, properties))
+    plugin.validate(resolve_properties(plugin.properties_schema, properties))
+
+
+def test_its_validation_lives_with_nothing_known(plugin):
+    plugin.validate({})
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_steps_are_steps_that_can_be_stored(plugin, tmp_path, work, action):
+    target = target_of(plugin, sample(plugin, tmp_path, work), physical_id="there")
+    begin = getattr(plugin, f"handle_{action}")
+    step = begin(target, frozenset(), work) if action == "update" else begin(target, work)
+    assert isinstance(step, Done | Poll | Park)
+    json.dumps([getattr(step, name) for name in step.__dataclass_fields__], allow_nan=False)
+    assert step.physical_id is None or len(step.physical_id) <= 255
+    if not isinstance(step, Done):
+        assert step.progress is not None
+        look = getattr(plugin, f"check_{action}_complete")
+        assert isinstance(look(target, json.loads(json.dumps(step.progress)), work), Done | Poll | Park)
+
+
+def test_a_creation_repeated_with_the_same_key_makes_the_same_thing(plugin, tmp_path, work):
+    target = target_of(plugin, sample(plugin, tmp_path, work))
+    first = plugin.handle_create(target, work)
+    again = plugin.handle_create(target, work)
+    resumed = plugin.handle_create(after(target, first), work)
+    assert first.physical_id == again.physical_id == resumed.physical_id
+    other = plugin.handle_create(target_of(plugin, sample(plugin, tmp_path, work), key="another-key"), work)
+    assert first.physical_id is None or other.physical_id != first.physical_id
+
+
+def test_a_deletion_can_be_repeated_and_needs_nothing_to_be_there(plugin, tmp_path, work):
+    target = target_of(plugin, sample(plugin, tmp_path, work))
+    assert isinstance(plugin.handle_delete(target, work), Done)
+    made = after(target, plugin.handle_create(target, work))
+    for _ in range(2):
+        assert isinstance(plugin.handle_delete(made, work), Done)
+
+
+def test_its_attributes_are_those_of_its_schema(plugin, tmp_path, work):
+    target = target_of(plugin, sample(plugin, tmp_path, work))
+    made = after(target, plugin.handle_create(target, work))
+    values = plugin.attribute_values(made)
+    assert set(values) <= set(plugin.attributes_schema)
+    json.dumps(dict(values), allow_nan=False)
+    json.dumps(plugin.reference_id(made), allow_nan=False)
+
+
+def test_before_it_exists_the_reference_is_the_name(plugin):
+    properties = {name: None for name in plugin.properties_schema if name != ANY_NAME}
+    target = Target(
+        id=1, name="web", type="x", stack=StackFacts("s", "demo", "t"), properties=properties, key="k"
+    )
+    assert plugin.reference_id(target) == "web"
+
+
+@pytest.mark.parametrize(("stack", "name"), [("s" * 255, "r" * 10), ("s", "r" * 255), ("s" * 255, "r" * 255)])
+def test_a_physical_name_is_never_too_long(stack, name):
+    target = Target(
+        id=1, name=name, type="x", stack=StackFacts("s", stack, "t"), properties={}, key="12345678-1234"
+    )
+    assert len(target.physical_name) <= 255
+    assert target.physical_name.endswith("r-123456781234")
