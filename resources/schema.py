@@ -100,7 +100,7 @@ class Attribute:
 
 #: Attributes that every type has, as in Heat.  A type without its own value yields None.
 BASE_ATTRIBUTES: Mapping[str, Attribute] = {
-    "show": Attribute("Detailed information about resource.", "map"),
+    "show": Attribute("All that the service behind the resource tells of it.", "map"),
 }
 
 

@@ -14,37 +14,36 @@ class Delay(ResourceType):
     """Waits without a thread; the random part is drawn once for each action, when it begins."""
 
     description = (
-        "A resource that pauses for a configurable delay.\n\n"
-        "By the dependencies between resources of the template a delay can be put at any point, for example "
-        "of creation or deletion. If a maximum jitter is given, a random time between 0 and the product of "
-        "the maximum jitter and the jitter multiplier is added to the minimum."
+        "Pauses at the place in the graph that its dependencies give it.\n\n"
+        "The pause is min_wait and a random part: at most max_jitter times jitter_multiplier, any part of it "
+        "equally likely. So the members of a large group need not all start at once."
     )
     support_status = SupportStatus(version="11.0.0")
     properties_schema = {
         "min_wait": Property(
             "number",
-            "Minimum time in seconds to wait during the specified actions.",
+            "Seconds the pause lasts at least.",
             default=0,
             update_allowed=True,
             constraints=AT_LEAST_0,
         ),
         "max_jitter": Property(
             "number",
-            "Maximum jitter to add to the minimum wait time.",
+            "The largest random part, in units of jitter_multiplier.",
             default=0,
             update_allowed=True,
             constraints=AT_LEAST_0,
         ),
         "jitter_multiplier": Property(
             "number",
-            "Number of seconds to multiply the maximum jitter value by.",
+            "Seconds in one unit of max_jitter.",
             default=1.0,
             update_allowed=True,
             constraints=AT_LEAST_0,
         ),
         "actions": Property(
             "list",
-            "Actions during which the delay will occur.",
+            "The actions that pause.",
             default=["CREATE"],
             update_allowed=True,
             constraints=(AllowedValues(values=ACTIONS),),

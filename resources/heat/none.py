@@ -11,9 +11,8 @@ class NoneResource(ResourceType):
     """Put in place of another type by the environment; each of its attributes is None."""
 
     description = (
-        "Enables easily disabling certain resources via the resource_registry.\n\n"
-        "It takes any properties, returns None for any attribute, does nothing, and is not replaced "
-        "whatever changes."
+        "Stands in for a type that the environment's resource_registry switches off.\n\n"
+        "It takes any properties, makes nothing, has None for each attribute and is never replaced."
     )
     support_status = SupportStatus(version="5.0.0")
     properties_schema = {ANY_NAME: Property("any", update_allowed=True)}

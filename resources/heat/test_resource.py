@@ -13,7 +13,7 @@ FOREVER_STEP = 60.0
 
 def _seconds(action: str) -> Property:
     article = "an" if action == "update" else "a"
-    text = f"Seconds to wait after {article} {action}. Defaults to the global wait_secs."
+    text = f"How long {article} {action} waits, in seconds; by default as long as wait_secs says."
     return Property("number", text, update_allowed=True)
 
 
@@ -27,15 +27,14 @@ class TestResource(ResourceType):
     __test__ = False  # pytest would take the class for a set of tests
 
     description = (
-        "A resource which stores the string value that was provided.\n\n"
-        "This resource is to be used only for testing. It has control knobs such as 'update_replace', "
-        "'fail', 'wait_secs'."
+        "Keeps a string, and waits, fails or is replaced as its properties say.\n\n"
+        "It is meant for trying out templates and the service, and makes nothing in the cloud."
     )
     support_status = SupportStatus(version="5.0.0")
     properties_schema = {
         "constraint_prop_secs": Property(
             "number",
-            "Number value for delay during resolve constraint.",
+            "Seconds to spend on checking a constraint; kept, but without effect.",
             default=0,
             update_allowed=True,
             constraints=(Custom(check_name="test_constr"),),
@@ -43,48 +42,52 @@ class TestResource(ResourceType):
         ),
         "attr_wait_secs": Property(
             "number",
-            "Number value for timeout during resolving output value.",
+            "Seconds that finding the output takes; added to the wait of creation and update.",
             default=0,
             update_allowed=True,
             support_status=SupportStatus(version="6.0.0"),
         ),
-        "value": Property(
-            "string", "The input string to be stored.", default="test_string", update_allowed=True
-        ),
+        "value": Property("string", "The string to keep.", default="test_string", update_allowed=True),
         "update_replace_value": Property(
             "string",
-            "Some value that can be stored but can not be updated.",
+            "A string whose change replaces the resource.",
             support_status=SupportStatus(version="7.0.0"),
         ),
         "fail": Property(
             "boolean",
-            "Value which can be set to fail the resource operation to test failure scenarios.",
+            "Whether creation and update fail, after their wait.",
             default=False,
             update_allowed=True,
         ),
         "update_replace": Property(
             "boolean",
-            "Value which can be set to trigger update replace for the particular resource.",
+            "Whether a new value replaces the resource instead of being kept in place.",
             default=False,
             update_allowed=True,
         ),
         "wait_secs": Property(
-            "number", "Seconds to wait after an action (-1 is infinite).", default=0, update_allowed=True
+            "number",
+            "How long each action waits, in seconds; below 0: without end.",
+            default=0,
+            update_allowed=True,
         ),
         "action_wait_secs": Property(
             "map",
-            "Options for simulating waiting.",
+            "Waits of their own for single actions.",
             update_allowed=True,
             schema={action: _seconds(action) for action in ("create", "update", "delete")},
         ),
-        "client_name": Property("string", "Client to poll.", default="", update_allowed=True),
-        "entity_name": Property("string", "Client entity to poll.", default="", update_allowed=True),
+        "client_name": Property(
+            "string", "Name of a client; kept, but without effect.", default="", update_allowed=True
+        ),
+        "entity_name": Property(
+            "string",
+            "Name of an entity of the client; kept, but without effect.",
+            default="",
+            update_allowed=True,
+        ),
     }
-    attributes_schema = {
-        "output": Attribute(
-            "The string that was stored. This value is also available by referencing the resource."
-        )
-    }
+    attributes_schema = {"output": Attribute("The string that is kept.")}
 
     def handle_create(self, target: Target, work: Work) -> Step:
         """Store the value, unless it shall fail, and begin to wait."""

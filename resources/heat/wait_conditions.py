@@ -15,16 +15,14 @@ from ..errors import Final
 from ..schema import Attribute, Property, SupportStatus
 from .received import FAILURE, SUCCESS, Received, received
 
-HANDLE_TEXT = "A reference to the wait condition handle used to signal this wait condition."
-TIMEOUT_TEXT = "The number of seconds to wait for the correct number of signals to arrive."
-COUNT_TEXT = (
-    "The number of success signals that must be received before the stack creation process continues."
-)
-DATA_TEXT = "JSON string containing data associated with wait condition signals sent to the handle."
+HANDLE_TEXT = "The handle that takes the signals, by get_resource."
+TIMEOUT_TEXT = "Seconds until the condition fails if too few signals have come."
+COUNT_TEXT = "How many signals of success are needed."
+DATA_TEXT = "JSON text: a map from the id of each signal to its data."
 DESCRIPTION = (
-    "Resource for handling signals received by WaitConditionHandle.\n\n"
-    "It is in progress until the handle has received enough signals of success, and fails on a signal of "
-    "failure or when the time is over."
+    "Holds the stack until something outside has said that it is ready.\n\n"
+    "It ends when its handle has enough signals of success, and fails at the first signal of failure or when "
+    "its time is over."
 )
 TIMEOUT_RANGE = (Range(minimum=1, maximum=43200),)
 AT_LEAST_1 = (Range(minimum=1),)

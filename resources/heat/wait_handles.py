@@ -35,22 +35,18 @@ class WaitConditionHandle(_Handle):
     """Heat's handle.  Its token is good for the signals of this one resource and for nothing else."""
 
     description = (
-        "Resource for managing instance signals.\n\n"
-        "It depends on nothing, so that an instance can reference it; it takes signals of the instance, "
-        "validates and stores them."
+        "Takes signals, for example from an instance that has finished its set-up.\n\n"
+        "A WaitCondition waits for them. The two are apart so that the instance can be told where to signal "
+        "before anything waits."
     )
     support_status = SupportStatus(version="2014.2")
     secret_data = True
     properties_schema = {
         "signal_transport": Property(
             "string",
-            "How the client will signal the wait condition. CFN_SIGNAL will allow an HTTP POST to a CFN "
-            "keypair signed URL. TEMP_URL_SIGNAL will create a Swift TempURL to be signalled via HTTP PUT. "
-            "HEAT_SIGNAL will allow calls to the Heat API resource-signal using the provided keystone "
-            "credentials. ZAQAR_SIGNAL will create a dedicated zaqar queue to be signalled using the "
-            "provided keystone credentials. TOKEN_SIGNAL will allow and HTTP POST to a Heat API endpoint "
-            "with the provided keystone token. NO_SIGNAL will result in the resource going to a signalled "
-            "state without waiting for any signal.",
+            "How clients signal. TOKEN_SIGNAL: by an HTTP POST to the endpoint, with the token. HEAT_SIGNAL: "
+            "by the signal call of the API, with credentials of their own. NO_SIGNAL: nothing is handed out. "
+            "The others need services that are not used here.",
             default="TOKEN_SIGNAL",
             constraints=(AllowedValues(values=TRANSPORTS),),
             support_status=SupportStatus(version="6.0.0"),
@@ -58,29 +54,17 @@ class WaitConditionHandle(_Handle):
     }
     attributes_schema = {
         "token": Attribute(
-            "Token for stack-user which can be used for signalling handle when signal_transport is set to "
-            "TOKEN_SIGNAL. None for all other signal transports.",
-            "string",
-            sensitive=True,
+            "What a client sends as X-Auth-Token; None without TOKEN_SIGNAL.", "string", sensitive=True
         ),
-        "endpoint": Attribute(
-            "Endpoint/url which can be used for signalling handle when signal_transport is set to "
-            "TOKEN_SIGNAL. None for all other signal transports.",
-            "string",
-        ),
+        "endpoint": Attribute("Where a client posts its signal; None without TOKEN_SIGNAL.", "string"),
         "curl_cli": Attribute(
-            "Convenience attribute, provides curl CLI command prefix, which can be used for signalling "
-            "handle completion or failure when signal_transport is set to TOKEN_SIGNAL. You can signal "
-            'success by adding --data-binary \'{"status": "SUCCESS"}\' , or signal failure by adding '
-            '--data-binary \'{"status": "FAILURE"}\'. This attribute is set to None for all other signal '
-            "transports.",
+            "Beginning of a command line that sends a signal; None without TOKEN_SIGNAL. Add --data-binary "
+            '\'{"status": "SUCCESS"}\', or FAILURE for a failure.',
             "string",
             sensitive=True,
         ),
         "signal": Attribute(
-            "JSON serialized map that includes the endpoint, token and/or other attributes the client must "
-            "use for signalling this handle. The contents of this map depend on the type of signal selected "
-            "in the signal_transport property.",
+            "JSON text: a map with all that a client needs to signal in the way of signal_transport.",
             "string",
             sensitive=True,
         ),
@@ -144,9 +128,9 @@ class UpdateWaitConditionHandle(AwsWaitConditionHandle):
     """Is replaced by every update, so that all signals have to come again."""
 
     description = (
-        "WaitConditionHandle that clears signals and changes handle on update.\n\n"
-        "The senders must send their signals again whenever the handle changes. So a new configuration is "
-        "known to be rolled out once the update is complete."
+        "A handle that is a new one after each update.\n\n"
+        "Whoever signals has to do so again, at the new URL; so the end of the update means that the new "
+        "configuration has arrived everywhere."
     )
     always_replaced = True
 

@@ -260,14 +260,17 @@ class TestRandomString:
     @pytest.mark.parametrize(
         ("properties", "message"),
         [
-            ({"length": 3, "character_classes": [{"class": "digits", "min": 4}]}, "Length property cannot"),
+            (
+                {"length": 3, "character_classes": [{"class": "digits", "min": 4}]},
+                "The length is below the sum",
+            ),
             (
                 {
                     "length": 3,
                     "character_classes": [{"class": "digits", "min": 2}],
                     "character_sequences": [{"sequence": "ab", "min": 2}],
                 },
-                "Length property cannot",
+                "The length is below the sum",
             ),
             ({"character_classes": []}, "at least one character"),
             ({"character_sequences": [{"sequence": ""}]}, "at least one character"),

@@ -9,7 +9,7 @@ from stoker.resources.render import resource_type_schema, resource_type_template
 from stoker.resources.schema import Attribute, Property, SupportStatus
 from stoker.template.constraints import AllowedPattern, AllowedValues, Custom, Length, Modulo, Range
 
-SHOW = {"description": "Detailed information about resource.", "type": "map"}
+SHOW = {"description": "All that the service behind the resource tells of it.", "type": "map"}
 
 
 class Server(ResourceType):
