@@ -169,10 +169,6 @@ class ResourceType:
     attributes_schema: typing.ClassVar[Mapping[str, Attribute]] = {}
     description: typing.ClassVar[str] = ""
     support_status: typing.ClassVar[SupportStatus] = SUPPORTED
-    #: What steps keep in `data` holds secrets; it is stored sealed.
-    secret_data: typing.ClassVar[bool] = False
-    #: What get_resource yields is a secret; it is stored sealed.
-    secret_reference: typing.ClassVar[bool] = False
     #: Every update of the stack replaces the resource, even where nothing of it has changed.
     always_replaced: typing.ClassVar[bool] = False
     #: Seconds one action may take; None: the service's default.
@@ -254,7 +250,7 @@ class ResourceType:
         """
         return {}
 
-    def handle_signal(self, target: Target, details: Json, work: Work) -> Signal:
+    def handle_signal(self, target: Target, details: Json) -> Signal:
         """Take a signal.
 
         :raises NotSupported: the type takes none.

@@ -43,6 +43,23 @@ def resolve_properties(
     return _without_secrets(lambda: _resolve_members(schema, values, ()), hidden)
 
 
+def resolve_stored(schema: Mapping[str, Property], values: Mapping[str, Json]) -> dict[str, Json]:
+    """The properties of a resource that exists, for actions that do not bring new ones.
+
+    As resolve_properties, but nothing is refused: a value that does not fit stays as it is, what is
+    missing is None.  So a resource whose creation never began, or whose type has become stricter, can be
+    deleted.
+    """
+    resolved: dict[str, Json] = {}
+    for name in {**{key: None for key in schema if key != ANY_NAME}, **values}:
+        one = {name: _of(schema, name)}
+        try:
+            resolved |= _resolve_members(one, {name: values[name]} if name in values else {}, ())
+        except PropertyError:
+            resolved[name] = values.get(name)
+    return resolved
+
+
 def changed(
     schema: Mapping[str, Property], before: Mapping[str, Json], after: Mapping[str, Json]
 ) -> frozenset[str]:

@@ -89,7 +89,8 @@ class Attribute:
     """An attribute.
 
     :ivar type: as of a property, for display; None: not said.
-    :ivar sensitive: the value is a secret: stored sealed, never logged.
+    :ivar sensitive: the value is a secret: stored sealed, never logged.  So are then the `data` of the
+        resource, and its reference if that is the same value.
     """
 
     description: str = ""

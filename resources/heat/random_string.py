@@ -42,8 +42,6 @@ class RandomString(ResourceType):
         "once and stays the same until the resource is replaced."
     )
     support_status = SupportStatus(version="2014.1")
-    secret_data = True
-    secret_reference = True
     properties_schema = {
         "length": Property(
             "integer",

@@ -40,7 +40,6 @@ class WaitConditionHandle(_Handle):
         "before anything waits."
     )
     support_status = SupportStatus(version="2014.2")
-    secret_data = True
     properties_schema = {
         "signal_transport": Property(
             "string",
@@ -99,7 +98,7 @@ class WaitConditionHandle(_Handle):
             "signal": json.dumps({"endpoint": endpoint, "token": token}),
         }
 
-    def handle_signal(self, target: Target, details: Json, work: Work) -> Signal:
+    def handle_signal(self, target: Target, details: Json) -> Signal:
         """Take ``{"id":, "status":, "reason":, "data":}``; each may be left out, also all of it.
 
         :raises SignalError: other keys, or a status other than SUCCESS and FAILURE.
@@ -114,7 +113,7 @@ class AwsWaitConditionHandle(_Handle):
     description = "A handle whose reference is a URL for cfn-signal, and which a WaitCondition waits for."
     support_status = SupportStatus(version="2014.1")
 
-    def handle_signal(self, target: Target, details: Json, work: Work) -> Signal:
+    def handle_signal(self, target: Target, details: Json) -> Signal:
         """Take ``{"UniqueId":, "Status":, "Reason":, "Data":}``, all of it; nothing at all changes nothing.
 
         :raises SignalError: missing or other keys, or a status other than SUCCESS and FAILURE.

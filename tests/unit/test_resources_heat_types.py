@@ -179,6 +179,8 @@ class TestValue:
         later = {"$fn": "get_resource", "args": ["x"]}
         known = validate_properties(self.plugin.properties_schema, {"value": later, "type": "number"})
         self.plugin.validate(known)
+        known = validate_properties(self.plugin.properties_schema, {"value": [], "type": later})
+        self.plugin.validate(known)
 
     def test_types_and_the_need_of_a_value_are_checked(self):
         with pytest.raises(PropertyError, match="type: 'int' is not an allowed value"):
@@ -293,8 +295,6 @@ class TestRandomString:
         assert self.plugin.reference_id(made) == made.data["value"]
         assert made.physical_id != made.data["value"]
         assert self.plugin.attributes_schema["value"].sensitive
-        assert self.plugin.secret_data
-        assert self.plugin.secret_reference
 
     def test_every_change_replaces_it(self):
         names = set(self.plugin.properties_schema)
@@ -327,7 +327,8 @@ class TestDelay:
             run(self.plugin, "create", target, work)
             waits.add(work.time - begin)
         assert all(1 <= wait <= 7 for wait in waits)
-        assert max(waits) - min(waits) > 2
+        assert max(waits) > 4
+        assert min(waits) < 4
 
     @pytest.mark.parametrize(
         "properties",

@@ -7,6 +7,7 @@ from stoker.resources.properties import (
     immutable_changed,
     replacement_needed,
     resolve_properties,
+    resolve_stored,
     validate_properties,
 )
 from stoker.resources.schema import ANY_NAME, Property, SupportStatus, has_attribute
@@ -228,6 +229,21 @@ def test_a_literal_that_looks_like_a_function_is_a_literal():
     quoted = {"$fn": "literal", "args": [{"$fn": "get_resource", "args": ["x"]}]}
     known = validate_properties(SERVER, {"name": "x", "extra": quoted})
     assert known["extra"] == {"$fn": "get_resource", "args": ["x"]}
+
+
+def test_all_properties_may_be_such_a_literal():
+    schema = {ANY_NAME: Property("any")}
+    assert validate_properties(schema, {"$fn": "literal", "args": [{"$fn": 1, "a": LATER}]}) == {"$fn": 1}
+
+
+def test_stored_properties_are_never_refused():
+    assert resolve_stored(SERVER, {"size": "3", "ratio": "much", "gone": 1}) == {
+        **dict.fromkeys(SERVER),
+        "size": 3,
+        "ratio": "much",
+        "gone": 1,
+    }
+    assert resolve_stored(SERVER, {})["size"] == 1
 
 
 def test_a_schema_may_take_any_name():

@@ -43,7 +43,7 @@ class Scene:
         )
 
     def signal(self, details=None):
-        signal = self.plugin.handle_signal(self.handle, details, self.work)
+        signal = self.plugin.handle_signal(self.handle, details)
         fields = {name: getattr(self.handle, name) for name in self.handle.__dataclass_fields__}
         self.handle = type(self.handle)(**{**fields, "metadata": signal.metadata})
         self.generation += 1
@@ -276,8 +276,13 @@ def test_secrets_of_a_handle_are_marked():
         "curl_cli",
         "signal",
     }
-    assert WaitConditionHandle.secret_data
-    assert not WaitConditionHandle.secret_reference
+
+
+def test_a_token_once_made_stays():
+    scene = Scene()
+    again = run(scene.plugin, "create", scene.handle, scene.work)
+    assert again.data == scene.handle.data
+    assert Scene().handle.data["token"] != scene.handle.data["token"]
 
 
 @pytest.mark.parametrize("transport", ["CFN_SIGNAL", "TEMP_URL_SIGNAL", "ZAQAR_SIGNAL"])
@@ -297,4 +302,4 @@ def test_an_update_handle_is_always_replaced():
 def test_a_type_without_signals_says_so():
     plugin = RandomString()
     with pytest.raises(NotSupported, match="does not take signals"):
-        plugin.handle_signal(target_of(plugin), {}, FakeWork())
+        plugin.handle_signal(target_of(plugin), {})
