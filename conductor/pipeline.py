@@ -166,7 +166,9 @@ class Pipeline:
         """Give back every task that stands between two looks, for others to go on with."""
         if self._who is None:
             return
-        idle = [(held.claim.task.id, held.claim.task.attempt) for held in self._held.values() if not held.busy]
+        idle = [
+            (held.claim.task.id, held.claim.task.attempt) for held in self._held.values() if not held.busy
+        ]
         self._release(idle)
 
     # -- inside ------------------------------------------------------------------------------------

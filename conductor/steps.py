@@ -13,7 +13,7 @@ from ..db.engine import Database
 from ..db.sealing import Sealer, SealError
 from ..db.states import Status, TaskKind, TaskState
 from ..resources.catalogue import Catalogue
-from ..resources.contract import Done, Park, Poll, ResourceType, StackFacts, Step, Target
+from ..resources.contract import Park, Poll, ResourceType, StackFacts, Step, Target
 from ..resources.errors import Cancelled, Final, PropertyError, StepError, TryAgain, UnknownType
 from ..resources.properties import resolve_properties
 from ..template.errors import TemplateError
@@ -294,5 +294,3 @@ class _Attempt:
 
 def _kind(error: Exception) -> str:
     return "ResourceFailure" if isinstance(error, StepError) else type(error).__name__
-
-

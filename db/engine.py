@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import sqlalchemy as sa
 from oslo_db import exception as oslo_errors
-from oslo_db.sqlalchemy import engines
+from oslo_db.sqlalchemy import engines, exc_filters
 from sqlalchemy.engine import Connection, Engine, make_url
 
 from .errors import Unavailable
@@ -93,7 +93,7 @@ class Database:
 
 def _make_engine(url: str, pool_size: int) -> Engine:
     if make_url(url).get_backend_name() == "sqlite":
-        return _sqlite_engine(url)
+        return _sqlite_engine(url, pool_size)
     engine = engines.create_engine(
         url,
         max_pool_size=pool_size,
@@ -107,8 +107,10 @@ def _make_engine(url: str, pool_size: int) -> Engine:
     return engine.execution_options(isolation_level="READ COMMITTED")
 
 
-def _sqlite_engine(url: str) -> Engine:
-    engine = engines.create_engine(url, sqlite_fk=False, connection_recycle_time=-1)
+def _sqlite_engine(url: str, pool_size: int) -> Engine:
+    # oslo.db's own engine begins every transaction deferred; only its error classes are taken.
+    engine = sa.create_engine(url, pool_size=pool_size, max_overflow=pool_size)
+    exc_filters.register_engine(engine)
 
     @sa.event.listens_for(engine, "connect")
     def prepare(dbapi: typing.Any, record: object) -> None:

@@ -273,9 +273,7 @@ def claims_of(conn: Connection, member: MemberId) -> list[tuple[TaskId, int, int
     """(task, attempt, shard) of all claims of a member."""
     t = tables.task
     rows = conn.execute(
-        sa.select(t.c.id, t.c.attempt, t.c.shard).where(
-            t.c.member == member, t.c.state == TaskState.RUNNING
-        )
+        sa.select(t.c.id, t.c.attempt, t.c.shard).where(t.c.member == member, t.c.state == TaskState.RUNNING)
     )
     return [(TaskId(task_id), attempt, shard) for task_id, attempt, shard in rows]
 

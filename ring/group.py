@@ -12,6 +12,7 @@ MakeCoordinator = Callable[[str, bytes], typing.Any]
 
 CALL_TIMEOUT = 10.0
 SEPARATOR = "|"
+READ_TRIES = 20
 
 
 class GroupError(Exception):
@@ -32,9 +33,7 @@ class Group:
     with two ids in turn: the new record is there before the old one goes.
     """
 
-    def __init__(
-        self, url: str, name: str, host: str, *, make: MakeCoordinator = make_coordinator
-    ) -> None:
+    def __init__(self, url: str, name: str, host: str, *, make: MakeCoordinator = make_coordinator) -> None:
         self._url = url
         self._group = name.encode()
         self._host = host
@@ -88,15 +87,24 @@ class Group:
         :raises GroupError: see there.
         """
         with _translated():
-            records: list[Record] = []
-            for member in _get(self._slots[0].get_members(self._group)):
-                try:
-                    record = _get(self._slots[0].get_member_capabilities(self._group, member))
-                except coordination.MemberNotJoined:
-                    continue  # left between the two calls
-                if isinstance(record, Mapping) and "beat" in record:
-                    records.append(record)
-            return records
+            for _ in range(READ_TRIES):
+                records = self._read_once()
+                if records is not None:
+                    return records
+        raise GroupError("the group changes faster than it can be read")
+
+    def _read_once(self) -> list[Record] | None:
+        """None if a member that was listed had gone when its record was read: it may stand there under its
+        other id by now, so only a reading without such a gap tells who is there."""
+        records: list[Record] = []
+        for member in _get(self._slots[0].get_members(self._group)):
+            try:
+                record = _get(self._slots[0].get_member_capabilities(self._group, member))
+            except coordination.MemberNotJoined:
+                return None
+            if isinstance(record, Mapping) and "beat" in record:
+                records.append(record)
+        return records
 
     def leave(self) -> None:
         """Take our record away.

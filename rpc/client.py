@@ -18,7 +18,7 @@ class HintSender:
     A broker that is away costs the hint, not the caller: the redelivery duty sends it again.
     """
 
-    def __init__(self, transport: oslo_messaging.RPCTransport) -> None:
+    def __init__(self, transport: oslo_messaging.Transport) -> None:
         target = oslo_messaging.Target(topic=WORK_TOPIC, version=VERSION)
         self._client = oslo_messaging.get_rpc_client(transport, target)
         self._everybody = self._client.prepare(fanout=True)

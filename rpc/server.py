@@ -38,7 +38,7 @@ class HintServer:
     :param host: stable over restarts, so that no queue is left behind by each incarnation.
     """
 
-    def __init__(self, transport: oslo_messaging.RPCTransport, host: str, receiver: HintReceiver) -> None:
+    def __init__(self, transport: oslo_messaging.Transport, host: str, receiver: HintReceiver) -> None:
         target = oslo_messaging.Target(topic=WORK_TOPIC, server=host)
         self._server = oslo_messaging.get_rpc_server(transport, target, [_Endpoint(receiver)])
 

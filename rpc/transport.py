@@ -5,7 +5,7 @@ import typing
 import oslo_messaging
 
 
-def open_transport(conf: typing.Any, url: str) -> oslo_messaging.RPCTransport:
+def open_transport(conf: typing.Any, url: str) -> oslo_messaging.Transport:
     """A connection to the message bus.
 
     :param conf: an oslo.config ConfigOpts, for oslo.messaging's own options; must be the process-wide one, since oslo.messaging

@@ -122,5 +122,6 @@ def _check_references(
         if not has_attribute(schema, reference.attribute):
             hint = closest(reference.attribute, schema)
             raise InvalidReference(
-                f"The Referenced Attribute ({reference.resource} {reference.attribute}) is incorrect{hint}", path
+                f"The Referenced Attribute ({reference.resource} {reference.attribute}) is incorrect{hint}",
+                path,
             )

@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..db import conductors, resources, stacks
+from ..db import conductors, resources
 from ..db.conductors import Conductor
 from ..db.engine import Database
 from ..db.ids import ContentId, StackId
@@ -19,7 +19,7 @@ from ..template.load import load_template
 from ..template.parameters import parameter_strings
 from .compiling import Compiled, check_types, compile_goal, read_environment
 from .hints import Hints, announce
-from .planning import Defaults, Plan, Scope, plan_create
+from .planning import Defaults, Scope, plan_create
 from .requests import CreateRequest, Goal, Preview, PreviewedResource
 from .start import Begun, Deletion, new_traversal, reserve, start_delete, store_new_stack
 
@@ -215,5 +215,3 @@ class Orders:
     def _parameter_view(compiled: Compiled, tenant: str, name: str, stack_id: str) -> Mapping[str, str]:
         pseudo = Identity(name, stack_id, tenant).pseudo()
         return {**pseudo, **parameter_strings(compiled.plan.parameters)}
-
-

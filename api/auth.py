@@ -1,0 +1,59 @@
+"""Who asks: the seam for Keystone."""
+
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .faults import Fault
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who asks, and for which tenant.
+
+    :ivar admin: may look at all tenants.
+    """
+
+    tenant: str
+    user: str | None = None
+    roles: frozenset[str] = frozenset()
+    admin: bool = False
+
+
+class Authenticator(typing.Protocol):
+    """Tells who asks and what they may do."""
+
+    def identify(self, tenant: str, headers: Mapping[str, str]) -> Caller:
+        """Who asks for the tenant of the path.
+
+        :param headers: of the request, names in upper case.
+        :raises Fault: 401 or 403.
+        """
+
+    def authorize(self, caller: Caller, rule: str) -> None:
+        """Whether the caller may do what the rule (Heat's name, e.g. ``stacks:create``) stands for.
+
+        :raises Fault: 403.
+        """
+
+
+class NoAuthentication:
+    """Everybody may do everything with the tenant of the path; for one trusted user, or a test.
+
+    A project header, where one is given, must name the tenant of the path.
+    """
+
+    def identify(self, tenant: str, headers: Mapping[str, str]) -> Caller:
+        """See Authenticator."""
+        project = headers.get("X-PROJECT-ID") or headers.get("X-TENANT-ID")
+        if project is not None and project != tenant:
+            raise Fault(
+                403,
+                "Forbidden",
+                f"You are not authorized to use tenant {tenant}: the request's project is {project}",
+            )
+        user = headers.get("X-AUTH-USER") or headers.get("X-USER-NAME")
+        return Caller(tenant=tenant, user=user, admin=True)
+
+    def authorize(self, caller: Caller, rule: str) -> None:
+        """See Authenticator."""

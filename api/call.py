@@ -1,0 +1,143 @@
+"""A request as the handlers see it."""
+
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import jsonschema
+
+from ..db import stacks
+from ..db.errors import NotFound
+from ..db.ids import StackId
+from ..db.stacks import Stack
+from .auth import Caller
+from .faults import bad_request, not_found
+from .services import Services
+
+Json = typing.Any
+
+_TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
+_FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request.
+
+    :ivar path: variables of the route.
+    :ivar query: parameters of the query string, each with all of its values.
+    :ivar body: parsed JSON; None without one.
+    :ivar base_url: scheme, host and mount point, without a slash at the end.
+    """
+
+    services: Services
+    caller: Caller
+    path: Mapping[str, str]
+    query: Mapping[str, Sequence[str]]
+    body: Json
+    base_url: str
+    query_string: str = ""
+
+    def one(self, name: str) -> str | None:
+        """The last value of a query parameter."""
+        values = self.query.get(name)
+        return values[-1] if values else None
+
+    def many(self, name: str) -> list[str]:
+        """All values of a query parameter, those with commas split."""
+        return [part for value in self.query.get(name, ()) for part in value.split(",") if part]
+
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        """A boolean query parameter.
+
+        :raises Fault: 400, it is neither true nor false.
+        """
+        value = self.one(name)
+        if value is None or value == "":
+            return default
+        if value.lower() in _TRUE:
+            return True
+        if value.lower() in _FALSE:
+            return False
+        raise bad_request(f'Unrecognized value "{value}" for "{name}", acceptable values are: true, false')
+
+    def number(self, name: str) -> int | None:
+        """A whole number of 0 or more.
+
+        :raises Fault: 400, it is none.
+        """
+        value = self.one(name)
+        if value is None or value == "":
+            return None
+        if not value.isdigit():
+            raise bad_request(f'Only whole numbers of 0 or more are allowed for "{name}", not "{value}"')
+        return int(value)
+
+    def limit(self) -> int | None:
+        """How many entries to list: what is asked for, but no more than the service allows."""
+        most, wanted = self.services.limits.page, self.number("limit")
+        if wanted is None or wanted == 0:
+            return most or None
+        return min(wanted, most) if most else wanted
+
+    def valid(self, schema: Json) -> Json:
+        """The body, if it fits the schema.
+
+        :raises Fault: 400 with the path of what does not.
+        """
+        if not isinstance(self.body, Mapping):
+            raise bad_request("The body must be a JSON object")
+        error = jsonschema.exceptions.best_match(
+            jsonschema.Draft202012Validator(schema).iter_errors(self.body)
+        )
+        if error is not None:
+            where = ".".join(str(part) for part in error.absolute_path)
+            raise bad_request(f"{where}: {error.message}" if where else error.message)
+        return self.body
+
+    def stack(self) -> Stack:
+        """The stack that the path names by name and id.
+
+        :raises Fault: 404, also for another tenant's.
+        """
+        stack_id, name = self.path["stack_id"], self.path["stack_name"]
+        try:
+            found = self.services.database.read(lambda conn: stacks.get(conn, StackId(stack_id)))
+        except NotFound as error:
+            raise not_found("Stack", f"{name}/{stack_id}") from error
+        if found.tenant != self.caller.tenant or found.name != name:
+            raise not_found("Stack", f"{name}/{stack_id}")
+        return found
+
+    def living_stack(self) -> Stack:
+        """As stack, but a deleted one is not found."""
+        found = self.stack()
+        if found.deleted_at is not None:
+            raise not_found("Stack", found.name)
+        return found
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer.
+
+    :ivar body: JSON; None: no body.
+    """
+
+    body: Json = None
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Handler = Callable[[Call], Reply]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One method of one route.
+
+    :ivar rule: Heat's policy rule; None: open to everybody, no tenant in the path.
+    """
+
+    handler: Handler
+    rule: str | None

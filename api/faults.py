@@ -1,0 +1,89 @@
+"""Errors in Heat's shape, so that its client prints them."""
+
+import http
+import typing
+from collections.abc import Callable, Mapping
+
+from ..db.errors import NameTaken, NotFound, Unavailable
+from ..resources.errors import NotSupported, PropertyError, SignalError, UnknownType
+from ..template.errors import LimitExceeded, TemplateError
+
+Json = typing.Any
+
+
+class Fault(Exception):
+    """An answer other than success.
+
+    :ivar status: of HTTP.
+    :ivar kind: stable name of the error, Heat's where Heat has one.
+    """
+
+    def __init__(self, status: int, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+        self.message = message
+
+    def body(self) -> Json:
+        """The answer's body."""
+        return {
+            "code": self.status,
+            "title": http.HTTPStatus(self.status).phrase,
+            "explanation": _EXPLANATIONS.get(self.status, self.message),
+            "error": {"type": self.kind, "message": self.message, "traceback": None},
+        }
+
+
+_EXPLANATIONS = {
+    400: "The server could not comply with the request since it is either malformed or otherwise incorrect.",
+    403: "Access was denied to this resource.",
+    404: "The resource could not be found.",
+    409: "There was a conflict when trying to complete your request.",
+    413: "The body of your request was too large for this server.",
+    500: "The server has either erred or is incapable of performing the requested operation.",
+    501: "The server does not support the functionality required to fulfill the request.",
+    503: "The server is currently unavailable. Please try again at a later time.",
+}
+
+
+def bad_request(message: str, kind: str = "HTTPBadRequest") -> Fault:
+    """400."""
+    return Fault(400, kind, message)
+
+
+def not_found(kind: str, key: str) -> Fault:
+    """404 in Heat's words."""
+    return Fault(404, "EntityNotFound", f"The {kind} ({key}) could not be found.")
+
+
+def _template(error: Exception) -> Fault:
+    assert isinstance(error, TemplateError)
+    status = 403 if isinstance(error, LimitExceeded) else 400
+    return Fault(status, error.code, str(error))
+
+
+def _missing(error: Exception) -> Fault:
+    return Fault(404, "EntityNotFound", str(error))
+
+
+FAULTS: Mapping[type[Exception], Callable[[Exception], Fault]] = {
+    TemplateError: _template,
+    PropertyError: lambda error: Fault(400, "StackValidationFailed", f"Property error: {error}"),
+    NotFound: _missing,
+    UnknownType: _missing,
+    NameTaken: lambda error: Fault(409, "StackExists", str(error)),
+    NotSupported: lambda error: Fault(400, "NotSupported", str(error)),
+    SignalError: lambda error: Fault(400, "StackValidationFailed", str(error)),
+    Unavailable: lambda error: Fault(503, "ServiceUnavailable", "The database is not available."),
+}
+"""What each error of the layers below becomes."""
+
+
+def fault_of(error: Exception) -> Fault | None:
+    """The answer to an error, None if it is not one of the user's."""
+    if isinstance(error, Fault):
+        return error
+    for kind, make in FAULTS.items():
+        if isinstance(error, kind):
+            return make(error)
+    return None

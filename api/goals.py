@@ -1,0 +1,100 @@
+"""From a request's body to a goal."""
+
+import re
+import typing
+from collections.abc import Mapping, Sequence
+
+from ..template.load import load_document
+from ..traversal.requests import CreateRequest, Goal
+from .call import Call
+from .faults import Fault, bad_request
+from .schemas import CREATE, NAME_PATTERN
+
+Json = typing.Any
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
+
+
+def goal(body: Mapping[str, Json]) -> Goal:
+    """The goal of a body that fits its schema.
+
+    :raises Fault: 400, there is no template.
+    """
+    for key in ("template_url", "files_container"):
+        if body.get(key):
+            raise bad_request(f"{key} is not supported: send the template and the files in the request")
+    if not body.get("template"):
+        raise bad_request("No template specified")
+    environment = body.get("environment") or {}
+    if isinstance(environment, str):
+        environment = load_document(environment, "environment")
+    return Goal(
+        template=body["template"],
+        environment=environment,
+        environment_files=body.get("environment_files") or (),
+        files=body.get("files") or {},
+        parameters=body.get("parameters") or {},
+    )
+
+
+def create_request(call: Call) -> CreateRequest:
+    """What POST /stacks and POST /stacks/preview ask for.
+
+    :raises Fault: 400, with what would be right.
+    """
+    body = call.valid(CREATE)
+    if body.get("adopt_stack_data"):
+        raise Fault(501, "NotSupported", "Adopting a stack is not supported yet")
+    name = body["stack_name"]
+    if not re.match(NAME_PATTERN, name):
+        raise bad_request(
+            f'Invalid stack name {name} must contain only alphanumeric or "_-." characters, must start '
+            f"with alpha and must be 255 characters or less.",
+            "StackValidationFailed",
+        )
+    return CreateRequest(
+        tenant=call.caller.tenant,
+        owner=call.caller.user,
+        name=name,
+        goal=goal(body),
+        timeout_mins=timeout(body.get("timeout_mins")),
+        disable_rollback=boolean(body.get("disable_rollback"), "disable_rollback", default=True),
+        tags=tags(body.get("tags")),
+    )
+
+
+def boolean(value: Json, name: str, *, default: bool) -> bool:
+    """:raises Fault: 400, it is neither true nor false."""
+    if value is None:
+        return default
+    if isinstance(value, bool):
+        return value
+    if str(value).lower() not in _BOOLEANS:
+        raise bad_request(f'Unrecognized value "{value}" for "{name}", acceptable values are: true, false')
+    return _BOOLEANS[str(value).lower()]
+
+
+def timeout(value: Json) -> int | None:
+    """Minutes; None: the service's default.
+
+    :raises Fault: 400, it is no whole number of 1 or more.
+    """
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool) or not str(value).isdigit() or int(value) < 1:
+        raise bad_request(f"Invalid timeout value {value}: timeout_mins must be a whole number of 1 or more")
+    return int(value)
+
+
+def tags(value: Json) -> Sequence[str]:
+    """:raises Fault: 400, one is too long or has a comma."""
+    if not value:
+        return ()
+    found = [tag.strip() for tag in value.split(",")] if isinstance(value, str) else list(value)
+    for tag in found:
+        if not tag:
+            raise bad_request("Invalid tag, it must not be empty")
+        if len(tag) > 80:
+            raise bad_request(f'Invalid tag, "{tag}" is longer than 80 characters')
+        if "," in tag:
+            raise bad_request(f'Invalid tag, "{tag}" contains a comma')
+    return found

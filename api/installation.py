@@ -1,0 +1,104 @@
+"""Handlers of what the installation is and knows: types, functions, services, versions."""
+
+import typing
+
+import sqlalchemy as sa
+
+from ..db.errors import Unavailable
+from ..resources import render
+from ..template import versions
+from ..template.errors import TemplateError
+from . import views
+from .call import Call, Reply
+from .faults import Fault, bad_request, not_found
+
+Json = typing.Any
+
+
+def list_types(call: Call) -> Reply:
+    """GET /resource_types"""
+    catalogue = call.services.catalogue
+    names = catalogue.matching(call.one("name"), call.one("version"), call.one("support_status"))
+    if not call.flag("with_description"):
+        return Reply({"resource_types": names})
+    described = [{"resource_type": name, "description": catalogue.get(name).description} for name in names]
+    return Reply({"resource_types": described})
+
+
+def show_type(call: Call) -> Reply:
+    """GET /resource_types/NAME"""
+    name = call.path["type_name"]
+    body = render.resource_type_schema(name, type(call.services.catalogue.get(name)))
+    if call.flag("with_description"):
+        body["description"] = call.services.catalogue.get(name).description
+    return Reply(body)
+
+
+def type_template(call: Call) -> Reply:
+    """GET /resource_types/NAME/template"""
+    name, wanted = call.path["type_name"], call.one("template_type") or "cfn"
+    if wanted not in ("hot", "cfn"):
+        raise bad_request(f'Invalid template type "{wanted}", valid types are: cfn, hot')
+    return Reply(render.resource_type_template(name, type(call.services.catalogue.get(name)), wanted))
+
+
+def list_versions(call: Call) -> Reply:
+    """GET /template_versions"""
+    return Reply({"template_versions": versions.list_versions()})
+
+
+def list_functions(call: Call) -> Reply:
+    """GET /template_versions/VERSION/functions"""
+    name = call.path["template_version"]
+    try:
+        found = versions.list_functions(name, conditions=call.flag("with_condition_func"))
+    except TemplateError as error:
+        raise not_found("Template Version", name) from error
+    return Reply({"template_functions": found})
+
+
+def build_info(call: Call) -> Reply:
+    """GET /build_info"""
+    build = dict(call.services.build)
+    return Reply({"api": build, "engine": build})
+
+
+def services(call: Call) -> Reply:
+    """GET /services"""
+    now, limits = call.services.clock(), call.services.limits
+    shown = [
+        {
+            "id": item.incarnation or item.host,
+            "binary": "stoker-conductor",
+            "hostname": item.host,
+            "host": item.host,
+            "engine_id": item.incarnation,
+            "topic": item.topic,
+            "report_interval": 1,
+            "status": "up"
+            if item.state != "stopped" and now - item.heartbeat_at < limits.silent_after
+            else "down",
+            "created_at": views.iso(item.started_at),
+            "updated_at": views.iso(item.heartbeat_at),
+            "deleted_at": None,
+            "state": item.state,
+            "shards_owned": item.shards_owned,
+        }
+        for item in call.services.orders.services()
+    ]
+    return Reply({"services": shown})
+
+
+def api_versions(call: Call) -> Reply:
+    """GET /"""
+    version = {"id": "v1.0", "status": "CURRENT", "links": [views.link(f"{call.base_url}/v1/")]}
+    return Reply({"versions": [version]}, 300)
+
+
+def health(call: Call) -> Reply:
+    """GET /healthcheck"""
+    try:
+        call.services.database.read(lambda conn: conn.execute(sa.select(1)).scalar())
+    except Unavailable as error:
+        raise Fault(503, "ServiceUnavailable", "The database is not available.") from error
+    return Reply("OK")

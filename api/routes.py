@@ -1,0 +1,80 @@
+"""All routes in one place: path -> method -> operation."""
+
+from collections.abc import Mapping
+
+from . import events, installation, resources, stacks
+from .call import Operation
+
+_TENANT = "/v1/{tenant_id}"
+_NAME = f"{_TENANT}/stacks/{{stack_name}}"
+_STACK = f"{_NAME}/{{stack_id}}"
+_RESOURCE = f"{_STACK}/resources/{{resource_name}}"
+_TYPES = f"{_TENANT}/resource_types"
+_VERSIONS = f"{_TENANT}/template_versions"
+
+_LOOKUP = Operation(stacks.lookup, "stacks:lookup")
+_EVERY_METHOD = dict.fromkeys(("GET", "POST", "PUT", "PATCH", "DELETE"), _LOOKUP)
+
+Routes = Mapping[str, Mapping[str, Operation]]
+
+ROUTES: Routes = {
+    "/": {"GET": Operation(installation.api_versions, None)},
+    "/v1": {"GET": Operation(installation.api_versions, None)},
+    "/healthcheck": {"GET": Operation(installation.health, None)},
+    f"{_TENANT}/validate": {"POST": Operation(stacks.validate, "stacks:validate_template")},
+    _TYPES: {"GET": Operation(installation.list_types, "stacks:list_resource_types")},
+    f"{_TYPES}/{{type_name}}": {"GET": Operation(installation.show_type, "stacks:resource_schema")},
+    f"{_TYPES}/{{type_name}}/template": {
+        "GET": Operation(installation.type_template, "stacks:generate_template")
+    },
+    _VERSIONS: {"GET": Operation(installation.list_versions, "stacks:list_template_versions")},
+    f"{_VERSIONS}/{{template_version}}/functions": {
+        "GET": Operation(installation.list_functions, "stacks:list_template_functions")
+    },
+    f"{_TENANT}/build_info": {"GET": Operation(installation.build_info, "build_info:build_info")},
+    f"{_TENANT}/services": {"GET": Operation(installation.services, "service:index")},
+    f"{_TENANT}/stacks": {
+        "GET": Operation(stacks.index, "stacks:index"),
+        "POST": Operation(stacks.create, "stacks:create"),
+    },
+    f"{_TENANT}/stacks/preview": {"POST": Operation(stacks.preview, "stacks:preview")},
+    f"{_TENANT}/stacks/detail": {"GET": Operation(stacks.detail, "stacks:detail")},
+    _NAME: _EVERY_METHOD,
+    _STACK: {
+        "GET": Operation(stacks.show, "stacks:show"),
+        "DELETE": Operation(stacks.delete, "stacks:delete"),
+        "PUT": Operation(stacks.not_yet, "stacks:update"),
+        "PATCH": Operation(stacks.not_yet, "stacks:update_patch"),
+    },
+    f"{_STACK}/preview": {
+        "PUT": Operation(stacks.not_yet, "stacks:preview_update"),
+        "PATCH": Operation(stacks.not_yet, "stacks:preview_update_patch"),
+    },
+    f"{_STACK}/template": {"GET": Operation(stacks.template, "stacks:template")},
+    f"{_STACK}/environment": {"GET": Operation(stacks.environment, "stacks:environment")},
+    f"{_STACK}/files": {"GET": Operation(stacks.files, "stacks:files")},
+    f"{_STACK}/outputs": {"GET": Operation(stacks.outputs, "stacks:list_outputs")},
+    f"{_STACK}/outputs/{{output_key}}": {"GET": Operation(stacks.output_show, "stacks:show_output")},
+    f"{_STACK}/actions": {"POST": Operation(stacks.not_yet, "actions:action")},
+    f"{_STACK}/snapshots": {
+        "GET": Operation(stacks.not_yet, "stacks:list_snapshots"),
+        "POST": Operation(stacks.not_yet, "stacks:snapshot"),
+    },
+    f"{_STACK}/abandon": {"DELETE": Operation(stacks.not_yet, "stacks:abandon")},
+    f"{_STACK}/export": {"GET": Operation(stacks.not_yet, "stacks:export")},
+    f"{_STACK}/resources": {"GET": Operation(resources.index, "resource:index")},
+    _RESOURCE: {
+        "GET": Operation(resources.show, "resource:show"),
+        "PATCH": Operation(resources.mark_unhealthy, "resource:mark_unhealthy"),
+    },
+    f"{_RESOURCE}/metadata": {"GET": Operation(resources.metadata, "resource:metadata")},
+    f"{_RESOURCE}/signal": {"POST": Operation(resources.signal, "resource:signal")},
+    f"{_STACK}/events": {"GET": Operation(events.index, "events:index")},
+    f"{_RESOURCE}/events": {"GET": Operation(events.of_resource, "events:index")},
+    f"{_RESOURCE}/events/{{event_id}}": {"GET": Operation(events.show, "events:show")},
+}
+
+BELOW_A_NAME = ("resources", "events", "template", "environment", "files", "outputs", "actions")
+"""What may follow a stack's bare name in the place of its id: the request is redirected to the full path."""
+
+LOOKUP = _LOOKUP

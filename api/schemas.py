@@ -1,0 +1,54 @@
+"""JSON schemas of requests' bodies."""
+
+import typing
+
+Json = typing.Any
+
+NAME_PATTERN = r"^[a-zA-Z][a-zA-Z0-9_.-]{0,254}$"
+_NULLABLE_OBJECT = {"type": ["object", "null"]}
+
+_GOAL: dict[str, Json] = {
+    "template": {"type": ["object", "string", "null"]},
+    "template_url": {"type": ["string", "null"]},
+    "environment": {"type": ["object", "string", "null"]},
+    "environment_files": {"type": ["array", "null"], "items": {"type": "string"}},
+    "files": {"type": ["object", "null"], "additionalProperties": {"type": "string"}},
+    "files_container": {"type": ["string", "null"]},
+    "parameters": _NULLABLE_OBJECT,
+    "parameters_default": _NULLABLE_OBJECT,
+}
+
+_OPTIONS: dict[str, Json] = {
+    "disable_rollback": {"type": ["boolean", "string", "null"]},
+    "timeout_mins": {"type": ["integer", "string", "null"]},
+    "tags": {"type": ["string", "array", "null"], "items": {"type": "string"}},
+    "show_nested": {"type": ["boolean", "string"]},
+}
+
+CREATE: Json = {
+    "type": "object",
+    "properties": {
+        **_GOAL,
+        **_OPTIONS,
+        "stack_name": {"type": "string"},
+        "adopt_stack_data": {"type": ["object", "string", "null"]},
+    },
+    "required": ["stack_name"],
+    "additionalProperties": False,
+}
+
+VALIDATE: Json = {
+    "type": "object",
+    "properties": {**_GOAL, **_OPTIONS, "ignore_errors": {"type": ["string", "array"]}},
+    "additionalProperties": False,
+}
+
+MARK_UNHEALTHY: Json = {
+    "type": "object",
+    "properties": {
+        "mark_unhealthy": {"type": ["boolean", "string"]},
+        "resource_status_reason": {"type": ["string", "null"]},
+    },
+    "required": ["mark_unhealthy"],
+    "additionalProperties": False,
+}

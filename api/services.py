@@ -1,0 +1,39 @@
+"""What the handlers work with."""
+
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ..db.engine import Database
+from ..db.sealing import Sealer
+from ..resources.catalogue import Catalogue
+from ..traversal.orders import Orders
+from ..traversal.signals import Signals
+from .auth import Authenticator
+
+
+@dataclass(frozen=True)
+class ApiLimits:
+    """:ivar body_bytes: of a request's body, at the most.
+    :ivar page: entries of a list at the most, also where the user asks for more; 0: no limit.
+    :ivar silent_after: seconds without a report after which a conductor is shown as down.
+    """
+
+    body_bytes: int = 8 * 1024 * 1024
+    page: int = 1000
+    silent_after: float = 60.0
+
+
+@dataclass(frozen=True)
+class Services:
+    """Collaborators of the handlers, made in cli/."""
+
+    database: Database
+    orders: Orders
+    signals: Signals
+    catalogue: Catalogue
+    sealer: Sealer
+    auth: Authenticator
+    clock: Callable[[], float]
+    limits: ApiLimits = ApiLimits()
+    build: typing.Mapping[str, str] = field(default_factory=dict)

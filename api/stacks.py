@@ -1,0 +1,243 @@
+"""Handlers of stacks."""
+
+import typing
+import urllib.parse
+from collections.abc import Mapping
+
+from ..db import content, resources, stack_queries, stacks
+from ..db.errors import NotFound
+from ..db.ids import StackId
+from ..db.stack_queries import SORT_KEYS, StackQuery
+from ..db.stacks import Stack
+from ..traversal.requests import Preview
+from . import goals, views
+from .call import Call, Reply
+from .faults import Fault, bad_request, not_found
+from .schemas import VALIDATE
+
+Json = typing.Any
+
+_FILTERS = {
+    "id": "id",
+    "name": "name",
+    "stack_name": "name",
+    "action": "action",
+    "status": "status",
+    "stack_status": "status",
+    "username": "owner",
+    "stack_owner": "owner",
+    "owner_id": "parent_id",
+    "parent": "parent_id",
+}
+
+
+def create(call: Call) -> Reply:
+    """POST /stacks"""
+    stack = call.services.orders.create(goals.create_request(call))
+    url = views.stack_url(call, stack)
+    return Reply({"stack": {"id": stack.id, "links": [views.link(url)]}}, 201, {"Location": url})
+
+
+def preview(call: Call) -> Reply:
+    """POST /stacks/preview"""
+    return Reply({"stack": _preview(call, call.services.orders.preview(goals.create_request(call)))})
+
+
+def _preview(call: Call, found: Preview) -> dict[str, Json]:
+    return {
+        "id": "None",
+        "stack_name": found.name,
+        "description": found.description,
+        "template_description": found.description or "No description",
+        "parameters": dict(found.parameters),
+        "timeout_mins": found.timeout_mins,
+        "disable_rollback": found.disable_rollback,
+        "tags": list(found.tags) or None,
+        "links": [views.link(f"{call.base_url}/v1/{call.caller.tenant}/stacks/{found.name}/None")],
+        "stack_owner": call.caller.user,
+        "stack_user_project_id": call.caller.tenant,
+        "parent": None,
+        "capabilities": [],
+        "notification_topics": [],
+        "creation_time": views.iso(call.services.clock()),
+        "updated_time": None,
+        "deletion_time": None,
+        "resources": [
+            {
+                "resource_name": item.name,
+                "resource_type": item.type,
+                "resource_action": item.action,
+                "resource_status": "COMPLETE",
+                "properties": views.masked(item.properties),
+                "metadata": views.masked(item.metadata),
+                "description": item.description,
+                "required_by": list(item.required_by),
+                "physical_resource_id": "",
+            }
+            for item in found.resources
+        ],
+    }
+
+
+def validate(call: Call) -> Reply:
+    """POST /validate"""
+    body = call.valid(VALIDATE)
+    return Reply(call.services.orders.validate(call.caller.tenant, goals.goal(body)))
+
+
+def index(call: Call) -> Reply:
+    """GET /stacks"""
+    everybody = call.flag("global_tenant")
+    if everybody:
+        call.services.auth.authorize(call.caller, "stacks:global_index")
+        if not call.caller.admin:
+            raise Fault(403, "Forbidden", "You are not authorized to list the stacks of all tenants")
+    query, found = _listed(call, everybody=everybody)
+    shown = [views.stack_summary(call, stack, project=everybody) for stack in found]
+    body: dict[str, Json] = {"stacks": shown}
+    if query.limit and len(found) == query.limit:
+        body["links"] = [views.link(_next_page(call, "stacks", found[-1].id), "next")]
+    if call.flag("with_count"):
+        body["count"] = call.services.database.read(lambda conn: stack_queries.count_stacks(conn, query))
+    return Reply(body)
+
+
+def detail(call: Call) -> Reply:
+    """GET /stacks/detail"""
+    _, found = _listed(call, everybody=False)
+    return Reply({"stacks": [views.stack_detail(call, stack) for stack in found]})
+
+
+def _next_page(call: Call, path: str, marker: str) -> str:
+    pairs = [(name, value) for name, value in urllib.parse.parse_qsl(call.query_string) if name != "marker"]
+    query = urllib.parse.urlencode([*pairs, ("marker", marker)])
+    return f"{call.base_url}/v1/{views.quoted(call.caller.tenant)}/{path}?{query}"
+
+
+def _listed(call: Call, *, everybody: bool) -> tuple[StackQuery, list[Stack]]:
+    marker = call.one("marker")
+    query = StackQuery(
+        tenant=None if everybody else call.caller.tenant,
+        filters=_filters(call),
+        tags=call.many("tags"),
+        tags_any=call.many("tags_any") or call.many("tags-any"),
+        not_tags=call.many("not_tags") or call.many("not-tags"),
+        not_tags_any=call.many("not_tags_any") or call.many("not-tags-any"),
+        show_deleted=call.flag("show_deleted"),
+        show_nested=call.flag("show_nested"),
+        limit=call.limit(),
+        marker=StackId(marker) if marker else None,
+        sort=_sort(call),
+    )
+    return query, call.services.database.read(lambda conn: stack_queries.list_stacks(conn, query))
+
+
+def _filters(call: Call) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, column in _FILTERS.items():
+        values = call.many(name)
+        if values and column != "status":
+            found.setdefault(column, []).extend(values)
+        for value in values if column == "status" else ():
+            action, _, status = value.upper().replace("IN_PROGRESS", "INPROGRESS").rpartition("_")
+            found.setdefault("status", []).append(status.replace("INPROGRESS", "IN_PROGRESS"))
+            if action:
+                found.setdefault("action", []).append(action)
+    return found
+
+
+def _sort(call: Call) -> list[tuple[str, bool]]:
+    keys = call.many("sort_keys")
+    direction = (call.one("sort_dir") or "").lower()
+    if direction not in ("", "asc", "desc"):
+        raise bad_request(f'sort_dir must be asc or desc, not "{direction}"')
+    for key in keys:
+        if key not in SORT_KEYS:
+            raise bad_request(f'Invalid sort key "{key}", the keys are: {", ".join(SORT_KEYS)}')
+    if not keys:
+        return [("created_at", direction != "asc")]
+    return [(SORT_KEYS[key], direction == "desc") for key in keys]
+
+
+def lookup(call: Call) -> Reply:
+    """Any method on /stacks/NAME_OR_ID and what lies below it: redirect to the full path."""
+    wanted, database = call.path["stack_name"], call.services.database
+    try:
+        found = database.read(lambda conn: stacks.find_by_name(conn, call.caller.tenant, wanted))
+    except NotFound:
+        found = _by_id(call, wanted)
+    more = [part for part in (call.path.get("below"),) if part]
+    url = views.stack_url(call, found, *more)
+    return Reply(None, 302, {"Location": f"{url}?{call.query_string}" if call.query_string else url})
+
+
+def _by_id(call: Call, stack_id: str) -> Stack:
+    try:
+        found = call.services.database.read(lambda conn: stacks.get(conn, StackId(stack_id)))
+    except NotFound as error:
+        raise not_found("Stack", stack_id) from error
+    if found.tenant != call.caller.tenant:
+        raise not_found("Stack", stack_id)
+    return found
+
+
+def show(call: Call) -> Reply:
+    """GET /stacks/NAME/ID"""
+    stack = call.stack()
+    body = views.stack_detail(call, stack)
+    if call.flag("resolve_outputs", default=True) and stack.deleted_at is None:
+        lookup_values = _lookup(call, stack)
+        body["outputs"] = [views.output(name, o, lookup_values) for name, o in stack.outputs.items()]
+    return Reply({"stack": body})
+
+
+def _lookup(call: Call, stack: Stack) -> views.StackLookup:
+    found = call.services.database.read(lambda conn: resources.of_stack(conn, stack.id))
+    return views.StackLookup(found, call.services.sealer)
+
+
+def delete(call: Call) -> Reply:
+    """DELETE /stacks/NAME/ID"""
+    call.services.orders.delete(call.living_stack())
+    return Reply(None, 204)
+
+
+def template(call: Call) -> Reply:
+    """GET …/template"""
+    return Reply(_content(call, call.stack().template_id))
+
+
+def environment(call: Call) -> Reply:
+    """GET …/environment"""
+    stack = call.stack()
+    stored = views.masked(_content(call, stack.environment_id))
+    return Reply({**stored, "parameters": {**stored["parameters"], **views.masked(dict(stack.parameters))}})
+
+
+def files(call: Call) -> Reply:
+    """GET …/files"""
+    return Reply(_content(call, call.stack().files_id))
+
+
+def _content(call: Call, key: typing.Any) -> Mapping[str, Json]:
+    found: Mapping[str, Json] = call.services.database.read(lambda conn: content.get(conn, key))
+    return found
+
+
+def outputs(call: Call) -> Reply:
+    """GET …/outputs"""
+    stack = call.stack()
+    return Reply({"outputs": [views.output(name, item, None) for name, item in stack.outputs.items()]})
+
+
+def output_show(call: Call) -> Reply:
+    """GET …/outputs/KEY"""
+    stack, key = call.stack(), call.path["output_key"]
+    if key not in stack.outputs:
+        raise Fault(404, "NotFound", f"Specified output key {key} not found.")
+    return Reply({"output": views.output(key, stack.outputs[key], _lookup(call, stack))})
+
+
+def not_yet(call: Call) -> Reply:
+    """What Heat's API has and this version has not."""
+    raise Fault(501, "NotSupported", "This operation is not supported by this version of Stoker yet")

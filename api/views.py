@@ -1,0 +1,173 @@
+"""Bodies of answers that several handlers share, in Heat's shapes."""
+
+import datetime
+import typing
+import urllib.parse
+from collections.abc import Iterable, Mapping
+
+from ..db.events import Event
+from ..db.resources import Resource
+from ..db.sealing import Sealer
+from ..db.stacks import Stack
+from ..template.errors import TemplateError
+from ..template.residual import evaluate, is_node
+from .call import Call
+
+Json = typing.Any
+
+
+def iso(moment: float | None) -> str | None:
+    """An instant as Heat writes it: ``2026-01-31T12:00:00Z``."""
+    if moment is None:
+        return None
+    return datetime.datetime.fromtimestamp(moment, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def quoted(part: str) -> str:
+    """One segment of a path."""
+    return urllib.parse.quote(part, safe="")
+
+
+def stack_url(call: Call, stack: Stack, *more: str) -> str:
+    """The URL of a stack, or of something below it."""
+    parts = ("v1", stack.tenant, "stacks", stack.name, stack.id, *more)
+    return "/".join([call.base_url, *(quoted(part) for part in parts)])
+
+
+def link(url: str, rel: str = "self") -> dict[str, str]:
+    """One link."""
+    return {"href": url, "rel": rel}
+
+
+def stack_summary(call: Call, stack: Stack, *, project: bool = False) -> dict[str, Json]:
+    """A stack in a list."""
+    shown: dict[str, Json] = {
+        "id": stack.id,
+        "links": [link(stack_url(call, stack))],
+        "stack_name": stack.name,
+        "description": stack.description,
+        "stack_status": f"{stack.action}_{stack.status}",
+        "stack_status_reason": stack.reason,
+        "creation_time": iso(stack.created_at),
+        "updated_time": iso(stack.updated_at),
+        "deletion_time": iso(stack.deleted_at),
+        "stack_owner": stack.owner,
+        "parent": stack.parent_id,
+        "stack_user_project_id": stack.tenant,
+        "tags": list(stack.tags) or None,
+    }
+    if project:
+        shown["project"] = stack.tenant
+    return shown
+
+
+def stack_detail(call: Call, stack: Stack) -> dict[str, Json]:
+    """A stack that is shown; outputs are added by the caller."""
+    return {
+        **stack_summary(call, stack),
+        "template_description": stack.description or "No description",
+        "parameters": dict(stack.parameter_view),
+        "capabilities": [],
+        "notification_topics": [],
+        "disable_rollback": stack.disable_rollback,
+        "timeout_mins": stack.timeout_mins,
+    }
+
+
+class StackLookup:
+    """Implements template.residual.Lookup on the stored resources of a stack."""
+
+    def __init__(self, resources: Iterable[Resource], sealer: Sealer) -> None:
+        self._resources = {item.name: item for item in resources if item.replaced_by is None}
+        self._sealer = sealer
+
+    def reference_id(self, resource: str) -> Json:
+        """None until the resource is created."""
+        found = self._resources.get(resource)
+        return None if found is None else self._opened(found.reference_id)
+
+    def attribute(self, resource: str, name: str) -> Json:
+        """None until the resource is created."""
+        found = self._resources.get(resource)
+        if found is None:
+            return None
+        values = {key: self._opened(value) for key, value in (found.attributes or {}).items()}
+        return values if name == "" else values.get(name)
+
+    def unseal(self, token: str) -> Json:
+        """:raises SealError: the key is not there."""
+        return self._sealer.open(token)
+
+    def _opened(self, value: Json) -> Json:
+        return self._sealer.open(value["args"][0]) if is_node(value) and value["$fn"] == "sealed" else value
+
+
+def output(name: str, definition: Mapping[str, Json], lookup: StackLookup | None) -> dict[str, Json]:
+    """An output; with its value if a lookup is given."""
+    shown: dict[str, Json] = {
+        "output_key": name,
+        "description": definition["description"] or "No description given",
+    }
+    if lookup is None:
+        return shown
+    try:
+        shown["output_value"] = evaluate(definition["value"], lookup)
+    except TemplateError as error:
+        shown["output_value"] = None
+        shown["output_error"] = str(error)
+    return shown
+
+
+def masked(tree: Json) -> Json:
+    """A residual as it may be shown: secrets masked, functions as in a template."""
+    if is_node(tree):
+        if tree["$fn"] == "sealed":
+            return "******"
+        args = [masked(arg) for arg in tree["args"]]
+        if tree["$fn"] == "literal":
+            return args[0]
+        single = len(args) == 1
+        return {tree["$fn"]: args[0] if single else [arg for arg in args if arg != ""]}
+    if isinstance(tree, dict):
+        return {key: masked(item) for key, item in tree.items()}
+    if isinstance(tree, list):
+        return [masked(item) for item in tree]
+    return tree
+
+
+def resource_summary(
+    call: Call, stack: Stack, item: Resource, required_by: Iterable[str], *, stack_name: str | None = None
+) -> dict[str, Json]:
+    """A resource in a list."""
+    own = stack_url(call, stack, "resources", item.name)
+    shown: dict[str, Json] = {
+        "resource_name": item.name,
+        "logical_resource_id": item.name,
+        "physical_resource_id": item.physical_id or "",
+        "resource_type": item.type,
+        "resource_status": f"{item.action}_{item.status}",
+        "resource_status_reason": item.reason,
+        "creation_time": iso(item.created_at),
+        "updated_time": iso(item.updated_at),
+        "required_by": sorted(required_by),
+        "links": [link(own), link(stack_url(call, stack), "stack")],
+    }
+    if stack_name is not None:
+        shown["stack_name"] = stack_name
+    return shown
+
+
+def event_summary(call: Call, stack: Stack, item: Event) -> dict[str, Json]:
+    """An event in a list."""
+    resource = stack_url(call, stack, "resources", item.resource_name)
+    own = f"{resource}/events/{item.uuid}"
+    return {
+        "id": item.uuid,
+        "resource_name": item.resource_name,
+        "logical_resource_id": item.resource_name,
+        "physical_resource_id": item.physical_id,
+        "resource_status": f"{item.action}_{item.status}",
+        "resource_status_reason": item.reason,
+        "event_time": iso(item.at),
+        "links": [link(own), link(resource, "resource"), link(stack_url(call, stack), "stack")],
+    }

@@ -1,0 +1,61 @@
+"""``stoker``: everything in one process."""
+
+import argparse
+import pathlib
+import sys
+
+from . import threading_backend  # noqa: F401  - first: it decides how oslo works
+from oslo_log import log  # isort: skip
+
+from . import options
+from .embedded import Embedded, EmbeddedSettings
+from .version import VERSION
+from .waiting import StopSignal
+from .wiring import WrongConfiguration
+
+TENANT = "demo"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="stoker", description="Orchestration engine for OpenStack.")
+    parser.add_argument("--version", action="version", version=VERSION)
+    commands = parser.add_subparsers(dest="command", required=True)
+    serve = commands.add_parser(
+        "serve", help="run the API and several conductors in this process, with no other server"
+    )
+    serve.add_argument("--data-dir", type=pathlib.Path, required=True, help="keeps the database and the keys")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    serve.add_argument("--port", type=int, default=8004, help="port to listen on (default: %(default)s)")
+    serve.add_argument("--conductors", type=int, default=3, help="how many (default: %(default)s)")
+    serve.add_argument("--config-file", type=pathlib.Path, action="append", default=[], help="oslo.config file")
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point; the exit code: 0 after a stop by SIGTERM or SIGINT, 1 if it could not start, 2 for wrong
+    arguments."""
+    wanted = _parser().parse_args(arguments)
+    if wanted.conductors < 1:
+        print(f"stoker: --conductors must be 1 or more, not {wanted.conductors}", file=sys.stderr)
+        return 2
+    stop = StopSignal()
+    embedded = Embedded(
+        EmbeddedSettings(
+            wanted.data_dir.resolve(), wanted.host, wanted.port, wanted.conductors, wanted.config_file
+        )
+    )
+    try:
+        embedded.start()
+    except (OSError, WrongConfiguration) as error:
+        print(f"stoker: cannot start: {error}", file=sys.stderr)
+        return 1
+    log.setup(options.cfg.CONF, "stoker", VERSION)
+    print(f"Stoker serves at {embedded.url}; use it with:", flush=True)
+    print(f"export {client_environment(embedded.url)}", flush=True)
+    stop.wait()
+    return 0 if embedded.stop() else 1
+
+
+def client_environment(url: str, tenant: str = TENANT) -> str:
+    """Variables for the OpenStack client, as a shell takes them."""
+    return f"OS_AUTH_TYPE=none OS_ENDPOINT={url}/v1/{tenant}"

@@ -1,0 +1,162 @@
+"""All options, their units and what they trade; the only place, with the rest of cli/, that reads configuration."""
+
+import pathlib
+import socket
+
+import oslo_messaging.opts
+from oslo_config import cfg
+from oslo_log import log
+
+from ..ring.timing import MembershipTiming
+
+DEFAULTS = [
+    cfg.HostAddressOpt(
+        "host",
+        default=socket.gethostname(),
+        sample_default="this host's name",
+        help="Name of this conductor on the ring and in events. Stable over restarts, and different for each "
+        "conductor: two of one name would take each other's work away.",
+    ),
+]
+DATABASE = [
+    cfg.StrOpt(
+        "connection",
+        secret=True,
+        default="sqlite:////var/lib/stoker/stoker.sqlite",
+        help="SQLAlchemy URL: postgresql+psycopg://, mysql+pymysql:// or, on a single host, sqlite://.",
+    ),
+    cfg.IntOpt(
+        "pool_size",
+        default=10,
+        min=1,
+        help="Connections kept open by each process. A conductor needs one for the work pipeline, two for its "
+        "duties, and one for each step that reads; the API one for each request that is answered at a time.",
+    ),
+]
+COORDINATION = [
+    cfg.StrOpt(
+        "backend_url",
+        secret=True,
+        default="file:///var/lib/stoker/coordination",
+        help="tooz URL of the backend that keeps the conductors' group: etcd3+http://, kazoo://, redis://, "
+        "memcached://, or file:// for a single host.",
+    ),
+    cfg.StrOpt("group", default="stoker-conductors", help="Name of the group; one for each installation."),
+    cfg.FloatOpt(
+        "heartbeat",
+        default=MembershipTiming().heartbeat,
+        help="Seconds between two signs of life. Shorter notices a death sooner, and costs one write to the "
+        "backend each, from every conductor.",
+    ),
+    cfg.FloatOpt(
+        "timeout",
+        default=MembershipTiming().timeout,
+        help="Seconds without a sign of life after which a conductor is dead and its work goes to others. At "
+        "least three heartbeats; too short takes a busy conductor for a dead one.",
+    ),
+    cfg.FloatOpt(
+        "poll",
+        default=MembershipTiming().poll,
+        help="Seconds between two looks at the other conductors; at most half the timeout.",
+    ),
+]
+CONDUCTOR = [
+    cfg.IntOpt(
+        "threads",
+        default=32,
+        min=1,
+        max=1024,
+        help="Steps that run at the same time. Waiting takes no thread, so this bounds calls to other "
+        "services, not stacks in progress.",
+    ),
+    cfg.IntOpt("in_progress", default=20000, min=1, help="Tasks that one conductor holds at the most."),
+    cfg.FloatOpt(
+        "weight", default=1.0, min=0.01, help="Share of the duties relative to the other conductors' weights."
+    ),
+    cfg.FloatOpt("drain", default=30.0, min=0, help="Seconds that steps in progress are given at a stop."),
+    cfg.FloatOpt(
+        "keep_deleted", default=30 * 86400.0, min=0, help="Seconds that deleted stacks stay visible."
+    ),
+]
+API = [
+    cfg.StrOpt("bind_host", default="127.0.0.1", help="Address that stoker-api listens on."),
+    cfg.PortOpt("bind_port", default=8004, help="Port that stoker-api listens on."),
+    cfg.IntOpt("threads", default=16, min=1, help="Requests that are answered at the same time."),
+    cfg.URIOpt(
+        "public_url",
+        default="http://127.0.0.1:8004",
+        help="Root under which the API is reached from outside; it stands in the URLs of signals.",
+    ),
+    cfg.IntOpt("max_body", default=8 * 1024 * 1024, min=1024, help="Bytes of a request's body, at the most."),
+    cfg.IntOpt("max_page", default=1000, min=0, help="Entries of a list, at the most; 0: no limit."),
+]
+STACKS = [
+    cfg.IntOpt(
+        "shard_count",
+        min=1,
+        help="Shards of the ring; set when the database is first used (default 4096) and never changed.",
+    ),
+    cfg.FloatOpt(
+        "timeout", default=3600.0, min=1, help="Seconds an action of a stack may take where the user sets none."
+    ),
+    cfg.FloatOpt(
+        "resource_timeout",
+        min=0.001,
+        help="Seconds an action of a resource may take where its environment sets none; unset: the stack's "
+        "timeout only.",
+    ),
+    cfg.IntOpt(
+        "resource_retries",
+        default=5,
+        min=0,
+        help="How often a step that may work later is tried again where the environment sets nothing.",
+    ),
+    cfg.IntOpt("max_template", default=524288, min=0, help="Bytes of a template, at the most; 0: no limit."),
+    cfg.IntOpt("max_resources", default=10000, min=0, help="Resources of a stack, at the most; 0: no limit."),
+    cfg.IntOpt("max_depth", default=5, min=0, help="Levels of nested stacks, at the most; 0: no limit."),
+]
+SECRETS = [
+    cfg.MultiStrOpt(
+        "key",
+        default=[],
+        secret=True,
+        help="Key that seals secrets at rest, as `stoker-manage key generate` prints it. May be given several "
+        "times: the first one seals, all of them open.",
+    ),
+]
+
+GROUPS = {
+    "DEFAULT": DEFAULTS,
+    "database": DATABASE,
+    "coordination": COORDINATION,
+    "conductor": CONDUCTOR,
+    "api": API,
+    "stacks": STACKS,
+    "secrets": SECRETS,
+}
+
+
+def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
+    """For oslo.config's sample generator."""
+    return [(None if group == "DEFAULT" else group, options) for group, options in GROUPS.items()]
+
+
+def load(arguments: list[str], *, program: str, files: list[pathlib.Path] | None = None) -> cfg.ConfigOpts:
+    """The process's configuration, from the command line and the files it names.
+
+    It is the process-wide object, for oslo.messaging looks for its own options there only.
+
+    :param files: in place of oslo.config's search path.
+    """
+    conf = cfg.CONF
+    for group, options in GROUPS.items():
+        conf.register_opts(options, None if group == "DEFAULT" else group)
+    for name, options in oslo_messaging.opts.list_opts():
+        if name is None:
+            conf.register_opts(options)
+    conf.set_default("executor_thread_pool_size", 2)
+    log.register_options(conf)
+    log.set_defaults(default_log_levels=["amqp=WARN", "kombu=ERROR", "oslo.messaging=ERROR", "alembic=WARN"])
+    found = None if files is None else [str(path) for path in files]
+    conf(arguments, project="stoker", prog=program, default_config_files=found)
+    return conf

@@ -1,0 +1,31 @@
+"""Serving a WSGI application over HTTP."""
+
+import threading
+import typing
+
+from cheroot import wsgi
+
+
+class HttpServer:
+    """cheroot in a thread of its own.
+
+    :param threads: requests answered at the same time.
+    """
+
+    def __init__(self, app: typing.Any, *, host: str, port: int, threads: int) -> None:
+        self._server = wsgi.Server((host, port), app, numthreads=threads, server_name="stoker")
+        self._thread = threading.Thread(target=self._server.serve, name="http", daemon=True)
+
+    def start(self) -> int:
+        """Listen; the port (chosen by the system if 0 was asked for).
+
+        :raises OSError: the address is in use, or not ours.
+        """
+        self._server.prepare()
+        self._thread.start()
+        return int(self._server.bind_addr[1])
+
+    def stop(self) -> None:
+        """Answer the requests in progress, and end."""
+        self._server.stop()
+        self._thread.join(5)

@@ -1,0 +1,161 @@
+"""Building the parts of a process from its configuration."""
+
+import time
+import typing
+from dataclasses import dataclass
+
+import oslo_messaging
+from oslo_config import cfg
+
+from ..api.app import make_app
+from ..api.auth import NoAuthentication
+from ..api.services import ApiLimits, Services
+from ..conductor.pipeline import Pipeline, PipelineLimits
+from ..conductor.service import Conductor, ConductorSettings
+from ..db import settings as installation
+from ..db.engine import Database
+from ..db.sealing import Sealer
+from ..resources.catalogue import Catalogue
+from ..ring.group import Group
+from ..ring.membership import Membership, Self
+from ..ring.timing import MembershipTiming
+from ..rpc.client import HintSender
+from ..rpc.outbox import Outbox
+from ..rpc.server import HintServer
+from ..rpc.transport import open_transport
+from ..template.compile import Limits
+from ..traversal.orders import Orders, OrderSettings
+from ..traversal.planning import Defaults
+from ..traversal.signals import Signals
+
+
+class WrongConfiguration(Exception):
+    """The configuration cannot be used; the text says which option, and what would be right."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What all roles share."""
+
+    conf: cfg.ConfigOpts
+    database: Database
+    shard_count: int
+    catalogue: Catalogue
+    sealer: Sealer
+    transport: oslo_messaging.Transport
+    outbox: Outbox
+
+    def close(self) -> None:
+        """Send what waits, and disconnect."""
+        self.outbox.stop()
+        self.transport.cleanup()
+        self.database.close()
+
+
+def open_parts(conf: cfg.ConfigOpts, *, transport_url: str | None = None) -> Parts:
+    """Connect to the database and the message bus.
+
+    :param transport_url: in place of the configured one.
+    :raises WrongConfiguration: an option is missing or wrong.
+    """
+    sealer = make_sealer(conf)
+    database = Database(conf.database.connection, pool_size=conf.database.pool_size)
+    wanted = conf.stacks.shard_count
+    shard_count = database.write(lambda conn: installation.shard_count(conn, wanted))
+    transport = open_transport(conf, transport_url or conf.transport_url)
+    outbox = Outbox(HintSender(transport))
+    outbox.start()
+    return Parts(conf, database, shard_count, Catalogue.installed(), sealer, transport, outbox)
+
+
+def make_sealer(conf: cfg.ConfigOpts) -> Sealer:
+    """:raises WrongConfiguration: there is no key, or it is none."""
+    try:
+        return Sealer(conf.secrets.key)
+    except ValueError as error:
+        raise WrongConfiguration(f"[secrets] key: {error}") from error
+
+
+def make_timing(conf: cfg.ConfigOpts) -> MembershipTiming:
+    """:raises WrongConfiguration: the intervals contradict each other."""
+    wanted = conf.coordination
+    try:
+        return MembershipTiming(wanted.heartbeat, wanted.timeout, wanted.poll)
+    except ValueError as error:
+        raise WrongConfiguration(f"[coordination]: {error}") from error
+
+
+def make_orders(parts: Parts) -> Orders:
+    """What the API asks for."""
+    wanted = parts.conf.stacks
+    return Orders(
+        database=parts.database,
+        catalogue=parts.catalogue,
+        sealer=parts.sealer,
+        hints=parts.outbox,
+        clock=time.time,
+        settings=OrderSettings(
+            shard_count=parts.shard_count,
+            limits=Limits(wanted.max_template, wanted.max_resources, wanted.max_depth),
+            defaults=Defaults(wanted.resource_timeout, wanted.resource_retries),
+            stack_timeout=wanted.timeout,
+        ),
+    )
+
+
+def make_api(parts: Parts, *, version: str) -> typing.Any:
+    """The WSGI application."""
+    signals = Signals(
+        database=parts.database,
+        catalogue=parts.catalogue,
+        sealer=parts.sealer,
+        hints=parts.outbox,
+        clock=time.time,
+    )
+    services = Services(
+        database=parts.database,
+        orders=make_orders(parts),
+        signals=signals,
+        catalogue=parts.catalogue,
+        sealer=parts.sealer,
+        auth=NoAuthentication(),
+        clock=time.time,
+        limits=ApiLimits(body_bytes=parts.conf.api.max_body, page=parts.conf.api.max_page),
+        build={"revision": version},
+    )
+    return make_app(services)
+
+
+def make_conductor(parts: Parts, host: str) -> Conductor:
+    """A conductor that is not started yet."""
+    conf, timing = parts.conf, make_timing(parts.conf)
+    group = Group(conf.coordination.backend_url, conf.coordination.group, host)
+    membership = Membership(
+        group, Self(host, conf.conductor.weight), shard_count=parts.shard_count, timing=timing
+    )
+    settings = ConductorSettings(
+        host=host,
+        api_url=conf.api.public_url.rstrip("/"),
+        limits=PipelineLimits(threads=conf.conductor.threads, in_progress=conf.conductor.in_progress),
+        drain=conf.conductor.drain,
+        patience=2 * (timing.timeout + timing.poll),
+        keep_deleted=conf.conductor.keep_deleted,
+    )
+    return Conductor(
+        settings,
+        database=parts.database,
+        catalogue=parts.catalogue,
+        sealer=parts.sealer,
+        hints=parts.outbox,
+        membership=membership,
+    )
+
+
+def start_conductor(parts: Parts, conductor: Conductor) -> None:
+    """Start it, with a server on the message bus."""
+    host = conductor.settings.host
+
+    def listen(pipeline: Pipeline) -> HintServer:
+        return HintServer(parts.transport, host, pipeline)
+
+    conductor.start(listen)

@@ -1,0 +1,225 @@
+"""The first schema."""
+
+import typing
+
+import sqlalchemy as sa
+from alembic import op
+from sqlalchemy.dialects import mysql
+
+revision = "0001"
+down_revision = None
+
+
+def long_text() -> sa.types.TypeEngine[str]:
+    """Text without a limit that matters."""
+    return sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
+
+
+def row_id() -> sa.types.TypeEngine[int]:
+    """A 64-bit id; SQLite's row ids are called INTEGER."""
+    return sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+
+def create_table(name: str, *columns: typing.Any) -> None:
+    """With names that differ by case apart on MariaDB, as they are on the others."""
+    op.create_table(name, *columns, mysql_charset="utf8mb4", mysql_collate="utf8mb4_bin")
+
+
+def _conductor() -> None:
+    create_table(
+        "conductor",
+        sa.Column("host", sa.String(length=255), nullable=False),
+        sa.Column("incarnation", sa.String(length=320), nullable=False),
+        sa.Column("state", sa.String(length=10), nullable=False),
+        sa.Column("wanted", sa.String(length=10), nullable=False),
+        sa.Column("weight", sa.Double(), nullable=False),
+        sa.Column("topic", sa.String(length=255), nullable=False),
+        sa.Column("shards_owned", sa.Integer(), nullable=False),
+        sa.Column("ring_version", sa.String(length=64), nullable=False),
+        sa.Column("threads_busy", sa.Integer(), nullable=False),
+        sa.Column("threads_written_off", sa.Integer(), nullable=False),
+        sa.Column("started_at", sa.Double(), nullable=False),
+        sa.Column("heartbeat_at", sa.Double(), nullable=False),
+        sa.PrimaryKeyConstraint("host"),
+    )
+
+
+def _content() -> None:
+    create_table(
+        "content",
+        sa.Column("id", sa.String(length=64), nullable=False),
+        sa.Column("body", long_text(), nullable=False),
+        sa.Column("created_at", sa.Double(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+
+
+def _event() -> None:
+    create_table(
+        "event",
+        sa.Column("id", row_id(), autoincrement=True, nullable=False),
+        sa.Column("uuid", sa.String(length=36), nullable=False),
+        sa.Column("stack_id", sa.String(length=36), nullable=False),
+        sa.Column("resource_name", sa.String(length=255), nullable=False),
+        sa.Column("resource_type", sa.String(length=255), nullable=False),
+        sa.Column("physical_id", sa.String(length=255), nullable=True),
+        sa.Column("action", sa.String(length=16), nullable=False),
+        sa.Column("status", sa.String(length=16), nullable=False),
+        sa.Column("reason", long_text(), nullable=False),
+        sa.Column("properties", long_text(), nullable=True),
+        sa.Column("conductor", sa.String(length=255), nullable=True),
+        sa.Column("at", sa.Double(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_event_at", "event", ["at"], unique=False)
+    op.create_index("ix_event_stack", "event", ["stack_id", "id"], unique=False)
+    op.create_index("ix_event_uuid", "event", ["uuid"], unique=True)
+
+
+def _resource() -> None:
+    create_table(
+        "resource",
+        sa.Column("id", row_id(), autoincrement=False, nullable=False),
+        sa.Column("stack_id", sa.String(length=36), nullable=False),
+        sa.Column("name", sa.String(length=255), nullable=False),
+        sa.Column("type", sa.String(length=255), nullable=False),
+        sa.Column("plugin", sa.String(length=255), nullable=False),
+        sa.Column("action", sa.String(length=16), nullable=False),
+        sa.Column("status", sa.String(length=16), nullable=False),
+        sa.Column("reason", long_text(), nullable=False),
+        sa.Column("physical_id", sa.String(length=255), nullable=True),
+        sa.Column("reference_id", long_text(), nullable=True),
+        sa.Column("definition", long_text(), nullable=True),
+        sa.Column("properties", long_text(), nullable=True),
+        sa.Column("attributes", long_text(), nullable=True),
+        sa.Column("metadata", long_text(), nullable=True),
+        sa.Column("data", long_text(), nullable=True),
+        sa.Column("requires", long_text(), nullable=False),
+        sa.Column("replaces", row_id(), nullable=True),
+        sa.Column("replaced_by", row_id(), nullable=True),
+        sa.Column("progress", long_text(), nullable=True),
+        sa.Column("key", sa.String(length=36), nullable=True),
+        sa.Column("generation", sa.Integer(), nullable=False),
+        sa.Column("created_at", sa.Double(), nullable=False),
+        sa.Column("updated_at", sa.Double(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_resource_stack", "resource", ["stack_id", "name"], unique=False)
+
+
+def _sequence() -> None:
+    create_table(
+        "sequence",
+        sa.Column("name", sa.String(length=32), nullable=False),
+        sa.Column("next", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("name"),
+    )
+
+
+def _setting() -> None:
+    create_table(
+        "setting",
+        sa.Column("name", sa.String(length=64), nullable=False),
+        sa.Column("value", long_text(), nullable=False),
+        sa.PrimaryKeyConstraint("name"),
+    )
+
+
+def _stack() -> None:
+    create_table(
+        "stack",
+        sa.Column("id", sa.String(length=36), nullable=False),
+        sa.Column("tenant", sa.String(length=64), nullable=False),
+        sa.Column("name", sa.String(length=255), nullable=False),
+        sa.Column("live_name", sa.String(length=255), nullable=True),
+        sa.Column("parent_id", sa.String(length=36), nullable=True),
+        sa.Column("parent_resource_id", row_id(), nullable=True),
+        sa.Column("root_id", sa.String(length=36), nullable=False),
+        sa.Column("depth", sa.Integer(), nullable=False),
+        sa.Column("owner", sa.String(length=255), nullable=True),
+        sa.Column("action", sa.String(length=16), nullable=False),
+        sa.Column("status", sa.String(length=16), nullable=False),
+        sa.Column("reason", long_text(), nullable=False),
+        sa.Column("traversal", sa.String(length=36), nullable=False),
+        sa.Column("shard", sa.Integer(), nullable=False),
+        sa.Column("deadline_at", sa.Double(), nullable=True),
+        sa.Column("timeout_mins", sa.Integer(), nullable=True),
+        sa.Column("template_id", sa.String(length=64), nullable=False),
+        sa.Column("environment_id", sa.String(length=64), nullable=False),
+        sa.Column("files_id", sa.String(length=64), nullable=False),
+        sa.Column("parameters", long_text(), nullable=False),
+        sa.Column("previous", long_text(), nullable=True),
+        sa.Column("parameter_view", long_text(), nullable=False),
+        sa.Column("outputs", long_text(), nullable=False),
+        sa.Column("description", long_text(), nullable=False),
+        sa.Column("disable_rollback", sa.Boolean(), nullable=False),
+        sa.Column("created_at", sa.Double(), nullable=False),
+        sa.Column("updated_at", sa.Double(), nullable=True),
+        sa.Column("deleted_at", sa.Double(), nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("tenant", "live_name", name="uq_stack_live_name"),
+    )
+    op.create_index("ix_stack_deadline", "stack", ["deadline_at"], unique=False)
+    op.create_index("ix_stack_deleted", "stack", ["deleted_at"], unique=False)
+    op.create_index("ix_stack_name", "stack", ["tenant", "name"], unique=False)
+    op.create_index("ix_stack_parent", "stack", ["parent_id"], unique=False)
+    op.create_index("ix_stack_root", "stack", ["root_id"], unique=False)
+    op.create_index("ix_stack_tenant_created", "stack", ["tenant", "created_at", "id"], unique=False)
+
+
+def _stack_tag() -> None:
+    create_table(
+        "stack_tag",
+        sa.Column("stack_id", sa.String(length=36), nullable=False),
+        sa.Column("tag", sa.String(length=80), nullable=False),
+        sa.Column("position", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("stack_id", "tag"),
+    )
+    op.create_index("ix_stack_tag_tag", "stack_tag", ["tag"], unique=False)
+
+
+def _task() -> None:
+    create_table(
+        "task",
+        sa.Column("id", row_id(), autoincrement=False, nullable=False),
+        sa.Column("traversal", sa.String(length=36), nullable=False),
+        sa.Column("stack_id", sa.String(length=36), nullable=False),
+        sa.Column("resource_id", row_id(), nullable=True),
+        sa.Column("kind", sa.String(length=16), nullable=False),
+        sa.Column("state", sa.String(length=10), nullable=False),
+        sa.Column("pending", sa.Integer(), nullable=False),
+        sa.Column("attempt", sa.Integer(), nullable=False),
+        sa.Column("member", sa.String(length=320), nullable=True),
+        sa.Column("shard", sa.Integer(), nullable=False),
+        sa.Column("due_at", sa.Double(), nullable=True),
+        sa.Column("expires_at", sa.Double(), nullable=True),
+        sa.Column("timeout", sa.Double(), nullable=True),
+        sa.Column("retries_left", sa.Integer(), nullable=False),
+        sa.Column("redelivered", sa.Integer(), nullable=False),
+        sa.Column("finish_id", row_id(), nullable=True),
+        sa.Column("definition", long_text(), nullable=True),
+        sa.Column("inputs", long_text(), nullable=False),
+        sa.Column("successors", long_text(), nullable=False),
+        sa.Column("waits_on", sa.String(length=64), nullable=True),
+        sa.Column("reason", long_text(), nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_task_due", "task", ["due_at", "shard"], unique=False)
+    op.create_index("ix_task_member", "task", ["member"], unique=False)
+    op.create_index("ix_task_stack", "task", ["stack_id"], unique=False)
+    op.create_index("ix_task_traversal", "task", ["traversal", "state"], unique=False)
+    op.create_index("ix_task_waits_on", "task", ["waits_on"], unique=False)
+
+
+def upgrade() -> None:
+    """Create all tables."""
+    _conductor()
+    _content()
+    _event()
+    _resource()
+    _sequence()
+    _setting()
+    _stack()
+    _stack_tag()
+    _task()
+    op.execute("INSERT INTO sequence (name, next) VALUES ('rows', 1)")
