@@ -70,6 +70,13 @@ def _attributes(declared: type[ResourceType]) -> dict[str, Attribute]:
     return {key: a for key, a in schema.items() if key != ANY_NAME and not a.support_status.hidden}
 
 
+def _parameter_type(prop: Property) -> str:
+    """Lists of maps or lists need json; Heat makes them comma_delimited_list, which cannot hold them."""
+    if isinstance(prop.schema, Property) and prop.schema.type in ("map", "list"):
+        return "json"
+    return HOT_TYPES[prop.type]
+
+
 def _property(prop: Property) -> dict[str, Json]:
     shown: dict[str, Json] = {
         "type": prop.type,
@@ -115,7 +122,7 @@ class _Hot:
         }
 
     def parameter(self, prop: Property) -> dict[str, Json]:
-        shown: dict[str, Json] = {"type": HOT_TYPES[prop.type]}
+        shown: dict[str, Json] = {"type": _parameter_type(prop)}
         if prop.description:
             shown["description"] = prop.description
         if prop.default is not None:
@@ -150,7 +157,7 @@ class _Cfn:
         }
 
     def parameter(self, prop: Property) -> dict[str, Json]:
-        shown: dict[str, Json] = {"Type": CFN_TYPES[HOT_TYPES[prop.type]]}
+        shown: dict[str, Json] = {"Type": CFN_TYPES[_parameter_type(prop)]}
         if prop.description:
             shown["Description"] = prop.description
         if prop.default is not None:
@@ -162,7 +169,8 @@ class _Cfn:
         return shown
 
     def use(self, name: str, prop: Property) -> Json:
-        return {"Fn::Split": [",", {"Ref": name}]} if prop.type == "list" else {"Ref": name}
+        split = _parameter_type(prop) == "comma_delimited_list"
+        return {"Fn::Split": [",", {"Ref": name}]} if split else {"Ref": name}
 
     def resource(self, type_name: str, properties: Json) -> Json:
         return {"Type": type_name, "Properties": properties}

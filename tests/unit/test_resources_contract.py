@@ -12,6 +12,7 @@ from stoker.resources.contract import Done, Park, Peer, Poll, ResourceType, Stac
 from stoker.resources.properties import resolve_properties, validate_properties
 from stoker.resources.render import resource_type_schema, resource_type_template
 from stoker.resources.schema import ANY_NAME, Property
+from stoker.template.compile import Identity, Limits, Source, compile_template
 
 TYPES = {**{name: Catalogue.installed().get(name) for name in Catalogue.installed().names()}}
 TYPES |= {name: declared() for name, declared in plugins.RESOURCE_TYPES.items()}
@@ -166,3 +167,22 @@ def test_a_physical_name_is_never_too_long(stack, name):
     )
     assert len(target.physical_name) <= 255
     assert target.physical_name.endswith("r-123456781234")
+
+
+def test_its_hot_template_compiles(plugin):
+    template = resource_type_template("Acme::Thing", type(plugin), "hot")
+    values = {"string": "x", "number": 1, "boolean": True, "json": {}, "comma_delimited_list": ["x"]}
+    parameters = {}
+    for name, declared in template["parameters"].items():
+        if "default" not in declared:
+            declared.pop("constraints", None)
+            parameters[name] = values[declared["type"]]
+    compiled = compile_template(
+        Source(template, parameters=parameters),
+        identity=Identity("demo", "5ca1ab1e-0000-4000-8000-000000000001", "acme"),
+        limits=Limits(),
+        seal=str,
+    )
+    (made,) = compiled.resources.values()
+    assert made.type == "Acme::Thing"
+    assert set(made.properties) == set(template["parameters"])

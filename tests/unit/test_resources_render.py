@@ -27,6 +27,7 @@ class Server(ResourceType):
         "kind": Property("string", immutable=True, constraints=(AllowedValues(values=("a", "b")),)),
         "public": Property("boolean"),
         "disks": Property("list", schema=Property("map", schema={"gb": Property("integer")})),
+        "tags": Property("list"),
         "labels": Property("map"),
         "extra": Property("any"),
         "old": Property("string", support_status=SupportStatus("HIDDEN")),
@@ -80,6 +81,7 @@ def test_the_schema_has_the_shape_of_heat():
                 "type": "list",
                 "schema": {"*": {**plain, "type": "map", "schema": {"gb": {**plain, "type": "integer"}}}},
             },
+            "tags": {**plain, "type": "list"},
             "labels": {**plain, "type": "map"},
             "extra": {**plain, "type": "any"},
         },
@@ -134,7 +136,8 @@ def test_the_hot_template_has_a_parameter_for_each_property():
         "step": "number",
         "kind": "string",
         "public": "boolean",
-        "disks": "comma_delimited_list",
+        "disks": "json",
+        "tags": "comma_delimited_list",
         "labels": "json",
         "extra": "json",
     }
@@ -171,7 +174,8 @@ def test_the_cfn_template_has_its_own_words():
     assert parameters["labels"] == {"Type": "Json"}
     resource = shown["Resources"]["Server"]
     assert resource["Type"] == "Acme::Server"
-    assert resource["Properties"]["disks"] == {"Fn::Split": [",", {"Ref": "disks"}]}
+    assert resource["Properties"]["tags"] == {"Fn::Split": [",", {"Ref": "tags"}]}
+    assert resource["Properties"]["disks"] == {"Ref": "disks"}
     assert resource["Properties"]["name"] == {"Ref": "name"}
     assert shown["Outputs"]["address"] == {
         "Value": {"Fn::GetAtt": ["Server", "address"]},

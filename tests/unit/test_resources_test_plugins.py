@@ -1,0 +1,68 @@
+"""The resource types of the test harness do what the tests of the conductor rely on."""
+
+import time
+
+import pytest
+from harness.fake_work import FakeWork, after, run, target_of
+from harness.plugins import Blocking, Cooperative, External, Flaky
+from stoker.resources.errors import Cancelled, TryAgain
+
+
+@pytest.fixture
+def work():
+    return FakeWork()
+
+
+def test_blocking_blocks_without_asking(work):
+    work.cancelled = True
+    begin = time.monotonic()
+    run(Blocking(), "create", target_of(Blocking(), {"seconds": 0.05}), work)
+    assert time.monotonic() - begin >= 0.05
+    assert work.paused == []
+
+
+def test_blocking_blocks_in_the_actions_named_only(work):
+    target = target_of(Blocking(), {"seconds": 60, "actions": ["delete"]})
+    begin = time.monotonic()
+    run(Blocking(), "create", target, work)
+    run(Blocking(), "update", target, work)
+    assert time.monotonic() - begin < 1
+
+
+def test_cooperative_works_in_slices_and_ends_when_asked(work):
+    target = target_of(Cooperative(), {"seconds": 1, "slice": 0.3})
+    run(Cooperative(), "create", target, work)
+    assert work.paused == pytest.approx([0.3, 0.3, 0.3, 0.1], abs=1e-3)
+    work.cancelled = True
+    with pytest.raises(Cancelled):
+        run(Cooperative(), "create", target, work)
+
+
+def test_flaky_works_at_last(work, tmp_path):
+    target = target_of(Flaky(), {"directory": str(tmp_path), "times": 2, "after": 0.5})
+    for count in (1, 2):
+        with pytest.raises(TryAgain, match=f"try {count} failed") as caught:
+            Flaky().handle_create(target, work)
+        assert caught.value.after == 0.5
+    made = after(target, Flaky().handle_create(target, work))
+    assert Flaky().attribute_values(made) == {"tries": 3}
+
+
+def test_external_makes_one_file_for_a_key_however_often_it_is_asked(work, tmp_path):
+    target = target_of(External(), {"directory": str(tmp_path), "poll_secs": 3}, name="web")
+    assert External().adopt(target.key, target, work) is None
+    External().handle_create(target, work)
+    made = run(External(), "create", target, work)
+    assert External().adopt(target.key, target, work) == made.physical_id == target.key
+    (path,) = tmp_path.iterdir()
+    assert path.read_text().split()[1] == "web"
+    run(External(), "delete", made, work)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_external_can_be_changed(work, tmp_path):
+    made = run(External(), "create", target_of(External(), {"directory": str(tmp_path)}), work)
+    new = target_of(External(), {"directory": str(tmp_path), "value": "new"}, physical_id=made.physical_id)
+    run(External(), "update", new, work)
+    (path,) = tmp_path.iterdir()
+    assert path.read_text().split()[2] == "new"
