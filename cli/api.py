@@ -4,6 +4,7 @@ import logging
 import sys
 
 from . import threading_backend  # noqa: F401  - first: it decides how oslo works
+
 from oslo_log import log  # isort: skip
 
 from . import options

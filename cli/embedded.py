@@ -4,6 +4,8 @@ import os
 import pathlib
 from dataclasses import dataclass, field
 
+from oslo_log import log
+
 from ..conductor.service import Conductor
 from ..db import schema
 from ..db.engine import Database
@@ -47,6 +49,7 @@ class Embedded:
         settings = self._settings
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         conf = options.load([], program="stoker", files=settings.config)
+        log.setup(conf, "stoker", VERSION)
         conf.set_default("connection", f"sqlite:///{settings.data_dir / 'stoker.sqlite'}", "database")
         conf.set_default("backend_url", f"file://{settings.data_dir / 'coordination'}", "coordination")
         conf.set_default("key", [_sealing_key(settings.data_dir)], "secrets")
@@ -73,7 +76,7 @@ class Embedded:
         """Stop in order: no new requests, then the conductors; whether all steps in progress ended."""
         if self._http is not None:
             self._http.stop()
-        finished = all([conductor.stop() for conductor in self.conductors])
+        finished = all(conductor.stop() for conductor in self.conductors)
         if self._parts is not None:
             self._parts.close()
         return finished

@@ -5,9 +5,6 @@ import pathlib
 import sys
 
 from . import threading_backend  # noqa: F401  - first: it decides how oslo works
-from oslo_log import log  # isort: skip
-
-from . import options
 from .embedded import Embedded, EmbeddedSettings
 from .version import VERSION
 from .waiting import StopSignal
@@ -27,7 +24,9 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     serve.add_argument("--port", type=int, default=8004, help="port to listen on (default: %(default)s)")
     serve.add_argument("--conductors", type=int, default=3, help="how many (default: %(default)s)")
-    serve.add_argument("--config-file", type=pathlib.Path, action="append", default=[], help="oslo.config file")
+    serve.add_argument(
+        "--config-file", type=pathlib.Path, action="append", default=[], help="oslo.config file"
+    )
     return parser
 
 
@@ -49,7 +48,6 @@ def main(arguments: list[str] | None = None) -> int:
     except (OSError, WrongConfiguration) as error:
         print(f"stoker: cannot start: {error}", file=sys.stderr)
         return 1
-    log.setup(options.cfg.CONF, "stoker", VERSION)
     print(f"Stoker serves at {embedded.url}; use it with:", flush=True)
     print(f"export {client_environment(embedded.url)}", flush=True)
     stop.wait()

@@ -97,7 +97,10 @@ STACKS = [
         help="Shards of the ring; set when the database is first used (default 4096) and never changed.",
     ),
     cfg.FloatOpt(
-        "timeout", default=3600.0, min=1, help="Seconds an action of a stack may take where the user sets none."
+        "timeout",
+        default=3600.0,
+        min=1,
+        help="Seconds an action of a stack may take where the user sets none.",
     ),
     cfg.FloatOpt(
         "resource_timeout",
@@ -156,7 +159,15 @@ def load(arguments: list[str], *, program: str, files: list[pathlib.Path] | None
             conf.register_opts(options)
     conf.set_default("executor_thread_pool_size", 2)
     log.register_options(conf)
-    log.set_defaults(default_log_levels=["amqp=WARN", "kombu=ERROR", "oslo.messaging=ERROR", "alembic=WARN"])
+    log.set_defaults(
+        default_log_levels=[
+            "amqp=WARN",
+            "kombu=ERROR",
+            "oslo.messaging=ERROR",
+            "alembic=WARN",
+            "sqlalchemy=WARN",
+        ]
+    )
     found = None if files is None else [str(path) for path in files]
     conf(arguments, project="stoker", prog=program, default_config_files=found)
     return conf

@@ -51,6 +51,19 @@ def open_sealed(value: Json, sealer: Sealer) -> Json:
     return value
 
 
+class SealedLookup(ClaimLookup):
+    """The same values, but secrets stay sealed: for what is stored."""
+
+    def reference_id(self, resource: str) -> Json:
+        """See ClaimLookup."""
+        return self._input(resource).reference_id
+
+    def attribute(self, resource: str, name: str) -> Json:
+        """See ClaimLookup."""
+        attributes = self._input(resource).attributes
+        return dict(attributes) if name == "" else attributes.get(name)
+
+
 class NoInputs:
     """A lookup for stored properties: they hold secrets at the most."""
 

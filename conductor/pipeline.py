@@ -203,7 +203,7 @@ class Pipeline:
     def _look_later(self, result: StepResult) -> None:
         task = result.claim.task
         held = self._held[task.id]
-        held.busy = False
+        held.claim, held.busy = result.claim, False
         after = 0.0 if held.stop.is_set() else result.look_after or 0.0
         self._timers.add(self._clock() + after, (task.id, task.attempt, result.progress))
 

@@ -15,11 +15,11 @@ from ..db.states import Status, TaskKind, TaskState
 from ..resources.catalogue import Catalogue
 from ..resources.contract import Park, Poll, ResourceType, StackFacts, Step, Target
 from ..resources.errors import Cancelled, Final, PropertyError, StepError, TryAgain, UnknownType
-from ..resources.properties import resolve_properties
+from ..resources.properties import changed, resolve_properties, resolve_stored
 from ..template.errors import TemplateError
-from ..template.residual import evaluate, partial
+from ..template.residual import evaluate, is_deferred, partial
 from ..traversal.definition import TaskDefinition
-from .lookup import ClaimLookup, open_sealed, seal_value, stored_properties
+from .lookup import ClaimLookup, SealedLookup, open_sealed, seal_value, stored_properties
 from .work import StepWork
 
 LOG = logging.getLogger(__name__)
@@ -33,6 +33,7 @@ RETRY_MOST = 60.0
 class StepResult:
     """What a step came to.
 
+    :ivar claim: with the resource as it is after the step, for the next look.
     :ivar outcome: to be stored; None: nothing has changed, only look again.
     :ivar look_after: seconds until the next look, for a task that this conductor keeps.
     :ivar progress: token for that look.
@@ -115,30 +116,29 @@ class StepRunner:
     ) -> tuple[Target, dict[str, Json]]:
         """The resource as the step sees it, and the columns that record what it was given."""
         resource, lookup = claim.resource, ClaimLookup(claim, self._sealer)
-        before = stored_properties(resource.properties, self._sealer)
-        stored: dict[str, Json] = {}
-        if claim.task.kind in (TaskKind.CREATE, TaskKind.UPDATE):
-            given, metadata = evaluate(definition.properties, lookup), evaluate(definition.metadata, lookup)
-            stored = {
-                "definition": claim.task.definition,
-                "properties": partial(definition.properties, lookup),
-            }
-            if resource.metadata is None:
-                stored["metadata"] = metadata
-        else:
-            given, metadata = before, resource.metadata
         schema = plugin.properties_schema
-        resolve = claim.task.kind != TaskKind.DELETE or bool(given)
+        before = resolve_stored(schema, stored_properties(resource.properties, self._sealer))
+        stored: dict[str, Json] = {}
+        properties, metadata = before, resource.metadata or {}
+        if claim.task.kind in (TaskKind.CREATE, TaskKind.UPDATE):
+            kept = partial(definition.properties, SealedLookup(claim, self._sealer))
+            secret = {name for name, value in kept.items() if is_deferred(value)}
+            properties = resolve_properties(schema, evaluate(definition.properties, lookup), secret)
+            plugin.validate(properties)
+            stored = {"definition": claim.task.definition, "properties": kept}
+            if resource.metadata is None:
+                metadata = evaluate(definition.metadata, lookup)
+                stored["metadata"] = partial(definition.metadata, SealedLookup(claim, self._sealer))
         target = Target(
             id=resource.id,
             name=resource.name,
             type=resource.plugin,
             stack=StackFacts(id=claim.task.stack_id, name=claim.stack_name, tenant=claim.tenant),
-            properties=resolve_properties(schema, given) if resolve else {},
+            properties=properties,
             previous=before if claim.task.kind == TaskKind.UPDATE else {},
             key=_key(claim),
             physical_id=resource.physical_id,
-            metadata=metadata if resource.metadata is None else resource.metadata,
+            metadata=metadata,
             data=open_sealed(resource.data, self._sealer) or {},
         )
         return target, stored
@@ -180,8 +180,8 @@ def _call(plugin: ResourceType, kind: TaskKind, target: Target, progress: Json, 
         return look(target, progress, work)
     start: Callable[..., Step] = getattr(plugin, f"handle_{action}")
     if kind == TaskKind.UPDATE:
-        changed = frozenset(n for n, v in target.properties.items() if target.previous.get(n) != v)
-        return start(target, changed, work)
+        names = changed(plugin.properties_schema, target.previous, target.properties)
+        return start(target, names, work)
     return start(target, work)
 
 
@@ -236,7 +236,8 @@ class _Attempt:
         """Between two looks the task stays with this conductor."""
         values = {**changes, "progress": self._progress(step.progress)}
         outcome = self._outcome(TaskState.RUNNING, changes=values)
-        return StepResult(self.claim, outcome, look_after=step.after, progress=step.progress)
+        after = replace(self.claim, resource=replace(self.claim.resource, **values))
+        return StepResult(after, outcome, look_after=step.after, progress=step.progress)
 
     def parked(self, step: Park, changes: Mapping[str, Json]) -> StepResult:
         """The task waits in the database."""

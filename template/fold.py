@@ -9,7 +9,7 @@ from .errors import InvalidReference, InvalidTemplateVersion, TemplateError
 from .functions import APPLY
 from .functions_data import repeat_bindings, substitute
 from .model import Json, Parameter, Residual
-from .residual import is_deferred, is_node, node, quote, select
+from .residual import is_deferred, node, plain, quote, select
 from .versions import REMOVED, Version
 
 Path = tuple[str | int, ...]
@@ -92,22 +92,11 @@ def _function(name: str, argument: Json, scope: Scope, path: Path) -> typing.Any
         folded = _fold(argument, scope, path)
         if is_deferred(folded):
             return node(name, folded, version=scope.version)
-        return quote(APPLY[name](_plain(folded), scope.version))
+        return quote(APPLY[name](plain(folded), scope.version))
     except TemplateError as error:
         if error.path[: len(path)] == path:
             raise
         raise type(error)(error.message, path) from error
-
-
-def _plain(tree: Residual) -> Json:
-    """A residual without function nodes as the literal it stands for."""
-    if is_node(tree):
-        return {key: _plain(item) for key, item in tree["args"][0].items()}
-    if isinstance(tree, dict):
-        return {key: _plain(item) for key, item in tree.items()}
-    if isinstance(tree, list):
-        return [_plain(item) for item in tree]
-    return tree
 
 
 def _known(argument: Json, scope: Scope, path: Path, what: str) -> Json:
@@ -115,7 +104,7 @@ def _known(argument: Json, scope: Scope, path: Path, what: str) -> Json:
     folded = _fold(argument, scope, path)
     if is_deferred(folded):
         raise TemplateError(f"{what} must be known before any resource exists", path)
-    return _plain(folded)
+    return plain(folded)
 
 
 def _get_param(argument: Json, scope: Scope, path: Path) -> Residual:
@@ -137,7 +126,7 @@ def _get_param(argument: Json, scope: Scope, path: Path) -> Residual:
     if scope.parameters[name].hidden or is_deferred(steps):
         inner = value if scope.parameters[name].hidden else quote(value)
         return node("select", inner, *steps)
-    found = select(value, [_plain(step) for step in steps])
+    found = select(value, [plain(step) for step in steps])
     # As Heat: a path that leads nowhere is an empty string.
     return "" if found is None else quote(found)
 
@@ -214,7 +203,7 @@ def _repeat(argument: Json, scope: Scope, path: Path) -> Residual:
     if is_deferred(loops):
         kept = {**argument, "for_each": loops, "template": _fold(argument["template"], scope, path)}
         return node("repeat", kept, version=scope.version)
-    bindings = repeat_bindings({**argument, "for_each": _plain(loops)}, scope.version)
+    bindings = repeat_bindings({**argument, "for_each": plain(loops)}, scope.version)
     items = (
         _fold(substitute(argument["template"], values), scope, (*path, "template")) for values in bindings
     )

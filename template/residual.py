@@ -130,46 +130,70 @@ def _evaluate_node(item: dict[str, Residual], lookup: Lookup, *, keep_sealed: bo
     if function == "sealed":
         return item if keep_sealed else lookup.unseal(args[0])
     if function == "get_resource":
-        return _quoted(lookup.reference_id(args[0]), keep_sealed)
-    if keep_sealed and any(inner[FN] == "sealed" for arg in args for inner in nodes(arg)):
-        return {**item, ARGS: [_evaluate(arg, lookup, keep_sealed=True) for arg in args]}
-    version = VERSIONS[item["v"]] if "v" in item else VERSIONS["wallaby"]
+        return _kept(lookup.reference_id(args[0]), keep_sealed)
+    if function == "repeat":
+        return _repeat(item, lookup, keep_sealed=keep_sealed)
+    values = [_evaluate(arg, lookup, keep_sealed=keep_sealed) for arg in args]
+    if function == "get_attr":
+        name, attribute, *path = values
+        values, function = [_kept(lookup.attribute(name, attribute), keep_sealed), *path], "select"
+        if not path:
+            return values[0]
+    if keep_sealed and is_deferred(values):
+        return {**item, FN: function, ARGS: values}
+    return _apply(item, function, [plain(value) for value in values] if keep_sealed else values, keep_sealed)
+
+
+def _apply(item: dict[str, Residual], function: str, values: Sequence[Json], keep_sealed: bool) -> Json:
     try:
-        if function == "repeat":
-            return _quoted(_repeat(args[0], version, lookup), keep_sealed)
-        values = [_evaluate(arg, lookup, keep_sealed=False) for arg in args]
-        if function == "get_attr":
-            return _quoted(_attribute(values, lookup), keep_sealed)
         if function == "select":
-            return _quoted(select(values[0], values[1:]), keep_sealed)
-        return _quoted(APPLY[function](values[0], version), keep_sealed)
+            return _kept(select(values[0], values[1:]), keep_sealed)
+        return _kept(APPLY[function](values[0], _version(item)), keep_sealed)
     except ResidualError:
         raise
     except TemplateError as error:
         raise ResidualError(f"{function}: {error.message}") from error
 
 
-def _quoted(value: Json, keep_sealed: bool) -> Json:
-    """What is stored as a residual again must be told from nodes; sealed values stay what they are."""
-    if not keep_sealed or (is_node(value) and value[FN] == "sealed"):
+def _version(item: dict[str, Residual]) -> Version:
+    return VERSIONS[item.get("v", "wallaby")]
+
+
+def _kept(value: Json, keep_sealed: bool) -> Json:
+    """A value as part of a residual again: sealed nodes stay nodes, all else is a literal."""
+    if not keep_sealed:
         return value
+    if is_node(value) and value[FN] == "sealed":
+        return value
+    if isinstance(value, Mapping):
+        kept = {key: _kept(part, keep_sealed) for key, part in value.items()}
+        return node("literal", kept) if FN in kept else kept
     return quote(value)
 
 
-def _attribute(values: Sequence[Json], lookup: Lookup) -> Json:
-    name, attribute, *path = values
-    return select(lookup.attribute(name, attribute), path)
+def plain(tree: Residual) -> Json:
+    """A residual in which nothing is deferred, as the literal it stands for."""
+    if is_node(tree):
+        return {key: plain(item) for key, item in tree[ARGS][0].items()}
+    if isinstance(tree, dict):
+        return {key: plain(item) for key, item in tree.items()}
+    if isinstance(tree, list):
+        return [plain(item) for item in tree]
+    return tree
 
 
-def _repeat(args: Mapping[str, Residual], version: Version, lookup: Lookup) -> list[Json]:
-    loops = _evaluate(args["for_each"], lookup, keep_sealed=False)
-    bindings = repeat_bindings({**args, "for_each": loops}, version)
-    return [
-        _evaluate(
-            substitute(args["template"], {k: quote(v) for k, v in values.items()}), lookup, keep_sealed=False
-        )
-        for values in bindings
-    ]
+def _repeat(item: dict[str, Residual], lookup: Lookup, *, keep_sealed: bool) -> Json:
+    args = item[ARGS][0]
+    loops = _evaluate(args["for_each"], lookup, keep_sealed=keep_sealed)
+    if keep_sealed and is_deferred(loops):
+        template = _evaluate(args["template"], lookup, keep_sealed=True)
+        return {**item, ARGS: [{**args, "for_each": loops, "template": template}]}
+    try:
+        bindings = list(repeat_bindings({**args, "for_each": plain(loops)}, _version(item)))
+    except TemplateError as error:
+        raise ResidualError(f"repeat: {error.message}") from error
+    bodies = (substitute(args["template"], {k: quote(v) for k, v in values.items()}) for values in bindings)
+    return [_evaluate(body, lookup, keep_sealed=keep_sealed) for body in bodies]
 
 
 def select(value: Json, path: Sequence[Json]) -> Json:
