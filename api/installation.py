@@ -18,7 +18,10 @@ Json = typing.Any
 def list_types(call: Call) -> Reply:
     """GET /resource_types"""
     catalogue = call.services.catalogue
-    names = catalogue.matching(call.one("name"), call.one("version"), call.one("support_status"))
+    try:
+        names = catalogue.matching(call.one("name"), call.one("version"), call.one("support_status"))
+    except ValueError as error:
+        raise bad_request(str(error)) from error
     if not call.flag("with_description"):
         return Reply({"resource_types": names})
     described = [{"resource_type": name, "description": catalogue.get(name).description} for name in names]
@@ -37,9 +40,12 @@ def show_type(call: Call) -> Reply:
 def type_template(call: Call) -> Reply:
     """GET /resource_types/NAME/template"""
     name, wanted = call.path["type_name"], call.one("template_type") or "cfn"
-    if wanted not in ("hot", "cfn"):
-        raise bad_request(f'Invalid template type "{wanted}", valid types are: cfn, hot')
-    return Reply(render.resource_type_template(name, type(call.services.catalogue.get(name)), wanted))
+    declared = type(call.services.catalogue.get(name))
+    if wanted == "hot":
+        return Reply(render.resource_type_template(name, declared, "hot"))
+    if wanted == "cfn":
+        return Reply(render.resource_type_template(name, declared, "cfn"))
+    raise bad_request(f'Invalid template type "{wanted}", valid types are: cfn, hot')
 
 
 def list_versions(call: Call) -> Reply:

@@ -1,5 +1,6 @@
 """Handlers of the resources of a stack."""
 
+import functools
 import typing
 from collections.abc import Mapping, Sequence
 
@@ -39,7 +40,7 @@ def _homes(call: Call, stack: Stack, items: Sequence[Resource]) -> dict[str, Sta
     homes: dict[str, Stack] = {stack.id: stack}
     for stack_id in {item.stack_id for item in items} - {stack.id}:
         homes[stack_id] = call.services.database.read(
-            lambda conn, wanted=stack_id: stacks.get(conn, StackId(wanted))
+            functools.partial(stacks.get, stack_id=StackId(stack_id))
         )
     return homes
 

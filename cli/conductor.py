@@ -17,8 +17,8 @@ READY_WITHIN = 60.0
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Entry point; the exit code: 0 after SIGTERM or SIGINT when all steps in progress had ended, 1 if it could
-    not start or some had not."""
+    """Entry point; the exit code: 0 after SIGTERM or SIGINT when all steps in progress had ended, 1 if it
+    could not start or some had not."""
     stop = StopSignal()
     conf = options.load(sys.argv[1:] if arguments is None else arguments, program="stoker-conductor")
     log.setup(conf, "stoker", VERSION)

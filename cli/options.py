@@ -1,7 +1,8 @@
-"""All options, their units and what they trade; the only place, with the rest of cli/, that reads configuration."""
+"""All options, their units and what they trade.  Nothing outside of cli/ reads configuration."""
 
 import pathlib
 import socket
+from collections.abc import Sequence
 
 import oslo_messaging.opts
 from oslo_config import cfg
@@ -29,8 +30,8 @@ DATABASE = [
         "pool_size",
         default=10,
         min=1,
-        help="Connections kept open by each process. A conductor needs one for the work pipeline, two for its "
-        "duties, and one for each step that reads; the API one for each request that is answered at a time.",
+        help="Connections kept open by each process. A conductor needs one for the work pipeline, two "
+        "for its duties, and one for each step that reads; the API one for each request at a time.",
     ),
 ]
 COORDINATION = [
@@ -123,12 +124,15 @@ SECRETS = [
         "key",
         default=[],
         secret=True,
-        help="Key that seals secrets at rest, as `stoker-manage key generate` prints it. May be given several "
-        "times: the first one seals, all of them open.",
+        help="Key that seals secrets at rest, as `stoker-manage key generate` prints it. May be given "
+        "several times: the first one seals, all of them open.",
     ),
 ]
 
-GROUPS = {
+QUIET = ["amqp=WARN", "kombu=ERROR", "oslo.messaging=ERROR", "alembic=WARN", "sqlalchemy=WARN"]
+"""Libraries that say too much otherwise."""
+
+GROUPS: dict[str, Sequence[cfg.Opt]] = {
     "DEFAULT": DEFAULTS,
     "database": DATABASE,
     "coordination": COORDINATION,
@@ -141,7 +145,7 @@ GROUPS = {
 
 def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
     """For oslo.config's sample generator."""
-    return [(None if group == "DEFAULT" else group, options) for group, options in GROUPS.items()]
+    return [(None if group == "DEFAULT" else group, list(options)) for group, options in GROUPS.items()]
 
 
 def load(arguments: list[str], *, program: str, files: list[pathlib.Path] | None = None) -> cfg.ConfigOpts:
@@ -159,15 +163,7 @@ def load(arguments: list[str], *, program: str, files: list[pathlib.Path] | None
             conf.register_opts(options)
     conf.set_default("executor_thread_pool_size", 2)
     log.register_options(conf)
-    log.set_defaults(
-        default_log_levels=[
-            "amqp=WARN",
-            "kombu=ERROR",
-            "oslo.messaging=ERROR",
-            "alembic=WARN",
-            "sqlalchemy=WARN",
-        ]
-    )
+    log.set_defaults(default_log_levels=QUIET)
     found = None if files is None else [str(path) for path in files]
     conf(arguments, project="stoker", prog=program, default_config_files=found)
     return conf

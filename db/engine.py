@@ -104,7 +104,8 @@ def _make_engine(url: str, pool_size: int) -> Engine:
         sqlite_synchronous=False,
         mysql_sql_mode="TRADITIONAL",
     )
-    return engine.execution_options(isolation_level="READ COMMITTED")
+    committed: Engine = engine.execution_options(isolation_level="READ COMMITTED")
+    return committed
 
 
 def _sqlite_engine(url: str, pool_size: int) -> Engine:

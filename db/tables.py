@@ -16,7 +16,7 @@ metadata = sa.MetaData()
 
 LongText = sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
 RowId = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-Instant = sa.Double()
+Instant: sa.Double[float] = sa.Double()
 
 
 class JsonText(sa.types.TypeDecorator[typing.Any]):

@@ -43,13 +43,13 @@ class Membership:
         me: Self,
         *,
         shard_count: int,
-        timing: MembershipTiming = MembershipTiming(),
+        timing: MembershipTiming | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._group = group
         self._me = me
-        self._timing = timing
+        self._timing = timing or MembershipTiming()
         self._monotonic = monotonic
         self._clock = clock
         self._shard_count = shard_count

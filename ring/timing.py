@@ -36,8 +36,8 @@ class MembershipTiming:
 
     @property
     def self_stop(self) -> float:
-        """Seconds without a confirmed sign of life after which a member stops its own work: a heartbeat before
-        the others may take over."""
+        """Seconds without a confirmed sign of life after which a member stops its own work: a heartbeat
+        before the others may take over."""
         return self.timeout - self.heartbeat
 
 

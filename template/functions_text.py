@@ -137,7 +137,7 @@ def digest(args: Json, version: Version) -> str:
         data = value.encode("latin-1")
     except UnicodeEncodeError:
         data = value.encode()
-    return hashlib.new(algorithm.lower(), data, usedforsecurity=False).hexdigest()
+    return str(hashlib.new(algorithm.lower(), data, usedforsecurity=False).hexdigest())
 
 
 _URL_KEYS = ("scheme", "username", "password", "host", "port", "path", "query", "fragment")
@@ -159,15 +159,14 @@ def make_url(args: Json, version: Version) -> str:
     scheme = args.get("scheme", "")
     if ":" in scheme:
         raise TemplateError(f'scheme must not contain ":", as "{scheme}" does')
-    return urllib.parse.urlunsplit(
-        (
-            scheme,
-            _netloc(args),
-            urllib.parse.quote(args.get("path", "")),
-            urllib.parse.urlencode(query).replace("%2F", "/"),
-            urllib.parse.quote(args.get("fragment", "")),
-        )
+    parts: tuple[str, str, str, str, str] = (
+        scheme,
+        _netloc(args),
+        urllib.parse.quote(args.get("path", "")),
+        urllib.parse.urlencode(query).replace("%2F", "/"),
+        urllib.parse.quote(args.get("fragment", "")),
     )
+    return urllib.parse.urlunsplit(parts)
 
 
 def _netloc(args: Mapping[str, Json]) -> str:

@@ -89,10 +89,8 @@ def _merge_value(old: Json, new: Json, strategy: str, declared: Declaration | No
         if declared is not None and declared.type == "comma_delimited_list":
             return f"{old},{new}"
         return old + new
-    raise TemplateError(
-        f'the values of "{name}" cannot be merged: one is a {type(old).__name__}, the other a {type(new).__name__}',
-        [_SECTION, name],
-    )
+    kinds = f"one is a {type(old).__name__}, the other a {type(new).__name__}"
+    raise TemplateError(f'the values of "{name}" cannot be merged: {kinds}', [_SECTION, name])
 
 
 def _deep(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, Json]:

@@ -1,5 +1,6 @@
 """Duties over tasks: what is due, and what a dead member has left."""
 
+import functools
 import logging
 from collections.abc import Callable, Iterable
 
@@ -74,8 +75,7 @@ class TaskDue:
     def _purge(self, mine: Iterable[DueTask]) -> None:
         for task in mine:
             if task.kind == TaskKind.FINISH:
-                traversal = task.traversal
-                self._database.write(lambda conn, t=traversal: tasks.purge_traversal(conn, t))
+                self._database.write(functools.partial(tasks.purge_traversal, traversal=task.traversal))
 
     def _announce(self, seen: Iterable[DueTask], task_ids: Iterable[TaskId]) -> None:
         traversal_of = {task.id: task.traversal for task in seen}

@@ -1,0 +1,47 @@
+# Two commands for a start: `make demo` shows Stoker at work, `make test` installs what the tests need and runs them.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PYTEST_ARGS ?=
+
+.PHONY: demo serve test check lint mypy test-deps bench clean
+
+demo: .venv/client.stamp
+	$(BIN)/python examples/demo.py
+
+serve: .venv/client.stamp
+	$(BIN)/stoker serve --data-dir var/stoker --host 127.0.0.1 --port 8004 --conductors 3
+
+test: .venv/test.stamp test-deps check
+	$(BIN)/python -m pytest -q $(PYTEST_ARGS)
+
+check: lint mypy
+
+lint: .venv/test.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+mypy: .venv/test.stamp
+	mkdir -p .check && ln -sfn .. .check/stoker
+	MYPYPATH=.check $(BIN)/mypy -p stoker --exclude '/(tests|benchmarks|examples|doc|build)/'
+
+test-deps: .venv/test.stamp
+	tools/install-test-deps
+
+bench: .venv/test.stamp
+	$(BIN)/python benchmarks/end_to_end.py
+
+clean:
+	rm -rf .venv .check build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit("Stoker needs Python 3.11 or later, this is " + sys.version.split()[0] + "; name another with PYTHON=…" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv .venv || { rm -rf .venv; echo "Python's venv module is missing: apt-get install python3-venv" >&2; exit 1; }
+
+.venv/client.stamp: .venv/bin/python setup.cfg pyproject.toml
+	$(BIN)/python -m pip install -q -e '.[client]'
+	touch $@
+
+.venv/test.stamp: .venv/bin/python setup.cfg pyproject.toml
+	$(BIN)/python -m pip install -q -e '.[test]'
+	touch $@
