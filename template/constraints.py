@@ -2,10 +2,10 @@
 
 import re
 import typing
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .errors import TemplateError
+from . import custom_checks
+from .scalars import boolean, number
 
 Json = typing.Any
 
@@ -95,7 +95,7 @@ class Range(Constraint):
 
     def problem(self, value: Json) -> str | None:
         """See Constraint."""
-        if not _outside(float(value), self.minimum, self.maximum):
+        if not _outside(value, self.minimum, self.maximum):
             return None
         return f"{value} is out of range ({_range(self.minimum, self.maximum)})"
 
@@ -119,13 +119,13 @@ class Modulo(Constraint):
 
     def problem(self, value: Json) -> str | None:
         """See Constraint."""
-        if int(value) == value and (int(value) - self.offset) % self.step == 0:
+        if (value - self.offset) % self.step == 0:
             return None
         return f"{value} is not a multiple of {self.step} with an offset of {self.offset}"
 
     def shown(self) -> dict[str, Json]:
         """See Constraint."""
-        return {"Modulo": {"Step": self.step, "Offset": self.offset}}
+        return {"Step": self.step, "Offset": self.offset}
 
     def definition(self) -> dict[str, Json]:
         """See Constraint."""
@@ -134,7 +134,10 @@ class Modulo(Constraint):
 
 @dataclass(frozen=True)
 class AllowedValues(Constraint):
-    """One of a list; for a list value, each of its items."""
+    """One of a list; for a list value, each of its items.
+
+    They are compared as values of the type of what is checked: 2 is 2.0 and "2", "yes" is true.
+    """
 
     values: tuple[Json, ...] = ()
     types = frozenset({"string", "number", "integer", "boolean", "comma_delimited_list", "list"})
@@ -143,8 +146,7 @@ class AllowedValues(Constraint):
     def problem(self, value: Json) -> str | None:
         """See Constraint."""
         items = value if isinstance(value, list) else [value]
-        texts = {str(allowed) for allowed in self.values}
-        wrong = [item for item in items if item not in self.values and str(item) not in texts]
+        wrong = [item for item in items if not any(_same(item, allowed) for allowed in self.values)]
         if not wrong:
             return None
         return f"{wrong[0]!r} is not an allowed value ({', '.join(str(allowed) for allowed in self.values)})"
@@ -156,6 +158,17 @@ class AllowedValues(Constraint):
     def definition(self) -> dict[str, Json]:
         """See Constraint."""
         return {"allowed_values": list(self.values)}
+
+
+def _same(value: Json, allowed: Json) -> bool:
+    try:
+        if isinstance(value, bool):
+            return boolean(allowed) == value
+        if isinstance(value, int | float):
+            return number(allowed) == value
+    except ValueError:
+        return False
+    return bool(value == allowed) or (isinstance(value, str) and value == str(allowed))
 
 
 @dataclass(frozen=True)
@@ -183,17 +196,17 @@ class AllowedPattern(Constraint):
 
 @dataclass(frozen=True)
 class Custom(Constraint):
-    """A check against the cloud, by name; done where a resource is made, not here."""
+    """A check by name: see custom_checks.py for what is checked here and what where a resource is made."""
 
     check_name: str = ""
-    types = frozenset(
-        {"string", "number", "integer", "boolean", "comma_delimited_list", "list", "json", "map"}
-    )
+    types = AllowedValues.types
     name = "custom_constraint"
 
     def problem(self, value: Json) -> str | None:
-        """See Constraint."""
-        return None
+        """See Constraint; of a list each item is checked."""
+        items = value if isinstance(value, list) else [value]
+        found = (custom_checks.problem(self.check_name, item) for item in items)
+        return next((text for text in found if text is not None), None)
 
     def shown(self) -> dict[str, Json]:
         """See Constraint."""
@@ -202,106 +215,3 @@ class Custom(Constraint):
     def definition(self) -> dict[str, Json]:
         """See Constraint."""
         return {"custom_constraint": self.check_name}
-
-
-Path = tuple[str | int, ...]
-KINDS = ("length", "range", "modulo", "allowed_values", "allowed_pattern", "custom_constraint")
-
-
-def parse_constraint(declared: Json, value_type: str, path: Path) -> Constraint:
-    """A constraint as a template declares it: a map with one of KINDS, and perhaps a description.
-
-    :raises TemplateError: it is not one, or does not fit the type.
-    """
-    if not isinstance(declared, Mapping):
-        raise TemplateError(f"a constraint must be a map with one of: {', '.join(KINDS)}", path)
-    kinds = [key for key in declared if key != "description"]
-    if len(kinds) != 1 or kinds[0] not in KINDS:
-        raise TemplateError(f"a constraint must have exactly one of: {', '.join(KINDS)}; has {kinds}", path)
-    kind, description = kinds[0], declared.get("description")
-    made = _PARSERS[kind](declared[kind], description, (*path, kind))
-    if value_type not in made.types:
-        raise TemplateError(f"{kind} does not fit a value of type {value_type}", path)
-    return made
-
-
-def _keys(body: Json, allowed: Sequence[str], path: Path) -> Mapping[str, Json]:
-    if not isinstance(body, Mapping) or not body or set(body) - set(allowed):
-        raise TemplateError(f"must be a map with keys of: {', '.join(allowed)}", path)
-    return body
-
-
-def _number(value: Json, path: Path, *, whole: bool) -> Json:
-    if value is None:
-        return None
-    try:
-        number = float(value)
-    except (TypeError, ValueError) as error:
-        raise TemplateError(f"must be a number, not {value!r}", path) from error
-    if number == int(number):
-        return int(number)
-    if whole:
-        raise TemplateError(f"must be a whole number, not {value!r}", path)
-    return number
-
-
-def _length(body: Json, description: str | None, path: Path) -> Constraint:
-    keys = _keys(body, ("min", "max"), path)
-    low, high = (_number(keys.get(key), (*path, key), whole=True) for key in ("min", "max"))
-    return Length(description, _ordered(low, high, path)[0], high)
-
-
-def _ordered(low: Json, high: Json, path: Path) -> tuple[Json, Json]:
-    if low is not None and high is not None and low > high:
-        raise TemplateError(f"min ({low}) is above max ({high})", path)
-    return low, high
-
-
-def _parse_range(body: Json, description: str | None, path: Path) -> Constraint:
-    keys = _keys(body, ("min", "max"), path)
-    low, high = (_number(keys.get(key), (*path, key), whole=False) for key in ("min", "max"))
-    return Range(description, _ordered(low, high, path)[0], high)
-
-
-def _modulo(body: Json, description: str | None, path: Path) -> Constraint:
-    keys = _keys(body, ("step", "offset"), path)
-    if "step" not in keys:
-        raise TemplateError("needs a step", path)
-    step = _number(keys["step"], (*path, "step"), whole=True)
-    offset = _number(keys.get("offset", 0), (*path, "offset"), whole=True)
-    if step == 0 or abs(offset) >= abs(step):
-        raise TemplateError("step must not be 0, and offset must be smaller than step", path)
-    return Modulo(description, step, offset)
-
-
-def _allowed_values(body: Json, description: str | None, path: Path) -> Constraint:
-    if not isinstance(body, list) or not body:
-        raise TemplateError("must be a list that is not empty", path)
-    return AllowedValues(description, tuple(body))
-
-
-def _allowed_pattern(body: Json, description: str | None, path: Path) -> Constraint:
-    if not isinstance(body, str):
-        raise TemplateError(f"must be a regular expression, not {body!r}", path)
-    try:
-        re.compile(body)
-    except re.error as error:
-        raise TemplateError(f'"{body}" is not a regular expression: {error}', path) from error
-    return AllowedPattern(description, body)
-
-
-def _custom(body: Json, description: str | None, path: Path) -> Constraint:
-    if not isinstance(body, str) or not body:
-        raise TemplateError(f"must be the name of a constraint, not {body!r}", path)
-    return Custom(description, body)
-
-
-_Parser = typing.Callable[[Json, str | None, Path], Constraint]
-_PARSERS: Mapping[str, _Parser] = {
-    "length": _length,
-    "range": _parse_range,
-    "modulo": _modulo,
-    "allowed_values": _allowed_values,
-    "allowed_pattern": _allowed_pattern,
-    "custom_constraint": _custom,
-}

@@ -1,6 +1,7 @@
 """Environments: parameters and the registry that says what a resource type means here."""
 
 import fnmatch
+import math
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,9 @@ from .fold import Path, closest
 from .model import ResourceSettings
 
 Json = typing.Any
+
+_LONGEST_CHAIN = 100
+"""Mappings from one type to another, of which real environments have two or three."""
 
 SECTIONS = (
     "parameters",
@@ -21,6 +25,7 @@ SECTIONS = (
 )
 HOOKS = ("pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete")
 RESTRICTED = ("update", "replace")
+_NOT_TYPES = ("resources", "base_url")
 SETTINGS = ("hooks", "restricted_actions", "timeout", "retries")
 
 
@@ -43,7 +48,9 @@ def parse_environment(document: Mapping[str, Json] | None) -> Environment:
 
     :raises TemplateError: a section is unknown or of the wrong type.
     """
-    body = document or {}
+    body = {} if document is None else document
+    if not isinstance(body, Mapping):
+        raise TemplateError(f"must be a map, not {type(body).__name__}", ["environment"])
     unknown = [str(key) for key in body if key not in SECTIONS]
     if unknown:
         raise TemplateError(
@@ -52,27 +59,65 @@ def parse_environment(document: Mapping[str, Json] | None) -> Environment:
         )
     registry = _mapping(body, "resource_registry")
     _check_registry(registry)
+    _mapping(body, "parameter_merge_strategies")
     return Environment(
         parameters=_mapping(body, "parameters"),
         parameter_defaults=_mapping(body, "parameter_defaults"),
-        registry=registry,
-        event_sinks=_list(body, "event_sinks"),
-        encrypted_param_names=_list(body, "encrypted_param_names"),
+        registry=_without_removed(registry),
+        event_sinks=_sinks(body),
+        encrypted_param_names=_names(body, "encrypted_param_names"),
     )
+
+
+def _without_removed(registry: Mapping[str, Json]) -> dict[str, Json]:
+    """A type mapped to null removes the mapping, with a wildcard all that match and stand before it."""
+    kept: dict[str, Json] = {}
+    for name, target in registry.items():
+        if target is not None:
+            kept[name] = _with_text_keys(target)
+        elif name.endswith("*"):
+            kept = {
+                key: value
+                for key, value in kept.items()
+                if key in _NOT_TYPES or not key.startswith(name[:-1])
+            }
+    return kept
+
+
+def _with_text_keys(value: Json) -> Json:
+    """YAML reads a resource's name like 1 as a number."""
+    if not isinstance(value, Mapping):
+        return value
+    return {str(key): _with_text_keys(item) for key, item in value.items()}
 
 
 def _mapping(body: Mapping[str, Json], key: str) -> Mapping[str, Json]:
     value = body.get(key)
     if value is not None and not isinstance(value, Mapping):
-        raise TemplateError(f"must be a map, not {value!r}", ["environment", key])
-    return value or {}
+        raise TemplateError(f"must be a map, not a {type(value).__name__}", ["environment", key])
+    return {str(name): item for name, item in (value or {}).items()}
 
 
 def _list(body: Mapping[str, Json], key: str) -> Sequence[Json]:
     value = body.get(key)
     if value is not None and not isinstance(value, list):
-        raise TemplateError(f"must be a list, not {value!r}", ["environment", key])
+        raise TemplateError(f"must be a list, not a {type(value).__name__}", ["environment", key])
     return value or []
+
+
+def _sinks(body: Mapping[str, Json]) -> Sequence[Json]:
+    found = _list(body, "event_sinks")
+    for index, sink in enumerate(found):
+        if not isinstance(sink, Mapping) or not isinstance(sink.get("type"), str):
+            raise TemplateError("must be a map with a type", ["environment", "event_sinks", index])
+    return found
+
+
+def _names(body: Mapping[str, Json], key: str) -> Sequence[str]:
+    found = _list(body, key)
+    if not all(isinstance(name, str) for name in found):
+        raise TemplateError("must be a list of names", ["environment", key])
+    return found
 
 
 def _check_registry(registry: Mapping[str, Json]) -> None:
@@ -82,7 +127,7 @@ def _check_registry(registry: Mapping[str, Json]) -> None:
             if not isinstance(target, Mapping | None):
                 raise TemplateError("must be a map of resource names", (*path, name))
             _check_resources(target or {}, (*path, name))
-        elif not isinstance(target, str):
+        elif not isinstance(target, str | None):
             raise TemplateError(f"must be the name of a type or of a template, not {target!r}", (*path, name))
 
 
@@ -96,12 +141,14 @@ def _check_resources(entries: Mapping[str, Json], path: Path) -> None:
 
 
 def _check_entry(key: str, value: Json, path: Path, parent: Path) -> None:
+    if value is None:
+        return  # As in Heat: as though it were not there.
     if key == "hooks":
         _check_words(value, HOOKS, path)
     elif key == "restricted_actions":
         _check_words(value, RESTRICTED, path)
     elif key == "timeout":
-        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
             raise TemplateError(f"must be a number of seconds above 0, not {value!r}", path)
     elif key == "retries":
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
@@ -124,12 +171,18 @@ def _entries(env: Environment, path: Sequence[str]) -> list[Mapping[str, Json]]:
     for name in path:
         found: list[Mapping[str, Json]] = []
         for entries in level:
-            wild = [key for key in entries if key != name and "*" in key and fnmatch.fnmatchcase(name, key)]
+            wild = [
+                key for key in entries if _is_pattern(key) and key != name and fnmatch.fnmatchcase(name, key)
+            ]
             for key in [*sorted(wild, key=len), *([name] if name in entries else [])]:
                 if isinstance(entries[key], Mapping):
                     found.append(entries[key])
         level = found
     return level
+
+
+def _is_pattern(key: str) -> bool:
+    return "*" in key or "?" in key or "[" in key
 
 
 def settings_for(env: Environment, path: Sequence[str]) -> ResourceSettings:
@@ -147,8 +200,8 @@ def settings_for(env: Environment, path: Sequence[str]) -> ResourceSettings:
     for entry in _entries(env, path):
         hooks.update(_words(entry.get("hooks")))
         restricted.update(_words(entry.get("restricted_actions")))
-        timeout = entry.get("timeout", timeout)
-        retries = entry.get("retries", retries)
+        timeout = timeout if entry.get("timeout") is None else entry["timeout"]
+        retries = retries if entry.get("retries") is None else entry["retries"]
     return ResourceSettings(frozenset(hooks), frozenset(restricted), timeout, retries)
 
 
@@ -162,17 +215,27 @@ def map_type(env: Environment, path: Sequence[str], type_name: str) -> str:
     """What the type means for the resource at the path.
 
     An entry for the resource wins over one for all; an exact name over a wildcard, a longer wildcard over a
-    shorter one.  A chain of mappings is followed; one that leads back ends where it began.
+    shorter one.  A chain of mappings is followed to its end, which the name of a template is in any case; one
+    that leads back ends where it began.
+
+    :raises TemplateError: the chain has no end, as ``A*: AA*``.
     """
-    seen: set[str] = set()
-    while type_name not in seen:
-        seen.add(type_name)
-        for entry in [*reversed(_entries(env, path)), env.registry]:
-            mapped = _mapped(entry, type_name)
-            if mapped is not None and mapped != type_name:
-                type_name = mapped
-                break
+    tables = [*reversed(_entries(env, path)), env.registry]
+    seen: list[str] = []
+    while type_name not in seen and not (seen and is_template_name(type_name)):
+        if len(seen) > _LONGEST_CHAIN:
+            raise TemplateError(
+                f'the mapping of the type "{seen[0]}" does not end', ["environment", "resource_registry"]
+            )
+        seen.append(type_name)
+        mapped = (_mapped(table, type_name) for table in tables)
+        type_name = next((name for name in mapped if name not in (None, type_name)), type_name)
     return type_name
+
+
+def is_template_name(type_name: str) -> bool:
+    """Whether the type is the name or the URL of a template."""
+    return type_name.endswith((".yaml", ".template"))
 
 
 def _mapped(entry: Mapping[str, Json], type_name: str) -> str | None:
@@ -187,12 +250,42 @@ def _mapped(entry: Mapping[str, Json], type_name: str) -> str | None:
     return None
 
 
+def nested_environment(env: Environment, resource_name: str) -> Environment:
+    """What the stack inside a resource gets: no parameters, and of the entries for resources those below it.
+
+    `resource_name` is one of the stack that has `env`; for a grandchild call it again with the result.  Where
+    several entries match, their hooks and restricted actions add up, and else the most exact name wins.
+    """
+    below: dict[str, Json] = {}
+    for entry in _entries(env, [resource_name]):
+        below = _overlaid(below, {key: value for key, value in entry.items() if isinstance(value, Mapping)})
+    others = {key: value for key, value in env.registry.items() if key != "resources"}
+    return Environment(
+        parameter_defaults=env.parameter_defaults,
+        registry={**others, "resources": below} if below else others,
+        event_sinks=env.event_sinks,
+    )
+
+
+def _overlaid(under: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, Json]:
+    merged = dict(under)
+    for key, value in over.items():
+        before = merged.get(key)
+        if isinstance(value, Mapping):
+            merged[key] = _overlaid(before if isinstance(before, Mapping) else {}, value)
+        elif key in ("hooks", "restricted_actions"):
+            merged[key] = sorted({*_words(before), *_words(value)})
+        elif value is not None:
+            merged[key] = value
+    return merged
+
+
 def as_document(env: Environment) -> dict[str, Json]:
     """The environment in the shape of the API's answer."""
     return {
         "parameters": dict(env.parameters),
         "parameter_defaults": dict(env.parameter_defaults),
-        "resource_registry": {"resources": {}, **env.registry},
+        "resource_registry": {**env.registry, "resources": env.registry.get("resources") or {}},
         "event_sinks": list(env.event_sinks),
         "encrypted_param_names": list(env.encrypted_param_names),
     }

@@ -1,16 +1,77 @@
-"""Merging several environment files into one, as the server does for ``environment_files``."""
+"""Merging several environment files into one, as the server does for ``environment_files``.
+
+Heat's template guide ("Environment merging") says what the strategies do.
+"""
 
 import typing
 from collections.abc import Mapping, Sequence
 
+from .environment import parse_environment
 from .errors import TemplateError
 from .load import load_document
-from .parameters import Declaration
+from .parameters import Declaration, convert
 
 Json = typing.Any
 
 STRATEGIES = ("overwrite", "merge", "deep_merge")
 _SECTION = "parameter_merge_strategies"
+_PARAMETERS = ("parameters", "parameter_defaults")
+_DEFAULT = "default"
+
+
+class _Merge:
+    """The environment so far, and the strategy of each parameter seen: the first file that has it decides."""
+
+    def __init__(self, declarations: Mapping[str, Declaration]) -> None:
+        self.document: dict[str, Json] = {}
+        self._declarations = declarations
+        self._chosen: dict[str, str] = {}
+
+    def add(self, document: Mapping[str, Json], name: str) -> None:
+        """Put a file over what is there."""
+        strategies = _strategies(document, name)
+        for section, body in document.items():
+            if section == _SECTION or body is None:
+                continue
+            before = self.document.get(section)
+            if section in _PARAMETERS:
+                self.document[section] = self._parameters(before or {}, body, strategies, (name, section))
+            elif isinstance(body, list):
+                self.document[section] = [*(before or []), *body]
+            else:
+                self.document[section] = _laid_over(before or {}, body)
+
+    def _parameters(
+        self,
+        before: Mapping[str, Json],
+        body: Mapping[str, Json],
+        strategies: Mapping[str, str],
+        path: tuple[str, str],
+    ) -> dict[str, Json]:
+        merged = dict(before)
+        for key, value in body.items():
+            name, here = str(key), (*path, str(key))
+            if value is None:
+                continue
+            strategy = self._strategy(name, strategies, here)
+            old = merged.get(name)
+            if old is None or strategy == "overwrite":
+                merged[name] = value
+            else:
+                declared = self._declarations.get(name)
+                kind = declared.type if declared is not None else _type_of(value)
+                merged[name] = _merged(old, value, kind, here, deep=strategy == "deep_merge")
+        return merged
+
+    def _strategy(self, name: str, strategies: Mapping[str, str], path: tuple[str, ...]) -> str:
+        before = self._chosen.get(name)
+        wanted = strategies.get(name, before or strategies.get(_DEFAULT, "overwrite"))
+        if before is not None and wanted != before:
+            raise TemplateError(
+                f"the merge strategy {wanted} is in conflict with {before} of a file before this one", path
+            )
+        self._chosen[name] = wanted
+        return wanted
 
 
 def merge_environments(
@@ -29,76 +90,98 @@ def merge_environments(
     """
     if not names:
         return dict(environment or {})
-    merged: dict[str, Json] = {}
-    strategies: dict[str, Json] = {}
+    merge = _Merge(declarations)
     for name in names:
         if name not in files:
             raise TemplateError(
                 f'the environment file "{name}" is not among the files', ["environment_files"]
             )
-        document = load_document(files[name], f'environment file "{name}"')
-        strategies.update(_strategies(document, name))
-        _merge_document(merged, document, strategies, declarations)
-    return merged
+        merge.add(_load(files[name], name), name)
+    return merge.document
 
 
-def _strategies(document: Mapping[str, Json], name: str) -> Mapping[str, Json]:
+def _load(text: str, name: str) -> dict[str, Json]:
+    if all(not line.strip() or line.lstrip().startswith(("#", "---")) for line in text.splitlines()):
+        return {}
+    document = load_document(text, f'environment file "{name}"')
+    try:
+        parse_environment(document)
+    except TemplateError as error:
+        raise type(error)(error.message, (name, *error.path[1:])) from error
+    return document
+
+
+def _strategies(document: Mapping[str, Json], name: str) -> Mapping[str, str]:
     declared = document.get(_SECTION) or {}
-    if not isinstance(declared, Mapping):
-        raise TemplateError("must be a map of parameters to strategies", [name, _SECTION])
     for parameter, strategy in declared.items():
         if strategy not in STRATEGIES:
             wanted = f"must be one of: {', '.join(STRATEGIES)}; not {strategy!r}"
-            raise TemplateError(wanted, [name, _SECTION, parameter])
-    return declared
+            raise TemplateError(wanted, [name, _SECTION, str(parameter)])
+    return {str(parameter): strategy for parameter, strategy in declared.items()}
 
 
-def _merge_document(
-    merged: dict[str, Json],
-    document: Mapping[str, Json],
-    strategies: Mapping[str, str],
-    declarations: Mapping[str, Declaration],
-) -> None:
-    for section, body in document.items():
-        if section == _SECTION:
-            continue
-        if section in ("parameters", "parameter_defaults") and isinstance(body, Mapping):
-            target = merged.setdefault(section, {})
-            for name, value in body.items():
-                strategy = strategies.get(name, strategies.get("default", "overwrite"))
-                known = declarations.get(name)
-                target[name] = _merge_value(target.get(name), value, strategy, known, name)
-        elif isinstance(body, Mapping) and isinstance(merged.get(section), Mapping):
-            merged[section] = _deep(merged[section], body)
-        elif isinstance(body, list) and isinstance(merged.get(section), list):
-            merged[section] = [*merged[section], *body]
+def _type_of(value: Json) -> str:
+    """The type that a parameter of a nested template, which is not known here, can be taken for."""
+    if isinstance(value, Mapping):
+        return "json"
+    if isinstance(value, list):
+        return "comma_delimited_list"
+    return "string" if isinstance(value, str) else "number"
+
+
+def _merged(old: Json, new: Json, kind: str, path: tuple[str, ...], *, deep: bool) -> Json:
+    """:raises TemplateError: the type is one that cannot be merged, or a value is not of it."""
+    if kind not in ("string", "comma_delimited_list", "json"):
+        raise TemplateError(f"a value of type {kind} cannot be merged; its strategy must be overwrite", path)
+    if kind == "string" and not (isinstance(old, str) and isinstance(new, str)):
+        raise TemplateError("only strings can be merged to a string", path)
+    # Without the values, which may be secret, and without what the error was raised from.
+    before, after = _converted(old, kind), _converted(new, kind)
+    if before is None or after is None:
+        raise TemplateError(f"cannot be merged: a value is not a {kind}", path)
+    if kind == "comma_delimited_list" and isinstance(old, str) and isinstance(new, str):
+        return ",".join(text for text in (old, new) if text)
+    if type(before) is not type(after):
+        raise TemplateError("a map and a list cannot be merged", path)
+    if isinstance(before, dict):
+        return _appended(before, after) if deep else {**before, **_given(after)}
+    return before + after
+
+
+def _converted(value: Json, kind: str) -> Json:
+    try:
+        return convert(value, kind)
+    except ValueError:
+        return None
+
+
+def _given(items: Mapping[str, Json]) -> dict[str, Json]:
+    return {key: value for key, value in items.items() if value is not None}
+
+
+def _appended(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, Json]:
+    """Maps merged at every depth; lists and strings in them are appended, as Heat's deep_merge does."""
+    merged = dict(old)
+    for key, value in _given(new).items():
+        before = merged.get(key)
+        if isinstance(before, dict) and isinstance(value, dict):
+            merged[key] = _appended(before, value)
+        elif isinstance(before, list) and isinstance(value, list):
+            merged[key] = [*before, *value]
+        elif isinstance(before, str) and isinstance(value, str):
+            merged[key] = before + value
         else:
-            merged[section] = body
+            merged[key] = value
+    return merged
 
 
-def _merge_value(old: Json, new: Json, strategy: str, declared: Declaration | None, name: str) -> Json:
-    if old is None or strategy == "overwrite":
-        return new
-    if declared is not None and declared.type in ("number", "boolean", "string") and strategy == "deep_merge":
-        raise TemplateError(f'"{name}" of type {declared.type} cannot be merged deep', [_SECTION, name])
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        return _deep(old, new) if strategy == "deep_merge" else {**old, **new}
-    if isinstance(old, list) and isinstance(new, list):
-        return [*old, *new]
-    if isinstance(old, str) and isinstance(new, str):
-        if declared is not None and declared.type == "comma_delimited_list":
-            return f"{old},{new}"
-        return old + new
-    kinds = f"one is a {type(old).__name__}, the other a {type(new).__name__}"
-    raise TemplateError(f'the values of "{name}" cannot be merged: {kinds}', [_SECTION, name])
-
-
-def _deep(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, Json]:
+def _laid_over(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, Json]:
     merged = dict(old)
     for key, value in new.items():
         before = merged.get(key)
+        # What is replaced goes to the end: a null removes only mappings that stand before it.
+        merged.pop(key, None)
         if isinstance(before, Mapping) and isinstance(value, Mapping):
-            merged[key] = _deep(before, value)
-        else:
-            merged[key] = value
+            value = _laid_over(before, value)
+        merged[key] = value
     return merged

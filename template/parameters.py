@@ -1,15 +1,19 @@
 """Parameters: declarations, and the values they get."""
 
+import dataclasses
 import json
+import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .constraints import Constraint, ConstraintError, parse_constraint
+from .constraints import Constraint, ConstraintError, Custom
+from .declared_constraints import KINDS, parse_constraint
 from .environment import Environment
 from .errors import ImmutableParameter, ParameterMissing, TemplateError, UnknownParameter
 from .fold import closest
 from .model import Json, Parameter
 from .residual import sealed
+from .scalars import boolean, number
 from .versions import Version
 
 TYPES = {
@@ -22,8 +26,6 @@ TYPES = {
 """HOT's names of the types, and the names the API shows."""
 
 _KEYS = ("type", "label", "description", "default", "hidden", "constraints", "immutable", "tags")
-_TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
-_FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
 MASK = "******"
 
 Path = tuple[str | int, ...]
@@ -34,6 +36,7 @@ class Declaration:
     """A parameter as declared.
 
     :ivar default: converted; `has_default` says whether there is one.
+    :ivar written_default: as it stands in the template.
     """
 
     name: str
@@ -46,6 +49,7 @@ class Declaration:
     label: str | None = None
     description: str = ""
     tags: tuple[str, ...] = ()
+    written_default: Json = None
 
 
 def convert(value: Json, value_type: str) -> Json:
@@ -62,62 +66,36 @@ def _string(value: Json) -> str:
     return str(value)
 
 
-def _number(value: Json) -> Json:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError("must be a number")
-    if isinstance(value, int | float):
-        return value
-    try:
-        return int(value)
-    except ValueError:
-        number = float(value)
-        if number != number or number in (float("inf"), float("-inf")):
-            raise ValueError("must be a finite number") from None
-        return number
-
-
-def _boolean(value: Json) -> bool:
-    if isinstance(value, bool):
-        return value
-    text = str(value).strip().lower()
-    if text in _TRUE:
-        return True
-    if text in _FALSE:
-        return False
-    raise ValueError(f"must be one of: {', '.join(sorted(_TRUE | _FALSE))}")
-
-
 def _list(value: Json) -> list[str]:
-    if isinstance(value, list):
-        return [item if isinstance(item, str) else _item(item) for item in value]
-    if isinstance(value, Mapping) or value is None:
+    if isinstance(value, str):
+        return value.split(",") if value else []
+    if not isinstance(value, list):
         raise ValueError("must be a list, or a string with commas")
-    return str(value).split(",") if value != "" else []
-
-
-def _item(value: Json) -> str:
-    if isinstance(value, Mapping | list | None):
+    if any(isinstance(item, Mapping | list | None) for item in value):
         raise ValueError("must be a list of strings")
-    return str(value)
+    return [str(item) for item in value]
 
 
 def _json(value: Json) -> Json:
-    if isinstance(value, Mapping | list):
-        return value
-    if isinstance(value, str):
-        try:
-            parsed = json.loads(value) if value else {}
-        except ValueError as error:
-            raise ValueError(f"must be JSON: {error}") from error
-        if isinstance(parsed, dict | list):
-            return parsed
-    raise ValueError("must be a JSON map or list")
+    """A map or list as JSON has them: keys are strings, numbers finite."""
+    try:
+        text = value if isinstance(value, str) else json.dumps(value, allow_nan=False)
+        parsed = json.loads(text, parse_constant=_refused) if text else {}
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"must be JSON: {error}") from error
+    if not isinstance(parsed, dict | list):
+        raise ValueError("must be a JSON map or list")
+    return parsed
+
+
+def _refused(constant: str) -> typing.NoReturn:
+    raise ValueError(f"{constant} is not JSON")
 
 
 _CONVERT: Mapping[str, Callable[[Json], Json]] = {
     "string": _string,
-    "number": _number,
-    "boolean": _boolean,
+    "number": number,
+    "boolean": boolean,
     "comma_delimited_list": _list,
     "json": _json,
 }
@@ -143,15 +121,16 @@ def _declaration(name: str, body: Json, version: Version) -> Declaration:
     unknown = [str(key) for key in body if key not in allowed]
     if unknown:
         raise TemplateError(f'"{unknown[0]}" is not a key of a parameter{closest(unknown[0], allowed)}', path)
-    if body.get("type") not in TYPES:
+    if body.get("type") not in tuple(TYPES):
         wanted = f"must be one of: {', '.join(TYPES)}; not {body.get('type')!r}"
         raise TemplateError(wanted, (*path, "type"))
     value_type = str(body["type"])
+    kinds = [kind for kind in KINDS if kind != "modulo" or version.parameter_modulo]
     constraints = body.get("constraints") or []
     if not isinstance(constraints, list):
         raise TemplateError("must be a list of constraints", (*path, "constraints"))
     parsed = tuple(
-        parse_constraint(item, value_type, (*path, "constraints", index))
+        parse_constraint(item, value_type, (*path, "constraints", index), kinds)
         for index, item in enumerate(constraints)
     )
     declared = Declaration(
@@ -167,13 +146,16 @@ def _declaration(name: str, body: Json, version: Version) -> Declaration:
     )
     if not declared.has_default:
         return declared
-    default = _checked(declared, body["default"], (*path, "default"))
-    return Declaration(**{**declared.__dict__, "default": default})
+    # As in Heat a default that is not used need not satisfy custom constraints: it is often empty.
+    plain = tuple(item for item in parsed if not isinstance(item, Custom))
+    lenient = dataclasses.replace(declared, constraints=plain)
+    default = _checked(lenient, body["default"], (*path, "default"))
+    return dataclasses.replace(declared, default=default, written_default=body["default"])
 
 
 def _flag(body: Mapping[str, Json], key: str, path: Path) -> bool:
     try:
-        return _boolean(body.get(key, False))
+        return boolean(body.get(key, False))
     except ValueError as error:
         raise TemplateError("must be true or false", (*path, key)) from error
 
@@ -187,22 +169,32 @@ def _tags(value: Json, path: Path) -> tuple[str, ...]:
 
 
 def _checked(declared: Declaration, value: Json, path: Path) -> Json:
-    """The converted value, if it satisfies the constraints; a hidden one never stands in the error."""
+    """The converted value, if it satisfies the constraints.
+
+    A hidden one stands neither in the error nor in what the error was raised from, which a log may show.
+    """
     try:
         converted = convert(value, declared.type)
     except ValueError as error:
-        shown = "" if declared.hidden else f", not {value!r}"
-        text = str(error) if not declared.hidden else f"must be a {declared.type}"
-        raise TemplateError(f"{text}{shown}", path) from error
+        if not declared.hidden:
+            raise TemplateError(f"{error}, not {value!r}", path) from error
+    else:
+        return _constrained(declared, converted, path)
+    raise TemplateError(f"must be a {declared.type}", path)
+
+
+def _constrained(declared: Declaration, value: Json, path: Path) -> Json:
     for constraint in declared.constraints:
         try:
-            constraint.check(converted)
+            constraint.check(value)
         except ConstraintError as error:
-            text = str(error)
-            if declared.hidden and not constraint.description:
-                text = f"the value does not satisfy the constraint {constraint.name}"
-            raise TemplateError(text, path) from error
-    return converted
+            if not declared.hidden:
+                raise TemplateError(str(error), path) from error
+        else:
+            continue
+        text = f"the value does not satisfy the constraint {constraint.name}"
+        raise TemplateError(constraint.description or text, path)
+    return value
 
 
 def resolve_parameters(
@@ -239,7 +231,7 @@ def _resolve(
     elif environment.parameter_defaults.get(declared.name) is not None:
         value, supplied = _checked(declared, environment.parameter_defaults[declared.name], path), True
     elif declared.has_default:
-        value, supplied = declared.default, False
+        value, supplied = _constrained(declared, declared.default, (*path, "default")), False
     else:
         raise ParameterMissing(f'the parameter "{declared.name}" has no value and no default')
     return Parameter(
@@ -264,11 +256,12 @@ def schema(declared: Declaration) -> dict[str, Json]:
         "Label": declared.label if declared.label is not None else declared.name,
     }
     if declared.has_default:
-        shown["Default"] = MASK if declared.hidden else declared.default
+        shown["Default"] = MASK if declared.hidden else declared.written_default
     for constraint in declared.constraints:
         shown.update(constraint.shown())
-        if constraint.description:
-            shown["ConstraintDescription"] = constraint.description
+    descriptions = [item.description for item in declared.constraints if item.description]
+    if descriptions:
+        shown["ConstraintDescription"] = " ".join(descriptions)
     if declared.tags:
         shown["Tags"] = list(declared.tags)
     return shown
@@ -292,7 +285,14 @@ def check_immutable(old: Mapping[str, Parameter], new: Mapping[str, Parameter]) 
     changed: Sequence[str] = [
         name
         for name, parameter in new.items()
-        if parameter.immutable and name in old and old[name].value != parameter.value
+        if parameter.immutable and name in old and _differ(old[name], parameter)
     ]
     if changed:
         raise ImmutableParameter(f"these parameters are immutable: {', '.join(changed)}")
+
+
+def _differ(old: Parameter, new: Parameter) -> bool:
+    if old.clear is not None and new.clear is not None:
+        # Tokens of the same secret differ once the key has changed.
+        return bool(old.clear != new.clear)
+    return bool(old.value != new.value)

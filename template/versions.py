@@ -124,6 +124,11 @@ class Version:
         return self.date >= "2021-04-16"
 
     @property
+    def parameter_modulo(self) -> bool:
+        """Parameters can have the constraint modulo."""
+        return self.date >= "2017-02-24"
+
+    @property
     def parameter_tags(self) -> bool:
         """Parameters have tags."""
         return self.date >= "2018-03-02"

@@ -1,0 +1,122 @@
+"""Constraints as a template declares them."""
+
+import difflib
+import re
+import typing
+from collections.abc import Mapping, Sequence
+
+from . import custom_checks
+from .constraints import AllowedPattern, AllowedValues, Constraint, Custom, Length, Modulo, Range
+from .errors import TemplateError
+from .scalars import number
+
+Json = typing.Any
+
+Path = tuple[str | int, ...]
+KINDS = ("length", "range", "modulo", "allowed_values", "allowed_pattern", "custom_constraint")
+
+
+def parse_constraint(declared: Json, value_type: str, path: Path, kinds: Sequence[str] = KINDS) -> Constraint:
+    """A constraint as a template declares it: a map with one of KINDS, and perhaps a description.
+
+    :param kinds: those that the template's version has.
+    :raises TemplateError: it is not one, or does not fit the type.
+    """
+    if not isinstance(declared, Mapping):
+        raise TemplateError(f"a constraint must be a map with one of: {', '.join(kinds)}", path)
+    found = [str(key) for key in declared if key != "description"]
+    if len(found) != 1 or found[0] not in kinds:
+        has = ", ".join(found) or "none"
+        raise TemplateError(f"a constraint must have exactly one of: {', '.join(kinds)}; has: {has}", path)
+    kind = found[0]
+    description = None if declared.get("description") is None else str(declared["description"])
+    made = _PARSERS[kind](declared[kind], description, (*path, kind))
+    if value_type not in made.types:
+        raise TemplateError(f"{kind} does not fit a value of type {value_type}", path)
+    return made
+
+
+def _keys(body: Json, allowed: Sequence[str], path: Path) -> Mapping[str, Json]:
+    if not isinstance(body, Mapping) or not body or set(body) - set(allowed):
+        raise TemplateError(f"must be a map with keys of: {', '.join(allowed)}", path)
+    return body
+
+
+def _bound(value: Json, path: Path, *, whole: bool) -> Json:
+    if value is None:
+        return None
+    try:
+        found = number(value)
+    except ValueError as error:
+        raise TemplateError(f"must be a number, not {value!r}", path) from error
+    if found == int(found):
+        return int(found)
+    if whole:
+        raise TemplateError(f"must be a whole number, not {value!r}", path)
+    return found
+
+
+def _min_max(body: Json, path: Path, *, whole: bool) -> tuple[Json, Json]:
+    keys = _keys(body, ("min", "max"), path)
+    low, high = (_bound(keys.get(key), (*path, key), whole=whole) for key in ("min", "max"))
+    if low is None and high is None:
+        raise TemplateError("needs a min, a max, or both", path)
+    if low is not None and high is not None and low > high:
+        raise TemplateError(f"min ({low}) is above max ({high})", path)
+    return low, high
+
+
+def _length(body: Json, description: str | None, path: Path) -> Constraint:
+    return Length(description, *_min_max(body, path, whole=True))
+
+
+def _parse_range(body: Json, description: str | None, path: Path) -> Constraint:
+    return Range(description, *_min_max(body, path, whole=False))
+
+
+def _modulo(body: Json, description: str | None, path: Path) -> Constraint:
+    keys = _keys(body, ("step", "offset"), path)
+    step, offset = (_bound(keys.get(key), (*path, key), whole=True) for key in ("step", "offset"))
+    if step is None or offset is None:
+        raise TemplateError("needs a step and an offset", path)
+    if abs(offset) >= abs(step):
+        raise TemplateError("step must not be 0, and offset must be smaller than step", path)
+    if step * offset < 0:
+        raise TemplateError("step and offset must both be positive or both negative", path)
+    return Modulo(description, step, offset)
+
+
+def _allowed_values(body: Json, description: str | None, path: Path) -> Constraint:
+    if not isinstance(body, list) or not body:
+        raise TemplateError("must be a list that is not empty", path)
+    return AllowedValues(description, tuple(body))
+
+
+def _allowed_pattern(body: Json, description: str | None, path: Path) -> Constraint:
+    if not isinstance(body, str):
+        raise TemplateError(f"must be a regular expression, not {body!r}", path)
+    try:
+        re.compile(body)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise TemplateError(f'"{body}" is not a regular expression: {error}', path) from error
+    return AllowedPattern(description, body)
+
+
+def _custom(body: Json, description: str | None, path: Path) -> Constraint:
+    if not isinstance(body, str) or not body:
+        raise TemplateError(f"must be the name of a constraint, not {body!r}", path)
+    if body not in custom_checks.KNOWN:
+        hint = ", ".join(difflib.get_close_matches(body, custom_checks.KNOWN, n=3))
+        raise TemplateError(f'there is no constraint "{body}"{hint and f"; there are: {hint}"}', path)
+    return Custom(description, body)
+
+
+_Parser = typing.Callable[[Json, str | None, Path], Constraint]
+_PARSERS: Mapping[str, _Parser] = {
+    "length": _length,
+    "range": _parse_range,
+    "modulo": _modulo,
+    "allowed_values": _allowed_values,
+    "allowed_pattern": _allowed_pattern,
+    "custom_constraint": _custom,
+}
