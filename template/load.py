@@ -1,5 +1,7 @@
 """Reading YAML (and so JSON) documents that strangers send."""
 
+import json
+import math
 import typing
 from collections.abc import Mapping
 
@@ -9,19 +11,26 @@ from .errors import LimitExceeded, TemplateError
 
 Json = typing.Any
 
-MAX_NODES = 2_000_000
-"""Nodes of a document after its aliases are expanded."""
+MAX_NODES = 500_000
+"""Nodes of a document after its aliases are expanded; a longer text may have one for each character."""
+
+MAX_DEPTH = 100
+"""Levels of maps and lists inside each other; what walks through a document relies on it."""
+
+_MERGE = "tag:yaml.org,2002:merge"
 
 
 class _Loader(yaml.CSafeLoader):
     """YAML as HOT wants it: dates stay strings, keys are unique."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[typing.Hashable, Json]:
-        self.flatten_mapping(node)
+        # Before merge keys (<<) are resolved, for what stands here may replace what is merged.
         seen: set[Json] = set()
         for key_node, _ in node.value:
+            if key_node.tag == _MERGE:
+                continue
             key = self.construct_object(key_node, deep=True)
-            if isinstance(key, dict | list):
+            if not isinstance(key, str | int | float | bool | None):
                 raise yaml.constructor.ConstructorError(
                     None, None, "a key must be a string", key_node.start_mark
                 )
@@ -43,16 +52,27 @@ _Loader.add_constructor("tag:yaml.org,2002:timestamp", _as_string)
 def load_template(document: str | Mapping[str, Json], *, max_bytes: int = 0) -> dict[str, Json]:
     """A template as a dict.
 
+    :param document: its text, or what a client has parsed of it; then the size is that of its JSON.
     :param max_bytes: refuse longer texts; 0: no limit.
     :raises TemplateError: it is not YAML, or not a mapping, with line and column.
+    :raises LimitExceeded: it is too long, too deep, or expands to too much.
     """
     if isinstance(document, Mapping):
+        check_tree(document, "template")
+        if max_bytes:
+            _check_size(json.dumps(document), max_bytes)
         return dict(document)
-    if max_bytes and len(document.encode()) > max_bytes:
-        raise LimitExceeded(
-            f"the template has {len(document.encode())} bytes, above the limit of {max_bytes}"
-        )
+    if not isinstance(document, str):
+        raise TemplateError(f"the template must be a text or a mapping, not {type(document).__name__}")
+    if max_bytes:
+        _check_size(document, max_bytes)
     return load_document(document, "template")
+
+
+def _check_size(text: str, max_bytes: int) -> None:
+    size = len(text.encode(errors="replace"))
+    if size > max_bytes:
+        raise LimitExceeded(f"the template has {size} bytes, above the limit of {max_bytes}")
 
 
 def load_document(text: str, what: str = "document") -> dict[str, Json]:
@@ -62,10 +82,11 @@ def load_document(text: str, what: str = "document") -> dict[str, Json]:
     :raises TemplateError: see load_template.
     """
     try:
+        _refuse_depth(text, what)
         loader = _Loader(text)
         try:
             root = loader.get_single_node()
-            _refuse_bombs(root, what)
+            _refuse_bombs(root, what, max(MAX_NODES, len(text)))
             value = None if root is None else loader.construct_document(root)
         finally:
             loader.dispose()
@@ -73,16 +94,32 @@ def load_document(text: str, what: str = "document") -> dict[str, Json]:
         mark = error.problem_mark or error.context_mark
         where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise TemplateError(f"the {what} is not valid YAML{where}: {error.problem}") from error
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+    except TemplateError:
+        raise
+    except (yaml.YAMLError, ValueError) as error:
         raise TemplateError(f"the {what} is not valid YAML: {error}") from error
     if value is None:
         raise TemplateError(f"the {what} is empty")
     if not isinstance(value, dict):
         raise TemplateError(f"the {what} must be a mapping, not {type(value).__name__}")
+    check_tree(value, what)
     return value
 
 
-def _refuse_bombs(root: yaml.Node | None, what: str) -> None:
+def _refuse_depth(text: str, what: str) -> None:
+    """Refuse what is so deep that composing it would overflow the C stack, which kills the process."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                line = event.start_mark.line + 1
+                raise LimitExceeded(f"the {what} is deeper than {MAX_DEPTH} levels in line {line}")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _refuse_bombs(root: yaml.Node | None, what: str, limit: int) -> None:
     """Count what the aliases expand to, without expanding them."""
     sizes: dict[int, int] = {}
 
@@ -98,9 +135,35 @@ def _refuse_bombs(root: yaml.Node | None, what: str) -> None:
             else:
                 total = 0
             sizes[id(node)] = total + 1
-            if total > MAX_NODES:
-                raise LimitExceeded(f"the {what} expands to more than {MAX_NODES} nodes through its aliases")
+            if total > limit:
+                raise LimitExceeded(f"the {what} expands to more than {limit} nodes through its aliases")
         return sizes[id(node)]
 
     if root is not None:
         size(root, frozenset())
+
+
+def check_tree(value: Json, what: str) -> None:
+    """Refuse what is not JSON, and what is deeper than MAX_DEPTH.
+
+    :raises LimitExceeded: it is too deep.
+    :raises TemplateError: it holds a number that is not finite, or a YAML type that JSON has not.
+    """
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise LimitExceeded(f"the {what} is deeper than {MAX_DEPTH} levels")
+        below: list[Json] = []
+        for item in level:
+            if isinstance(item, Mapping):
+                below.extend(item.values())
+            elif isinstance(item, list):
+                below.extend(item)
+            elif not isinstance(item, str | int | bool | None) and not _finite(item):
+                raise TemplateError(f"the {what} holds {item!r:.100}, which JSON does not know")
+        level = below
+
+
+def _finite(value: Json) -> bool:
+    return isinstance(value, float) and math.isfinite(value)
