@@ -10,7 +10,7 @@ from oslo_config import cfg
 from ..api.app import make_app
 from ..api.auth import NoAuthentication
 from ..api.services import ApiLimits, Services
-from ..conductor.pipeline import Pipeline, PipelineLimits
+from ..conductor.pipeline import PipelineLimits
 from ..conductor.service import Conductor, ConductorSettings
 from ..db import settings as installation
 from ..db.engine import Database
@@ -155,7 +155,4 @@ def start_conductor(parts: Parts, conductor: Conductor) -> None:
     """Start it, with a server on the message bus."""
     host = conductor.settings.host
 
-    def listen(pipeline: Pipeline) -> HintServer:
-        return HintServer(parts.transport, host, pipeline)
-
-    conductor.start(listen)
+    conductor.start(lambda receiver: HintServer(parts.transport, host, receiver))

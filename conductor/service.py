@@ -11,6 +11,7 @@ import futurist
 from futurist import periodics
 
 from ..db.engine import Database
+from ..db.ids import TaskId, TraversalId
 from ..db.sealing import Sealer
 from ..resources.catalogue import Catalogue
 from ..ring.membership import Membership
@@ -108,7 +109,7 @@ class Conductor:
             self._report,
         )
         self._scheduler = _Scheduler(self._duties, may_run=lambda: self._ownership.member() is not None)
-        self._ownership.on_change(lambda: self._scheduler.soon(self._orphans))
+        self._ownership.on_change(self._ring_changed)
         self._server: HintServer | None = None
 
     @property
@@ -116,17 +117,35 @@ class Conductor:
         """Where hints are to be offered."""
         return self._mover.pipeline
 
+    def _ring_changed(self) -> None:
+        """In the membership's thread: what a dead member has left is taken up now, not at the interval."""
+        self._scheduler.soon(self._orphans)
+        self._scheduler.soon(self._report)
+
     @property
     def membership(self) -> Membership:
         """Our place in the group."""
         return self._membership
 
-    def start(self, make_server: Callable[[Pipeline], HintServer]) -> None:
+    def offer(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
+        """See rpc.server.HintReceiver."""
+        self.pipeline.offer(traversal, task_ids)
+
+    def cancel(self, traversal: TraversalId) -> None:
+        """See rpc.server.HintReceiver."""
+        self.pipeline.cancel(traversal)
+
+    def look_now(self) -> None:
+        """See rpc.server.HintReceiver."""
+        self._membership.poll_now()
+        self._scheduler.soon(self._report)
+
+    def start(self, make_server: Callable[["Conductor"], HintServer]) -> None:
         """Begin to work; returns at once, for the ring may take a moment to let us in."""
         self._membership.start()
         self._mover.start()
         self._scheduler.start()
-        self._server = make_server(self.pipeline)
+        self._server = make_server(self)
         self._server.start()
 
     def wait_ready(self, timeout: float) -> bool:

@@ -6,6 +6,7 @@ import typing
 from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
 
 from .engine import Database
@@ -31,3 +32,10 @@ def _config(conn: Connection) -> Config:
     attributes: dict[str, typing.Any] = config.attributes
     attributes["connection"] = conn
     return config
+
+
+def newest() -> str | None:
+    """The revision that this code needs."""
+    config = Config()
+    config.set_main_option("script_location", str(pathlib.Path(__file__).parent / "migrations"))
+    return ScriptDirectory.from_config(config).get_current_head()

@@ -31,6 +31,10 @@ class HintSender:
         """Tell all conductors that this traversal is not the current one any more."""
         self._cast(self._everybody, "cancel", traversal=traversal)
 
+    def look_now(self) -> None:
+        """Tell all conductors to look at the ring's members now, and to report what they own."""
+        self._cast(self._everybody, "look_now")
+
     @staticmethod
     def _cast(client: typing.Any, method: str, **arguments: typing.Any) -> None:
         try:

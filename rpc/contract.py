@@ -8,6 +8,7 @@ method     to           since   arguments
 ========== ============ ======= ========================================================
 run_tasks  any one      1.0     traversal: str, tasks: list[int]
 cancel     all          1.0     traversal: str
+look_now   all          1.0     none: look at the ring's members now, and report
 ========== ============ ======= ========================================================
 
 Additions raise the minor version and keep old arguments; a sender is pinned to the version that all its

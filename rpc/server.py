@@ -18,6 +18,9 @@ class HintReceiver(typing.Protocol):
     def cancel(self, traversal: TraversalId) -> None:
         """This traversal is not the current one any more."""
 
+    def look_now(self) -> None:
+        """Look at the ring's members and report."""
+
 
 class _Endpoint:
     target = oslo_messaging.Target(version=VERSION)
@@ -30,6 +33,9 @@ class _Endpoint:
 
     def cancel(self, context: typing.Any, traversal: str) -> None:
         self._receiver.cancel(TraversalId(traversal))
+
+    def look_now(self, context: typing.Any) -> None:
+        self._receiver.look_now()
 
 
 class HintServer:

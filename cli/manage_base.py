@@ -1,0 +1,54 @@
+"""What the commands of ``stoker-manage`` share."""
+
+import typing
+from dataclasses import dataclass
+
+from cliff.command import Command
+from oslo_config import cfg
+
+from ..db import settings as installation
+from ..db.engine import Database
+
+
+class AdminError(Exception):
+    """The command cannot do what was asked; the text says why, and what would be right."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """An open database with its configuration."""
+
+    conf: cfg.ConfigOpts
+    database: Database
+    shard_count: int
+
+
+def open_session(conf: cfg.ConfigOpts) -> Session:
+    """Connect.
+
+    :raises ShardCountMismatch: another shard count is configured than stored.
+    """
+    database = Database(conf.database.connection)
+    wanted = conf.stacks.shard_count
+    count = database.write(lambda conn: installation.shard_count(conn, wanted))
+    return Session(conf, database, count)
+
+
+def describe_age(seconds: float) -> str:
+    """How long ago, for people: ``3 s``, ``5 min``, ``2 h``, ``4 d``."""
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit} ago"
+    return f"{max(0, int(seconds))} s ago"
+
+
+def session_of(command: Command) -> Session:
+    """An open session of the program that a command belongs to."""
+    session: Session = typing.cast(typing.Any, command.app).session()
+    return session
+
+
+def conf_of(command: Command) -> cfg.ConfigOpts:
+    """The configuration of the program that a command belongs to."""
+    conf: cfg.ConfigOpts = typing.cast(typing.Any, command.app).conf
+    return conf

@@ -1,0 +1,59 @@
+"""TCP ports of the loopback interface."""
+
+import pathlib
+import random
+import socket
+import time
+
+HOST = "127.0.0.1"
+LOWEST = 15000
+_given: set[int] = set()
+
+
+def _lowest_ephemeral() -> int:
+    text = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text()
+    return int(text.split()[0])
+
+
+def free_port() -> int:
+    """A port that nobody listens on and that this function has not given before.
+
+    It is below the range from which the kernel takes the ports of outgoing connections: there, a connection could
+    take a stopped server's port before the server is started again.
+    """
+    highest = _lowest_ephemeral()
+    for _ in range(1000):
+        port = random.randrange(LOWEST, highest)
+        if port in _given:
+            continue
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((HOST, port))
+            except OSError:
+                continue
+        _given.add(port)
+        return port
+    raise RuntimeError(f"no free port between {LOWEST} and {highest}")
+
+
+def is_open(port: int) -> bool:
+    """Whether somebody accepts connections on the port."""
+    try:
+        with socket.create_connection((HOST, port), timeout=1.0):
+            return True
+    except OSError:
+        return False
+
+
+def wait_open(port: int, within: float = 30.0) -> None:
+    """Wait until somebody accepts connections on the port.
+
+    :param within: seconds.
+    :raises TimeoutError: nobody did.
+    """
+    end = time.monotonic() + within
+    while not is_open(port):
+        if time.monotonic() > end:
+            raise TimeoutError(f"nobody listens on port {port} after {within} s")
+        time.sleep(0.02)

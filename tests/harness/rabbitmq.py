@@ -1,0 +1,120 @@
+"""RabbitMQ."""
+
+import itertools
+import pathlib
+
+import amqp
+from harness.ports import HOST, free_port
+from harness.processes import Process
+from harness.server import Server, find_program
+
+PROGRAMS = pathlib.Path("/usr/lib/rabbitmq/bin")
+PACKAGE = "rabbitmq-server"
+VHOSTS_AT_ONCE = 8
+# Idle schedulers must not spin: there are as many as cores, and the tests need the cores.
+ERLANG = "+sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {127,0,0,1}"
+CONFIGURATION = """\
+listeners.tcp.1 = {host}:{port}
+disk_free_limit.absolute = 50MB
+log.console = true
+log.console.level = info
+log.file = false
+"""
+ADD_VHOST = (
+    'rabbit_vhost:add(<<"{name}">>, <<"tests">>), '
+    'rabbit_auth_backend_internal:set_permissions(<<"guest">>, <<"{name}">>, <<".*">>, <<".*">>, <<".*">>, <<"tests">>)'
+)
+
+
+class RabbitMQ(Server):
+    """A RabbitMQ node with a port mapper (epmd), cookie and home of its own, and no plugins."""
+
+    name = "RabbitMQ"
+    start_within = 90.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._numbers = itertools.count(1)
+        self._ready_vhosts: list[str] = []
+        self._epmd: Process | None = None
+        self._epmd_port = 0
+        self._node_port = 0
+
+    @property
+    def url(self) -> str:
+        """oslo.messaging URL of the vhost `/`."""
+        return self.url_of("")
+
+    def url_of(self, vhost: str) -> str:
+        """oslo.messaging URL of a vhost; "" stands for `/`."""
+        return f"rabbit://guest:guest@{HOST}:{self.port}/{vhost}"
+
+    def create_vhost(self) -> str:
+        """Make an empty vhost; its oslo.messaging URL."""
+        if not self._ready_vhosts:
+            # The control program takes a second to start, so each call makes several.
+            names = [f"stoker-{next(self._numbers)}" for _ in range(VHOSTS_AT_ONCE)]
+            self.control("eval", ", ".join(ADD_VHOST.format(name=name) for name in names) + ".")
+            self._ready_vhosts = names
+        return self.url_of(self._ready_vhosts.pop(0))
+
+    def control(self, *arguments: str) -> str:
+        """Run rabbitmqctl; what it printed.
+
+        :raises ProcessEnded: it failed.
+        """
+        return self._run(PROGRAMS / "rabbitmqctl", *arguments, env=self._environment())
+
+    def close(self) -> None:
+        super().close()
+        if self._epmd is not None:
+            self._epmd.kill()
+        self._epmd = None
+        self._ready_vhosts = []
+
+    def _prepare(self) -> None:
+        find_program("rabbitmq-server", PACKAGE)
+        self._epmd_port, self._node_port = free_port(), free_port()
+        (self.directory / "rabbitmq.conf").write_text(CONFIGURATION.format(host=HOST, port=self.port))
+        (self.directory / "enabled_plugins").write_text("[].\n")
+        cookie = self.directory / ".erlang.cookie"
+        cookie.write_text("stokertests")
+        cookie.chmod(0o400)
+
+    def _command(self) -> list[str]:
+        if self._epmd is None or not self._epmd.is_running:
+            # Otherwise the node starts a port mapper as a daemon, which nobody would stop.
+            self._epmd = Process(
+                [find_program("epmd", PACKAGE), "-address", HOST, "-port", str(self._epmd_port)],
+                log=self.directory / "epmd.log",
+                env=self._environment(),
+            )
+            self._epmd.wait_for_port(self._epmd_port)
+        # The program of that name in /usr/sbin is a wrapper that changes to the system's account and directories.
+        return [str(PROGRAMS / "rabbitmq-server")]
+
+    def _environment(self) -> dict[str, str]:
+        own = self.directory
+        return {
+            "HOME": str(own),
+            "ERL_EPMD_PORT": str(self._epmd_port),
+            "ERL_EPMD_ADDRESS": HOST,
+            "RABBITMQ_NODENAME": f"stoker{self.port}@localhost",
+            "RABBITMQ_DIST_PORT": str(self._node_port),
+            "RABBITMQ_CONF_ENV_FILE": str(own / "rabbitmq-env.conf"),
+            "RABBITMQ_CONFIG_FILE": str(own / "rabbitmq.conf"),
+            "RABBITMQ_ADVANCED_CONFIG_FILE": str(own / "advanced.config"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(own / "enabled_plugins"),
+            "RABBITMQ_MNESIA_BASE": str(own / "data"),
+            "RABBITMQ_LOG_BASE": str(own),
+            "RABBITMQ_LOGS": "-",
+            "RABBITMQ_PID_FILE": str(own / "pid"),
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": ERLANG,
+        }
+
+    def _answers(self) -> bool:
+        try:
+            with amqp.Connection(f"{HOST}:{self.port}", connect_timeout=5, read_timeout=5) as connection:
+                return bool(connection.connected)
+        except (OSError, amqp.AMQPError):
+            return False

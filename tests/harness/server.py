@@ -1,0 +1,223 @@
+"""What the launchers of all servers have in common."""
+
+import abc
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import typing
+from collections.abc import Sequence
+
+from harness.guard import GUARD
+from harness.ports import free_port
+from harness.processes import Process, ProcessEnded, as_user
+
+SEARCHED = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+
+
+class MissingServer(Exception):
+    """The server is not installed; the text says how to install it."""
+
+    def __init__(self, program: str, package: str) -> None:
+        super().__init__(f"{program} is not installed: run `make test-deps` (Debian package {package})")
+
+
+def find_program(name: str, package: str, *patterns: str) -> pathlib.Path:
+    """A program by name, or by patterns below / where it is outside of the usual folders (the last match counts).
+
+    :param package: the Debian package that brings it.
+    :raises MissingServer: there is none.
+    """
+    path = os.pathsep.join([os.environ.get("PATH", ""), *SEARCHED])
+    if found := shutil.which(name, path=path):
+        return pathlib.Path(found)
+    for pattern in patterns:
+        if matches := sorted(pathlib.Path("/").glob(pattern)):
+            return matches[-1]
+    raise MissingServer(name, package)
+
+
+class Server(abc.ABC):
+    """A server of our own on private loopback ports, with its data in a private directory.
+
+    It has nothing to do with an instance that the system may run. Ports and data stay over `stop`, `restart` and
+    `kill`; `close` removes them. As a context manager it is started, and closed at the end. For one thread.
+
+    :cvar name: what messages call it.
+    :cvar account: where root must not, or need not, run it: the account for it.
+    """
+
+    name: typing.ClassVar[str]
+    account: typing.ClassVar[str | None] = None
+    stop_signal: typing.ClassVar[signal.Signals] = signal.SIGTERM
+    start_within: typing.ClassVar[float] = 60.0
+    stop_within: typing.ClassVar[float] = 30.0
+
+    def __init__(self) -> None:
+        self._directory: pathlib.Path | None = None
+        self._port: int | None = None
+        self._process: Process | None = None
+
+    def __enter__(self) -> typing.Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    @abc.abstractmethod
+    def url(self) -> str:
+        """Where it is, in the form of those who use it."""
+
+    @property
+    def port(self) -> int:
+        """The port for clients; the same for the whole life of this object."""
+        if self._port is None:
+            self._port = free_port()
+        return self._port
+
+    @property
+    def directory(self) -> pathlib.Path:
+        """Everything it writes is below."""
+        if self._directory is None:
+            self._directory = pathlib.Path(tempfile.mkdtemp(prefix=f"stoker-{self.name.lower()}-"))
+            GUARD.directory(self._directory)
+            self._hand_over(self._directory)
+        return self._directory
+
+    @property
+    def process(self) -> Process:
+        """The server's main process; an error before the first start."""
+        assert self._process is not None, f"{self.name} was not started"
+        return self._process
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.is_running
+
+    def start(self) -> None:
+        """Start it and wait until it answers.
+
+        :raises MissingServer: it is not installed.
+        :raises ProcessEnded: it ended at once; the text holds what it printed.
+        :raises TimeoutError: it does not answer.
+        """
+        if self.is_running:
+            return
+        if self._directory is None:
+            self._prepare()
+        self._process = Process(
+            self._command(),
+            log=self.directory / "log",
+            env=self._environment(),
+            directory=self.directory,
+            user=self._user(),
+        )
+        self.wait_ready()
+        self._started()
+
+    def wait_ready(self) -> None:
+        """Wait until it answers."""
+        end = time.monotonic() + self.start_within
+        while not self._answers():
+            if not self.process.is_running:
+                raise ProcessEnded(f"{self.name} ended with {self.process.exit_code}:\n{self.process.tail()}")
+            if time.monotonic() > end:
+                raise TimeoutError(
+                    f"{self.name} does not answer after {self.start_within} s:\n{self.process.tail()}"
+                )
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """Stop it in good order; nothing if it does not run."""
+        if self.is_running:
+            self.process.resume()
+            self.process.stop(self.stop_within, self.stop_signal)
+
+    def restart(self) -> None:
+        """Stop and start it with the same port and data."""
+        self.stop()
+        self.start()
+
+    def pause(self) -> None:
+        """SIGSTOP: connections stay open, and nothing answers."""
+        self.process.pause()
+
+    def resume(self) -> None:
+        """SIGCONT after `pause`."""
+        self.process.resume()
+
+    def kill(self) -> None:
+        """SIGKILL to all its processes at once."""
+        if self.is_running:
+            self.process.kill()
+
+    def close(self) -> None:
+        """Kill it if it runs, and remove its data.  Then it can be started afresh, at another port."""
+        self.kill()
+        if self._directory is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
+            GUARD.directory_removed(self._directory)
+        self._directory = self._port = None
+
+    # What each server fills in.
+
+    def _prepare(self) -> None:
+        """Once, before the first start: make the data directory."""
+
+    @abc.abstractmethod
+    def _command(self) -> Sequence[str | os.PathLike[str]]:
+        """How to start it, in the foreground."""
+
+    def _environment(self) -> dict[str, str]:
+        return {}
+
+    @abc.abstractmethod
+    def _answers(self) -> bool:
+        """Whether it does now, asked in its own protocol."""
+
+    def _started(self) -> None:
+        """After each start, once it answers."""
+
+    # Helpers for them.
+
+    def _user(self) -> str | None:
+        return self.account if os.geteuid() == 0 else None
+
+    def _hand_over(self, path: pathlib.Path) -> None:
+        """Give a file or directory to the server's account."""
+        if (user := self._user()) is not None:
+            try:
+                entry = pwd.getpwnam(user)
+            except KeyError:
+                raise MissingServer(f"the account {user}", self.name.lower()) from None
+            os.chown(path, entry.pw_uid, entry.pw_gid)
+
+    def _run(self, *command: str | os.PathLike[str], env: dict[str, str] | None = None) -> str:
+        """Run a program of the server's to its end, under its account; what it printed.
+
+        :raises ProcessEnded: it failed.
+        """
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=self.directory,
+            env={**os.environ, **(env or {})},
+            timeout=120,
+            **as_user(self._user()),
+        )
+        text = str(done.stdout, errors="replace")
+        if done.returncode:
+            raise ProcessEnded(f"{command[0]} ended with {done.returncode}:\n{text}")
+        return text
