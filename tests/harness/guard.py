@@ -1,7 +1,7 @@
 """Ends what a test run started when the run itself was killed and could not.
 
-A watcher process reads lines from a pipe that the run holds open. When the pipe closes without the entries having
-been taken back, it kills the processes and removes the directories that are left.
+A watcher process reads lines from a pipe that the run holds open.  When the pipe closes without the
+entries having been taken back, it kills the processes and removes the directories that are left.
 """
 
 import contextlib

@@ -9,7 +9,7 @@ from harness.ports import HOST
 from harness.server import Server, find_program
 
 USER = PASSWORD = "stoker"
-# What a commit wrote is with the kernel (2), so a killed server loses nothing; only a crash of the machine would.
+# What a commit wrote is with the kernel (2), so a killed server loses nothing; a crash of the machine would.
 SETTINGS = {
     "bind-address": HOST,
     "innodb-flush-log-at-trx-commit": "2",

@@ -3,7 +3,6 @@
 import pathlib
 import random
 import socket
-import time
 
 HOST = "127.0.0.1"
 LOWEST = 15000
@@ -18,8 +17,8 @@ def _lowest_ephemeral() -> int:
 def free_port() -> int:
     """A port that nobody listens on and that this function has not given before.
 
-    It is below the range from which the kernel takes the ports of outgoing connections: there, a connection could
-    take a stopped server's port before the server is started again.
+    It is below the range from which the kernel takes the ports of outgoing connections: there, a
+    connection could take a stopped server's port before the server is started again.
     """
     highest = _lowest_ephemeral()
     for _ in range(1000):
@@ -35,25 +34,3 @@ def free_port() -> int:
         _given.add(port)
         return port
     raise RuntimeError(f"no free port between {LOWEST} and {highest}")
-
-
-def is_open(port: int) -> bool:
-    """Whether somebody accepts connections on the port."""
-    try:
-        with socket.create_connection((HOST, port), timeout=1.0):
-            return True
-    except OSError:
-        return False
-
-
-def wait_open(port: int, within: float = 30.0) -> None:
-    """Wait until somebody accepts connections on the port.
-
-    :param within: seconds.
-    :raises TimeoutError: nobody did.
-    """
-    end = time.monotonic() + within
-    while not is_open(port):
-        if time.monotonic() > end:
-            raise TimeoutError(f"nobody listens on port {port} after {within} s")
-        time.sleep(0.02)

@@ -9,8 +9,8 @@ from harness.ports import HOST
 from harness.server import Server, find_program
 
 USER = "stoker"
-# With fsync off a crash of the machine loses data, while a killed server does not: what it wrote is with the kernel.
-# synchronous_commit stays on for that reason; without fsync it costs one write.
+# With fsync off a crash of the machine loses data, while a killed server does not: what it wrote is with
+# the kernel.  synchronous_commit stays on for that reason; without fsync it costs one write.
 SETTINGS = {
     "listen_addresses": HOST,
     "fsync": "off",

@@ -1,191 +1,151 @@
-"""Stoker's own processes, as an operator runs them."""
+"""Processes that a test starts, with all they start themselves."""
 
-import contextlib
-import json
 import os
 import pathlib
+import pwd
 import signal
+import socket
 import subprocess
-import sys
+import time
 import typing
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
 
-from .server import ServerError, free_port, wait_for
+from harness import proctree
+from harness.guard import GUARD
+from harness.ports import HOST
 
-BIN = pathlib.Path(sys.executable).parent
-
-
-class Daemon:
-    """One process of Stoker's, with its log in a file.
-
-    :param command: program's name and arguments.
-    """
-
-    def __init__(self, name: str, command: Sequence[str], directory: pathlib.Path) -> None:
-        self.name = name
-        self.log = directory / f"{name}.log"
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(
-                [str(BIN / command[0]), *command[1:]],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-                env={**os.environ, "PYTHONWARNINGS": "ignore"},
-            )
-
-    def wait_for_line(self, text: str, seconds: float = 30.0) -> None:
-        """Wait until the log says it."""
-
-        def said() -> bool:
-            if text in self.text():
-                return True
-            if self.process.poll() is not None:
-                raise ServerError(f"{self.name} ended with {self.process.returncode}:\n{self.text()[-3000:]}")
-            return False
-
-        wait_for(said, seconds, lambda: f'{self.name} does not say "{text}":\n{self.text()[-3000:]}')
-
-    def text(self) -> str:
-        """The log so far."""
-        return self.log.read_text(errors="replace")
-
-    def send(self, number: int) -> None:
-        """Signal it."""
-        self.process.send_signal(number)
-
-    def kill(self) -> None:
-        """As kill -9 does."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(30)
-
-    def stop(self, seconds: float = 60.0) -> int:
-        """As systemctl stop does; the exit code."""
-        self.process.terminate()
-        return self.process.wait(seconds)
+TAIL = 3000
 
 
-class Deployment:
-    """stoker-api and several stoker-conductor on given servers.
+class ProcessEnded(Exception):
+    """A process ended that should not have, or ended badly; the text holds what it printed."""
 
-    :param database_url: of an empty database.
+
+def as_user(user: str | None) -> dict[str, typing.Any]:
+    """Arguments of subprocess that run a program under an account; None: the caller's own."""
+    if user is None:
+        return {}
+    return {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
+
+
+class Process:
+    """A process in a session of its own that writes to a log file.  It is killed should the test run die.
+
+    :param log: appended to.
+    :param env: added to the run's own environment.
+    :param user: the account to run under; None: the caller's.
     """
 
     def __init__(
         self,
-        directory: pathlib.Path,
+        command: Sequence[str | os.PathLike[str]],
         *,
-        database_url: str,
-        transport_url: str,
-        backend_url: str,
-        options: str = "",
+        log: pathlib.Path,
+        env: dict[str, str] | None = None,
+        directory: pathlib.Path | None = None,
+        user: str | None = None,
     ) -> None:
-        self.directory = directory
-        self.port = free_port()
-        self.api: Daemon | None = None
-        self.conductors: dict[str, Daemon] = {}
-        self.config = directory / "stoker.conf"
-        key = self._run("stoker-manage", "key", "generate").strip()
-        self.config.write_text(
-            f"[DEFAULT]\ntransport_url = {transport_url}\n"
-            f"[database]\nconnection = {database_url}\n"
-            f"[coordination]\nbackend_url = {backend_url}\nheartbeat = 0.5\ntimeout = 2\npoll = 0.5\n"
-            f"[api]\nbind_port = {self.port}\npublic_url = http://127.0.0.1:{self.port}\n"
-            f"[secrets]\nkey = {key}\n{options}"
-        )
-        self.manage("db", "sync")
+        self.log = log
+        self.name = pathlib.Path(command[0]).name
+        with open(log, "ab") as out:
+            self._popen = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                cwd=directory,
+                env={**os.environ, **(env or {})},
+                start_new_session=True,
+                **as_user(user),
+            )
+        GUARD.process(self.pid)
 
     @property
-    def url(self) -> str:
-        """The API's root."""
-        return f"http://127.0.0.1:{self.port}"
+    def pid(self) -> int:
+        return self._popen.pid
 
-    def start_api(self) -> None:
-        """Start stoker-api and wait until it answers."""
-        self.api = Daemon("api", ["stoker-api", "--config-file", str(self.config)], self.directory)
-        wait_for(self._healthy, 30, lambda: f"the API does not answer:\n{self.api.text()[-3000:]}")
+    @property
+    def is_running(self) -> bool:
+        return self.exit_code is None
 
-    def _healthy(self) -> bool:
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; negative: ended by that signal."""
+        return self._popen.poll()
+
+    def text(self) -> str:
+        """What it printed so far."""
+        return self.log.read_text(errors="replace")
+
+    def tail(self) -> str:
+        """The last of it."""
+        return self.text()[-TAIL:]
+
+    def wait_for_text(self, text: str, within: float = 30.0) -> None:
+        """Wait until it has printed this.
+
+        :raises ProcessEnded: it ended before.
+        :raises TimeoutError: it did not print it in that many seconds.
+        """
+        self._wait(lambda: text in self.text(), within, f'print "{text}"')
+
+    def wait_for_port(self, port: int, within: float = 30.0) -> None:
+        """Wait until it listens on the port of the loopback interface; errors as above."""
+        self._wait(lambda: _is_open(port), within, f"listen on port {port}")
+
+    def _wait(self, condition: typing.Callable[[], bool], within: float, what: str) -> None:
+        end = time.monotonic() + within
+        while not condition():
+            if not self.is_running:
+                raise ProcessEnded(f"{self.name} ended with {self.exit_code}:\n{self.tail()}")
+            if time.monotonic() > end:
+                raise TimeoutError(f"{self.name} does not {what} after {within} s:\n{self.tail()}")
+            time.sleep(0.02)
+
+    def send(self, number: signal.Signals) -> None:
+        """Signal this process alone."""
+        self._popen.send_signal(number)
+
+    def pause(self) -> None:
+        """SIGSTOP to it and its descendants."""
+        proctree.send(proctree.tree(self.pid), signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT to it and its descendants."""
+        proctree.send(proctree.tree(self.pid), signal.SIGCONT)
+
+    def stop(self, within: float = 60.0, number: signal.Signals = signal.SIGTERM) -> int:
+        """Ask it to end, and wait for it and its descendants.
+
+        :returns: the exit code.
+        :raises TimeoutError: it, or one of its descendants, still runs after that many seconds; it is killed.
+        """
+        procs = proctree.tree(self.pid)
+        end = time.monotonic() + within
+        self.send(number)
         try:
-            return self.call("GET", "/healthcheck")[0] == 200
-        except OSError:
-            return False
+            code = self._popen.wait(within)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise TimeoutError(f"{self.name} did not stop in {within} s:\n{self.tail()}") from None
+        if left := proctree.wait_gone(procs, max(0.0, end - time.monotonic())):
+            proctree.send(left, signal.SIGKILL)
+            raise TimeoutError(f"{self.name} left processes behind: {left}")
+        GUARD.process_ended(self.pid)
+        return code
 
-    def launch_conductor(self, host: str) -> Daemon:
-        """Start a conductor; does not wait."""
-        command = ["stoker-conductor", "--config-file", str(self.config), "--host", host]
-        daemon = self.conductors[host] = Daemon(host, command, self.directory)
-        return daemon
-
-    def start_conductors(self, *hosts: str) -> None:
-        """Start conductors and wait until all are in the ring."""
-        for daemon in [self.launch_conductor(host) for host in hosts]:
-            daemon.wait_for_line("is in the ring and serves")
-
-    def stop(self) -> None:
-        """End everything at once."""
-        for daemon in [*self.conductors.values(), *([self.api] if self.api else [])]:
-            daemon.kill()
-
-    def manage(self, *arguments: str) -> str:
-        """Run stoker-manage; its output."""
-        return self._run("stoker-manage", "--config-file", str(self.config), *arguments)
-
-    def _run(self, name: str, *arguments: str) -> str:
-        done = subprocess.run(
-            [str(BIN / name), *arguments], capture_output=True, text=True, timeout=120, check=False
-        )
-        if done.returncode != 0:
-            raise ServerError(f"{name} {' '.join(arguments)} ended with {done.returncode}:\n{done.stderr}")
-        return done.stdout
-
-    def call(self, method: str, path: str, body: typing.Any = None) -> tuple[int, typing.Any]:
-        """One request; status and parsed body."""
-        return call(self.url, method, path, body)
-
-    def create(self, name: str, template: typing.Any, **fields: typing.Any) -> str:
-        """Create a stack of the tenant ``t``; its path below the API's root."""
-        body = {"stack_name": name, "template": template, **fields}
-        status, answer = self.call("POST", "/v1/t/stacks", body)
-        assert status == 201, answer
-        return f"/v1/t/stacks/{name}/{answer['stack']['id']}"
-
-    def show(self, path: str) -> typing.Any:
-        """The stack at the path."""
-        status, answer = self.call("GET", f"{path}?resolve_outputs=false")
-        assert status == 200, answer
-        return answer["stack"]
-
-    def wait_final(self, path: str, seconds: float = 60.0) -> typing.Any:
-        """Wait until the stack is no longer IN_PROGRESS; the stack."""
-        wait_for(
-            lambda: not self.show(path)["stack_status"].endswith("IN_PROGRESS"),
-            seconds,
-            lambda: f"{self.show(path)}\n" + "\n".join(d.text()[-1500:] for d in self.conductors.values()),
-        )
-        return self.show(path)
+    def kill(self) -> None:
+        """SIGKILL to it and its descendants, at once."""
+        procs = proctree.tree(self.pid) if self.is_running else []
+        proctree.send(procs, signal.SIGKILL)
+        self._popen.wait(30)
+        proctree.wait_gone(procs, 10.0)
+        GUARD.process_ended(self.pid)
 
 
-def call(url: str, method: str, path: str, body: typing.Any = None) -> tuple[int, typing.Any]:
-    """One request with a JSON body; redirects are not followed."""
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(
-        url + path, data=data, method=method, headers={"Content-Type": "application/json"}
-    )
+def _is_open(port: int) -> bool:
     try:
-        with urllib.request.build_opener(_NoRedirect).open(request, timeout=60) as answer:
-            return answer.status, _parsed(answer.read())
-    except urllib.error.HTTPError as error:
-        return error.code, _parsed(error.read())
-
-
-def _parsed(raw: bytes) -> typing.Any:
-    return json.loads(raw) if raw else None
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *args: typing.Any, **kwargs: typing.Any) -> None:
-        return None
+        with socket.create_connection((HOST, port), timeout=1.0):
+            return True
+    except OSError:
+        return False

@@ -22,7 +22,8 @@ log.file = false
 """
 ADD_VHOST = (
     'rabbit_vhost:add(<<"{name}">>, <<"tests">>), '
-    'rabbit_auth_backend_internal:set_permissions(<<"guest">>, <<"{name}">>, <<".*">>, <<".*">>, <<".*">>, <<"tests">>)'
+    "rabbit_auth_backend_internal:set_permissions("
+    '<<"guest">>, <<"{name}">>, <<".*">>, <<".*">>, <<".*">>, <<"tests">>)'
 )
 
 
@@ -90,7 +91,7 @@ class RabbitMQ(Server):
                 env=self._environment(),
             )
             self._epmd.wait_for_port(self._epmd_port)
-        # The program of that name in /usr/sbin is a wrapper that changes to the system's account and directories.
+        # The program of that name in /usr/sbin is a wrapper: it changes to the system's account and folders.
         return [str(PROGRAMS / "rabbitmq-server")]
 
     def _environment(self) -> dict[str, str]:

@@ -27,7 +27,9 @@ class MissingServer(Exception):
 
 
 def find_program(name: str, package: str, *patterns: str) -> pathlib.Path:
-    """A program by name, or by patterns below / where it is outside of the usual folders (the last match counts).
+    """A program by name, or by patterns below / where it is outside of the usual folders.
+
+    The last match of a pattern counts: the newest version.
 
     :param package: the Debian package that brings it.
     :raises MissingServer: there is none.
@@ -44,8 +46,9 @@ def find_program(name: str, package: str, *patterns: str) -> pathlib.Path:
 class Server(abc.ABC):
     """A server of our own on private loopback ports, with its data in a private directory.
 
-    It has nothing to do with an instance that the system may run. Ports and data stay over `stop`, `restart` and
-    `kill`; `close` removes them. As a context manager it is started, and closed at the end. For one thread.
+    It has nothing to do with an instance that the system may run.  Ports and data stay over `stop`, `restart`
+    and `kill`; `close` removes them.  As a context manager it is started, and closed at the end.  For one
+    thread.
 
     :cvar name: what messages call it.
     :cvar account: where root must not, or need not, run it: the account for it.
@@ -171,7 +174,7 @@ class Server(abc.ABC):
 
     # What each server fills in.
 
-    def _prepare(self) -> None:
+    def _prepare(self) -> None:  # noqa: B027 - most need nothing
         """Once, before the first start: make the data directory."""
 
     @abc.abstractmethod
@@ -185,7 +188,7 @@ class Server(abc.ABC):
     def _answers(self) -> bool:
         """Whether it does now, asked in its own protocol."""
 
-    def _started(self) -> None:
+    def _started(self) -> None:  # noqa: B027 - most need nothing
         """After each start, once it answers."""
 
     # Helpers for them.

@@ -7,12 +7,14 @@ import time
 from collections.abc import Iterator
 
 import pytest
+import sqlalchemy as sa
 from harness import templates
-from harness.brokers import RabbitMQ
-from harness.coordinators import Etcd
-from harness.databases import MariaDB, PostgreSQL
-from harness.processes import Deployment
-from harness.server import wait_for
+from harness.deployment import Deployment
+from harness.etcd import Etcd
+from harness.mariadb import MariaDB
+from harness.postgresql import PostgreSQL
+from harness.rabbitmq import RabbitMQ
+from harness.waiting import wait_for
 
 HOSTS = ("one", "two", "three")
 
@@ -35,11 +37,8 @@ def deployment(
 
 
 def conductors_of(deployment: Deployment, path: str) -> collections.Counter[str]:
-    """How many resources each conductor completed, as its log says nothing of it: from the events."""
-    import sqlalchemy as sa  # noqa: PLC0415
-
-    url = next(line for line in deployment.config.read_text().splitlines() if line.startswith("connection"))
-    engine = sa.create_engine(url.partition("= ")[2])
+    """How many resources each conductor completed, from the events."""
+    engine = sa.create_engine(deployment.database_url)
     with engine.connect() as conn:
         rows = conn.exec_driver_sql(
             "SELECT conductor, count(*) FROM event WHERE stack_id = %s AND status = 'COMPLETE' "
@@ -117,10 +116,7 @@ def test_a_stack_times_out_also_when_its_owner_is_killed(deployment: Deployment)
 
 def _shorten(deployment: Deployment, *, seconds: float) -> None:
     """A minute is the shortest timeout of Heat's API; the test has less patience."""
-    import sqlalchemy as sa  # noqa: PLC0415
-
-    url = next(line for line in deployment.config.read_text().splitlines() if line.startswith("connection"))
-    engine = sa.create_engine(url.partition("= ")[2])
+    engine = sa.create_engine(deployment.database_url)
     with engine.begin() as conn:
         conn.exec_driver_sql("UPDATE stack SET deadline_at = %s", (time.time() + seconds,))
     engine.dispose()

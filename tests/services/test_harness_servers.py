@@ -1,54 +1,85 @@
 """The servers that the tests start: each answers, survives a restart, and leaves no process behind."""
 
 import os
-import time
+import subprocess
+import sys
 
 import pytest
 import sqlalchemy as sa
-from harness.brokers import RabbitMQ
-from harness.coordinators import Etcd, Memcached, Redis, ZooKeeper
-from harness.databases import MariaDB, PostgreSQL
-from harness.server import Server, ServerError, program
+from harness import proctree
+from harness.etcd import Etcd
+from harness.mariadb import MariaDB
+from harness.memcached import Memcached
+from harness.postgresql import PostgreSQL
+from harness.processes import Process
+from harness.rabbitmq import RabbitMQ
+from harness.redis import Redis
+from harness.server import MissingServer, Server, find_program
+from harness.waiting import wait_for
+from harness.zookeeper import ZooKeeper
 
 
 @pytest.mark.parametrize("kind", [RabbitMQ, Etcd, ZooKeeper, Redis, Memcached])
 def test_a_server_answers_restarts_and_leaves_nothing_behind(kind: type[Server]) -> None:
-    server = kind()
-    try:
+    with kind() as server:
+        port, directory = server.port, server.directory
+        server.kill()
         server.start()
-        assert server.probe()
         server.restart()
-        assert server.probe()
-        group = server.process.pid
-    finally:
-        server.stop()
-    assert not server.directory.exists()
-    end = time.monotonic() + 10
-    while time.monotonic() < end:
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            return
-        time.sleep(0.1)
-    pytest.fail("a process of the server is still there")
+        assert server.port == port
+        procs = proctree.tree(server.process.pid)
+        assert procs
+    assert not directory.exists()
+    assert proctree.wait_gone(procs, 5.0) == []
 
 
 @pytest.mark.parametrize("kind", [PostgreSQL, MariaDB])
-def test_a_database_keeps_its_data_over_a_restart(kind: type[PostgreSQL] | type[MariaDB]) -> None:
-    server = kind()
-    try:
-        server.start()
+def test_a_database_keeps_its_data_over_a_restart_and_a_kill(
+    kind: type[PostgreSQL] | type[MariaDB],
+) -> None:
+    with kind() as server:
         engine = sa.create_engine(server.create_database(), poolclass=sa.NullPool)
         with engine.begin() as conn:
             conn.exec_driver_sql("CREATE TABLE kept (name VARCHAR(20))")
             conn.exec_driver_sql("INSERT INTO kept VALUES ('still here')")
         server.restart()
+        server.kill()
+        server.start()
         with engine.begin() as conn:
             assert conn.exec_driver_sql("SELECT name FROM kept").scalar() == "still here"
-    finally:
-        server.stop()
 
 
 def test_a_missing_server_fails_and_says_how_to_install_it() -> None:
-    with pytest.raises(ServerError, match="no-such-server is not installed; `make test-deps` installs it"):
-        program("no-such-server")
+    with pytest.raises(MissingServer, match="no-such-server is not installed: run `make test-deps`"):
+        find_program("no-such-server", "no-such-package")
+
+
+def test_what_a_killed_run_leaves_behind_is_cleaned_up(tmp_path: os.PathLike[str]) -> None:
+    program = (
+        "import os, pathlib, sys\n"
+        "from harness.processes import Process\n"
+        "from harness.guard import GUARD\n"
+        f"child = Process(['sleep', '600'], log=pathlib.Path({str(tmp_path)!r}, 'log'))\n"
+        "print(child.pid, flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    run = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=os.path.dirname(os.path.dirname(__file__)),
+    )
+    assert run.stdout is not None
+    pid = int(run.stdout.readline())
+    proc = proctree.read(pid)
+    assert proc is not None
+    run.kill()
+    run.wait()
+    run.communicate()
+    wait_for(lambda: not proctree.is_alive(proc), 10)
+
+
+def test_a_process_that_ends_early_is_told_with_what_it_printed(tmp_path: os.PathLike[str]) -> None:
+    child = Process(["sh", "-c", "echo no such luck; exit 3"], log=tmp_path / "log")  # type: ignore[operator]
+    with pytest.raises(Exception, match="ended with 3:\nno such luck"):
+        child.wait_for_text("hello")

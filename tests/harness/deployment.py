@@ -1,0 +1,143 @@
+"""Stoker's own processes, as an operator runs them."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import typing
+import urllib.error
+import urllib.request
+
+from harness.ports import free_port
+from harness.processes import Process, ProcessEnded
+from harness.waiting import wait_for
+
+BIN = pathlib.Path(sys.executable).parent
+
+
+class Deployment:
+    """stoker-api and several stoker-conductor on given servers.
+
+    :param database_url: of an empty database.
+    """
+
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        *,
+        database_url: str,
+        transport_url: str,
+        backend_url: str,
+        options: str = "",
+    ) -> None:
+        self.directory = directory
+        self.database_url = database_url
+        self.port = free_port()
+        self.api: Process | None = None
+        self.conductors: dict[str, Process] = {}
+        self.config = directory / "stoker.conf"
+        key = self._run("stoker-manage", "key", "generate").strip()
+        self.config.write_text(
+            f"[DEFAULT]\ntransport_url = {transport_url}\n"
+            f"[database]\nconnection = {database_url}\n"
+            f"[coordination]\nbackend_url = {backend_url}\nheartbeat = 0.5\ntimeout = 2\npoll = 0.5\n"
+            f"[api]\nbind_port = {self.port}\npublic_url = http://127.0.0.1:{self.port}\n"
+            f"[secrets]\nkey = {key}\n{options}"
+        )
+        self.manage("db", "sync")
+
+    @property
+    def url(self) -> str:
+        """The API's root."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def start_api(self) -> None:
+        """Start stoker-api and wait until it answers."""
+        self.api = self._launch("stoker-api", name="api")
+        self.api.wait_for_port(self.port)
+        wait_for(self._healthy, 30, lambda: "the API does not answer")
+
+    def _healthy(self) -> bool:
+        try:
+            return self.call("GET", "/healthcheck")[0] == 200
+        except OSError:
+            return False
+
+    def launch_conductor(self, host: str) -> Process:
+        """Start a conductor; does not wait."""
+        daemon = self.conductors[host] = self._launch("stoker-conductor", "--host", host, name=host)
+        return daemon
+
+    def _launch(self, program: str, *arguments: str, name: str) -> Process:
+        command = [BIN / program, "--config-file", self.config, *arguments]
+        return Process(command, log=self.directory / f"{name}.log", env={"PYTHONWARNINGS": "ignore"})
+
+    def start_conductors(self, *hosts: str) -> None:
+        """Start conductors and wait until all are in the ring."""
+        for daemon in [self.launch_conductor(host) for host in hosts]:
+            daemon.wait_for_text("is in the ring and serves")
+
+    def stop(self) -> None:
+        """End everything at once."""
+        for daemon in [*self.conductors.values(), *([self.api] if self.api else [])]:
+            daemon.kill()
+
+    def manage(self, *arguments: str) -> str:
+        """Run stoker-manage; its output."""
+        return self._run("stoker-manage", "--config-file", str(self.config), *arguments)
+
+    def _run(self, name: str, *arguments: str) -> str:
+        done = subprocess.run(
+            [str(BIN / name), *arguments], capture_output=True, text=True, timeout=120, check=False
+        )
+        if done.returncode != 0:
+            raise ProcessEnded(f"{name} {' '.join(arguments)} ended with {done.returncode}:\n{done.stderr}")
+        return done.stdout
+
+    def call(self, method: str, path: str, body: typing.Any = None) -> tuple[int, typing.Any]:
+        """One request; status and parsed body."""
+        return call(self.url, method, path, body)
+
+    def create(self, name: str, template: typing.Any, **fields: typing.Any) -> str:
+        """Create a stack of the tenant ``t``; its path below the API's root."""
+        body = {"stack_name": name, "template": template, **fields}
+        status, answer = self.call("POST", "/v1/t/stacks", body)
+        assert status == 201, answer
+        return f"/v1/t/stacks/{name}/{answer['stack']['id']}"
+
+    def show(self, path: str) -> typing.Any:
+        """The stack at the path."""
+        status, answer = self.call("GET", f"{path}?resolve_outputs=false")
+        assert status == 200, answer
+        return answer["stack"]
+
+    def wait_final(self, path: str, seconds: float = 60.0) -> typing.Any:
+        """Wait until the stack is no longer IN_PROGRESS; the stack."""
+        wait_for(
+            lambda: not self.show(path)["stack_status"].endswith("IN_PROGRESS"),
+            seconds,
+            lambda: f"{self.show(path)}\n" + "\n".join(d.text()[-1500:] for d in self.conductors.values()),
+        )
+        return self.show(path)
+
+
+def call(url: str, method: str, path: str, body: typing.Any = None) -> tuple[int, typing.Any]:
+    """One request with a JSON body; redirects are not followed."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(
+        url + path, data=data, method=method, headers={"Content-Type": "application/json"}
+    )
+    try:
+        with urllib.request.build_opener(_NoRedirect).open(request, timeout=60) as answer:
+            return answer.status, _parsed(answer.read())
+    except urllib.error.HTTPError as error:
+        return error.code, _parsed(error.read())
+
+
+def _parsed(raw: bytes) -> typing.Any:
+    return json.loads(raw) if raw else None
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *args: typing.Any, **kwargs: typing.Any) -> None:
+        return None
