@@ -156,6 +156,8 @@ def load(arguments: list[str], *, program: str, files: list[pathlib.Path] | None
     :param files: in place of oslo.config's search path.
     """
     conf = cfg.CONF
+    if program == "stoker-conductor":
+        conf.register_cli_opts(DEFAULTS)  # So that several can share a host and a file.
     for group, options in GROUPS.items():
         conf.register_opts(options, None if group == "DEFAULT" else group)
     for name, options in oslo_messaging.opts.list_opts():

@@ -5,7 +5,9 @@ import sys
 
 from . import threading_backend  # noqa: F401  - first: it decides how oslo works
 
-from ..db import schema  # isort: skip
+from oslo_config import cfg  # isort: skip
+
+from ..db import schema
 from ..db.engine import Database
 from . import options
 from .wiring import WrongConfiguration, make_sealer, make_timing
@@ -13,7 +15,7 @@ from .wiring import WrongConfiguration, make_sealer, make_timing
 READY, FAILED = 0, 2
 
 
-def checks(conf: options.cfg.ConfigOpts) -> list[tuple[str, str | None]]:
+def checks(conf: cfg.ConfigOpts) -> list[tuple[str, str | None]]:
     """(what is checked, what is wrong or None)."""
     found: list[tuple[str, str | None]] = []
     for name, make in (("sealing keys", make_sealer), ("membership intervals", make_timing)):

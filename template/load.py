@@ -113,8 +113,8 @@ def _refuse_depth(text: str, what: str) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
-                line = event.start_mark.line + 1
-                raise LimitExceeded(f"the {what} is deeper than {MAX_DEPTH} levels in line {line}")
+                where = f" in line {event.start_mark.line + 1}" if event.start_mark else ""
+                raise LimitExceeded(f"the {what} is deeper than {MAX_DEPTH} levels{where}")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
