@@ -4,6 +4,7 @@ import os
 import pathlib
 from dataclasses import dataclass, field
 
+import futurist
 from oslo_log import log
 
 from ..conductor.service import Conductor
@@ -15,13 +16,30 @@ from .serving import HttpServer
 from .version import VERSION
 from .wiring import Parts, make_api, make_conductor, open_parts, start_conductor
 
-MEMORY_BROKER = "kombu+memory://"
+# One process pauses for no other one: a conductor is known to be gone sooner than on a network.
+CONFIG = """\
+[DEFAULT]
+transport_url = kombu+memory://
+
+[database]
+connection = sqlite:///{data}/stoker.sqlite
+
+[coordination]
+backend_url = file://{data}/coordination
+heartbeat = 0.5
+timeout = 2
+poll = 0.5
+
+[secrets]
+key = {key}
+"""
 
 
 @dataclass(frozen=True)
 class EmbeddedSettings:
-    """:ivar data_dir: keeps the database, the sealing key and the group; made if missing.
+    """:ivar data_dir: keeps the database, the group and the configuration; made if missing.
     :ivar conductors: how many; they are called conductor-1 and so on.
+    :ivar config: files that say more than, or other than, the one in the data directory.
     """
 
     data_dir: pathlib.Path
@@ -48,19 +66,13 @@ class Embedded:
         """
         settings = self._settings
         settings.data_dir.mkdir(parents=True, exist_ok=True)
-        conf = options.load([], program="stoker", files=settings.config)
+        conf = options.load([], program="stoker", files=[config_file(settings.data_dir), *settings.config])
         log.setup(conf, "stoker", VERSION)
-        conf.set_default("connection", f"sqlite:///{settings.data_dir / 'stoker.sqlite'}", "database")
-        conf.set_default("backend_url", f"file://{settings.data_dir / 'coordination'}", "coordination")
-        conf.set_default("key", [_sealing_key(settings.data_dir)], "secrets")
-        conf.set_default("heartbeat", 0.5, "coordination")
-        conf.set_default("timeout", 2.0, "coordination")
-        conf.set_default("poll", 0.5, "coordination")
         conf.set_default("public_url", f"http://{settings.host}:{settings.port}", "api")
         database = Database(conf.database.connection)
         schema.upgrade(database)
         database.close()
-        self._parts = parts = open_parts(conf, transport_url=MEMORY_BROKER)
+        self._parts = parts = open_parts(conf)
         for number in range(1, settings.conductors + 1):
             conductor = make_conductor(parts, f"conductor-{number}")
             self.conductors.append(conductor)
@@ -76,17 +88,19 @@ class Embedded:
         """Stop in order: no new requests, then the conductors; whether all steps in progress ended."""
         if self._http is not None:
             self._http.stop()
-        finished = all(conductor.stop() for conductor in self.conductors)
+        with futurist.ThreadPoolExecutor(max_workers=max(1, len(self.conductors))) as stopping:
+            finished = all(list(stopping.map(Conductor.stop, self.conductors)))
         if self._parts is not None:
             self._parts.close()
         return finished
 
 
-def _sealing_key(data_dir: pathlib.Path) -> str:
-    """The key of this data directory, made at the first start; readable by its owner only."""
-    path = data_dir / "sealing.key"
+def config_file(data_dir: pathlib.Path) -> pathlib.Path:
+    """The configuration of a data directory, with a sealing key of its own; made at the first start, and
+    readable by its owner only.  ``stoker-manage --config-file`` takes it too."""
+    path = data_dir / "stoker.conf"
     if not path.exists():
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w") as file:
-            file.write(Sealer.generate_key() + "\n")
-    return path.read_text().strip()
+            file.write(CONFIG.format(data=data_dir, key=Sealer.generate_key()))
+    return path

@@ -20,6 +20,7 @@ from ..rpc.client import HintSender
 from ..rpc.transport import open_transport
 from .manage_base import AdminError, Session, describe_age, session_of
 
+SILENT = "silent"
 SILENT_AFTER = 10.0
 """Seconds without a report after which a conductor does not count as there."""
 
@@ -81,14 +82,15 @@ class RingShow(Lister):
             "Alive",
         )
         living = {c.host for c in alive(found, now)}
+        owned = {c.host: c.shards_owned if c.host in living else 0 for c in found}
         rows = [
             (
                 c.host,
-                c.state,
+                c.state if c.host in living or c.state == STOPPED else SILENT,
                 c.wanted,
                 c.weight,
-                c.shards_owned,
-                f"{c.shards_owned / session.shard_count:.1%}",
+                owned[c.host],
+                f"{owned[c.host] / session.shard_count:.1%}",
                 c.threads_busy,
                 c.ring_version,
                 describe_age(now - c.heartbeat_at),

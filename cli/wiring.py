@@ -52,17 +52,16 @@ class Parts:
         self.database.close()
 
 
-def open_parts(conf: cfg.ConfigOpts, *, transport_url: str | None = None) -> Parts:
+def open_parts(conf: cfg.ConfigOpts) -> Parts:
     """Connect to the database and the message bus.
 
-    :param transport_url: in place of the configured one.
     :raises WrongConfiguration: an option is missing or wrong.
     """
     sealer = make_sealer(conf)
     database = Database(conf.database.connection, pool_size=conf.database.pool_size)
     wanted = conf.stacks.shard_count
     shard_count = database.write(lambda conn: installation.shard_count(conn, wanted))
-    transport = open_transport(conf, transport_url or conf.transport_url)
+    transport = open_transport(conf, conf.transport_url)
     outbox = Outbox(HintSender(transport))
     outbox.start()
     return Parts(conf, database, shard_count, Catalogue.installed(), sealer, transport, outbox)

@@ -42,8 +42,8 @@ class Mover:
     def stop(self, wait: float) -> bool:
         """Drain, wait for the steps that run until their results are stored, but no longer than `wait`
         seconds; whether all of them were."""
-        self.drain()
         self._stop.set()
+        self.drain()
         self._thread.join(wait)
         return not self._thread.is_alive()
 
@@ -57,7 +57,7 @@ class Mover:
         while not self._dead:
             self._soon.clear()
             pause = self._turn()
-            if self._stop.is_set() and self._draining.is_set() and not self.pipeline.in_progress:
+            if self._stop.is_set() and not self.pipeline.in_progress:
                 return
             self._soon.wait(LONGEST_SLEEP if pause is None else min(pause, LONGEST_SLEEP))
 
