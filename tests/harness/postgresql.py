@@ -35,8 +35,10 @@ class PostgreSQL(Server):
     account = "postgres"  # The server refuses to run as root.
     stop_signal = signal.SIGINT  # "Fast": does not wait for clients to go.
 
-    def __init__(self) -> None:
+    def __init__(self, settings: dict[str, str] | None = None) -> None:
+        """:param settings: added to those above."""
         super().__init__()
+        self._settings = {**SETTINGS, **(settings or {})}
         self._numbers = itertools.count(1)
 
     @property
@@ -68,7 +70,7 @@ class PostgreSQL(Server):
         self._run(_program("initdb"), f"--username={USER}", *options, "-D", self.directory / "data")
 
     def _command(self) -> list[str]:
-        settings = {**SETTINGS, "port": str(self.port), "unix_socket_directories": str(self.directory)}
+        settings = {**self._settings, "port": str(self.port), "unix_socket_directories": str(self.directory)}
         arguments = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         return [str(_program("postgres")), "-D", str(self.directory / "data"), *arguments]
 

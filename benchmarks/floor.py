@@ -1,0 +1,128 @@
+"""The floor: what the drivers alone need for the casts, claims and row writes of so many resources.
+
+Two processes, as two conductors would, share the resources.  Each batch is one cast through oslo.messaging,
+one transaction that claims the tasks and marks the resources in progress (with its events), and one that
+stores the results (task, resource, event, count of the unfinished): the rows that Stoker writes for a flat
+stack, by psycopg alone, with nothing computed, validated or checked.
+"""
+
+import json
+import multiprocessing
+import time
+import uuid
+
+import psycopg
+import sqlalchemy as sa
+from stoker.cli import options
+from stoker.rpc.client import HintSender
+from stoker.rpc.transport import open_transport
+
+BATCH = 32
+WORKERS = 2
+DEFINITION = json.dumps({"properties": {"value": "x" * 40}, "type": "OS::Heat::TestResource"})
+VALUES = json.dumps({"output": "x" * 40, "show": {"value": "x" * 40}})
+TABLES = """
+CREATE TABLE floor_task (id bigint PRIMARY KEY, state varchar(16), attempt int, member varchar(80),
+    pending int, due_at float, shard int, definition jsonb);
+CREATE INDEX ON floor_task (due_at);
+CREATE INDEX ON floor_task (member);
+CREATE TABLE floor_resource (id bigint PRIMARY KEY, stack varchar(36), name varchar(255), action varchar(16),
+    status varchar(16), reason text, physical varchar(255), properties jsonb, attributes jsonb,
+    updated_at float);
+CREATE INDEX ON floor_resource (stack, name);
+CREATE TABLE floor_event (id varchar(36) PRIMARY KEY, number bigserial, stack varchar(36), name varchar(255),
+    status varchar(16), reason text, at float);
+CREATE INDEX ON floor_event (stack, number);
+"""
+
+
+def measure(database_url: str, transport_url: str, count: int) -> float:
+    """Resources per second of the bare loop, the rows of tasks and resources being there already."""
+    dsn = _dsn(database_url)
+    with psycopg.connect(dsn) as conn:
+        conn.execute("DROP TABLE IF EXISTS floor_task, floor_resource, floor_event")
+        conn.execute(TABLES.encode())
+        with conn.cursor() as cursor:
+            cursor.executemany(
+                "INSERT INTO floor_task VALUES (%s, 'ready', 0, NULL, 0, 0, 7, %s)",
+                [(index, DEFINITION) for index in range(count + 1)],
+            )
+            cursor.executemany(
+                "INSERT INTO floor_resource VALUES (%s, 's', %s, 'INIT', 'COMPLETE', '', NULL, %s, NULL, 0)",
+                [(index, f"r{index}", DEFINITION) for index in range(count)],
+            )
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(WORKERS + 1)
+    share = count // WORKERS
+    procs = [
+        context.Process(target=_work, args=(dsn, transport_url, n * share, share, barrier))
+        for n in range(WORKERS)
+    ]
+    for proc in procs:
+        proc.start()
+    barrier.wait()
+    began = time.monotonic()
+    for proc in procs:
+        proc.join()
+        if proc.exitcode:
+            raise RuntimeError("the bare loop failed")
+    return share * WORKERS / (time.monotonic() - began)
+
+
+def _dsn(url: str) -> str:
+    parsed = sa.make_url(url).set(drivername="postgresql")
+    return parsed.render_as_string(hide_password=False)
+
+
+def _work(dsn: str, transport_url: str, first: int, count: int, barrier: object) -> None:
+    transport = open_transport(options.load([], program="floor", files=[]), transport_url)
+    sender = HintSender(transport)
+    with psycopg.connect(dsn) as conn:
+        conn.execute("SELECT 1")
+        conn.commit()
+        barrier.wait()  # type: ignore[attr-defined]
+        for start in range(first, first + count, BATCH):
+            ids = list(range(start, min(start + BATCH, first + count)))
+            sender.run_tasks("floor", ids)  # type: ignore[arg-type]
+            _claim(conn, ids)
+            _store(conn, ids)
+    transport.cleanup()
+
+
+def _claim(conn: psycopg.Connection, ids: list[int]) -> None:
+    now = time.time()
+    conn.execute("SELECT * FROM floor_task WHERE id = ANY(%s) ORDER BY id FOR UPDATE", (ids,)).fetchall()
+    conn.execute(
+        "UPDATE floor_task SET state='running', member='m', attempt=attempt+1, due_at=%s WHERE id = ANY(%s)",
+        (now, ids),
+    )
+    conn.execute("SELECT * FROM floor_resource WHERE id = ANY(%s)", (ids,)).fetchall()
+    conn.execute(
+        "UPDATE floor_resource SET action='CREATE', status='IN_PROGRESS', updated_at=%s WHERE id = ANY(%s)",
+        (now, ids),
+    )
+    _events(conn, ids, "IN_PROGRESS", now)
+    conn.commit()
+
+
+def _store(conn: psycopg.Connection, ids: list[int]) -> None:
+    now = time.time()
+    conn.execute("SELECT * FROM floor_task WHERE id = ANY(%s) ORDER BY id FOR UPDATE", (ids,)).fetchall()
+    conn.execute("UPDATE floor_task SET state='done', member=NULL, due_at=NULL WHERE id = ANY(%s)", (ids,))
+    with conn.cursor() as cursor:
+        cursor.executemany(
+            "UPDATE floor_resource SET status='COMPLETE', reason='state changed', physical=%s, properties=%s,"
+            " attributes=%s, updated_at=%s WHERE id=%s",
+            [(f"stack-r-{i}", DEFINITION, VALUES, now, i) for i in ids],
+        )
+    _events(conn, ids, "COMPLETE", now)
+    conn.execute("UPDATE floor_task SET pending=pending-%s WHERE id=%s", (len(ids), -1))
+    conn.commit()
+
+
+def _events(conn: psycopg.Connection, ids: list[int], status: str, now: float) -> None:
+    with conn.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO floor_event (id, stack, name, status, reason, at) VALUES (%s, 's', %s, %s, %s, %s)",
+            [(str(uuid.uuid4()), f"r{i}", status, "state changed", now) for i in ids],
+        )

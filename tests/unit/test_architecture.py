@@ -1,0 +1,186 @@
+"""The house as the design draws it: imports run one way, and nothing grows without bound."""
+
+import ast
+import pathlib
+import typing
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+MAY_IMPORT: dict[str, set[str]] = {
+    "template": set(),
+    "ring": set(),
+    "db": set(),
+    "rpc": {"db"},
+    "resources": {"template"},
+    "traversal": {"template", "resources", "ring", "rpc", "db"},
+    "conductor": {"traversal", "template", "resources", "ring", "rpc", "db"},
+    "api": {"traversal", "template", "resources", "ring", "rpc", "db"},
+    "cli": {"api", "conductor", "traversal", "template", "resources", "ring", "rpc", "db"},
+}
+"""rpc takes its ids' types from db, resources the residual's from template."""
+MOST_LINES, MOST_CLASS, MOST_FUNCTION, MOST_PARAMETERS = 500, 250, 60, 6
+USUAL_LINES, USUAL_FUNCTION = 300, 40
+USUALLY = 0.97
+"""The share of files and functions that keeps to the usual limits."""
+BROAD_EXCEPT = {
+    "api/app.py": "top of the WSGI stack",
+    "conductor/steps.py": "top of a step's thread",
+    "conductor/mover.py": "top of the mover's thread",
+    "conductor/service.py": "top of a duty",
+    "rpc/outbox.py": "top of the outbox's thread",
+}
+CONFIGURATION = {
+    "cli/": "the composition roots",
+    "rpc/transport.py": "oslo.messaging takes the object itself",
+}
+
+
+class Module(typing.NamedTuple):
+    path: pathlib.Path
+    tree: ast.Module
+
+    @property
+    def name(self) -> str:
+        return str(self.path.relative_to(ROOT))
+
+    @property
+    def dotted(self) -> tuple[str, ...]:
+        parts = self.path.relative_to(ROOT).with_suffix("").parts
+        return parts[:-1] if parts[-1] == "__init__" else parts
+
+    def imports(self) -> list[tuple[str, ...]]:
+        """The project's own modules that it imports, from the root."""
+        found = []
+        package = self.path.relative_to(ROOT).parent.parts
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                base = package[: len(package) - node.level + 1]
+                base += tuple(node.module.split(".")) if node.module else ()
+                found += [(*base, alias.name) for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "stoker":
+                found += [(*str(node.module).split(".")[1:], alias.name) for alias in node.names]
+        return found
+
+
+def _modules() -> list[Module]:
+    paths = [ROOT / "__init__.py"]
+    for package in MAY_IMPORT:
+        paths += sorted((ROOT / package).rglob("*.py"))
+    return [Module(path, ast.parse(path.read_text(), str(path))) for path in paths]
+
+
+MODULES = _modules()
+by_module = pytest.mark.parametrize("module", MODULES, ids=lambda module: module.name)
+
+
+def _functions(tree: ast.AST) -> list[ast.FunctionDef]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+
+
+def _length(node: ast.FunctionDef | ast.ClassDef) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def test_every_package_of_the_design_is_looked_at() -> None:
+    found = {module.dotted[0] for module in MODULES if module.dotted}
+    assert found == set(MAY_IMPORT)
+    assert len(MODULES) > 80
+
+
+@by_module
+def test_imports_run_one_way(module: Module) -> None:
+    if not module.dotted:
+        return
+    own = module.dotted[0]
+    wrong = {path[0] for path in module.imports()} & set(MAY_IMPORT) - MAY_IMPORT[own] - {own}
+    assert not wrong, f"{module.name} imports {wrong}; {own} may import {MAY_IMPORT[own] or 'nothing'}"
+
+
+def test_no_module_imports_itself_in_a_circle() -> None:
+    known = {module.dotted for module in MODULES}
+    graph = {
+        module.dotted: {
+            target for path in module.imports() for target in (path, path[:-1]) if target in known
+        }
+        - {module.dotted}
+        for module in MODULES
+    }
+    done: set[tuple[str, ...]] = set()
+
+    def visit(name: tuple[str, ...], above: tuple[tuple[str, ...], ...]) -> None:
+        assert name not in above, " -> ".join(".".join(part) for part in (*above, name))
+        if name not in done:
+            for target in graph[name]:
+                visit(target, (*above, name))
+            done.add(name)
+
+    for name in graph:
+        visit(name, ())
+
+
+@by_module
+def test_imports_stand_at_the_top(module: Module) -> None:
+    for function in _functions(module.tree):
+        inner = [n.lineno for n in ast.walk(function) if isinstance(n, ast.Import | ast.ImportFrom)]
+        assert not inner, f"{module.name}:{inner[0]} imports inside of {function.name}"
+
+
+@by_module
+def test_nothing_is_longer_than_the_limits(module: Module) -> None:
+    assert len(module.path.read_text().splitlines()) <= MOST_LINES
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ClassDef):
+            assert _length(node) <= MOST_CLASS, f"{module.name}: class {node.name}"
+        if isinstance(node, ast.FunctionDef):
+            assert _length(node) <= MOST_FUNCTION, f"{module.name}: {node.name}"
+
+
+@by_module
+def test_functions_take_few_parameters(module: Module) -> None:
+    """A constructor that is given its collaborators by keyword may take more."""
+    for function in _functions(module.tree):
+        arguments = function.args
+        positional = [a for a in (*arguments.posonlyargs, *arguments.args) if a.arg not in ("self", "cls")]
+        count = len(positional) + (0 if function.name == "__init__" else len(arguments.kwonlyargs))
+        assert count <= MOST_PARAMETERS, f"{module.name}: {function.name} takes {count} parameters"
+
+
+def test_nearly_everything_keeps_to_the_usual_limits() -> None:
+    files = [len(module.path.read_text().splitlines()) <= USUAL_LINES for module in MODULES]
+    lengths = [_length(f) <= USUAL_FUNCTION for module in MODULES for f in _functions(module.tree)]
+    assert sum(files) / len(files) >= USUALLY
+    assert sum(lengths) / len(lengths) >= USUALLY
+
+
+@by_module
+def test_configuration_is_read_in_cli_only(module: Module) -> None:
+    if module.name.startswith("cli/"):
+        return
+    for node in ast.walk(module.tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        source = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+        assert not any(name.startswith("oslo_config") for name in [*names, source]), module.name
+
+
+@by_module
+def test_everything_is_caught_only_at_the_top_of_a_thread(module: Module) -> None:
+    broad = [
+        node.lineno
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ExceptHandler)
+        and (node.type is None or (isinstance(node.type, ast.Name) and node.type.id == "Exception"))
+    ]
+    assert len(broad) <= (module.name in BROAD_EXCEPT), f"{module.name}: lines {broad}"
+
+
+@by_module
+def test_no_module_has_a_name_that_says_nothing(module: Module) -> None:
+    assert not {"common", "utils", "util", "helpers", "misc"} & set(module.dotted)
+
+
+@by_module
+def test_public_functions_say_what_they_promise(module: Module) -> None:
+    tops = [node for node in module.tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    silent = [node.name for node in tops if not node.name.startswith("_") and not ast.get_docstring(node)]
+    assert not silent, f"{module.name}: {silent}"

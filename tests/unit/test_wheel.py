@@ -1,0 +1,62 @@
+"""What is installed: the package stoker and nothing beside it."""
+
+import configparser
+import pathlib
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+LEFT_OUT = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "var", "__pycache__")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    """Built from a copy: a build leaves files behind."""
+    base = tmp_path_factory.mktemp("wheel")
+    shutil.copytree(ROOT, base / "source", ignore=LEFT_OUT)
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*command, "-w", str(base), str(base / "source")], check=True)
+    (path,) = base.glob("*.whl")
+    return zipfile.ZipFile(path)
+
+
+def test_a_wheel_holds_stoker_and_nothing_beside_it(wheel: zipfile.ZipFile) -> None:
+    tops = {name.split("/")[0] for name in wheel.namelist()}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"stoker"}
+
+
+def test_a_wheel_holds_every_module_of_every_package(wheel: zipfile.ZipFile) -> None:
+    packages = [line.strip() for line in _option("packages").split() if line.strip()]
+    wanted = set()
+    for package in packages:
+        folder = ROOT.joinpath(*package.split(".")[1:])
+        wanted |= {f"{package.replace('.', '/')}/{path.name}" for path in folder.glob("*.py")}
+    held = {name for name in wheel.namelist() if name.endswith(".py")}
+    assert held == wanted - {name for name in wanted if name.endswith("/conftest.py")}
+
+
+def test_every_folder_with_modules_is_a_package_that_is_named_or_stays_at_home() -> None:
+    named = {name.partition(".")[2].replace(".", "/") for name in _option("packages").split()}
+    at_home = {"tests", "benchmarks", "examples", "doc", "tools", "build", "releasenotes"}
+    for path in ROOT.rglob("__init__.py"):
+        folder = path.parent.relative_to(ROOT)
+        if folder.parts and (folder.parts[0] in at_home or folder.parts[0].startswith(".")):
+            continue
+        assert folder.as_posix().replace(".", "") in named, f"setup.cfg does not name {folder}"
+
+
+def test_the_commands_are_installed(wheel: zipfile.ZipFile) -> None:
+    (name,) = [name for name in wheel.namelist() if name.endswith("entry_points.txt")]
+    text = wheel.read(name).decode()
+    for command in ("stoker", "stoker-api", "stoker-conductor", "stoker-manage", "stoker-status"):
+        assert f"\n{command} = stoker.cli." in text
+
+
+def _option(name: str) -> str:
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "setup.cfg")
+    return parser["options"][name]
