@@ -4,10 +4,11 @@ import json
 import logging
 import typing
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import falcon
 
+from .body import read_body
 from .call import Call, Operation, Reply
 from .faults import Fault, bad_request, fault_of, not_found
 from .routes import BELOW_A_NAME, LOOKUP, ROUTES
@@ -15,6 +16,7 @@ from .services import Services
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any
+TENANT_LENGTH = 64
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 
 
@@ -27,6 +29,7 @@ def make_app(services: Services) -> falcon.App[falcon.Request, falcon.Response]:
     for path, operations in ROUTES.items():
         app.add_route(path, _resource(services, operations))
     app.add_error_handler(Exception, _on_error)
+    app.add_error_handler(falcon.HTTPError, _on_error)  # Or Falcon's own, for the more special class.
     app.add_sink(_unknown_path, "/")
     return app
 
@@ -38,6 +41,8 @@ def _resource(services: Services, operations: Mapping[str, Operation]) -> object
 
     def refuse(self: object, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         resp.set_header("Allow", allowed)
+        if req.method == "OPTIONS":
+            return _answer(resp, Reply(None, 204))
         raise Fault(405, "HTTPMethodNotAllowed", f"{req.method} is not allowed here; allowed: {allowed}")
 
     for method in METHODS:
@@ -61,40 +66,33 @@ def _redirected(operation: Operation, path: Mapping[str, str]) -> tuple[Operatio
 
 
 def _perform(services: Services, operation: Operation, req: falcon.Request, path: Mapping[str, str]) -> Reply:
-    tenant = path.get("tenant_id", "")
-    caller = services.auth.identify(tenant, req.headers)
+    query = {name: value if isinstance(value, list) else [value] for name, value in req.params.items()}
+    _check_address(path, query)
+    caller = services.auth.identify(path.get("tenant_id", ""), req.headers)
     if operation.rule is not None:
         services.auth.authorize(caller, operation.rule)
     call = Call(
         services=services,
         caller=caller,
         path=path,
-        query={name: value if isinstance(value, list) else [value] for name, value in req.params.items()},
-        body=_body(req, services.limits.body_bytes),
+        query=query,
+        body=read_body(req, services.limits.body_bytes),
         base_url=req.prefix,
         query_string=req.query_string,
     )
     return operation.handler(call)
 
 
-def _body(req: falcon.Request, most: int) -> Json:
-    if req.method not in ("POST", "PUT", "PATCH"):
-        return None
-    length = req.content_length
-    if length is not None and length > most:
-        raise Fault(413, "RequestLimitExceeded", f"The body has {length} bytes, above the limit of {most}")
-    raw = req.bounded_stream.read(most + 1)
-    if len(raw) > most:
-        raise Fault(413, "RequestLimitExceeded", f"The body is above the limit of {most} bytes")
-    if not raw.strip():
-        return None
-    kind = (req.content_type or "application/json").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise Fault(415, "HTTPUnsupportedMediaType", f"The body must be application/json, not {kind}")
-    try:
-        return json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise bad_request(f"JSON body malformed: {error}") from error
+def _check_address(path: Mapping[str, str], query: Mapping[str, Sequence[str]]) -> None:
+    """Refuse what some databases refuse with an error: nothing that is stored has such a name."""
+    for name, value in path.items():
+        if not value or "\0" in value:
+            raise not_found(name, value.replace("\0", "\\x00"))
+    for name, values in query.items():
+        if any("\0" in value for value in (name, *values)):
+            raise bad_request("A parameter of the query must not hold a NUL character")
+    if len(path.get("tenant_id", "")) > TENANT_LENGTH:
+        raise bad_request(f"A tenant's id has {TENANT_LENGTH} characters or less")
 
 
 def _answer(resp: falcon.Response, reply: Reply) -> None:
@@ -102,8 +100,14 @@ def _answer(resp: falcon.Response, reply: Reply) -> None:
     for name, value in reply.headers.items():
         resp.set_header(name, value)
     if reply.body is not None:
-        resp.media = reply.body
+        _write(resp, reply.body)
     _identify(resp)
+
+
+def _write(resp: falcon.Response, body: Json) -> None:
+    # As ASCII: what is stored may hold characters that UTF-8 does not know.
+    resp.data = json.dumps(body).encode("ascii")
+    resp.content_type = "application/json"
 
 
 def _identify(resp: falcon.Response) -> str:
@@ -117,12 +121,13 @@ def _on_error(req: falcon.Request, resp: falcon.Response, error: Exception, para
     request_id = _identify(resp)
     fault = fault_of(error)
     if fault is None and isinstance(error, falcon.HTTPError):
+        resp.set_headers(error.headers or {})
         fault = Fault(error.status_code, type(error).__name__, error.description or error.title or "")
     if fault is None:
         LOG.error("%s %s %s broke", request_id, req.method, req.path, exc_info=error)
         fault = Fault(500, "InternalError", f"Stoker met an error that it did not expect; see {request_id}")
     resp.status = fault.status
-    resp.media = fault.body()
+    _write(resp, fault.body())
 
 
 def _unknown_path(req: falcon.Request, resp: falcon.Response, **path: str) -> None:

@@ -6,18 +6,17 @@ from dataclasses import dataclass
 
 from .faults import Fault
 
+USER_LENGTH = 255
+_FOR_NOBODY = frozenset({"stacks:global_index"})
+
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks, and for which tenant.
-
-    :ivar admin: may look at all tenants.
-    """
+    """Who asks, and for which tenant."""
 
     tenant: str
     user: str | None = None
     roles: frozenset[str] = frozenset()
-    admin: bool = False
 
 
 class Authenticator(typing.Protocol):
@@ -40,7 +39,8 @@ class Authenticator(typing.Protocol):
 class NoAuthentication:
     """Everybody may do everything with the tenant of the path; for one trusted user, or a test.
 
-    A project header, where one is given, must name the tenant of the path.
+    A project header, where one is given, must name the tenant of the path.  Nobody sees all tenants at once,
+    as with Heat's default policy.
     """
 
     def identify(self, tenant: str, headers: Mapping[str, str]) -> Caller:
@@ -53,7 +53,11 @@ class NoAuthentication:
                 f"You are not authorized to use tenant {tenant}: the request's project is {project}",
             )
         user = headers.get("X-AUTH-USER") or headers.get("X-USER-NAME")
-        return Caller(tenant=tenant, user=user, admin=True)
+        if user is not None and len(user) > USER_LENGTH:
+            raise Fault(400, "HTTPBadRequest", f"A user's name has {USER_LENGTH} characters or less")
+        return Caller(tenant=tenant, user=user)
 
     def authorize(self, caller: Caller, rule: str) -> None:
         """See Authenticator."""
+        if rule in _FOR_NOBODY:
+            raise Fault(403, "Forbidden", f"You are not authorized to do {rule}")

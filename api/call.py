@@ -1,5 +1,6 @@
 """A request as the handlers see it."""
 
+import re
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,11 +11,18 @@ from ..db import stacks
 from ..db.errors import NotFound
 from ..db.ids import StackId
 from ..db.stacks import Stack
+from ..db.states import Status
 from .auth import Caller
 from .faults import bad_request, not_found
 from .services import Services
 
 Json = typing.Any
+
+LARGEST = 2**31 - 1
+"""The largest whole number that a column can hold."""
+
+SHOWN = 300
+"""Characters of a value that does not fit that are repeated in the error."""
 
 _TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
 _FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
@@ -43,9 +51,14 @@ class Call:
         values = self.query.get(name)
         return values[-1] if values else None
 
-    def many(self, name: str) -> list[str]:
-        """All values of a query parameter, those with commas split."""
-        return [part for value in self.query.get(name, ()) for part in value.split(",") if part]
+    def values(self, name: str) -> list[str]:
+        """All values of a query parameter that are not empty."""
+        return [value for value in self.query.get(name, ()) if value]
+
+    def parts(self, name: str) -> list[str]:
+        """All values of a query parameter, split at commas."""
+        split = [part.strip() for value in self.values(name) for part in value.split(",")]
+        return [part for part in split if part]
 
     def flag(self, name: str, *, default: bool = False) -> bool:
         """A boolean query parameter.
@@ -59,7 +72,9 @@ class Call:
             return True
         if value.lower() in _FALSE:
             return False
-        raise bad_request(f'Unrecognized value "{value}" for "{name}", acceptable values are: true, false')
+        raise bad_request(
+            f'Unrecognized value "{shortened(value)}" for "{name}", acceptable values are: true, false'
+        )
 
     def number(self, name: str) -> int | None:
         """A whole number of 0 or more.
@@ -69,8 +84,11 @@ class Call:
         value = self.one(name)
         if value is None or value == "":
             return None
-        if not value.isdigit():
-            raise bad_request(f'Only whole numbers of 0 or more are allowed for "{name}", not "{value}"')
+        # str.isdigit also takes digits that int does not.
+        if not re.fullmatch("[0-9]{1,10}", value) or int(value) > LARGEST:
+            raise bad_request(
+                f'Only whole numbers from 0 to {LARGEST} are allowed for "{name}", not "{shortened(value)}"'
+            )
         return int(value)
 
     def limit(self) -> int | None:
@@ -79,6 +97,29 @@ class Call:
         if wanted is None or wanted == 0:
             return most or None
         return min(wanted, most) if most else wanted
+
+    def direction(self) -> str:
+        """``asc``, ``desc``, or nothing.
+
+        :raises Fault: 400, it is another word.
+        """
+        found = (self.one("sort_dir") or "").lower()
+        if found not in ("", "asc", "desc"):
+            raise bad_request(f'sort_dir must be asc or desc, not "{shortened(found)}"')
+        return found
+
+    def statuses(self, *names: str) -> tuple[list[str], list[str]]:
+        """Actions and statuses that the query parameters ask for: ``FAILED`` or ``CREATE_FAILED``.
+
+        An unknown word is taken as a status, which nothing has.
+        """
+        actions, statuses = [], []
+        for value in (value.upper() for name in names for value in self.values(name)):
+            status = next((known for known in Status if value.endswith(known)), value)
+            statuses.append(str(status))
+            if action := value.removesuffix(status).rstrip("_"):
+                actions.append(action)
+        return actions, statuses
 
     def valid(self, schema: Json) -> Json:
         """The body, if it fits the schema.
@@ -91,8 +132,7 @@ class Call:
             jsonschema.Draft202012Validator(schema).iter_errors(self.body)
         )
         if error is not None:
-            where = ".".join(str(part) for part in error.absolute_path)
-            raise bad_request(f"{where}: {error.message}" if where else error.message)
+            raise bad_request(_explained(error))
         return self.body
 
     def stack(self) -> Stack:
@@ -115,6 +155,23 @@ class Call:
         if found.deleted_at is not None:
             raise not_found("Stack", found.name)
         return found
+
+
+def shortened(text: str) -> str:
+    """A text for an error message: of a long one, its beginning."""
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def _explained(error: jsonschema.ValidationError) -> str:
+    where = ".".join(str(part) for part in error.absolute_path)
+    message = error.message
+    if error.validator == "type":
+        wanted: Json = error.validator_value
+        kinds = wanted if isinstance(wanted, str) else " or ".join(wanted)
+        message = f"{shortened(repr(error.instance))} is not of type {kinds}"
+    if error.validator == "additionalProperties" and isinstance(error.schema, Mapping):
+        message = f"{shortened(message)}; known are: {', '.join(sorted(error.schema['properties']))}"
+    return f"{where}: {message}" if where else message
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Handlers of events."""
 
+import dataclasses
 import typing
 
 from ..db import events, stacks
@@ -8,8 +9,8 @@ from ..db.events import Event, EventQuery
 from ..db.ids import StackId
 from ..db.stacks import Stack
 from . import views
-from .call import Call, Reply
-from .faults import bad_request, not_found
+from .call import Call, Reply, shortened
+from .faults import Fault, bad_request, not_found
 
 Json = typing.Any
 _FILTERS = {
@@ -20,6 +21,19 @@ _FILTERS = {
     "physical_resource_id": "physical_id",
     "uuid": "uuid",
 }
+
+SORT_KEYS = (
+    "event_time",
+    "created_at",
+    "id",
+    "resource_name",
+    "logical_resource_id",
+    "physical_resource_id",
+    "resource_status",
+    "resource_status_reason",
+    "links",
+)
+"""What the client sends along when it sorts; events always come in the order of time."""
 
 
 def index(call: Call) -> Reply:
@@ -33,27 +47,53 @@ def of_resource(call: Call) -> Reply:
 
 
 def _listed(call: Call, resource_name: str | None) -> Reply:
-    stack = call.stack()
-    depth = call.number("nested_depth") or 0
-    direction = (call.one("sort_dir") or "asc").lower()
-    if direction not in ("asc", "desc"):
-        raise bad_request(f'sort_dir must be asc or desc, not "{direction}"')
-    query = EventQuery(
-        stack_id=stack.id,
-        nested_depth=depth,
-        resource_name=resource_name,
-        filters={column: call.many(name) for name, column in _FILTERS.items() if call.many(name)},
-        limit=call.limit(),
-        marker=call.one("marker"),
-        descending=direction == "desc",
-    )
+    stack, query = call.stack(), _query(call, resource_name)
+    query = dataclasses.replace(query, stack_id=stack.id)
     found = call.services.database.read(lambda conn: events.list_events(conn, query))
+    if resource_name is not None and not found and not query.marker and not query.filters:
+        raise Fault(404, "HTTPNotFound", f"No events found for resource {resource_name}")
     homes: dict[str, Stack] = {stack.id: stack}
     shown = []
     for item, stack_name in found:
         view = views.event_summary(call, _home(call, homes, item), item)
-        shown.append({**view, "stack_name": stack_name} if depth else view)
+        shown.append(_below(call, stack, stack_name, view) if query.nested_depth else view)
     return Reply({"events": shown})
+
+
+def _below(call: Call, root: Stack, stack_name: str, view: Json) -> Json:
+    """An event of a tree: without the link to the root, the client asks for each stack's events itself."""
+    link = views.link(views.stack_url(call, root), "root_stack")
+    return {**view, "stack_name": stack_name, "links": [*view["links"], link]}
+
+
+def _query(call: Call, resource_name: str | None) -> EventQuery:
+    for key in call.parts("sort_keys"):
+        if key not in SORT_KEYS:
+            raise bad_request(f'Invalid sort key "{shortened(key)}", the keys are: {", ".join(SORT_KEYS)}')
+    filters = {column: call.values(name) for name, column in _FILTERS.items() if call.values(name)}
+    return EventQuery(
+        stack_id=StackId(call.path["stack_id"]),
+        nested_depth=call.number("nested_depth") or 0,
+        resource_name=resource_name,
+        filters=filters,
+        limit=call.limit(),
+        marker=_marker(call),
+        descending=call.direction() == "desc",
+    )
+
+
+def _marker(call: Call) -> str | None:
+    marker = call.one("marker")
+    if not marker:
+        return None
+    try:
+        item = call.services.database.read(lambda conn: events.get(conn, marker))
+        home = call.services.database.read(lambda conn: stacks.get(conn, item.stack_id))
+    except NotFound:
+        home = None
+    if home is None or home.tenant != call.caller.tenant:
+        raise bad_request(f'The marker "{shortened(marker)}" is not the id of an event')
+    return marker
 
 
 def _home(call: Call, homes: dict[str, Stack], item: Event) -> Stack:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 
 from ..db.errors import NameTaken, NotFound, Unavailable
 from ..resources.errors import NotSupported, PropertyError, SignalError, UnknownType
-from ..template.errors import LimitExceeded, TemplateError
+from ..template.errors import TemplateError
+from ..traversal.signals import ActionInProgress
 
 Json = typing.Any
 
@@ -51,6 +52,12 @@ def bad_request(message: str, kind: str = "HTTPBadRequest") -> Fault:
     return Fault(400, kind, message)
 
 
+def resource_not_found(resource: str, stack: str) -> Fault:
+    """404 in Heat's words."""
+    message = f"The Resource ({resource}) could not be found in Stack {stack}."
+    return Fault(404, "ResourceNotFound", message)
+
+
 def not_found(kind: str, key: str) -> Fault:
     """404 in Heat's words."""
     return Fault(404, "EntityNotFound", f"The {kind} ({key}) could not be found.")
@@ -58,8 +65,7 @@ def not_found(kind: str, key: str) -> Fault:
 
 def _template(error: Exception) -> Fault:
     assert isinstance(error, TemplateError)
-    status = 403 if isinstance(error, LimitExceeded) else 400
-    return Fault(status, error.code, str(error))
+    return Fault(400, error.code, str(error))
 
 
 def _missing(error: Exception) -> Fault:
@@ -72,6 +78,7 @@ FAULTS: Mapping[type[Exception], Callable[[Exception], Fault]] = {
     NotFound: _missing,
     UnknownType: _missing,
     NameTaken: lambda error: Fault(409, "StackExists", str(error)),
+    ActionInProgress: lambda error: Fault(409, "ActionInProgress", str(error)),
     NotSupported: lambda error: Fault(400, "NotSupported", str(error)),
     SignalError: lambda error: Fault(400, "StackValidationFailed", str(error)),
     Unavailable: lambda error: Fault(503, "ServiceUnavailable", "The database is not available."),

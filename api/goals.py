@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ..template.load import load_document
 from ..traversal.requests import CreateRequest, Goal
-from .call import Call
+from .call import LARGEST, Call, shortened
 from .faults import Fault, bad_request
 from .schemas import CREATE, NAME_PATTERN
 
@@ -45,10 +45,10 @@ def create_request(call: Call) -> CreateRequest:
     if body.get("adopt_stack_data"):
         raise Fault(501, "NotSupported", "Adopting a stack is not supported yet")
     name = body["stack_name"]
-    if not re.match(NAME_PATTERN, name):
+    if not re.fullmatch(NAME_PATTERN, name):
         raise bad_request(
-            f'Invalid stack name {name} must contain only alphanumeric or "_-." characters, must start '
-            f"with alpha and must be 255 characters or less.",
+            f'Invalid stack name {shortened(name)} must contain only alphanumeric or "_-." characters, '
+            f"must start with alpha and must be 255 characters or less.",
             "StackValidationFailed",
         )
     return CreateRequest(
@@ -69,20 +69,26 @@ def boolean(value: Json, name: str, *, default: bool) -> bool:
     if isinstance(value, bool):
         return value
     if str(value).lower() not in _BOOLEANS:
-        raise bad_request(f'Unrecognized value "{value}" for "{name}", acceptable values are: true, false')
+        raise bad_request(
+            f'Unrecognized value "{shortened(str(value))}" for "{name}", acceptable values are: true, false'
+        )
     return _BOOLEANS[str(value).lower()]
 
 
 def timeout(value: Json) -> int | None:
-    """Minutes; None: the service's default.
+    """Minutes; None: the service's default, which 0 stands for too, as with Heat.
 
-    :raises Fault: 400, it is no whole number of 1 or more.
+    :raises Fault: 400, it is no whole number.
     """
     if value is None or value == "":
         return None
-    if isinstance(value, bool) or not str(value).isdigit() or int(value) < 1:
-        raise bad_request(f"Invalid timeout value {value}: timeout_mins must be a whole number of 1 or more")
-    return int(value)
+    text = str(value)
+    if isinstance(value, bool) or not re.fullmatch("[0-9]{1,10}", text) or int(text) > LARGEST:
+        raise bad_request(
+            f"Invalid timeout value {shortened(text)}: timeout_mins must be a whole number from 1 to "
+            f"{LARGEST}, or 0 for the service's default"
+        )
+    return int(text) or None
 
 
 def tags(value: Json) -> Sequence[str]:
@@ -94,7 +100,7 @@ def tags(value: Json) -> Sequence[str]:
         if not tag:
             raise bad_request("Invalid tag, it must not be empty")
         if len(tag) > 80:
-            raise bad_request(f'Invalid tag, "{tag}" is longer than 80 characters')
+            raise bad_request(f'Invalid tag, "{shortened(tag)}" is longer than 80 characters')
         if "," in tag:
             raise bad_request(f'Invalid tag, "{tag}" contains a comma')
     return found

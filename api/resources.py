@@ -2,7 +2,7 @@
 
 import functools
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ..db import resources, stacks
 from ..db.errors import NotFound
@@ -10,25 +10,32 @@ from ..db.ids import StackId
 from ..db.resources import Resource
 from ..db.stacks import Stack
 from . import goals, views
-from .call import Call, Reply
-from .faults import bad_request, not_found
+from .call import Call, Reply, shortened
+from .faults import bad_request, resource_not_found
 from .schemas import MARK_UNHEALTHY
 
 Json = typing.Any
-_FILTERS = ("name", "type", "status", "action", "id", "physical_resource_id")
+_COLUMNS = {
+    "name": "name",
+    "type": "type",
+    "action": "action",
+    "id": "id",
+    "physical_resource_id": "physical_id",
+}
+_OPTIONS = {"nested_depth", "with_detail"}
 
 
 def index(call: Call) -> Reply:
     """GET …/resources"""
     stack = call.stack()
-    depth = call.number("nested_depth") or 0
+    fits, depth = _filter(call), call.number("nested_depth") or 0
     found = call.services.database.read(lambda conn: resources.of_tree(conn, stack, depth))
     homes = _homes(call, stack, [item for item, _ in found])
     required = _required_by([item for item, _ in found])
     detailed = call.flag("with_detail")
     shown = []
     for item, stack_name in found:
-        if _wanted(call, item):
+        if item.replaced_by is None and fits(item):
             home = homes[item.stack_id]
             name = stack_name if depth else None
             view = views.resource_summary(call, home, item, required.get(item.id, ()), stack_name=name)
@@ -53,16 +60,23 @@ def _required_by(items: Sequence[Resource]) -> dict[int, list[str]]:
     return required
 
 
-def _wanted(call: Call, item: Resource) -> bool:
-    values: Mapping[str, str | None] = {
-        "name": item.name,
-        "type": item.type,
-        "status": item.status,
-        "action": item.action,
-        "id": str(item.id),
-        "physical_resource_id": item.physical_id,
-    }
-    return all(not call.many(key) or values[key] in call.many(key) for key in _FILTERS)
+def _filter(call: Call) -> Callable[[Resource], bool]:
+    """:raises Fault: 400, a parameter is not known."""
+    if unknown := sorted(set(call.query) - set(_COLUMNS) - _OPTIONS - {"status"}):
+        raise bad_request(
+            f"Invalid filter parameters {shortened(', '.join(unknown))}; "
+            f"known are: {', '.join(sorted([*_COLUMNS, 'status']))}"
+        )
+    wanted = {column: call.values(name) for name, column in _COLUMNS.items()}
+    actions, wanted["status"] = call.statuses("status")
+    wanted["action"] = [*wanted["action"], *actions]
+
+    def fits(item: Resource) -> bool:
+        return all(
+            not values or str(getattr(item, column) or "") in values for column, values in wanted.items()
+        )
+
+    return fits
 
 
 def _values(call: Call, item: Resource) -> dict[str, Json]:
@@ -79,7 +93,7 @@ def _find(call: Call) -> tuple[Stack, Resource]:
     try:
         return stack, call.services.database.read(lambda conn: resources.by_name(conn, stack.id, name))
     except NotFound as error:
-        raise not_found("Resource", name) from error
+        raise resource_not_found(name, stack.name) from error
 
 
 def show(call: Call) -> Reply:
@@ -88,7 +102,7 @@ def show(call: Call) -> Reply:
     siblings = call.services.database.read(lambda conn: resources.of_stack(conn, stack.id))
     required = _required_by(siblings).get(item.id, ())
     shown = {**views.resource_summary(call, stack, item, required), **_values(call, item)}
-    for name in call.many("with_attr"):
+    for name in call.values("with_attr"):
         shown["attributes"].setdefault(name, None)
     return Reply({"resource": shown})
 
@@ -109,13 +123,16 @@ def signal(call: Call) -> Reply:
 
 
 def mark_unhealthy(call: Call) -> Reply:
-    """PATCH …/resources/NAME"""
+    """PATCH …/resources/NAME_OR_PHYSICAL_ID"""
     body = call.valid(MARK_UNHEALTHY)
-    stack, item = _find(call)
-    call.services.signals.mark_unhealthy(
-        stack,
-        item.name,
-        unhealthy=goals.boolean(body["mark_unhealthy"], "mark_unhealthy", default=False),
-        reason=body.get("resource_status_reason") or "",
-    )
+    stack, wanted = call.stack(), call.path["resource_name"]
+    try:
+        call.services.signals.mark_unhealthy(
+            stack,
+            wanted,
+            unhealthy=goals.boolean(body["mark_unhealthy"], "mark_unhealthy", default=False),
+            reason=body.get("resource_status_reason") or "",
+        )
+    except NotFound as error:
+        raise resource_not_found(wanted, stack.name) from error
     return Reply(None, 200)

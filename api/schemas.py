@@ -4,7 +4,7 @@ import typing
 
 Json = typing.Any
 
-NAME_PATTERN = r"^[a-zA-Z][a-zA-Z0-9_.-]{0,254}$"
+NAME_PATTERN = r"[a-zA-Z][a-zA-Z0-9_.-]{0,254}"
 _NULLABLE_OBJECT = {"type": ["object", "null"]}
 
 _GOAL: dict[str, Json] = {
@@ -15,7 +15,6 @@ _GOAL: dict[str, Json] = {
     "files": {"type": ["object", "null"], "additionalProperties": {"type": "string"}},
     "files_container": {"type": ["string", "null"]},
     "parameters": _NULLABLE_OBJECT,
-    "parameters_default": _NULLABLE_OBJECT,
 }
 
 _OPTIONS: dict[str, Json] = {

@@ -9,9 +9,9 @@ from ..db.errors import NotFound
 from ..db.ids import StackId
 from ..db.stack_queries import SORT_KEYS, StackQuery
 from ..db.stacks import Stack
-from ..traversal.requests import Preview
+from ..traversal.requests import Preview, PreviewedResource
 from . import goals, views
-from .call import Call, Reply
+from .call import Call, Reply, shortened
 from .faults import Fault, bad_request, not_found
 from .schemas import VALIDATE
 
@@ -22,8 +22,10 @@ _FILTERS = {
     "name": "name",
     "stack_name": "name",
     "action": "action",
-    "status": "status",
-    "stack_status": "status",
+    "stack_action": "action",
+    "stack_status_reason": "reason",
+    "tenant": "tenant",
+    "stack_user_project_id": "tenant",
     "username": "owner",
     "stack_owner": "owner",
     "owner_id": "parent_id",
@@ -44,16 +46,17 @@ def preview(call: Call) -> Reply:
 
 
 def _preview(call: Call, found: Preview) -> dict[str, Json]:
+    url = f"{call.base_url}/v1/{views.quoted(call.caller.tenant)}/stacks/{found.name}/None"
     return {
         "id": "None",
         "stack_name": found.name,
-        "description": found.description,
-        "template_description": found.description or "No description",
+        "description": found.description or views.NO_DESCRIPTION,
+        "template_description": found.description or views.NO_DESCRIPTION,
         "parameters": dict(found.parameters),
         "timeout_mins": found.timeout_mins,
         "disable_rollback": found.disable_rollback,
         "tags": list(found.tags) or None,
-        "links": [views.link(f"{call.base_url}/v1/{call.caller.tenant}/stacks/{found.name}/None")],
+        "links": [views.link(url)],
         "stack_owner": call.caller.user,
         "stack_user_project_id": call.caller.tenant,
         "parent": None,
@@ -62,25 +65,36 @@ def _preview(call: Call, found: Preview) -> dict[str, Json]:
         "creation_time": views.iso(call.services.clock()),
         "updated_time": None,
         "deletion_time": None,
-        "resources": [
-            {
-                "resource_name": item.name,
-                "resource_type": item.type,
-                "resource_action": item.action,
-                "resource_status": "COMPLETE",
-                "properties": views.masked(item.properties),
-                "metadata": views.masked(item.metadata),
-                "description": item.description,
-                "required_by": list(item.required_by),
-                "physical_resource_id": "",
-            }
-            for item in found.resources
-        ],
+        "resources": [_previewed(call, found.name, item) for item in found.resources],
+    }
+
+
+def _previewed(call: Call, stack_name: str, item: PreviewedResource) -> dict[str, Json]:
+    identity = {"tenant": call.caller.tenant, "stack_name": stack_name, "stack_id": "None", "path": ""}
+    now = views.iso(call.services.clock())
+    return {
+        "resource_name": item.name,
+        "resource_type": item.type,
+        "resource_action": item.action,
+        "resource_status": "COMPLETE",
+        "resource_status_reason": "",
+        "resource_identity": {**identity, "path": f"/resources/{item.name}"},
+        "stack_identity": identity,
+        "stack_name": stack_name,
+        "physical_resource_id": "",
+        "creation_time": now,
+        "updated_time": now,
+        "properties": views.masked(item.properties),
+        "metadata": views.masked(item.metadata),
+        "attributes": {},
+        "description": item.description,
+        "required_by": list(item.required_by),
     }
 
 
 def validate(call: Call) -> Reply:
     """POST /validate"""
+    call.flag("show_nested")
     body = call.valid(VALIDATE)
     return Reply(call.services.orders.validate(call.caller.tenant, goals.goal(body)))
 
@@ -90,8 +104,6 @@ def index(call: Call) -> Reply:
     everybody = call.flag("global_tenant")
     if everybody:
         call.services.auth.authorize(call.caller, "stacks:global_index")
-        if not call.caller.admin:
-            raise Fault(403, "Forbidden", "You are not authorized to list the stacks of all tenants")
     query, found = _listed(call, everybody=everybody)
     shown = [views.stack_summary(call, stack, project=everybody) for stack in found]
     body: dict[str, Json] = {"stacks": shown}
@@ -115,45 +127,55 @@ def _next_page(call: Call, path: str, marker: str) -> str:
 
 
 def _listed(call: Call, *, everybody: bool) -> tuple[StackQuery, list[Stack]]:
-    marker = call.one("marker")
+    call.flag("show_hidden")  # No stack is hidden; only the value is judged.
+    tenant = None if everybody else call.caller.tenant
     query = StackQuery(
-        tenant=None if everybody else call.caller.tenant,
+        tenant=tenant,
         filters=_filters(call),
-        tags=call.many("tags"),
-        tags_any=call.many("tags_any") or call.many("tags-any"),
-        not_tags=call.many("not_tags") or call.many("not-tags"),
-        not_tags_any=call.many("not_tags_any") or call.many("not-tags-any"),
+        tags=call.parts("tags"),
+        tags_any=call.parts("tags_any") or call.parts("tags-any"),
+        not_tags=call.parts("not_tags") or call.parts("not-tags"),
+        not_tags_any=call.parts("not_tags_any") or call.parts("not-tags-any"),
         show_deleted=call.flag("show_deleted"),
         show_nested=call.flag("show_nested"),
         limit=call.limit(),
-        marker=StackId(marker) if marker else None,
+        marker=_marker(call, tenant),
         sort=_sort(call),
     )
     return query, call.services.database.read(lambda conn: stack_queries.list_stacks(conn, query))
 
 
+def _marker(call: Call, tenant: str | None) -> StackId | None:
+    marker = call.one("marker")
+    if not marker:
+        return None
+    try:
+        found = call.services.database.read(lambda conn: stacks.get(conn, StackId(marker)))
+    except NotFound:
+        found = None
+    if found is None or tenant not in (None, found.tenant):
+        raise bad_request(f'The marker "{shortened(marker)}" is not the id of a stack')
+    return found.id
+
+
 def _filters(call: Call) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name, column in _FILTERS.items():
-        values = call.many(name)
-        if values and column != "status":
+        if values := call.values(name):
             found.setdefault(column, []).extend(values)
-        for value in values if column == "status" else ():
-            action, _, status = value.upper().replace("IN_PROGRESS", "INPROGRESS").rpartition("_")
-            found.setdefault("status", []).append(status.replace("INPROGRESS", "IN_PROGRESS"))
-            if action:
-                found.setdefault("action", []).append(action)
+    actions, statuses = call.statuses("status", "stack_status")
+    if statuses:
+        found["status"] = statuses
+    if actions:
+        found.setdefault("action", []).extend(actions)
     return found
 
 
 def _sort(call: Call) -> list[tuple[str, bool]]:
-    keys = call.many("sort_keys")
-    direction = (call.one("sort_dir") or "").lower()
-    if direction not in ("", "asc", "desc"):
-        raise bad_request(f'sort_dir must be asc or desc, not "{direction}"')
+    keys, direction = call.parts("sort_keys"), call.direction()
     for key in keys:
         if key not in SORT_KEYS:
-            raise bad_request(f'Invalid sort key "{key}", the keys are: {", ".join(SORT_KEYS)}')
+            raise bad_request(f'Invalid sort key "{shortened(key)}", the keys are: {", ".join(SORT_KEYS)}')
     if not keys:
         return [("created_at", direction != "asc")]
     return [(SORT_KEYS[key], direction == "desc") for key in keys]

@@ -15,6 +15,9 @@ from .call import Call
 
 Json = typing.Any
 
+NO_DESCRIPTION = "No description"
+"""What Heat shows of a template that has none."""
+
 
 def iso(moment: float | None) -> str | None:
     """An instant as Heat writes it: ``2026-01-31T12:00:00Z``."""
@@ -65,7 +68,8 @@ def stack_detail(call: Call, stack: Stack) -> dict[str, Json]:
     """A stack that is shown; outputs are added by the caller."""
     return {
         **stack_summary(call, stack),
-        "template_description": stack.description or "No description",
+        "description": stack.description or NO_DESCRIPTION,
+        "template_description": stack.description or NO_DESCRIPTION,
         "parameters": dict(stack.parameter_view),
         "capabilities": [],
         "notification_topics": [],

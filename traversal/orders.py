@@ -5,22 +5,26 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..db import conductors, resources
+from ..db import conductors, resources, stacks
 from ..db.conductors import Conductor
 from ..db.engine import Database
+from ..db.errors import NameTaken, NotFound
 from ..db.ids import ContentId, StackId
 from ..db.sealing import Sealer
 from ..db.stacks import Stack
 from ..db.states import Status
 from ..resources.catalogue import Catalogue
+from ..resources.errors import UnknownType
 from ..ring.shards import shard_of
 from ..template.compile import Identity, Limits, describe
+from ..template.environment import Environment, map_type
+from ..template.errors import TemplateError
 from ..template.load import load_template
 from ..template.parameters import parameter_strings
 from .compiling import Compiled, check_types, compile_goal, read_environment
 from .hints import Hints, announce
 from .planning import Defaults, Scope, plan_create
-from .requests import CreateRequest, Goal, Preview, PreviewedResource
+from .requests import CreateRequest, Goal, Preview, PreviewedResource, check_storable, validated
 from .start import Begun, Deletion, new_traversal, reserve, start_delete, store_new_stack
 
 Json = typing.Any
@@ -78,7 +82,10 @@ class Orders:
         """What a creation would make; nothing is stored.
 
         :raises TemplateError: the goal is wrong.
+        :raises NameTaken: a living stack has the name.
         """
+        if self._database.read(lambda conn: _lives(conn, request)):
+            raise NameTaken(request.name)
         compiled = self._compile(request, StackId(""))
         required_by: dict[str, list[str]] = {name: [] for name in compiled.plan.resources}
         for name, definition in compiled.plan.resources.items():
@@ -108,23 +115,32 @@ class Orders:
     def validate(self, tenant: str, goal: Goal) -> dict[str, Json]:
         """The body of POST /validate: the template's parameters; values need not be given.
 
+        Where some are missing, only that can be judged which does not depend on them.
+
         :raises TemplateError: the template or the environment is wrong.
         """
         template = load_template(goal.template, max_bytes=self._settings.limits.template_bytes)
         described = describe(template)
         environment = read_environment(goal, template)
-        missing = [
-            name
-            for name, schema in described["Parameters"].items()
-            if "Default" not in schema
-            and name not in goal.parameters
-            and name not in environment.parameters
-            and name not in environment.parameter_defaults
-        ]
-        if not missing:
+        given = {**environment.parameters, **goal.parameters}
+        known = {**environment.parameter_defaults, **given}
+        if all("Default" in schema or name in known for name, schema in described["Parameters"].items()):
             request = CreateRequest(tenant=tenant, name="validated", goal=goal)
             check_types(self._compile(request, StackId("")).plan, self._catalogue)
-        return {**described, "Environment": {"event_sinks": [], **dict(goal.environment)}}
+        else:
+            self._check_type_names(template, environment)
+        return validated(described, environment, given)
+
+    def _check_type_names(self, template: Mapping[str, Json], environment: Environment) -> None:
+        resources_of = template.get("resources")
+        for name, body in resources_of.items() if isinstance(resources_of, Mapping) else ():
+            declared = body.get("type") if isinstance(body, Mapping) else None
+            if not isinstance(declared, str):
+                raise TemplateError("must be a map with a type", ("resources", str(name)))
+            try:
+                self._catalogue.get(map_type(environment, (str(name),), declared))
+            except UnknownType as error:
+                raise TemplateError(str(error), ("resources", str(name), "type")) from error
 
     def delete(self, stack: Stack) -> None:
         """Delete a stack at whatever moment; a stack that is deleted, or is being deleted, stays as it is."""
@@ -160,13 +176,15 @@ class Orders:
         announce(self._hints, begun.stack.traversal, begun.ready)
 
     def _compile(self, request: CreateRequest, stack_id: StackId) -> Compiled:
-        return compile_goal(
+        compiled = compile_goal(
             request.goal,
             identity=Identity(request.name, stack_id, request.tenant),
             catalogue=self._catalogue,
             limits=self._settings.limits,
             sealer=self._sealer,
         )
+        check_storable(compiled.plan)
+        return compiled
 
     def _scope(self, stack_id: StackId, first_id: int) -> Scope:
         return Scope(
@@ -215,3 +233,11 @@ class Orders:
     def _parameter_view(compiled: Compiled, tenant: str, name: str, stack_id: str) -> Mapping[str, str]:
         pseudo = Identity(name, stack_id, tenant).pseudo()
         return {**pseudo, **parameter_strings(compiled.plan.parameters)}
+
+
+def _lives(conn: typing.Any, request: CreateRequest) -> bool:
+    try:
+        stacks.find_by_name(conn, request.tenant, request.name)
+    except NotFound:
+        return False
+    return True

@@ -4,7 +4,16 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..template.environment import Environment, as_document
+from ..template.errors import TemplateError
+from ..template.model import CompiledTemplate
+
 Json = typing.Any
+
+LONGEST_NAME = 255
+"""Characters of a resource's name and of its type's, as the table has them."""
+
+MASK = "******"
 
 
 @dataclass(frozen=True)
@@ -60,3 +69,52 @@ class Preview:
     disable_rollback: bool
     tags: Sequence[str]
     resources: Sequence[PreviewedResource]
+
+
+def validated(
+    described: Mapping[str, Json], environment: Environment, given: Mapping[str, Json]
+) -> dict[str, Json]:
+    """Heat's answer to POST /validate.
+
+    :param described: what the template says of its parameters.
+    :param given: values of the environment and of the request.
+    """
+    shown = dict(described)
+    if not shown.get("ParameterGroups"):
+        shown.pop("ParameterGroups", None)
+    hidden = {name for name, schema in described["Parameters"].items() if schema["NoEcho"] == "true"}
+    defaults = _masked(environment.parameter_defaults, hidden)
+    values = _masked(given, hidden)
+    shown["Parameters"] = {
+        name: {
+            **schema,
+            **({"Default": defaults[name]} if name in defaults else {}),
+            **({"Value": values[name]} if name in values else {}),
+        }
+        for name, schema in described["Parameters"].items()
+    }
+    document = {**as_document(environment), "parameters": values, "parameter_defaults": defaults}
+    document.pop("encrypted_param_names")
+    return {**shown, "Environment": document}
+
+
+def _masked(values: Mapping[str, Json], hidden: set[str]) -> dict[str, Json]:
+    return {name: MASK if name in hidden else value for name, value in values.items()}
+
+
+def check_storable(plan: CompiledTemplate) -> None:
+    """Refuse texts that some databases cannot hold in a column.
+
+    :raises TemplateError: a name is too long, or a text holds what is not Unicode, or NUL.
+    """
+    _check_text(plan.description, ("description",))
+    for name, definition in plan.resources.items():
+        for text, path in ((name, ("resources",)), (definition.declared_type, ("resources", name, "type"))):
+            _check_text(text, path)
+            if len(text) > LONGEST_NAME:
+                raise TemplateError(f"{text[:20]}… has more than {LONGEST_NAME} characters", path)
+
+
+def _check_text(text: str, path: tuple[str, ...]) -> None:
+    if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
+        raise TemplateError("a text must be Unicode without NUL characters", path)

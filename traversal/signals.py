@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from ..db import events, resources, tasks
 from ..db.engine import Database
+from ..db.errors import NotFound
 from ..db.ids import TaskId, TraversalId
 from ..db.resources import Resource
 from ..db.sealing import Sealer
@@ -18,6 +19,14 @@ from .hints import Hints, announce
 
 Json = typing.Any
 TRIES = 10
+NO_REASON = "state changed by resource_mark_unhealthy api"
+
+
+class ActionInProgress(Exception):
+    """Another action on the stack has not ended."""
+
+    def __init__(self, stack_name: str, action: str) -> None:
+        super().__init__(f"Stack {stack_name} already has an action ({action}) in progress.")
 
 
 class SecretsOnly:
@@ -75,19 +84,27 @@ class Signals:
                 return
         raise NotSupported(f"Resource {resource_name} gets too many signals at once")
 
-    def mark_unhealthy(self, stack: Stack, resource_name: str, *, unhealthy: bool, reason: str) -> None:
+    def mark_unhealthy(self, stack: Stack, wanted: str, *, unhealthy: bool, reason: str) -> None:
         """Say that a resource is broken (the next update replaces it), or that it is not.
 
+        A resource that is being deleted, and a sound one that is said to be sound, stay as they are.
+
+        :param wanted: the resource's name, or else its physical id.
         :raises NotFound: no such resource.
+        :raises ActionInProgress: something is done to the resource right now.
         """
         now = self._clock()
 
         def change(conn: typing.Any) -> None:
-            resource = resources.by_name(conn, stack.id, resource_name)
+            resource = _named(conn, stack, wanted)
+            if resource.action == "DELETE":
+                return
+            if resource.status == Status.IN_PROGRESS:
+                raise ActionInProgress(stack.name, resource.action)
             if not unhealthy and (resource.action, resource.status) != ("CHECK", Status.FAILED):
                 return
             status = Status.FAILED if unhealthy else Status.COMPLETE
-            text = reason or ("" if unhealthy else "state changed")
+            text = reason or NO_REASON
             resources.set_status(conn, resource.id, action="CHECK", status=status, reason=text, now=now)
             events.add_many(conn, [_event(resource, "CHECK", status, text, now)])
 
@@ -125,6 +142,16 @@ class Signals:
         for traversal, task_ids in (woken or {}).items():
             announce(self._hints, traversal, task_ids)
         return woken is not None
+
+
+def _named(conn: typing.Any, stack: Stack, wanted: str) -> Resource:
+    try:
+        return resources.by_name(conn, stack.id, wanted)
+    except NotFound:
+        for resource in resources.of_stack(conn, stack.id):
+            if resource.physical_id == wanted and resource.replaced_by is None:
+                return resource
+        raise
 
 
 def _event(resource: Resource, action: str, status: Status, reason: str, now: float) -> events.Event:

@@ -1,0 +1,136 @@
+"""A request's body: read within its limit, parsed, and checked for what no database or answer can hold."""
+
+import json
+import typing
+from collections.abc import Iterator, Mapping
+
+import falcon
+
+from .faults import Fault, bad_request
+
+Json = typing.Any
+
+MAX_DEPTH = 128
+"""Levels of objects and lists in each other: a template's own limit, and what stands around a template."""
+
+DRAINED = 8
+"""A body up to this many times the limit is read to its end before it is refused: a client that still
+sends when the connection closes would see a broken pipe instead of the reason."""
+
+_PIECE = 65536
+_TOO_LARGE = "RequestLimitExceeded"
+
+
+class _Readable(typing.Protocol):
+    def read(self, size: int = ..., /) -> bytes: ...
+
+
+def read_body(req: falcon.Request, most: int) -> Json:
+    """The parsed body of a POST, PUT or PATCH; None without one.
+
+    :param most: bytes.
+    :raises Fault: 400, 408, 413 or 415.
+    """
+    if req.method not in ("POST", "PUT", "PATCH"):
+        return None
+    try:
+        raw = _read(req, most)
+    except OSError as error:
+        raise Fault(408, "HTTPRequestTimeout", "The body did not arrive in time") from error
+    if not raw.strip():
+        return None
+    kind = (req.content_type or "application/json").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Fault(415, "HTTPUnsupportedMediaType", f"The body must be application/json, not {kind}")
+    return parse(raw)
+
+
+def _read(req: falcon.Request, most: int) -> bytes:
+    length = req.content_length
+    if length is not None and length > most:
+        if length <= DRAINED * most:
+            _drain(req.bounded_stream, length)
+        raise Fault(413, _TOO_LARGE, f"The body has {length} bytes, above the limit of {most}")
+    # A chunked body has no length; the server marks that its stream ends where the body does.
+    chunked = length is None and req.env.get("wsgi.input_terminated")
+    stream: _Readable = req.stream if chunked else req.bounded_stream
+    raw = stream.read(most + 1)
+    if len(raw) > most:
+        _drain(stream, DRAINED * most)
+        raise Fault(413, _TOO_LARGE, f"The body is above the limit of {most} bytes")
+    return raw
+
+
+def _drain(stream: _Readable, most: int) -> None:
+    while most > 0 and (piece := stream.read(_PIECE)):
+        most -= len(piece)
+
+
+def parse(raw: bytes) -> Json:
+    """JSON as RFC 8259 has it: no NaN, no Infinity.
+
+    :raises Fault: 400.
+    """
+    try:
+        value = json.loads(raw.decode(), parse_constant=_no_constant, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        raise bad_request(f"JSON body malformed: {error}") from error
+    check_depth(value)
+    if b"\\u" in raw:  # Only an escape can bring them in.
+        check_texts(value)
+    return value
+
+
+def _no_constant(name: str) -> Json:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError(f"the number {digits:.40} is too large")
+    return value
+
+
+def check_depth(value: Json) -> None:
+    """:raises Fault: 400, what walks through the value could run out of stack."""
+    level, depth = [value], 0
+    while level := [inner for item in level for inner in _inside(item)]:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise bad_request(f"JSON body malformed: it is deeper than {MAX_DEPTH} levels")
+
+
+def _inside(item: Json) -> typing.Iterable[Json]:
+    if isinstance(item, Mapping):
+        return item.values()
+    return item if isinstance(item, list) else ()
+
+
+def check_texts(body: Json) -> None:
+    """Refuse texts that are not Unicode, and NUL characters but in the contents of files.
+
+    :raises Fault: 400, with the path.
+    """
+    for path, text in _texts(body, ()):
+        where = ".".join(path) or "the body"
+        if any("\ud800" <= char <= "\udfff" for char in text):
+            raise bad_request(f"{_shown(where)}: a text must be Unicode, not half of a surrogate pair")
+        if "\0" in text and path[:1] != ("files",):
+            raise bad_request(f"{_shown(where)}: a text must not hold a NUL character")
+
+
+def _texts(value: Json, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield path, key
+            yield from _texts(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _texts(item, (*path, str(index)))
+
+
+def _shown(path: str) -> str:
+    return path.encode("ascii", "backslashreplace").decode().replace("\0", "\\x00")
