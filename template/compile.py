@@ -2,19 +2,19 @@
 
 import graphlib
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from .conditions import Conditions
 from .environment import Environment, map_type, settings_for
 from .errors import CircularDependency, InvalidReference, LimitExceeded, TemplateError
 from .fold import Path, Scope, closest, fold
-from .model import CompiledTemplate, Json, OutputDefinition, Parameter, ResourceDefinition
+from .model import CompiledTemplate, Json, OutputDefinition, Residual, ResourceDefinition
 from .parameters import parse_declarations, resolve_parameters, schema
 from .residual import is_deferred, references
-from .versions import VERSION_KEY, Version, find_version
+from .sections import check_sections, checked_keys, parameter_groups, section
+from .versions import Version, find_version
 
-_SECTIONS = (VERSION_KEY, "description", "parameter_groups", "parameters", "resources", "outputs")
 _RESOURCE_KEYS = (
     "type",
     "properties",
@@ -26,6 +26,9 @@ _RESOURCE_KEYS = (
 )
 _OUTPUT_KEYS = ("description", "value")
 _POLICIES = ("Delete", "Retain", "Snapshot")
+
+MAX_NAME = 255
+"""Characters of a resource's name, as many as Heat stores."""
 
 
 @dataclass(frozen=True)
@@ -84,22 +87,20 @@ def compile_template(
     :raises TemplateError: the template, the environment or the parameters cannot be used.
     """
     template, version = source.template, find_version(source.template)
-    _check_sections(template, version)
+    check_sections(template, version)
     parameters = resolve_parameters(
         template.get("parameters"), source.environment, source.parameters, version=version, seal=seal
     )
     conditions = Conditions(
-        _map(template, "conditions"), version=version, parameters=parameters, pseudo=identity.pseudo()
+        section(template, "conditions"), version=version, parameters=parameters, pseudo=identity.pseudo()
     )
     conditions.check_all()
-    bodies = _map(template, "resources")
+    bodies = section(template, "resources")
     if limits.resources and len(bodies) > limits.resources:
         raise LimitExceeded(
             f"{len(bodies)} resources are above the limit of {limits.resources}", ["resources"]
         )
-    enabled = {
-        str(name): _enabled(("resources", str(name)), body, conditions) for name, body in bodies.items()
-    }
+    enabled = {name: _enabled(name, body, version, conditions) for name, body in bodies.items()}
     scope = Scope(
         version=version,
         parameters=parameters,
@@ -117,69 +118,44 @@ def compile_template(
         description=str(template.get("description") or ""),
         parameters=parameters,
         resources=_in_order(definitions),
-        outputs=_outputs(_map(template, "outputs"), scope),
-        parameter_groups=_groups(template.get("parameter_groups"), parameters),
+        outputs=_outputs(section(template, "outputs"), scope),
+        parameter_groups=parameter_groups(template, parameters),
     )
 
 
-def _check_sections(template: Mapping[str, Json], version: Version) -> None:
-    allowed = [*_SECTIONS, "conditions"] if version.has_conditions else list(_SECTIONS)
-    for key in template:
-        if key not in allowed:
-            raise TemplateError(f'"{key}" is not a section of a template{closest(str(key), allowed)}')
-
-
-def _map(template: Mapping[str, Json], section: str) -> Mapping[str, Json]:
-    value = template.get(section)
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise TemplateError(f"must be a map, not {type(value).__name__}", [section])
-    return value
-
-
-def _keys(path: Path, body: Json, allowed: Iterable[str], what: str) -> Mapping[str, Json]:
-    if not isinstance(body, Mapping):
-        raise TemplateError(f"must be a map, not {type(body).__name__}", path)
-    names = list(allowed)
-    for key in body:
-        if key not in names:
-            raise TemplateError(f'"{key}" is not a key of {what}{closest(str(key), names)}', path)
-    return body
-
-
-def _enabled(path: Path, body: Json, conditions: Conditions) -> bool:
-    if not isinstance(body, Mapping) or body.get("condition") is None:
-        return True
-    return conditions.evaluate(body["condition"], (*path, "condition"))
-
-
-def _resource(name: str, body: Json, scope: Scope, source: Source) -> ResourceDefinition:
+def _enabled(name: str, body: Json, version: Version, conditions: Conditions) -> bool:
     path: Path = ("resources", name)
-    allowed = (
-        [*_RESOURCE_KEYS, "external_id", "condition"] if scope.version.has_conditions else _RESOURCE_KEYS
-    )
-    body = _keys(path, body, allowed, "a resource")
-    if not name or "/" in name:
-        raise TemplateError("a resource's name must not be empty nor contain a slash", path)
+    if not name or "/" in name or len(name) > MAX_NAME:
+        raise TemplateError(
+            f"a resource's name must have 1 to {MAX_NAME} characters, and no slash among them", path
+        )
+    allowed = [*_RESOURCE_KEYS, "external_id", "condition"] if version.has_conditions else _RESOURCE_KEYS
+    body = checked_keys(path, body, allowed, "a resource")
     declared = body.get("type")
     if not isinstance(declared, str) or not declared:
-        raise TemplateError("must be the name of a resource type", (*path, "type"))
+        raise TemplateError(f"must be the name of a resource type, not {declared!r}", (*path, "type"))
+    condition = body.get("condition")
+    return condition is None or conditions.evaluate(condition, (*path, "condition"))
+
+
+def _resource(name: str, body: Mapping[str, Json], scope: Scope, source: Source) -> ResourceDefinition:
+    path: Path = ("resources", name)
     parts = {key: _part(key, body, scope, path) for key in ("properties", "metadata", "update_policy")}
-    external = fold(body.get("external_id"), scope, (*path, "external_id"))
+    external = _external_id(body.get("external_id"), scope, (*path, "external_id"))
     uses = references([*parts.values(), external])
     depends = _depends_on(body.get("depends_on"), scope, (*path, "depends_on"))
+    policy = _deletion_policy(body.get("deletion_policy"), scope, (*path, "deletion_policy"))
     here = (*source.path, name)
     return ResourceDefinition(
         name=name,
-        type=map_type(source.environment, here, declared),
-        declared_type=declared,
+        type=map_type(source.environment, here, body["type"]),
+        declared_type=body["type"],
         properties=parts["properties"],
         metadata=parts["metadata"],
         depends_on=depends,
         references=uses,
         requires=tuple(sorted({*depends, *(use.resource for use in uses)})),
-        deletion_policy=_deletion_policy(body.get("deletion_policy"), scope, (*path, "deletion_policy")),
+        deletion_policy=policy if external is None else "Retain",
         update_policy=parts["update_policy"],
         external_id=external,
         description=str(body.get("description") or ""),
@@ -194,6 +170,13 @@ def _part(key: str, body: Mapping[str, Json], scope: Scope, path: Path) -> Json:
     if not isinstance(value, dict):
         raise TemplateError(f"must be a map, not {type(value).__name__}", (*path, key))
     return value
+
+
+def _external_id(value: Json, scope: Scope, path: Path) -> Residual:
+    external = fold(value, scope, path)
+    if isinstance(external, str | None) or is_deferred(external):
+        return external
+    raise TemplateError(f"must be a string, not {external!r}", path)
 
 
 def _depends_on(value: Json, scope: Scope, path: Path) -> tuple[str, ...]:
@@ -215,47 +198,25 @@ def _deletion_policy(value: Json, scope: Scope, path: Path) -> str:
     spellings = {name: name for name in _POLICIES}
     if scope.version.has_conditions:
         spellings.update({name.lower(): name for name in _POLICIES})
-    if is_deferred(policy) or policy not in spellings:
+    if not isinstance(policy, str) or policy not in spellings:
         raise TemplateError(f"must be one of: {', '.join(spellings)}; not {policy!r}", path)
     return spellings[policy]
 
 
-def _outputs(section: Mapping[str, Json], scope: Scope) -> dict[str, OutputDefinition]:
+def _outputs(bodies: Mapping[str, Json], scope: Scope) -> dict[str, OutputDefinition]:
+    """The outputs; the value of one whose condition is false is null."""
     allowed = [*_OUTPUT_KEYS, "condition"] if scope.version.has_conditions else list(_OUTPUT_KEYS)
     found: dict[str, OutputDefinition] = {}
-    for key, raw in section.items():
-        name, path = str(key), ("outputs", str(key))
-        body = _keys(path, raw, allowed, "an output")
+    for name, raw in bodies.items():
+        path: Path = ("outputs", name)
+        body = checked_keys(path, raw, allowed, "an output")
         if "value" not in body:
             raise TemplateError("an output needs a value", path)
-        if body.get("condition") is not None and not scope.condition(body["condition"], (*path, "condition")):
-            continue
-        value = fold(body["value"], scope, (*path, "value"))
+        condition = body.get("condition")
+        enabled = condition is None or scope.condition(condition, (*path, "condition"))
+        value = fold(body["value"], scope, (*path, "value")) if enabled else None
         found[name] = OutputDefinition(name, value, str(body.get("description") or ""), references(value))
     return found
-
-
-def _groups(section: Json, parameters: Mapping[str, Parameter]) -> tuple[Mapping[str, Json], ...]:
-    if section is None:
-        return ()
-    if not isinstance(section, list):
-        raise TemplateError("must be a list of groups", ["parameter_groups"])
-    grouped: set[str] = set()
-    for index, raw in enumerate(section):
-        path: Path = ("parameter_groups", index)
-        names = _keys(path, raw, ("label", "description", "parameters"), "a parameter group").get(
-            "parameters"
-        )
-        if not isinstance(names, list) or not names:
-            raise TemplateError("must be a list of parameters' names", (*path, "parameters"))
-        for name in names:
-            if name not in parameters:
-                hint = closest(str(name), parameters)
-                raise InvalidReference(f'the template has no parameter "{name}"{hint}', (*path, "parameters"))
-            if name in grouped:
-                raise TemplateError(f'the parameter "{name}" is in a group already', (*path, "parameters"))
-            grouped.add(name)
-    return tuple(section)
 
 
 def _in_order(definitions: Mapping[str, ResourceDefinition]) -> dict[str, ResourceDefinition]:
@@ -272,10 +233,10 @@ def _in_order(definitions: Mapping[str, ResourceDefinition]) -> dict[str, Resour
 def describe(template: Mapping[str, Json]) -> dict[str, typing.Any]:
     """What Heat's ``template validate`` says of a template's parameters, without values for them."""
     version = find_version(template)
-    _check_sections(template, version)
+    check_sections(template, version)
     declarations = parse_declarations(template.get("parameters"), version)
     return {
         "Description": str(template.get("description") or "No description"),
         "Parameters": {name: schema(declared) for name, declared in declarations.items()},
-        "ParameterGroups": list(template.get("parameter_groups") or []),
+        "ParameterGroups": list(parameter_groups(template, declarations)),
     }

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 from .errors import InvalidReference, TemplateError
-from .fold import Path, closest
+from .fold import Path, closest, refuse_other, unknown_parameter
 from .functions import APPLY
 from .model import Json, Parameter
 from .residual import select
-from .versions import Version
+from .versions import CONDITION_FIRST, Version
 
 
 class Conditions:
@@ -43,6 +43,8 @@ class Conditions:
         if isinstance(condition, str):
             return self._named(condition, path)
         value = self._value(condition, path)
+        if isinstance(value, str) and value in self._definitions:
+            return self._named(value, path)
         if not isinstance(value, bool):
             raise TemplateError(f"a condition must be true or false, not {value!r}", path)
         return value
@@ -73,6 +75,7 @@ class Conditions:
             ((name, argument),) = tree.items()
             if name in self._version.condition_functions:
                 return self._function(name, argument, (*path, name))
+            refuse_other(name, argument, self._version, path, CONDITION_FIRST)
             if name in self._version.functions:
                 allowed = ", ".join(sorted(self._version.condition_functions))
                 raise TemplateError(
@@ -100,14 +103,12 @@ class Conditions:
             raise type(error)(error.message, error.path or path) from error
 
     def _parameter(self, argument: Json, path: Path) -> Json:
-        name, *steps = argument if isinstance(argument, list) else [argument]
+        args = self._value(argument, path)
+        name, *steps = args if isinstance(args, list) and args else [args]
+        if not isinstance(name, str):
+            raise TemplateError(f"the parameter's name must be a string, not {name!r}", path)
         if name in self._pseudo:
-            return self._pseudo[name]
+            return select(self._pseudo[name], steps, "")
         if name not in self._parameters:
-            hint = closest(str(name), [*self._parameters, *self._pseudo])
-            raise InvalidReference(f'the template has no parameter "{name}"{hint}', path)
-        value = self._parameters[name].clear
-        if not steps:
-            return value
-        found = select(value, [self._value(step, path) for step in steps])
-        return "" if found is None else found
+            raise InvalidReference(unknown_parameter(name, self._parameters, self._pseudo).message, path)
+        return select(self._parameters[name].clear, steps, "")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from .errors import TemplateError
 from .fold import Path, closest
+from .load import check_tree
 from .model import ResourceSettings
 
 Json = typing.Any
@@ -51,6 +52,7 @@ def parse_environment(document: Mapping[str, Json] | None) -> Environment:
     body = {} if document is None else document
     if not isinstance(body, Mapping):
         raise TemplateError(f"must be a map, not {type(body).__name__}", ["environment"])
+    check_tree(body, "environment")
     unknown = [str(key) for key in body if key not in SECTIONS]
     if unknown:
         raise TemplateError(

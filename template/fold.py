@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from .errors import InvalidReference, InvalidTemplateVersion, TemplateError
-from .functions import APPLY
-from .functions_data import repeat_bindings, substitute
+from .functions import APPLY, wrong_form
 from .model import Json, Parameter, Residual
-from .residual import is_deferred, node, plain, quote, select
-from .versions import REMOVED, Version
+from .residual import is_deferred, is_node, node, plain, quote, select
+from .versions import FIRST, REMOVED, Version
 
 Path = tuple[str | int, ...]
 
@@ -67,10 +66,7 @@ def _fold(tree: Json, scope: Scope, path: Path) -> typing.Any:
             ((name, argument),) = tree.items()
             if name in scope.functions:
                 return _function(str(name), argument, scope, path)
-            if name in REMOVED:
-                raise InvalidTemplateVersion(
-                    f'the function "{name}" does not exist in HOT{closest(str(name), scope.functions)}', path
-                )
+            refuse_other(name, argument, scope.version, path)
         folded = {}
         for key, item in tree.items():
             value = _fold(item, scope, (*path, str(key)))
@@ -83,14 +79,38 @@ def _fold(tree: Json, scope: Scope, path: Path) -> typing.Any:
     return tree
 
 
+def refuse_other(
+    name: Json, argument: Json, version: Version, path: Path, first: Mapping[str, str] = FIRST
+) -> None:
+    """Refuse a function that the version does not have.
+
+    A word like ``filter`` is one only where its argument has the form of the function's; else it is a key.
+
+    :param first: the first version that has each function.
+    :raises InvalidTemplateVersion: it needs a later version, or another format.
+    """
+    if name in REMOVED:
+        raise InvalidTemplateVersion(
+            f'the function "{name}" does not exist in HOT{closest(name, version.functions)}', path
+        )
+    if name in first and first[name] > version.date:
+        if "_" not in name and wrong_form(name, argument) is not None:
+            return
+        text = f'the function "{name}" needs version {first[name]} or later; this is {version.date}'
+        raise InvalidTemplateVersion(text, path)
+
+
 def _function(name: str, argument: Json, scope: Scope, path: Path) -> typing.Any:
     path = (*path, name)
     special = _SPECIAL.get(name)
     try:
         if special is not None:
             return special(argument, scope, path)
-        folded = _fold(argument, scope, path)
+        folded = fold(argument, scope, path)
         if is_deferred(folded):
+            wrong = None if is_node(folded) else wrong_form(name, folded)
+            if wrong is not None:
+                raise TemplateError(wrong)
             return node(name, folded, version=scope.version)
         return quote(APPLY[name](plain(folded), scope.version))
     except TemplateError as error:
@@ -99,36 +119,38 @@ def _function(name: str, argument: Json, scope: Scope, path: Path) -> typing.Any
         raise type(error)(error.message, path) from error
 
 
-def _known(argument: Json, scope: Scope, path: Path, what: str) -> Json:
+def _known(folded: Residual, path: Path, what: str) -> Json:
     """An argument that must be known at compile time."""
-    folded = _fold(argument, scope, path)
     if is_deferred(folded):
         raise TemplateError(f"{what} must be known before any resource exists", path)
     return plain(folded)
 
 
 def _get_param(argument: Json, scope: Scope, path: Path) -> Residual:
-    args = argument if isinstance(argument, list) else [argument]
-    if not args:
-        raise TemplateError("must name a parameter")
-    name = _known(args[0], scope, path, "the parameter's name")
+    args = fold(argument, scope, path)
+    name, *steps = args if isinstance(args, list) and args else [args]
+    name = _known(name, path, "the parameter's name")
     if not isinstance(name, str):
         raise TemplateError(f"the parameter's name must be a string, not {name!r}")
-    steps = [_fold(part, scope, path) for part in args[1:]]
-    if name in scope.pseudo:
-        return scope.pseudo[name]
-    if name not in scope.parameters:
-        hint = closest(name, [*scope.parameters, *scope.pseudo])
-        raise InvalidReference(f'the template has no parameter "{name}"{hint}')
-    value = scope.parameters[name].value
+    if name not in scope.parameters and name not in scope.pseudo:
+        raise unknown_parameter(name, scope.parameters, scope.pseudo)
+    known = scope.parameters.get(name)
+    hidden = known is not None and name not in scope.pseudo and known.hidden
+    value = scope.pseudo[name] if name in scope.pseudo else scope.parameters[name].value
+    inner = value if hidden else quote(value)
     if not steps:
-        return value if scope.parameters[name].hidden else quote(value)
-    if scope.parameters[name].hidden or is_deferred(steps):
-        inner = value if scope.parameters[name].hidden else quote(value)
-        return node("select", inner, *steps)
-    found = select(value, [plain(step) for step in steps])
-    # As Heat: a path that leads nowhere is an empty string.
-    return "" if found is None else quote(found)
+        return inner
+    if hidden or is_deferred(steps):
+        return node("get_param", inner, *steps)
+    return quote(select(value, plain(steps), ""))
+
+
+def unknown_parameter(
+    name: str, parameters: Mapping[str, Parameter], pseudo: Mapping[str, str]
+) -> InvalidReference:
+    """The error for the name of a parameter that the template does not have."""
+    hint = closest(name, [*parameters, *pseudo])
+    return InvalidReference(f'the template has no parameter "{name}"{hint}')
 
 
 def check_resource(name: Json, scope: Scope) -> str:
@@ -146,7 +168,8 @@ def check_resource(name: Json, scope: Scope) -> str:
 
 
 def _get_resource(argument: Json, scope: Scope, path: Path) -> Residual:
-    return node("get_resource", check_resource(_known(argument, scope, path, "the resource's name"), scope))
+    name = _known(fold(argument, scope, path), path, "the resource's name")
+    return node("get_resource", check_resource(name, scope))
 
 
 def _get_attr(argument: Json, scope: Scope, path: Path) -> Residual:
@@ -156,16 +179,16 @@ def _get_attr(argument: Json, scope: Scope, path: Path) -> Residual:
         raise TemplateError(
             "must name an attribute: [resource, attribute, …]; all attributes need 2015-10-15"
         )
-    resource = check_resource(_known(argument[0], scope, path, "the resource's name"), scope)
-    attribute = _known(argument[1], scope, path, "the attribute's name") if len(argument) > 1 else ""
+    name, *rest = fold(argument, scope, path)
+    resource = check_resource(_known(name, path, "the resource's name"), scope)
+    attribute = _known(rest[0], path, "the attribute's name") if rest else ""
     if not isinstance(attribute, str):
         raise TemplateError(f"the attribute's name must be a string, not {attribute!r}")
-    steps = [_fold(part, scope, path) for part in argument[2:]]
-    return node("get_attr", resource, attribute, *steps)
+    return node("get_attr", resource, attribute, *rest[1:])
 
 
 def _get_file(argument: Json, scope: Scope, path: Path) -> Residual:
-    name = _known(argument, scope, path, "the file's name")
+    name = _known(fold(argument, scope, path), path, "the file's name")
     if not isinstance(name, str):
         raise TemplateError(f"the file's name must be a string, not {name!r}")
     if name not in scope.files:
@@ -193,23 +216,6 @@ def _if(argument: Json, scope: Scope, path: Path) -> typing.Any:
     return _fold(argument[2], scope, (*path, 2)) if len(argument) == 3 else OMITTED
 
 
-def _repeat(argument: Json, scope: Scope, path: Path) -> Residual:
-    allowed = {"template", "for_each"} | ({"permutations"} if scope.version.repeat_permutations else set())
-    if not isinstance(argument, Mapping) or not {"template", "for_each"} <= set(argument) <= allowed:
-        raise TemplateError(f"must be a map with the keys {', '.join(sorted(allowed))}")
-    if not isinstance(argument.get("permutations", True), bool):
-        raise TemplateError("permutations must be true or false")
-    loops = _fold(argument["for_each"], scope, (*path, "for_each"))
-    if is_deferred(loops):
-        kept = {**argument, "for_each": loops, "template": _fold(argument["template"], scope, path)}
-        return node("repeat", kept, version=scope.version)
-    bindings = repeat_bindings({**argument, "for_each": plain(loops)}, scope.version)
-    items = (
-        _fold(substitute(argument["template"], values), scope, (*path, "template")) for values in bindings
-    )
-    return [item for item in items if item is not OMITTED]
-
-
 _Special = Callable[[Json, Scope, Path], typing.Any]
 _SPECIAL: Mapping[str, _Special] = {
     "get_param": _get_param,
@@ -218,5 +224,4 @@ _SPECIAL: Mapping[str, _Special] = {
     "get_file": _get_file,
     "resource_facade": _resource_facade,
     "if": _if,
-    "repeat": _repeat,
 }

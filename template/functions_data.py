@@ -3,6 +3,9 @@
 import functools
 import itertools
 import json
+import math
+import re
+import threading
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -10,6 +13,7 @@ import yaql
 from yaql.language import exceptions as yaql_errors
 
 from .errors import TemplateError
+from .functions_text import check_size
 from .versions import Version
 
 Json = typing.Any
@@ -40,14 +44,14 @@ def map_replace(args: Json, version: Version) -> Json:
     form = "must be of the form [map, {keys: {old: new}, values: {old: new}}]"
     if not _is_list(args) or len(args) != 2:
         raise TemplateError(form)
-    original, changes = args[0] or {}, args[1] or {}
+    original, changes = ({} if arg is None else arg for arg in args)
     if (
         not isinstance(original, Mapping)
         or not isinstance(changes, Mapping)
         or set(changes) - {"keys", "values"}
     ):
         raise TemplateError(form)
-    keys, values = changes.get("keys") or {}, changes.get("values") or {}
+    keys, values = ({} if changes.get(part) is None else changes[part] for part in ("keys", "values"))
     if not isinstance(keys, Mapping) or not isinstance(values, Mapping):
         raise TemplateError(form)
     replaced: dict[str, Json] = {}
@@ -55,6 +59,8 @@ def map_replace(args: Json, version: Version) -> Json:
         new = keys.get(key)
         if new is None:
             new = key
+        elif not isinstance(new, str):
+            raise TemplateError(f"a new key must be a string, not {_short(new)}")
         elif (new in original and new != key) or new in replaced:
             raise TemplateError(f'the new key "{new}" is in the map already')
         hashable = isinstance(value, str | int | float | bool | None)
@@ -90,23 +96,30 @@ def list_concat(args: Json, version: Version) -> Json:
 
 def list_concat_unique(args: Json, version: Version) -> Json:
     """As list_concat, without repetitions."""
-    unique: list[Json] = []
-    seen: set[str] = set()
+    unique: dict[typing.Hashable, Json] = {}
     for item in list_concat(args, version):
-        key = json.dumps(item, sort_keys=True)
-        if key not in seen:
-            seen.add(key)
-            unique.append(item)
-    return unique
+        unique.setdefault(_hashable(item), item)
+    return list(unique.values())
+
+
+def _hashable(value: Json) -> typing.Hashable:
+    """Equal for values that Python, and so Heat, calls equal: 1, 1.0 and true are."""
+    if isinstance(value, Mapping):
+        return frozenset((key, _hashable(item)) for key, item in value.items())
+    if _is_list(value):
+        return tuple(_hashable(item) for item in value)
+    return typing.cast(typing.Hashable, value)
 
 
 def contains(args: Json, version: Version) -> bool:
-    """``[value, list]``."""
+    """``[value, list]``; of a string in the place of the list: whether the value is a part of it."""
     if not _is_list(args) or len(args) != 2:
         raise TemplateError("must be of the form [value, [item, …]]")
     value, items = args
     if not isinstance(items, Sequence):
         raise TemplateError(f"the second argument must be a list, not {_short(items)}")
+    if isinstance(items, str) and not isinstance(value, str):
+        raise TemplateError(f"only a string can be in a string, not {_short(value)}")
     return value in items
 
 
@@ -127,24 +140,45 @@ def _yaql_engine() -> tuple[typing.Any, typing.Any]:
     return yaql.YaqlFactory().create(options), yaql.create_context()
 
 
+_YAQL_PARSER = threading.Lock()
+"""YAQL's parser keeps what it reads in itself; evaluation does not."""
+
+
 def yaql_evaluate(args: Json, version: Version) -> Json:
     """``{expression, data}``."""
     if not isinstance(args, Mapping) or "expression" not in args or set(args) - {"expression", "data"}:
         raise TemplateError("must be a map with the keys expression and data")
-    if not isinstance(args["expression"], str):
-        raise TemplateError(f"expression must be a string, not {_short(args['expression'])}")
-    engine, context = _yaql_engine()
+    expression = args["expression"]
+    if not isinstance(expression, str):
+        raise TemplateError(f"expression must be a string, not {_short(expression)}")
     try:
-        value = engine(args["expression"]).evaluate(
-            {"data": args.get("data", {})}, context.create_child_context()
-        )
-    except (yaql_errors.YaqlException, ArithmeticError, LookupError, TypeError, ValueError) as error:
-        raise TemplateError(f'cannot evaluate "{args["expression"]}": {error}') from error
-    return _plain(value)
+        with _YAQL_PARSER:
+            engine, context = _yaql_engine()
+            statement = engine(expression)
+        return _plain(statement.evaluate({"data": args.get("data", {})}, context.create_child_context()))
+    except TemplateError:
+        raise
+    except _YAQL_ERRORS as error:
+        raise TemplateError(f'cannot evaluate "{expression}": {error}') from error
+
+
+_YAQL_ERRORS = (
+    yaql_errors.YaqlException,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    re.error,
+)
 
 
 def _plain(value: Json) -> Json:
     """JSON of what YAQL gives: its generators, tuples and frozen dicts."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise TemplateError(f"gives {value}, which JSON does not know")
     if isinstance(value, str | int | float | bool | None):
         return value
     if isinstance(value, Mapping):
@@ -154,38 +188,64 @@ def _plain(value: Json) -> Json:
     return str(value)
 
 
-def repeat_bindings(args: Mapping[str, Json], version: Version) -> Iterator[dict[str, Json]]:
-    """The values of the variables for each repetition, from the evaluated ``for_each``."""
-    loops, permutations = args["for_each"], args.get("permutations", True)
+_REPEAT = "must be a map with the keys for_each and template"
+
+
+def repeat(args: Json, version: Version) -> Json:
+    """``{for_each, template, permutations}``; other keys are passed over.
+
+    As in Heat the template is evaluated first; then the variables are replaced in what it gave.
+    """
+    if not isinstance(args, Mapping) or not {"for_each", "template"} <= set(args):
+        raise TemplateError(_REPEAT)
+    permutations = args.get("permutations", True) if version.repeat_permutations else True
+    if not isinstance(permutations, bool):
+        raise TemplateError("permutations must be true or false")
+    loops, template = args["for_each"], args["template"]
     if not isinstance(loops, Mapping) or not loops:
         raise TemplateError("for_each must be a map of variables to lists")
-    lists: list[list[Json]] = []
-    for variable, items in loops.items():
-        mapping = isinstance(items, Mapping) and version.repeat_maps and permutations
-        if items is not None and not _is_list(items) and not mapping:
-            raise TemplateError(f"for_each.{variable} must be a list, not {_short(items)}")
-        lists.append(list(items or ()))
-    if not permutations and len({len(items) for items in lists}) > 1:
+    lists = {
+        name: _loop(name, items, maps=version.repeat_maps and permutations) for name, items in loops.items()
+    }
+    lengths = {len(lists[name]) for name, items in loops.items() if items is not None}
+    if not permutations and len(lengths) > 1:
         raise TemplateError("the lists of for_each must have the same length when permutations is false")
-    rows = itertools.product(*lists) if permutations else zip(*lists, strict=True)
-    return (dict(zip(loops, row, strict=True)) for row in rows)
+    times = math.prod(len(items) for items in lists.values()) if permutations else max(lengths, default=0)
+    check_size(times * max(len(json.dumps(template)), 16))
+    rows = itertools.product(*lists.values()) if permutations else zip(*lists.values(), strict=False)
+    return [substitute(template, dict(zip(lists, row, strict=True))) for row in rows]
+
+
+def _loop(name: str, items: Json, *, maps: bool) -> list[Json]:
+    if items is None:
+        return []
+    if not _is_list(items) and not (maps and isinstance(items, Mapping)):
+        wanted = "a list or a map" if maps else "a list"
+        raise TemplateError(f"for_each.{name} must be {wanted}, not {_short(items)}")
+    return list(items)
 
 
 def substitute(tree: Json, values: Mapping[str, Json]) -> Json:
     """The tree with each variable of repeat replaced in all its strings and keys.
 
-    A string that is nothing but the variable becomes the value itself, of whatever type.
+    A string that is nothing but the variable becomes the value itself, of whatever type; Heat takes
+    strings only.
     """
     if isinstance(tree, str):
-        if tree in values:
-            return values[tree]
         for variable, value in values.items():
+            if tree == variable and not isinstance(value, str):
+                return value
             if variable in tree:
                 text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+                check_size(len(tree) + tree.count(variable) * len(text))
                 tree = tree.replace(variable, text)
         return tree
     if isinstance(tree, Mapping):
-        return {str(substitute(key, values)): substitute(item, values) for key, item in tree.items()}
+        return {_text(substitute(key, values)): substitute(item, values) for key, item in tree.items()}
     if isinstance(tree, list):
         return [substitute(item, values) for item in tree]
     return tree
+
+
+def _text(key: Json) -> str:
+    return key if isinstance(key, str) else json.dumps(key, sort_keys=True)

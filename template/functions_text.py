@@ -6,10 +6,13 @@ import typing
 import urllib.parse
 from collections.abc import Mapping, Sequence
 
-from .errors import TemplateError
+from .errors import LimitExceeded, TemplateError
 from .versions import Version
 
 Json = typing.Any
+
+MAX_TEXT = 16 * 1024 * 1024
+"""Characters that a function may make; a few hundred lines of template could ask for terabytes."""
 
 
 def _is_list(value: Json) -> bool:
@@ -29,7 +32,9 @@ def list_join(args: Json, version: Version) -> str:
         raise TemplateError(f"the delimiter must be a string, not {delimiter!r}")
     items: list[str] = []
     for part in lists:
-        if part is not None and not _is_list(part):
+        # As in Heat, where several lists can be joined, whatever is empty passes for an empty list.
+        nothing = part is None or (version.json_in_text and not part)
+        if not nothing and not _is_list(part):
             raise TemplateError(f"must join lists, not {_short(part)}")
         items.extend(_item_text(item, version) for item in part or ())
     return delimiter.join(items)
@@ -51,7 +56,7 @@ def _short(value: Json) -> str:
 
 
 def str_replace(args: Json, version: Version) -> str:
-    """``{template, params}``; longer words first, then in alphabetical order."""
+    """``{template, params}``; longer words first, then in alphabetical order; other keys are passed over."""
     return _replace(args, version, strict=False, empty_allowed=True)
 
 
@@ -66,8 +71,8 @@ def str_replace_vstrict(args: Json, version: Version) -> str:
 
 
 def _replace(args: Json, version: Version, *, strict: bool, empty_allowed: bool) -> str:
-    if not isinstance(args, Mapping) or set(args) != {"template", "params"}:
-        raise TemplateError("must be a map with exactly the keys template and params")
+    if not isinstance(args, Mapping) or not {"template", "params"} <= set(args):
+        raise TemplateError("must be a map with the keys template and params")
     text, params = args["template"], args["params"]
     if not isinstance(text, str):
         raise TemplateError(f"template must be a string, not {_short(text)}")
@@ -77,18 +82,34 @@ def _replace(args: Json, version: Version, *, strict: bool, empty_allowed: bool)
     if "" in words:
         raise TemplateError("params must not have an empty key")
     values = {str(word): _param_text(word, params[word], version, empty_allowed) for word in params}
-    missing = [word for word in words if word not in text]
+    check_size(len(text) + sum(text.count(word) * len(value) for word, value in values.items()))
+    parts, missing = [text], []
+    for word in words:
+        # What was put in is not looked at again: it is no longer part of what is split.
+        split = [part.split(word) for part in parts[::2]]
+        if all(len(pieces) == 1 for pieces in split):
+            missing.append(word)
+        parts = _interleaved(split, parts[1::2], values[word])
     if strict and missing:
         raise TemplateError(f"these params do not stand in the template: {', '.join(missing)}")
-    return _substitute([text], words, values)[0]
+    return "".join(parts)
 
 
-def _substitute(parts: list[str], words: list[str], values: Mapping[str, str]) -> list[str]:
-    """Replace word by word; what was put in is not looked at again."""
-    if not words:
-        return parts
-    word, *rest = words
-    return [values[word].join(_substitute(part.split(word), rest, values)) for part in parts]
+def _interleaved(split: list[list[str]], put_in: list[str], value: str) -> list[str]:
+    """Pieces of the text at even places, values that were put between them at odd ones."""
+    parts: list[str] = []
+    for index, pieces in enumerate(split):
+        if index:
+            parts.append(put_in[index - 1])
+        for number, piece in enumerate(pieces):
+            parts.extend([value, piece] if number else [piece])
+    return parts
+
+
+def check_size(characters: int) -> None:
+    """:raises LimitExceeded: a text would become longer than MAX_TEXT."""
+    if characters > MAX_TEXT:
+        raise LimitExceeded(f"would make a text of {characters} characters, above the limit of {MAX_TEXT}")
 
 
 def _param_text(word: Json, value: Json, version: Version, empty_allowed: bool) -> str:
@@ -130,14 +151,17 @@ def digest(args: Json, version: Version) -> str:
     if not _is_list(args) or len(args) != 2 or not all(isinstance(arg, str) for arg in args):
         raise TemplateError('must be of the form [algorithm, string], e.g. ["sha256", "text"]')
     algorithm, value = args
-    if algorithm.lower() not in hashlib.algorithms_available or algorithm.lower().startswith("shake"):
-        known = ", ".join(sorted(hashlib.algorithms_guaranteed))
-        raise TemplateError(f'does not know the algorithm "{algorithm}"; known ones are: {known}')
     try:
         data = value.encode("latin-1")
     except UnicodeEncodeError:
-        data = value.encode()
-    return str(hashlib.new(algorithm.lower(), data, usedforsecurity=False).hexdigest())
+        data = value.encode(errors="surrogatepass")
+    try:
+        return str(hashlib.new(algorithm.lower(), data, usedforsecurity=False).hexdigest())
+    except (TypeError, ValueError) as error:
+        # TypeError: one of those whose digests have no length of their own.
+        known = ", ".join(sorted(name for name in hashlib.algorithms_guaranteed if "shake" not in name))
+        text = f'does not know the algorithm "{algorithm}"; known ones are: {known}'
+        raise TemplateError(text) from error
 
 
 _URL_KEYS = ("scheme", "username", "password", "host", "port", "path", "query", "fragment")
@@ -172,7 +196,10 @@ def make_url(args: Json, version: Version) -> str:
 def _netloc(args: Mapping[str, Json]) -> str:
     user = urllib.parse.quote(args.get("username", ""), safe="")
     password = urllib.parse.quote(args.get("password", ""), safe="")
-    host = urllib.parse.quote(args.get("host", "").removeprefix("[").removesuffix("]"), safe=":")
+    name = args.get("host", "")
+    if name.startswith("[") and name.endswith("]"):
+        name = name[1:-1]
+    host = urllib.parse.quote(name, safe=":")
     netloc = f"[{host}]" if ":" in host else host
     if user or password:
         netloc = f"{user}:{password}@{netloc}" if password else f"{user}@{netloc}"

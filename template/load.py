@@ -20,8 +20,12 @@ MAX_DEPTH = 100
 _MERGE = "tag:yaml.org,2002:merge"
 
 
+_MAX_BITS = 1024
+"""Of a whole number: Python refuses to print much longer ones, and no database takes them."""
+
+
 class _Loader(yaml.CSafeLoader):
-    """YAML as HOT wants it: dates stay strings, keys are unique."""
+    """YAML as HOT wants it: dates stay strings, keys are unique strings, as though it had come as JSON."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[typing.Hashable, Json]:
         # Before merge keys (<<) are resolved, for what stands here may replace what is merged.
@@ -34,12 +38,21 @@ class _Loader(yaml.CSafeLoader):
                 raise yaml.constructor.ConstructorError(
                     None, None, "a key must be a string", key_node.start_mark
                 )
+            key = _key_text(key)
             if key in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f'the key "{key}" stands here twice', key_node.start_mark
                 )
             seen.add(key)
-        return super().construct_mapping(node, deep)
+        self.flatten_mapping(node)
+        return {
+            _key_text(self.construct_object(key, deep=True)): self.construct_object(value, deep=deep)
+            for key, value in node.value
+        }
+
+
+def _key_text(key: Json) -> str:
+    return key if isinstance(key, str) else json.dumps(key)
 
 
 def _as_string(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> str:
@@ -81,13 +94,44 @@ def load_document(text: str, what: str = "document") -> dict[str, Json]:
     :param what: name for the errors.
     :raises TemplateError: see load_template.
     """
+    value = _json(text, what) if text.lstrip().startswith("{") else None
+    if value is None:
+        value = _yaml(text, what)
+    if value is None:
+        raise TemplateError(f"the {what} is empty")
+    if not isinstance(value, dict):
+        raise TemplateError(f"the {what} must be a mapping, not {type(value).__name__}")
+    check_tree(value, what)
+    return value
+
+
+def _json(text: str, what: str) -> Json:
+    """None where it is not JSON; JSON is not quite YAML: pairs of surrogates, tabs, long keys."""
+
+    def unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise TemplateError(f'the {what} has the key "{twice}" twice in one map')
+        return made
+
+    try:
+        return json.loads(text, object_pairs_hook=unique)
+    except TemplateError:
+        raise
+    except (ValueError, RecursionError):
+        return None
+
+
+def _yaml(text: str, what: str) -> Json:
     try:
         _refuse_depth(text, what)
         loader = _Loader(text)
         try:
             root = loader.get_single_node()
             _refuse_bombs(root, what, max(MAX_NODES, len(text)))
-            value = None if root is None else loader.construct_document(root)
+            return None if root is None else loader.construct_document(root)
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
@@ -98,12 +142,6 @@ def load_document(text: str, what: str = "document") -> dict[str, Json]:
         raise
     except (yaml.YAMLError, ValueError) as error:
         raise TemplateError(f"the {what} is not valid YAML: {error}") from error
-    if value is None:
-        raise TemplateError(f"the {what} is empty")
-    if not isinstance(value, dict):
-        raise TemplateError(f"the {what} must be a mapping, not {type(value).__name__}")
-    check_tree(value, what)
-    return value
 
 
 def _refuse_depth(text: str, what: str) -> None:
@@ -160,7 +198,9 @@ def check_tree(value: Json, what: str) -> None:
                 below.extend(item.values())
             elif isinstance(item, list):
                 below.extend(item)
-            elif not isinstance(item, str | int | bool | None) and not _finite(item):
+            elif isinstance(item, int) and item.bit_length() > _MAX_BITS:
+                raise TemplateError(f"the {what} holds a number of more than {_MAX_BITS} bits")
+            elif not isinstance(item, str | int | None) and not _finite(item):
                 raise TemplateError(f"the {what} holds {item!r:.100}, which JSON does not know")
         level = below
 

@@ -6,10 +6,11 @@ Heat's template guide ("Environment merging") says what the strategies do.
 import typing
 from collections.abc import Mapping, Sequence
 
+from .conversion import convert
 from .environment import parse_environment
 from .errors import TemplateError
 from .load import load_document
-from .parameters import Declaration, convert
+from .parameters import Declaration
 
 Json = typing.Any
 

@@ -2,18 +2,18 @@
 
 import dataclasses
 import json
-import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from .constraints import Constraint, ConstraintError, Custom
+from .conversion import convert
 from .declared_constraints import KINDS, parse_constraint
 from .environment import Environment
 from .errors import ImmutableParameter, ParameterMissing, TemplateError, UnknownParameter
 from .fold import closest
 from .model import Json, Parameter
 from .residual import sealed
-from .scalars import boolean, number
+from .scalars import boolean
 from .versions import Version
 
 TYPES = {
@@ -25,7 +25,9 @@ TYPES = {
 }
 """HOT's names of the types, and the names the API shows."""
 
-_KEYS = ("type", "label", "description", "default", "hidden", "constraints", "immutable", "tags")
+_KEYS = ("type", "label", "description", "default", "hidden", "constraints", "immutable", "tags", "schema")
+"""`schema` is taken and, as in Heat, not looked at."""
+
 MASK = "******"
 
 Path = tuple[str | int, ...]
@@ -50,55 +52,6 @@ class Declaration:
     description: str = ""
     tags: tuple[str, ...] = ()
     written_default: Json = None
-
-
-def convert(value: Json, value_type: str) -> Json:
-    """A value as its type wants it.
-
-    :raises ValueError: it cannot be one.
-    """
-    return _CONVERT[value_type](value)
-
-
-def _string(value: Json) -> str:
-    if isinstance(value, Mapping | list):
-        raise ValueError("must be a string")
-    return str(value)
-
-
-def _list(value: Json) -> list[str]:
-    if isinstance(value, str):
-        return value.split(",") if value else []
-    if not isinstance(value, list):
-        raise ValueError("must be a list, or a string with commas")
-    if any(isinstance(item, Mapping | list | None) for item in value):
-        raise ValueError("must be a list of strings")
-    return [str(item) for item in value]
-
-
-def _json(value: Json) -> Json:
-    """A map or list as JSON has them: keys are strings, numbers finite."""
-    try:
-        text = value if isinstance(value, str) else json.dumps(value, allow_nan=False)
-        parsed = json.loads(text, parse_constant=_refused) if text else {}
-    except (ValueError, TypeError, RecursionError) as error:
-        raise ValueError(f"must be JSON: {error}") from error
-    if not isinstance(parsed, dict | list):
-        raise ValueError("must be a JSON map or list")
-    return parsed
-
-
-def _refused(constant: str) -> typing.NoReturn:
-    raise ValueError(f"{constant} is not JSON")
-
-
-_CONVERT: Mapping[str, Callable[[Json], Json]] = {
-    "string": _string,
-    "number": number,
-    "boolean": boolean,
-    "comma_delimited_list": _list,
-    "json": _json,
-}
 
 
 def parse_declarations(section: Json, version: Version) -> dict[str, Declaration]:
@@ -155,7 +108,7 @@ def _declaration(name: str, body: Json, version: Version) -> Declaration:
 
 def _flag(body: Mapping[str, Json], key: str, path: Path) -> bool:
     try:
-        return boolean(body.get(key, False))
+        return boolean(False if body.get(key) is None else body[key])
     except ValueError as error:
         raise TemplateError("must be true or false", (*path, key)) from error
 
@@ -218,7 +171,8 @@ def resolve_parameters(
     given = {**environment.parameters, **supplied}
     for name in given:
         if name not in declarations:
-            raise UnknownParameter(f'the template has no parameter "{name}"{closest(name, declarations)}')
+            hint = closest(str(name), declarations)
+            raise UnknownParameter(f'the template has no parameter "{name}"{hint}', ["parameters", str(name)])
     return {name: _resolve(declared, given, environment, seal) for name, declared in declarations.items()}
 
 
@@ -233,7 +187,7 @@ def _resolve(
     elif declared.has_default:
         value, supplied = _constrained(declared, declared.default, (*path, "default")), False
     else:
-        raise ParameterMissing(f'the parameter "{declared.name}" has no value and no default')
+        raise ParameterMissing(f'the parameter "{declared.name}" has no value and no default', path)
     return Parameter(
         name=declared.name,
         type=declared.type,

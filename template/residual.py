@@ -2,8 +2,9 @@
 
 A function node is ``{"$fn": name, "args": [argument, …]}``; see model.py.  Nodes for which facts of
 other resources are needed: ``get_resource`` [name], ``get_attr`` [name, attribute or "", path…].  Node
-for secrets: ``sealed`` [token].  ``select`` [value, path…] walks into a value.  ``repeat`` [map] keeps its
-template as a residual.  All others hold one argument and are applied by `functions.APPLY`.
+for secrets: ``sealed`` [token].  ``select`` [value, path…] walks into a value, ``get_param`` [value, path…]
+too, but gives "" where the path leads nowhere.  All others hold one argument and are applied by
+`functions.APPLY`.
 """
 
 import typing
@@ -11,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from .errors import TemplateError
 from .functions import APPLY
-from .functions_data import repeat_bindings, substitute
 from .model import Json, Reference, Residual
 from .versions import VERSIONS, Version
 
@@ -131,8 +131,6 @@ def _evaluate_node(item: dict[str, Residual], lookup: Lookup, *, keep_sealed: bo
         return item if keep_sealed else lookup.unseal(args[0])
     if function == "get_resource":
         return _kept(lookup.reference_id(args[0]), keep_sealed)
-    if function == "repeat":
-        return _repeat(item, lookup, keep_sealed=keep_sealed)
     values = [_evaluate(arg, lookup, keep_sealed=keep_sealed) for arg in args]
     if function == "get_attr":
         name, attribute, *path = values
@@ -146,8 +144,9 @@ def _evaluate_node(item: dict[str, Residual], lookup: Lookup, *, keep_sealed: bo
 
 def _apply(item: dict[str, Residual], function: str, values: Sequence[Json], keep_sealed: bool) -> Json:
     try:
-        if function == "select":
-            return _kept(select(values[0], values[1:]), keep_sealed)
+        if function in ("select", "get_param"):
+            missing = None if function == "select" else ""
+            return _kept(select(values[0], values[1:], missing), keep_sealed)
         return _kept(APPLY[function](values[0], _version(item)), keep_sealed)
     except ResidualError:
         raise
@@ -182,30 +181,16 @@ def plain(tree: Residual) -> Json:
     return tree
 
 
-def _repeat(item: dict[str, Residual], lookup: Lookup, *, keep_sealed: bool) -> Json:
-    args = item[ARGS][0]
-    loops = _evaluate(args["for_each"], lookup, keep_sealed=keep_sealed)
-    if keep_sealed and is_deferred(loops):
-        template = _evaluate(args["template"], lookup, keep_sealed=True)
-        return {**item, ARGS: [{**args, "for_each": loops, "template": template}]}
-    try:
-        bindings = list(repeat_bindings({**args, "for_each": plain(loops)}, _version(item)))
-    except TemplateError as error:
-        raise ResidualError(f"repeat: {error.message}") from error
-    bodies = (substitute(args["template"], {k: quote(v) for k, v in values.items()}) for values in bindings)
-    return [_evaluate(body, lookup, keep_sealed=keep_sealed) for body in bodies]
-
-
-def select(value: Json, path: Sequence[Json]) -> Json:
-    """Walk into maps by key and lists by index; None where the path leads nowhere, as in Heat."""
+def select(value: Json, path: Sequence[Json], missing: Json = None) -> Json:
+    """Walk into maps by key, into lists and strings by index; `missing` where the path leads nowhere."""
     for part in path:
         try:
             if isinstance(value, Mapping):
                 value = value[part] if part in value else value[str(part)]
-            elif isinstance(value, Sequence) and not isinstance(value, str):
+            elif isinstance(value, Sequence):
                 value = value[int(part)]
             else:
-                return None
-        except (KeyError, IndexError, TypeError, ValueError):
-            return None
+                return missing
+        except (KeyError, IndexError, TypeError, ValueError, OverflowError):
+            return missing
     return value

@@ -153,6 +153,15 @@ def _versions() -> dict[str, Version]:
 
 VERSIONS = _versions()
 
+FIRST: Mapping[str, str] = {name: date for date, _, added in _ADDED for name in added}
+"""Function -> the first version that has it."""
+
+CONDITION_FIRST: Mapping[str, str] = {
+    name: min(date for date, version in VERSIONS.items() if name in version.condition_functions)
+    for name in VERSIONS["wallaby"].condition_functions
+}
+"""Function -> the first version that has it in conditions."""
+
 
 def find_version(template: Mapping[str, object]) -> Version:
     """The version a template names.

@@ -1,0 +1,60 @@
+"""Values of parameters, as their types want them."""
+
+import json
+import typing
+from collections.abc import Callable, Mapping
+
+from .load import check_tree
+from .scalars import boolean, number
+
+Json = typing.Any
+
+
+def convert(value: Json, value_type: str) -> Json:
+    """A value as its type wants it.
+
+    :raises ValueError: it cannot be one.
+    """
+    return _CONVERT[value_type](value)
+
+
+def _string(value: Json) -> str:
+    if isinstance(value, Mapping | list):
+        raise ValueError("must be a string")
+    return str(value)
+
+
+def _list(value: Json) -> list[str]:
+    if isinstance(value, str):
+        return value.split(",") if value else []
+    if not isinstance(value, list):
+        raise ValueError("must be a list, or a string with commas")
+    if any(isinstance(item, Mapping | list | None) for item in value):
+        raise ValueError("must be a list of strings")
+    return [str(item) for item in value]
+
+
+def _json(value: Json) -> Json:
+    """A map or list as JSON has them: keys are strings, numbers finite."""
+    try:
+        text = value if isinstance(value, str) else json.dumps(value, allow_nan=False)
+        parsed = json.loads(text, parse_constant=_refused) if text else {}
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"must be JSON: {error}") from error
+    if not isinstance(parsed, dict | list):
+        raise ValueError("must be a JSON map or list")
+    check_tree(parsed, "value")
+    return parsed
+
+
+def _refused(constant: str) -> typing.NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_CONVERT: Mapping[str, Callable[[Json], Json]] = {
+    "string": _string,
+    "number": number,
+    "boolean": boolean,
+    "comma_delimited_list": _list,
+    "json": _json,
+}

@@ -1,0 +1,242 @@
+"""What each version of HOT has; the tables are Heat's (heat/engine/hot/template.py and its setup.cfg)."""
+
+import pytest
+from stoker.template.compile import Identity, Limits, Source, compile_template
+from stoker.template.errors import InvalidTemplateVersion, TemplateError
+from stoker.template.versions import (
+    DESCRIPTIONS,
+    VERSION_KEY,
+    VERSIONS,
+    find_version,
+    list_functions,
+    list_versions,
+)
+
+BASE = {"get_param", "get_resource", "get_attr", "get_file", "list_join", "str_replace", "resource_facade"}
+LIBERTY = {*BASE, "repeat", "digest", "str_split"}
+NEWTON = {*LIBERTY, "map_merge", "yaql", "map_replace", "if"}
+OCATA = {*NEWTON, "filter", "str_replace_strict"}
+PIKE = {*OCATA, "make_url", "list_concat", "list_concat_unique", "str_replace_vstrict", "contains"}
+FUNCTIONS = {
+    "2013-05-23": BASE,
+    "2014-10-16": BASE,
+    "2015-04-30": {*BASE, "repeat", "digest"},
+    "2015-10-15": LIBERTY,
+    "2016-04-08": {*LIBERTY, "map_merge"},
+    "2016-10-14": NEWTON,
+    "2017-02-24": OCATA,
+    "2017-09-01": PIKE,
+    "2018-03-02": PIKE,
+    "2018-08-31": PIKE,
+    "2021-04-16": PIKE,
+}
+LOGIC = {"get_param", "equals", "not", "and", "or"}
+CONDITIONS = {date: set() for date in FUNCTIONS if date < "2016-10-14"}
+CONDITIONS |= dict.fromkeys(("2016-10-14", "2017-02-24"), LOGIC)
+CONDITIONS |= {date: {*LOGIC, "yaql", "contains"} for date in FUNCTIONS if date >= "2017-09-01"}
+ALIASES = {
+    "newton": "2016-10-14",
+    "ocata": "2017-02-24",
+    "pike": "2017-09-01",
+    "queens": "2018-03-02",
+    "rocky": "2018-08-31",
+    "wallaby": "2021-04-16",
+}
+
+
+def compiled(version, value, **sections):
+    template = {VERSION_KEY: version, "outputs": {"out": {"value": value}}, **sections}
+    identity = Identity("stack", "id", "project")
+    return compile_template(Source(template), identity=identity, limits=Limits(), seal=str)
+
+
+def out(version, value, **sections):
+    return compiled(version, value, **sections).outputs["out"].value
+
+
+def test_every_version_of_heat_is_known_and_no_other():
+    assert set(VERSIONS) == {*FUNCTIONS, *ALIASES}
+
+
+@pytest.mark.parametrize("date", FUNCTIONS)
+def test_the_functions_of_a_version_are_heats(date):
+    assert VERSIONS[date].functions == FUNCTIONS[date]
+    assert VERSIONS[date].condition_functions == CONDITIONS[date]
+    assert [row["functions"] for row in list_functions(date)] == sorted(FUNCTIONS[date])
+    both = list_functions(f"{VERSION_KEY}.{date}", conditions=True)
+    assert [row["functions"] for row in both] == sorted(FUNCTIONS[date] | CONDITIONS[date])
+    assert all(row["description"] == DESCRIPTIONS[row["functions"]] for row in both)
+
+
+@pytest.mark.parametrize(("alias", "date"), ALIASES.items())
+def test_a_release_name_means_its_date(alias, date):
+    assert find_version({VERSION_KEY: alias}) is VERSIONS[date]
+    assert compiled(alias, 1).version == date
+
+
+def test_versions_are_listed_oldest_first_with_their_aliases():
+    listed = list_versions()
+    assert [row["version"] for row in listed] == [f"{VERSION_KEY}.{date}" for date in FUNCTIONS]
+    assert listed[0]["aliases"] == []
+    assert listed[-1] == {
+        "version": f"{VERSION_KEY}.2021-04-16",
+        "type": "hot",
+        "aliases": [f"{VERSION_KEY}.wallaby"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("template", "words"),
+    [
+        ({}, ["no heat_template_version", "2013-05-23", "wallaby"]),
+        ({VERSION_KEY: "2013-05-24"}, ["heat_template_version: ", '"2013-05-24"', "2013-05-23"]),
+        ({VERSION_KEY: None}, ['"None"', "2013-05-23"]),
+        ({"AWSTemplateFormatVersion": "2010-09-09"}, ["CloudFormation", VERSION_KEY]),
+        ({"HeatTemplateFormatVersion": "2012-12-12"}, ["CloudFormation", VERSION_KEY]),
+    ],
+)
+def test_a_template_of_no_known_version_is_told_which_there_are(template, words):
+    with pytest.raises(InvalidTemplateVersion) as caught:
+        find_version(template)
+    assert all(word in str(caught.value) for word in words)
+
+
+CALLS = {
+    "repeat": {"for_each": {"x": ["a"]}, "template": "x"},
+    "digest": ["md5", "x"],
+    "str_split": [",", "a,b"],
+    "map_merge": [{"a": 1}],
+    "yaql": {"expression": "$.data"},
+    "map_replace": [{"a": 1}, {}],
+    "if": ["c", 1, 2],
+    "filter": [["a"], ["a"]],
+    "str_replace_strict": {"template": "x", "params": {"x": "y"}},
+    "make_url": {"host": "x"},
+    "list_concat": [["a"]],
+    "list_concat_unique": [["a"]],
+    "str_replace_vstrict": {"template": "x", "params": {"x": "y"}},
+    "contains": ["a", ["a"]],
+}
+TOO_EARLY = [(date, name) for date, functions in FUNCTIONS.items() for name in CALLS if name not in functions]
+
+
+@pytest.mark.parametrize(("date", "name"), TOO_EARLY)
+def test_a_function_of_a_later_version_is_refused_with_the_version_that_has_it(date, name):
+    first = min(version for version, functions in FUNCTIONS.items() if name in functions)
+    with pytest.raises(InvalidTemplateVersion) as caught:
+        out(date, {"deep": [{name: CALLS[name]}]})
+    assert str(caught.value).startswith("outputs.out.value.deep.0: ")
+    assert f'"{name}" needs version {first} or later' in str(caught.value)
+    assert date in str(caught.value)
+
+
+def test_all_calls_of_the_table_are_right_where_the_function_exists():
+    for name, argument in CALLS.items():
+        assert out("2021-04-16", {name: argument}, conditions={"c": True}) != {name: argument}
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [{"filter": "*.log"}, {"repeat": 3}, {"digest": "abc"}, {"if": "x"}, {"contains": ["a"]}, {"yaql": {}}],
+)
+def test_a_word_that_is_a_function_later_is_a_key_where_it_has_not_its_form(tree):
+    assert out("2013-05-23", tree) == tree
+
+
+@pytest.mark.parametrize("name", ["Ref", "Fn::Join", "Fn::Select", "Fn::GetAZs", "Fn::Base64"])
+@pytest.mark.parametrize("date", ["2013-05-23", "2021-04-16"])
+def test_functions_of_cloudformation_are_refused(name, date):
+    with pytest.raises(InvalidTemplateVersion) as caught:
+        out(date, [{name: "x"}])
+    assert str(caught.value).startswith(f'outputs.out.value.0: the function "{name}" does not exist in HOT; ')
+    assert "get_param" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["Ref", "Fn::Join"])
+def test_functions_of_cloudformation_are_refused_in_conditions(name):
+    with pytest.raises(InvalidTemplateVersion) as caught:
+        out("2021-04-16", 1, conditions={"c": {"equals": [{name: "x"}, 1]}})
+    assert str(caught.value).startswith("conditions.c.equals.0: ")
+
+
+@pytest.mark.parametrize("name", ["contains", "yaql"])
+def test_a_condition_function_of_a_later_version_is_refused(name):
+    with pytest.raises(InvalidTemplateVersion) as caught:
+        out("2016-10-14", 1, conditions={"c": {name: CALLS[name]}})
+    assert str(caught.value).startswith(f'conditions.c: the function "{name}" needs version 2017-09-01')
+
+
+@pytest.mark.parametrize("name", ["get_resource", "get_attr", "list_join", "if", "filter"])
+def test_functions_that_cannot_stand_in_a_condition_are_refused(name):
+    with pytest.raises(TemplateError) as caught:
+        out("2021-04-16", 1, conditions={"c": {"equals": [{name: ["a", ["b"]]}, 1]}})
+    assert str(caught.value).startswith(f'conditions.c.equals.0: the function "{name}" cannot stand in')
+    assert "and, contains, equals, get_param, not, or, yaql" in str(caught.value)
+
+
+RESOURCE = {"type": "OS::Heat::None"}
+NEEDS_NEWTON = [
+    {"conditions": {}},
+    {"resources": {"r": {**RESOURCE, "condition": True}}},
+    {"resources": {"r": {**RESOURCE, "external_id": "x"}}},
+    {"resources": {"r": {**RESOURCE, "deletion_policy": "retain"}}},
+    {"outputs": {"o": {"value": 1, "condition": True}}},
+]
+
+
+@pytest.mark.parametrize("sections", NEEDS_NEWTON)
+def test_sections_and_keys_of_2016_10_14(sections):
+    for date in FUNCTIONS:
+        if date >= "2016-10-14":
+            assert compiled(date, 1, **sections)
+        else:
+            with pytest.raises(TemplateError, match=r"2016-10-14|Delete, Retain, Snapshot; not 'retain'"):
+                compiled(date, 1, **sections)
+
+
+@pytest.mark.parametrize(
+    ("since", "parameter"),
+    [
+        ("2018-03-02", {"type": "string", "default": "", "tags": ["a"]}),
+        (
+            "2017-02-24",
+            {"type": "number", "default": 4, "constraints": [{"modulo": {"step": 2, "offset": 0}}]},
+        ),
+    ],
+)
+def test_keys_of_parameters_by_version(since, parameter):
+    for date in FUNCTIONS:
+        if date >= since:
+            assert compiled(date, 1, parameters={"p": parameter})
+        else:
+            with pytest.raises(TemplateError, match=r"parameters\.p"):
+                compiled(date, 1, parameters={"p": parameter})
+
+
+MEANINGS = [
+    ("2015-10-15", {"list_join": [",", ["a"], ["b"]]}, "a,b"),
+    ("2015-10-15", {"list_join": [",", [{"a": 1}]]}, '{"a": 1}'),
+    ("2015-10-15", {"str_replace": {"template": "x", "params": {"x": [1]}}}, "[1]"),
+    ("2016-10-14", {"repeat": {"for_each": {"x": {"k": 1}}, "template": "x"}}, ["k"]),
+    ("2021-04-16", [1, {"if": [False, 2]}], [1]),
+]
+
+
+@pytest.mark.parametrize(("since", "tree", "value"), MEANINGS)
+def test_functions_grow_with_the_versions(since, tree, value):
+    name = next(iter(tree)) if isinstance(tree, dict) else "if"
+    for date in FUNCTIONS:
+        if date >= since:
+            assert out(date, tree) == value
+        elif name in FUNCTIONS[date]:
+            with pytest.raises(TemplateError, match=rf"^outputs\.out\.value\.(1\.)?{name}"):
+                out(date, tree)
+
+
+def test_repeat_goes_side_by_side_only_since_2017_09_01():
+    tree = {
+        "repeat": {"for_each": {"x": ["1", "2"], "y": ["a", "b"]}, "template": "xy", "permutations": False}
+    }
+    assert out("2017-09-01", tree) == ["1a", "2b"]
+    # As in Heat keys that a version does not know are passed over.
+    assert out("2017-02-24", tree) == ["1a", "1b", "2a", "2b"]
