@@ -1,0 +1,147 @@
+"""Events of a stack and of a resource, with Heat's filters and paging."""
+
+import re
+import urllib.parse
+
+import pytest
+from client.serving import Json, Service, fault
+from harness.templates import chain
+
+ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+STORY = [
+    ("pair", "CREATE_IN_PROGRESS"),
+    ("r0", "CREATE_IN_PROGRESS"),
+    ("r0", "CREATE_COMPLETE"),
+    ("r1", "CREATE_IN_PROGRESS"),
+    ("r1", "CREATE_COMPLETE"),
+    ("pair", "CREATE_COMPLETE"),
+]
+
+
+@pytest.fixture(scope="module")
+def path(service: Service) -> str:
+    return service.made("events", "pair", chain(2))
+
+
+def listed(service: Service, path: str, **query: Json) -> list[Json]:
+    found: list[Json] = service.get(f"{path}/events?{urllib.parse.urlencode(query, doseq=True)}")["events"]
+    return found
+
+
+def story(events: list[Json]) -> list[tuple[str, str]]:
+    return [(item["resource_name"], item["resource_status"]) for item in events]
+
+
+def test_events_tell_what_happened_in_its_order(service: Service, path: str) -> None:
+    assert story(listed(service, path)) == STORY
+    assert story(listed(service, path, sort_dir="desc")) == STORY[::-1]
+
+
+def test_a_listed_event_has_heats_fields(service: Service, path: str) -> None:
+    item = listed(service, path)[2]
+    links = {link["rel"]: link["href"] for link in item.pop("links")}
+    resource = f"{service.url}{path}/resources/r0"
+    assert links == {
+        "self": f"{resource}/events/{item['id']}",
+        "resource": resource,
+        "stack": service.url + path,
+    }
+    assert ISO.fullmatch(item.pop("event_time"))
+    assert item.pop("physical_resource_id").startswith("pair-r0-")
+    assert re.fullmatch("[0-9a-f-]{36}", item.pop("id"))
+    assert item == {
+        "resource_name": "r0",
+        "logical_resource_id": "r0",
+        "resource_status": "CREATE_COMPLETE",
+        "resource_status_reason": "state changed",
+    }
+
+
+def test_a_stacks_own_event_bears_its_id(service: Service, path: str) -> None:
+    first = listed(service, path)[0]
+    assert first["physical_resource_id"] == path.rsplit("/", 1)[1]
+    assert first["resource_status_reason"] == "Stack CREATE started"
+
+
+def test_a_shown_event_also_has_its_type_and_properties(service: Service, path: str) -> None:
+    for item in listed(service, path):
+        link = item["links"][0]["href"]
+        shown = service.get(link)["event"]
+        assert shown["resource_properties"] is not None
+        assert shown["resource_type"] in ("OS::Heat::TestResource", "OS::Heat::Stack")
+        assert {key: shown[key] for key in item} == item
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({"resource_name": "r0"}, STORY[1:3]),
+        ({"resource_name": ["r0", "r1"]}, STORY[1:5]),
+        ({"resource_status": "COMPLETE"}, [STORY[2], STORY[4], STORY[5]]),
+        ({"resource_status": "FAILED"}, []),
+        ({"resource_action": "CREATE"}, STORY),
+        ({"resource_action": "DELETE"}, []),
+        ({"resource_type": "OS::Heat::TestResource"}, STORY[1:5]),
+        ({"resource_name": "r1", "resource_status": "COMPLETE"}, [STORY[4]]),
+        ({"limit": 2}, STORY[:2]),
+        ({"limit": 2, "sort_dir": "desc"}, STORY[:3:-1]),
+        ({"sort_keys": "event_time"}, STORY),
+        ({"nested_depth": 2}, STORY),
+    ],
+)
+def test_filters_and_limits(service: Service, path: str, query: Json, found: Json) -> None:
+    assert story(listed(service, path, **query)) == found
+
+
+@pytest.mark.parametrize("direction", ["asc", "desc"])
+def test_markers_lead_through_all_events(service: Service, path: str, direction: str) -> None:
+    seen: list[Json] = []
+    query = {"limit": 1, "sort_dir": direction}
+    while page := listed(service, path, **query):
+        seen += page
+        query["marker"] = page[-1]["id"]
+    assert story(seen) == (STORY if direction == "asc" else STORY[::-1])
+
+
+def test_events_of_a_tree_lead_to_its_root(service: Service, path: str) -> None:
+    for item in listed(service, path, nested_depth=1):
+        links = {link["rel"]: link["href"] for link in item["links"]}
+        assert links["root_stack"] == service.url + path
+        assert item["stack_name"] == "pair"
+    assert "root_stack" not in {link["rel"] for link in listed(service, path)[0]["links"]}
+
+
+def test_events_of_one_resource(service: Service, path: str) -> None:
+    url = f"{path}/resources/r1/events"
+    events = service.get(url)["events"]
+    assert story(events) == STORY[3:5]
+    assert story(service.get(f"{url}?marker={events[0]['id']}")["events"]) == STORY[4:5]
+    assert service.get(f"{url}?marker={events[1]['id']}")["events"] == []
+
+
+def test_events_outlive_the_stack(service: Service, tenant: str) -> None:
+    path = service.made(tenant, "brief", chain(1))
+    service.call("DELETE", path)
+    service.settled(path)
+    assert story(listed(service, path))[-1] == ("brief", "DELETE_COMPLETE")
+
+
+def test_an_event_is_found_only_where_it_belongs(service: Service, path: str, tenant: str) -> None:
+    other = service.made(tenant, "other", chain(1))
+    first, second = listed(service, path)[1], listed(service, path)[3]
+    for url in (
+        f"{path}/resources/r1/events/{first['id']}",
+        f"{other}/resources/r0/events/{first['id']}",
+        f"{path}/resources/r1/events/nothing",
+    ):
+        assert fault(service.call("GET", url))[0] == 404
+    assert service.call("GET", f"{path}/resources/r1/events/{second['id']}").status == 200
+
+
+@pytest.mark.parametrize("marker", ["nothing", "another's"])
+def test_a_wrong_marker_is_refused(service: Service, path: str, tenant: str, marker: str) -> None:
+    own = service.made(tenant, "own", chain(1))
+    wrong = listed(service, path)[0]["id"] if marker == "another's" else marker
+    answer = service.call("GET", f"{own}/events?marker={wrong}")
+    assert fault(answer) == (400, "HTTPBadRequest")
+    assert wrong in answer.error["message"]

@@ -1,0 +1,190 @@
+"""Resources of a stack are listed, shown, signalled and marked as with Heat."""
+
+import re
+import urllib.parse
+
+import pytest
+from client.serving import Json, Service, fault
+from harness.templates import one, template
+from harness.waiting import wait_for
+
+ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+
+
+@pytest.fixture(scope="module")
+def path(service: Service) -> str:
+    resources = {
+        "base": {**one(value="x"), "metadata": {"role": "base", "list": [1, 2]}, "description": "below"},
+        "top": one(value={"get_attr": ["base", "output"]}),
+        "odd name, 100%": {"type": "OS::Heat::RandomString", "properties": {"length": 5}},
+        "none": {"type": "OS::Heat::None"},
+    }
+    return service.made("resources", "four", template(resources))
+
+
+def names(service: Service, path: str, **query: Json) -> set[str]:
+    found = service.get(f"{path}/resources?{urllib.parse.urlencode(query, doseq=True)}")["resources"]
+    return {item["resource_name"] for item in found}
+
+
+def test_a_listed_resource_has_heats_fields(service: Service, path: str) -> None:
+    (item,) = service.get(f"{path}/resources?name=base")["resources"]
+    assert ISO.fullmatch(item.pop("creation_time"))
+    assert ISO.fullmatch(item.pop("updated_time"))
+    assert item.pop("physical_resource_id").startswith("four-base-")
+    assert item == {
+        "resource_name": "base",
+        "logical_resource_id": "base",
+        "resource_type": "OS::Heat::TestResource",
+        "resource_status": "CREATE_COMPLETE",
+        "resource_status_reason": "state changed",
+        "required_by": ["top"],
+        "links": [
+            {"href": f"{service.url}{path}/resources/base", "rel": "self"},
+            {"href": service.url + path, "rel": "stack"},
+        ],
+    }
+
+
+def test_a_shown_resource_also_has_its_attributes_and_description(service: Service, path: str) -> None:
+    item = service.get(f"{path}/resources/base?with_attr=output&with_attr=unheard")["resource"]
+    assert item["attributes"] == {"output": "x", "unheard": None}
+    assert item["description"] == "below"
+    assert item["properties"]["value"] == "x"
+    (listed,) = service.get(f"{path}/resources?name=base&with_detail=True")["resources"]
+    assert listed["attributes"] == {"output": "x"}
+    assert "attributes" not in service.get(f"{path}/resources?name=base")["resources"][0]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({}, {"base", "top", "odd name, 100%", "none"}),
+        ({"name": "top"}, {"top"}),
+        ({"name": ["top", "base"]}, {"top", "base"}),
+        ({"name": "odd name, 100%"}, {"odd name, 100%"}),
+        ({"type": "OS::Heat::TestResource"}, {"base", "top"}),
+        ({"status": "COMPLETE", "type": "OS::Heat::None"}, {"none"}),
+        ({"status": "CREATE_COMPLETE", "name": "top"}, {"top"}),
+        ({"status": "FAILED"}, set()),
+        ({"action": "CREATE", "name": "top"}, {"top"}),
+        ({"action": "DELETE"}, set()),
+        ({"physical_resource_id": "nothing"}, set()),
+        ({"nested_depth": 3, "name": "top"}, {"top"}),
+    ],
+)
+def test_filters(service: Service, path: str, query: Json, found: set[str]) -> None:
+    assert names(service, path, **query) == found
+
+
+def test_a_resource_is_found_by_its_physical_id(service: Service, path: str) -> None:
+    physical = service.get(f"{path}/resources/top")["resource"]["physical_resource_id"]
+    assert names(service, path, physical_resource_id=physical) == {"top"}
+
+
+def test_a_name_that_needs_quoting_is_reached_by_its_own_link(service: Service, path: str) -> None:
+    (item,) = service.get(f"{path}/resources?type=OS::Heat::RandomString")["resources"]
+    link = item["links"][0]["href"]
+    assert link.endswith("/resources/odd%20name%2C%20100%25")
+    assert service.get(link)["resource"]["resource_name"] == "odd name, 100%"
+
+
+def test_a_list_of_a_tree_names_the_stack(service: Service, path: str) -> None:
+    found = service.get(f"{path}/resources?nested_depth=1")["resources"]
+    assert {item["stack_name"] for item in found} == {"four"}
+
+
+def test_metadata(service: Service, path: str) -> None:
+    assert service.get(f"{path}/resources/base/metadata") == {"metadata": {"role": "base", "list": [1, 2]}}
+    assert service.get(f"{path}/resources/top/metadata") == {"metadata": {}}
+
+
+@pytest.mark.parametrize(
+    ("method", "below"),
+    [("GET", ""), ("GET", "/metadata"), ("POST", "/signal"), ("PATCH", ""), ("GET", "/events")],
+)
+def test_an_unknown_resource_is_not_found(service: Service, path: str, method: str, below: str) -> None:
+    answer = service.call(method, f"{path}/resources/missing{below}", {"mark_unhealthy": True})
+    assert answer.status == 404
+    assert "missing" in answer.error["message"]
+    if below != "/events":
+        message = "The Resource (missing) could not be found in Stack four."
+        assert (answer.error["type"], answer.error["message"]) == ("ResourceNotFound", message)
+
+
+def waiting(service: Service, tenant: str) -> str:
+    resources = {
+        "handle": {"type": "OS::Heat::WaitConditionHandle"},
+        "wait": {
+            "type": "OS::Heat::WaitCondition",
+            "properties": {"handle": {"get_resource": "handle"}, "timeout": 60, "count": 2},
+        },
+    }
+    path = service.create(
+        tenant, "waiting", template(resources, outputs={"data": {"value": {"get_attr": ["wait", "data"]}}})
+    )
+    wait_for(lambda: status(service, path, "wait") == "CREATE_IN_PROGRESS", 10)
+    return path
+
+
+def status(service: Service, path: str, name: str) -> str:
+    found: str = service.get(f"{path}/resources/{name}")["resource"]["resource_status"]
+    return found
+
+
+def test_signals_end_a_wait_and_are_kept_as_metadata_and_events(service: Service, tenant: str) -> None:
+    path = waiting(service, tenant)
+    signal = f"{path}/resources/handle/signal"
+    assert service.call("POST", signal, {"id": "1", "data": "one", "reason": "first"}).status == 200
+    assert service.call("POST", signal, {"id": "2", "data": "two"}).status == 200
+    stack = service.settled(path)
+    assert stack["outputs"][0]["output_value"] == '{"1": "one", "2": "two"}'
+    metadata = service.get(f"{path}/resources/handle/metadata")["metadata"]
+    assert metadata["1"] == {"data": "one", "reason": "first", "status": "SUCCESS"}
+    reasons = [
+        item["resource_status_reason"]
+        for item in service.get(f"{path}/resources/handle/events")["events"]
+        if item["resource_status"] == "SIGNAL_COMPLETE"
+    ]
+    assert reasons[0] == "status:SUCCESS reason:first"
+    assert len(reasons) == 2
+
+
+def test_a_signal_of_failure_fails_the_stack(service: Service, tenant: str) -> None:
+    path = waiting(service, tenant)
+    service.call("POST", f"{path}/resources/handle/signal", {"status": "FAILURE", "reason": "no luck"})
+    stack = service.settled(path)
+    assert stack["stack_status"] == "CREATE_FAILED"
+    assert "no luck" in stack["stack_status_reason"]
+
+
+def test_a_resource_that_takes_no_signals_says_so(service: Service, path: str) -> None:
+    answer = service.call("POST", f"{path}/resources/top/signal")
+    assert fault(answer) == (400, "NotSupported")
+    assert "top" in answer.error["message"]
+
+
+def test_a_resource_is_marked_unhealthy_and_healthy_again(service: Service, tenant: str) -> None:
+    path = service.made(tenant, "health", template({"r": one()}))
+    url = f"{path}/resources/r"
+    assert service.call("PATCH", url, {"mark_unhealthy": False}).status == 200
+    assert status(service, path, "r") == "CREATE_COMPLETE", "a sound resource stays as it is"
+    body = {"mark_unhealthy": True, "resource_status_reason": "it smells"}
+    assert service.call("PATCH", url, body).status == 200
+    item = service.get(url)["resource"]
+    assert (item["resource_status"], item["resource_status_reason"]) == ("CHECK_FAILED", "it smells")
+    physical = f"{path}/resources/{item['physical_resource_id']}"
+    assert service.call("PATCH", physical, {"mark_unhealthy": "false"}).status == 200
+    item = service.get(url)["resource"]
+    assert item["resource_status"] == "CHECK_COMPLETE"
+    assert item["resource_status_reason"] == "state changed by resource_mark_unhealthy api"
+    statuses = [event["resource_status"] for event in service.get(f"{url}/events")["events"]]
+    assert statuses[-2:] == ["CHECK_FAILED", "CHECK_COMPLETE"]
+
+
+def test_a_resource_in_progress_cannot_be_marked(service: Service, tenant: str) -> None:
+    path = waiting(service, tenant)
+    answer = service.call("PATCH", f"{path}/resources/wait", {"mark_unhealthy": True})
+    assert fault(answer) == (409, "ActionInProgress")
+    assert status(service, path, "wait") == "CREATE_IN_PROGRESS"
+    service.call("DELETE", path)

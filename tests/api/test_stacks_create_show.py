@@ -1,0 +1,202 @@
+"""Stacks are created, shown, looked up and deleted as with Heat's Orchestration API v1."""
+
+import re
+import time
+
+import pytest
+from client.serving import Json, Service, fault
+from harness.templates import chain, flat, one, template
+from harness.waiting import wait_for
+
+ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+PARAMETERS = {
+    "size": {"type": "number", "default": 2},
+    "secret": {"type": "string", "hidden": True},
+    "names": {"type": "comma_delimited_list", "default": "a,b"},
+}
+
+
+def rich() -> Json:
+    return template(
+        {
+            "a": one(value={"list_join": ["-", {"get_param": "names"}]}),
+            "b": one(value={"get_param": "secret"}),
+        },
+        description="Two resources",
+        parameters=PARAMETERS,
+        outputs={
+            "joined": {"value": {"get_attr": ["a", "output"]}, "description": "of the names"},
+            "size": {"value": {"get_param": "size"}},
+        },
+    )
+
+
+def test_a_create_answers_201_with_the_id_and_the_link_in_body_and_header(
+    service: Service, tenant: str
+) -> None:
+    answer = service.call("POST", f"/v1/{tenant}/stacks", {"stack_name": "first", "template": flat(1)})
+    assert answer.status == 201
+    stack = answer.body["stack"]
+    link = f"{service.url}/v1/{tenant}/stacks/first/{stack['id']}"
+    assert stack == {"id": stack["id"], "links": [{"href": link, "rel": "self"}]}
+    assert answer.headers["Location"] == link
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.headers["X-Openstack-Request-Id"].startswith("req-")
+
+
+def test_a_shown_stack_has_heats_fields(service: Service, tenant: str) -> None:
+    path = service.made(
+        tenant, "rich", rich(), parameters={"secret": "s3cret"}, tags="one,two", timeout_mins=7
+    )
+    stack = service.get(path)["stack"]
+    stack_id = path.rsplit("/", 1)[1]
+    assert ISO.fullmatch(stack.pop("creation_time"))
+    assert stack.pop("outputs") == [
+        {"output_key": "joined", "description": "of the names", "output_value": "a-b"},
+        {"output_key": "size", "description": "No description given", "output_value": 2},
+    ]
+    assert stack == {
+        "id": stack_id,
+        "stack_name": "rich",
+        "description": "Two resources",
+        "template_description": "Two resources",
+        "stack_status": "CREATE_COMPLETE",
+        "stack_status_reason": "Stack CREATE completed successfully",
+        "updated_time": None,
+        "deletion_time": None,
+        "links": [{"href": service.url + path, "rel": "self"}],
+        "parameters": {
+            "OS::stack_name": "rich",
+            "OS::stack_id": stack_id,
+            "OS::project_id": tenant,
+            "size": "2",
+            "secret": "******",
+            "names": "a,b",
+        },
+        "timeout_mins": 7,
+        "disable_rollback": True,
+        "parent": None,
+        "stack_owner": None,
+        "stack_user_project_id": tenant,
+        "capabilities": [],
+        "notification_topics": [],
+        "tags": ["one", "two"],
+    }
+
+
+def test_a_stack_without_description_timeout_and_tags_shows_heats_defaults(
+    service: Service, tenant: str
+) -> None:
+    stack = service.get(service.made(tenant, "plain", flat(1)))["stack"]
+    assert stack["description"] == stack["template_description"] == "No description"
+    assert (stack["timeout_mins"], stack["tags"]) == (None, None)
+
+
+def test_outputs_are_left_out_where_they_shall_not_be_resolved(service: Service, tenant: str) -> None:
+    path = service.made(tenant, "quick", chain(2))
+    assert "outputs" not in service.get(f"{path}?resolve_outputs=False")["stack"]
+    assert service.get(f"{path}?resolve_outputs=True")["stack"]["outputs"][0]["output_value"] == "x"
+
+
+@pytest.mark.parametrize("value", [0, "0", "", None])
+def test_a_timeout_of_nothing_is_the_services_default(service: Service, tenant: str, value: Json) -> None:
+    path = service.create(tenant, "untimed", flat(1), timeout_mins=value)
+    assert service.get(path)["stack"]["timeout_mins"] is None
+
+
+def test_an_owner_and_a_rollback_are_kept(service: Service, tenant: str) -> None:
+    body = {"stack_name": "owned", "template": flat(1), "disable_rollback": "false"}
+    service.call("POST", f"/v1/{tenant}/stacks", body, headers={"X-Auth-User": "ann"})
+    (stack,) = service.get(f"/v1/{tenant}/stacks/detail")["stacks"]
+    assert (stack["stack_owner"], stack["disable_rollback"]) == ("ann", False)
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
+def test_a_bare_name_or_id_is_redirected_to_the_full_path_with_its_query(
+    service: Service, tenant: str, method: str
+) -> None:
+    path = service.create(tenant, "named", flat(1))
+    for key in ("named", path.rsplit("/", 1)[1]):
+        answer = service.call(method, f"/v1/{tenant}/stacks/{key}?resolve_outputs=False")
+        assert (answer.status, answer.body) == (302, None)
+        assert answer.headers["Location"] == f"{service.url}{path}?resolve_outputs=False"
+
+
+@pytest.mark.parametrize("below", ["resources", "events", "template", "environment", "files", "outputs"])
+def test_what_lies_below_a_bare_name_is_redirected(service: Service, tenant: str, below: str) -> None:
+    path = service.create(tenant, "named", flat(1))
+    answer = service.call("GET", f"/v1/{tenant}/stacks/named/{below}")
+    assert answer.status == 302
+    assert answer.headers["Location"] == f"{service.url}{path}/{below}"
+    assert service.call("GET", answer.headers["Location"]).status == 200
+
+
+def test_a_deleted_stack_is_found_by_its_id_only(service: Service, tenant: str) -> None:
+    path = service.made(tenant, "gone", flat(2))
+    answer = service.call("DELETE", path)
+    assert (answer.status, answer.body) == (204, None)
+    stack = service.settled(path)
+    assert stack["stack_status"] == "DELETE_COMPLETE"
+    assert ISO.fullmatch(stack["deletion_time"])
+    assert "outputs" not in stack
+    assert fault(service.call("GET", f"/v1/{tenant}/stacks/gone")) == (404, "EntityNotFound")
+    assert service.call("GET", f"/v1/{tenant}/stacks/{path.rsplit('/', 1)[1]}").status == 302
+    assert fault(service.call("DELETE", path)) == (404, "EntityNotFound")
+    assert service.get(f"{path}/resources") == {"resources": []}
+
+
+def test_a_name_is_free_again_after_the_deletion(service: Service, tenant: str) -> None:
+    path = service.made(tenant, "again", flat(1))
+    body = {"stack_name": "again", "template": flat(1)}
+    refused = service.call("POST", f"/v1/{tenant}/stacks", body)
+    assert fault(refused) == (409, "StackExists")
+    assert refused.error["message"] == "The Stack (again) already exists."
+    service.call("DELETE", path)
+    service.settled(path)
+    assert service.call("POST", f"/v1/{tenant}/stacks", body).status == 201
+
+
+def test_two_tenants_may_use_one_name_and_do_not_see_each_others_stacks(
+    service: Service, tenant: str
+) -> None:
+    other = f"{tenant}-other"
+    mine, theirs = service.create(tenant, "shared", flat(1)), service.create(other, "shared", flat(2))
+    assert len(service.get(f"/v1/{tenant}/stacks")["stacks"]) == 1
+    stolen = theirs.replace(f"/{other}/", f"/{tenant}/")
+    for method, below in (("GET", ""), ("GET", "/resources"), ("GET", "/events"), ("DELETE", "")):
+        assert fault(service.call(method, stolen + below)) == (404, "EntityNotFound")
+    assert fault(service.call("GET", f"/v1/{tenant}/stacks/{theirs.rsplit('/', 1)[1]}"))[0] == 404
+    assert service.settled(theirs)["stack_status"] == "CREATE_COMPLETE", "nobody else deleted it"
+    assert service.settled(mine)["stack_status"] == "CREATE_COMPLETE"
+
+
+def test_a_project_header_must_name_the_tenant_of_the_path(service: Service, tenant: str) -> None:
+    path = f"/v1/{tenant}/stacks"
+    assert service.call("GET", path, headers={"X-Project-Id": tenant}).status == 200
+    answer = service.call("GET", path, headers={"X-Project-Id": "another"})
+    assert fault(answer) == (403, "Forbidden")
+    assert "another" in answer.error["message"]
+
+
+def test_a_stack_can_be_deleted_while_it_is_made(service: Service, tenant: str) -> None:
+    path = service.create(tenant, "hasty", flat(3, wait_secs=30))
+    wait_for(lambda: service.get(f"{path}/resources")["resources"][0]["physical_resource_id"] != "", 10)
+    began = time.monotonic()
+    assert service.call("DELETE", path).status == 204
+    assert service.call("DELETE", path).status == 204, "a second request changes nothing"
+    # The resources wait as long for their own deletion; only the creation must not be waited for.
+    assert service.get(path)["stack"]["stack_status"] == "DELETE_IN_PROGRESS"
+    assert time.monotonic() - began < 10
+
+
+def test_what_comes_later_says_so(service: Service, tenant: str) -> None:
+    path = service.made(tenant, "later", flat(1))
+    for method, below in (
+        ("PUT", ""),
+        ("PATCH", ""),
+        ("POST", "/actions"),
+        ("POST", "/snapshots"),
+        ("GET", "/export"),
+        ("DELETE", "/abandon"),
+    ):
+        assert fault(service.call(method, path + below, {})) == (501, "NotSupported")

@@ -1,0 +1,127 @@
+"""A running Stoker, all in one, as ``stoker serve`` starts it, and a plain HTTP client of it."""
+
+import dataclasses
+import json
+import pathlib
+import sqlite3
+import sys
+import typing
+from collections.abc import Mapping
+
+import requests
+from harness.ports import free_port
+from harness.processes import Process
+from harness.waiting import wait_for
+
+Json = typing.Any
+STOKER = pathlib.Path(sys.executable).parent / "stoker"
+TABLES = ("stack", "stack_tag", "content", "task", "resource", "event")
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """An answer; the body is None where there is none."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Json
+
+    @property
+    def error(self) -> Json:
+        """The fault's own part: type and message."""
+        return self.body["error"]
+
+
+class Service:
+    """``stoker serve`` in a process of its own, with its data in a directory."""
+
+    def __init__(self, directory: pathlib.Path, *, conductors: int = 2) -> None:
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        self._data = directory / "data"
+        self._http = requests.Session()
+        command = [STOKER, "serve", "--data-dir", self._data, "--port", str(port)]
+        self.process = Process(
+            [*command, "--conductors", str(conductors)],
+            log=directory / "stoker.log",
+            env={"PYTHONWARNINGS": "ignore"},
+        )
+        self.process.wait_for_text("Stoker serves at", 60)
+
+    def stop(self) -> int:
+        """Stop it as an operator does; the exit code."""
+        self._http.close()
+        return self.process.stop()
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Json = None,
+        *,
+        raw: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """One request; redirects are not followed.
+
+        :param path: below the root, with the query.
+        :param raw: sent in place of the body.
+        """
+        data = raw if raw is not None or body is None else json.dumps(body).encode()
+        url = path if path.startswith("http") else self.url + path
+        sent = {"Content-Type": "application/json", **(headers or {})}
+        got = self._http.request(method, url, data=data, headers=sent, allow_redirects=False, timeout=60)
+        return Answer(got.status_code, got.headers, got.json() if got.content else None)
+
+    def get(self, path: str) -> Json:
+        """The body of a GET that must succeed."""
+        answer = self.call("GET", path)
+        assert answer.status == 200, (path, answer)
+        return answer.body
+
+    def create(self, tenant: str, name: str, template: Json, **fields: Json) -> str:
+        """Create a stack; its path below the root."""
+        body = {"stack_name": name, "template": template, **fields}
+        answer = self.call("POST", f"/v1/{tenant}/stacks", body)
+        assert answer.status == 201, answer
+        return f"/v1/{tenant}/stacks/{name}/{answer.body['stack']['id']}"
+
+    def made(self, tenant: str, name: str, template: Json, **fields: Json) -> str:
+        """Create a stack and wait until it is complete; its path."""
+        path = self.create(tenant, name, template, **fields)
+        assert self.settled(path)["stack_status"] == "CREATE_COMPLETE", self.get(path)
+        return path
+
+    def settled(self, path: str) -> Json:
+        """The stack, once no action is in progress."""
+        wait_for(lambda: not self._status(path).endswith("IN_PROGRESS"), 30, lambda: self._status(path))
+        return self.get(path)["stack"]
+
+    def _status(self, path: str) -> str:
+        status: str = self.get(f"{path}?resolve_outputs=false")["stack"]["stack_status"]
+        return status
+
+    def rows(self) -> dict[str, int]:
+        """How many rows the tables of stacks have."""
+        with sqlite3.connect(f"file:{self._data / 'stoker.sqlite'}?mode=ro", uri=True) as conn:
+            return {table: conn.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES}
+
+    def log(self) -> str:
+        """What the process printed."""
+        return self.process.text()
+
+
+class TenantOf(typing.Protocol):
+    """Makes names of tenants."""
+
+    def __call__(self) -> str: ...
+
+
+def fault(answer: Answer) -> tuple[int, str]:
+    """Status and type of a fault, whose shape is checked."""
+    assert set(answer.body) == {"code", "title", "explanation", "error"}, answer
+    assert answer.body["code"] == answer.status
+    assert set(answer.error) == {"type", "message", "traceback"}
+    assert answer.error["traceback"] is None
+    assert answer.headers["X-Openstack-Request-Id"].startswith("req-")
+    return answer.status, answer.error["type"]
