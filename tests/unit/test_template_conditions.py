@@ -1,0 +1,234 @@
+"""Conditions: their definitions, and what hangs on them."""
+
+import pytest
+from stoker.template.compile import Identity, Limits, Source, compile_template
+from stoker.template.errors import InvalidReference, TemplateError
+
+NEW = "2021-04-16"
+PARAMETERS = {
+    "yes": {"type": "boolean", "default": True},
+    "no": {"type": "boolean", "default": False},
+    "zone": {"type": "string", "default": "east"},
+    "secret": {"type": "string", "default": "hush", "hidden": True},
+    "sizes": {"type": "json", "default": {"small": [1, None], "big": {"x": "y"}}},
+    "names": {"type": "comma_delimited_list", "default": "a,b"},
+    "which": {"type": "string", "default": "on"},
+}
+RESOURCE = {"type": "OS::Heat::None"}
+
+
+def compiled(version=NEW, **sections):
+    template = {"heat_template_version": version, "parameters": PARAMETERS, **sections}
+    identity = Identity("stack", "id", "project")
+    return compile_template(Source(template), identity=identity, limits=Limits(), seal=lambda value: "token")
+
+
+def truth(condition, **conditions):
+    """The condition as a resource's, as a definition and in an if: they must agree."""
+    sections = {"conditions": {"c": condition, **conditions}} if not isinstance(condition, str) else {}
+    sections = sections or {"conditions": conditions}
+    tested = "c" if "c" in sections["conditions"] else condition
+    found = compiled(
+        resources={"r": {**RESOURCE, "condition": condition}, "s": {**RESOURCE, "condition": tested}},
+        outputs={"o": {"value": {"if": [condition, "true", "false"]}}},
+        **sections,
+    )
+    answers = {"r" in found.resources, "s" in found.resources, found.outputs["o"].value == "true"}
+    assert len(answers) == 1
+    return answers.pop()
+
+
+def failure(condition, **sections):
+    with pytest.raises(TemplateError) as caught:
+        compiled(conditions={"c": condition}, **sections)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("condition", "value"),
+    [
+        (True, True),
+        (False, False),
+        ({"get_param": "yes"}, True),
+        ({"get_param": "no"}, False),
+        ({"not": True}, False),
+        ({"not": {"get_param": "no"}}, True),
+        ({"and": [True, {"get_param": "yes"}]}, True),
+        ({"and": [True, True, False]}, False),
+        ({"or": [False, {"get_param": "yes"}]}, True),
+        ({"or": [False, False, False]}, False),
+        ({"equals": [{"get_param": "zone"}, "east"]}, True),
+        ({"equals": [{"get_param": "zone"}, "west"]}, False),
+        ({"equals": [{"get_param": ["sizes", "small", 0]}, 1]}, True),
+        ({"equals": [{"get_param": ["sizes", "small", 1]}, None]}, True),
+        ({"equals": [{"get_param": ["sizes", "huge"]}, ""]}, True),
+        ({"equals": [{"get_param": ["sizes", {"get_param": "which"}]}, ""]}, True),
+        ({"equals": [{"get_param": "sizes"}, {"small": [1, None], "big": {"x": "y"}}]}, True),
+        ({"equals": [{"get_param": "secret"}, "hush"]}, True),
+        ({"equals": [{"get_param": "OS::stack_name"}, "stack"]}, True),
+        ({"equals": [{"get_param": ["OS::stack_name", "x"]}, ""]}, True),
+        ({"equals": ["1", 1]}, False),
+        ({"contains": [{"get_param": "zone"}, ["east", "west"]]}, True),
+        ({"contains": ["c", {"get_param": "names"}]}, False),
+        ({"yaql": {"expression": "$.data.len() > 1", "data": {"get_param": "names"}}}, True),
+        ({"not": {"or": [False, {"and": [True, {"equals": [1, 2]}]}]}}, True),
+    ],
+)
+def test_truth(condition, value):
+    assert truth(condition) is value
+
+
+def test_conditions_use_each_other_by_name_in_any_order():
+    others = {
+        "on": True,
+        "off": {"not": "on"},
+        "both": {"and": ["on", "off"]},
+        "either": {"or": ["on", "off"]},
+    }
+    names = ("on", "off", "both", "either")
+    assert [truth(name, **others) for name in names] == [True, False, False, True]
+
+
+def test_a_function_may_give_the_name_of_a_condition():
+    assert truth({"not": {"get_param": "which"}}, on=True) is False
+
+
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        (1, "conditions.c: a condition must be true or false, not 1"),
+        (["a"], "conditions.c: a condition must be true or false, not ['a']"),
+        ({"get_param": "zone"}, "conditions.c: a condition must be true or false, not 'east'"),
+        ({"equals": [1]}, "conditions.c.equals: must be of the form [value_1, value_2]"),
+        ({"and": [True]}, "conditions.c.and: must be a list of at least two conditions"),
+        ({"or": True}, "conditions.c.or: must be a list of at least two conditions"),
+        ({"and": [True, 3]}, "conditions.c.and.1: a condition must be true or false, not 3"),
+        ({"not": "cc"}, 'conditions.c.not: the template has no condition "cc"; did you mean "c"?'),
+        (
+            {"get_param": "zoen"},
+            'conditions.c.get_param: the template has no parameter "zoen"; did you mean "zone"?',
+        ),
+        (
+            {"get_param": {"a": "b"}},
+            "conditions.c.get_param: the parameter's name must be a string, not {'a': 'b'}",
+        ),
+        ({"get_param": []}, "conditions.c.get_param: the parameter's name must be a string, not []"),
+        ({"contains": ["a", 1]}, "conditions.c.contains: the second argument must be a list, not 1"),
+        ({"yaql": {"expression": "("}}, 'conditions.c.yaql: cannot evaluate "("'),
+    ],
+)
+def test_what_is_no_condition_is_refused_where_it_stands(condition, words):
+    assert failure(condition).startswith(words)
+
+
+def test_definitions_that_nobody_uses_are_checked_too():
+    with pytest.raises(InvalidReference) as caught:
+        compiled(
+            conditions={"unused": {"not": "other"}, "used": True},
+            resources={"r": {**RESOURCE, "condition": "used"}},
+        )
+    assert str(caught.value).startswith('conditions.unused.not: the template has no condition "other"; ')
+
+
+def test_a_circle_of_conditions_is_shown_with_its_members():
+    with pytest.raises(TemplateError) as caught:
+        compiled(conditions={"a": {"not": "b"}, "b": {"and": ["c", True]}, "c": {"or": ["b", False]}})
+    text = str(caught.value)
+    assert text == "conditions.b: conditions depend on each other in a circle: b -> c -> b"
+
+
+@pytest.mark.parametrize("section", [["c"], "c", 1])
+def test_the_section_must_be_a_map(section):
+    with pytest.raises(TemplateError, match=r"^conditions: must be a map, not (list|str|int)$"):
+        compiled(conditions=section)
+
+
+def test_a_resource_whose_condition_is_false_is_not_there():
+    found = compiled(
+        resources={
+            "off": {**RESOURCE, "condition": False, "properties": {"x": {"get_param": "unknown"}}},
+            "on": {**RESOURCE, "condition": True, "depends_on": ["off", "other"]},
+            "null": {**RESOURCE, "condition": None},
+            "other": RESOURCE,
+        }
+    )
+    assert set(found.resources) == {"on", "null", "other"}
+    assert found.resources["on"].depends_on == ("other",)
+
+
+@pytest.mark.parametrize("tree", [{"get_resource": "off"}, {"get_attr": ["off", "show"]}])
+def test_what_is_not_there_cannot_be_referred_to(tree):
+    with pytest.raises(InvalidReference) as caught:
+        compiled(
+            resources={
+                "off": {**RESOURCE, "condition": False},
+                "on": {**RESOURCE, "properties": {"x": tree}},
+            }
+        )
+    name = next(iter(tree))
+    text = f'resources.on.properties.x.{name}: the resource "off" does not exist: its condition is false'
+    assert str(caught.value) == text
+
+
+def test_only_the_chosen_side_of_an_if_is_looked_at():
+    off = {"off": {**RESOURCE, "condition": False}}
+    tree = {"if": [False, {"get_resource": "off"}, {"if": [True, "b", {"get_param": "unknown"}]}]}
+    assert compiled(resources=off, outputs={"o": {"value": tree}}).outputs["o"].value == "b"
+
+
+def test_the_body_of_a_resource_that_is_not_there_is_still_checked():
+    with pytest.raises(
+        TemplateError, match=r'^resources\.off: "propreties" is not a key of a resource; did you'
+    ):
+        compiled(resources={"off": {**RESOURCE, "condition": False, "propreties": {}}})
+
+
+def test_an_output_whose_condition_is_false_is_null():
+    outputs = {"o": {"value": {"get_param": "unknown"}, "condition": {"get_param": "no"}, "description": "d"}}
+    found = compiled(outputs=outputs).outputs["o"]
+    assert (found.value, found.description, found.references) == (None, "d", ())
+
+
+@pytest.mark.parametrize("at", ["resources", "outputs"])
+def test_a_wrong_condition_is_shown_where_it_is_used(at):
+    body = {**RESOURCE} if at == "resources" else {"value": 1}
+    with pytest.raises(InvalidReference) as caught:
+        compiled(conditions={"near": True}, **{at: {"x": {**body, "condition": "naer"}}})
+    assert (
+        str(caught.value) == f'{at}.x.condition: the template has no condition "naer"; did you mean "near"?'
+    )
+
+
+@pytest.mark.parametrize(
+    ("tree", "value"),
+    [
+        ({"a": {"if": [False, 1]}, "b": {"if": [True, 2]}}, {"b": 2}),
+        ([{"if": [False, 1]}, {"if": [True, 2]}], [2]),
+        ({"if": [False, 1]}, None),
+        ({"list_join": [",", ["a", {"if": [False, "b"]}, "c"]]}, "a,c"),
+        ({"map_merge": [{"a": 1}, {"if": [False, {"a": 2}]}]}, {"a": 1}),
+        ({"get_param": ["sizes", {"if": [False, "small"]}, "big", "x"]}, "y"),
+        ({"repeat": {"for_each": {"x": ["a", {"if": [False, "b"]}]}, "template": "x"}}, ["a"]),
+        ({"if": [False, 1, {"if": [True, 3]}]}, 3),
+    ],
+)
+def test_an_if_without_its_third_argument_leaves_the_item_out(tree, value):
+    assert compiled(outputs={"o": {"value": tree}}).outputs["o"].value == value
+
+
+@pytest.mark.parametrize(
+    ("version", "args"),
+    [(NEW, [True]), (NEW, [True, 1, 2, 3]), (NEW, "x"), ("2018-08-31", [True, 1]), (NEW, {"a": 1})],
+)
+def test_the_form_of_an_if(version, args):
+    with pytest.raises(TemplateError) as caught:
+        compiled(version, outputs={"o": {"value": {"if": args}}})
+    words = "must be of the form [condition, value if true, value if false]"
+    assert str(caught.value) == f"outputs.o.value.if: {words}"
+
+
+def test_a_condition_on_a_secret_shows_only_its_truth():
+    tree = {"if": [{"equals": [{"get_param": "secret"}, "hush"]}, "right", "wrong"]}
+    found = compiled(outputs={"o": {"value": tree}})
+    assert found.outputs["o"].value == "right"
+    assert "hush" not in repr(found)

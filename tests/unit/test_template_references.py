@@ -1,0 +1,261 @@
+"""What stays of a template for the time when its resources exist: get_resource, get_attr, secrets."""
+
+import hashlib
+import json
+
+import pytest
+from stoker.template.compile import Identity, Limits, Source, compile_template
+from stoker.template.errors import InvalidReference, TemplateError
+from stoker.template.model import Reference
+from stoker.template.residual import ResidualError, evaluate, is_deferred, partial
+
+NEW = "2021-04-16"
+RESOURCES = {"server": {"type": "OS::Nova::Server"}, "net": {"type": "OS::Neutron::Net"}}
+PARAMETERS = {
+    "plain": {"type": "json", "default": {"a": {"b": [1, None]}, "$fn": "x", "1": "one"}},
+    "text": {"type": "string", "default": "text"},
+    "names": {"type": "json", "default": ["plain", "a", "b"]},
+    "secret": {"type": "json", "default": {"k": "hush", "l": ["x", "y"]}, "hidden": True},
+}
+SECRETS = {"token-1": {"k": "hush", "l": ["x", "y"]}}
+ATTRIBUTES = {
+    "show": {"id": 1, "ips": [{"addr": "10.0.0.1"}], "$fn": "get_file"},
+    "name": "web",
+    "none": None,
+    "list": ["a", "b"],
+    "": {"name": "web"},
+}
+
+
+class Answers:
+    def reference_id(self, resource):
+        return f"id-of-{resource}"
+
+    def attribute(self, resource, name):
+        return ATTRIBUTES[name]
+
+    def unseal(self, token):
+        return SECRETS[token]
+
+
+def compiled(value, version=NEW, **options):
+    template = {
+        "heat_template_version": version,
+        "parameters": PARAMETERS,
+        "resources": RESOURCES,
+        "outputs": {"out": {"value": value}},
+    }
+    return compile_template(
+        Source(template, **options),
+        identity=Identity("stack", "id", "project"),
+        limits=Limits(),
+        seal=lambda value: "token-1",
+    ).outputs["out"]
+
+
+def value_of(tree, version=NEW):
+    return evaluate(compiled(tree, version).value, Answers())
+
+
+def failure(tree, version=NEW):
+    with pytest.raises(TemplateError) as caught:
+        compiled(tree, version)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("tree", "value"),
+    [
+        ({"get_param": "text"}, "text"),
+        ({"get_param": ["text"]}, "text"),
+        ({"get_param": ["plain", "a", "b", 0]}, 1),
+        ({"get_param": ["plain", "a", "b", "0"]}, 1),
+        ({"get_param": ["plain", "a", "b", 1]}, None),
+        ({"get_param": ["plain", "a", "b", 2]}, ""),
+        ({"get_param": ["plain", "nope"]}, ""),
+        ({"get_param": ["plain", 1]}, "one"),
+        ({"get_param": ["text", 0]}, "t"),
+        ({"get_param": ["text", "x"]}, ""),
+        ({"get_param": {"get_param": "names"}}, [1, None]),
+        ({"get_param": ["plain", {"get_param": ["names", 1]}, "b", 0]}, 1),
+        ({"get_param": "OS::stack_name"}, "stack"),
+        ({"get_param": "OS::stack_id"}, "id"),
+        ({"get_param": "OS::project_id"}, "project"),
+        ({"get_param": ["OS::stack_name", "x"]}, ""),
+    ],
+)
+def test_get_param_is_folded(tree, value):
+    assert compiled(tree).value == value
+
+
+def test_a_parameter_that_looks_like_a_node_stays_what_it_is():
+    found = compiled({"get_param": "plain"})
+    assert not is_deferred(found.value)
+    assert evaluate(found.value, Answers()) == PARAMETERS["plain"]["default"]
+    assert value_of({"$fn": {"get_attr": ["server", "name"]}, "args": 1}) == {"$fn": "web", "args": 1}
+
+
+@pytest.mark.parametrize(
+    ("tree", "words"),
+    [
+        ({"get_param": "txet"}, 'the template has no parameter "txet"; did you mean "text"?'),
+        ({"get_param": ["txet", 0]}, 'the template has no parameter "txet"; did you mean "text"?'),
+        ({"get_param": 1}, "the parameter's name must be a string, not 1"),
+        ({"get_param": []}, "the parameter's name must be a string, not []"),
+        ({"get_param": {"a": "b"}}, "the parameter's name must be a string, not {'a': 'b'}"),
+        (
+            {"get_param": {"get_attr": ["server", "name"]}},
+            "the parameter's name must be known before any resource",
+        ),
+        ({"get_resource": "sever"}, 'the template has no resource "sever"; did you mean "server"?'),
+        ({"get_resource": ["server"]}, "the resource's name must be a string, not ['server']"),
+        ({"get_attr": ["sever", "x"]}, 'the template has no resource "sever"; did you mean "server"?'),
+        ({"get_attr": [{"get_param": "OS::stack_name"}, "x"]}, 'the template has no resource "stack"; '),
+        ({"get_attr": "server"}, "must be of the form [resource, attribute, key or index, …]"),
+        ({"get_attr": []}, "must be of the form [resource, attribute, key or index, …]"),
+        ({"get_attr": ["server", 1]}, "the attribute's name must be a string, not 1"),
+        ({"get_attr": ["server", {"get_resource": "net"}]}, "the attribute's name must be known before"),
+        ({"resource_facade": "metadata"}, "has a meaning only in a nested stack's template"),
+        ({"resource_facade": "name"}, "must be one of: metadata, deletion_policy, update_policy; not 'name'"),
+    ],
+)
+def test_references_that_lead_nowhere_are_refused_where_they_stand(tree, words):
+    name = next(iter(tree))
+    assert failure({"deep": [tree]}).startswith(f"outputs.out.value.deep.0.{name}: {words}")
+
+
+def test_all_attributes_need_2015_10_15():
+    tree = {"get_attr": ["server"]}
+    assert failure(tree, "2015-04-30").endswith(
+        "must name an attribute: [resource, attribute, …]; all attributes need 2015-10-15"
+    )
+    assert value_of(tree, "2015-10-15") == {"name": "web"}
+
+
+@pytest.mark.parametrize(
+    ("tree", "value", "references"),
+    [
+        ({"get_resource": "server"}, "id-of-server", [Reference("server")]),
+        ({"get_attr": ["server"]}, {"name": "web"}, [Reference("server", "")]),
+        ({"get_attr": ["server", "name"]}, "web", [Reference("server", "name")]),
+        ({"get_attr": ["server", "name", 0]}, "w", [Reference("server", "name", (0,))]),
+        ({"get_attr": ["server", "list", 1]}, "b", [Reference("server", "list", (1,))]),
+        ({"get_attr": ["server", "list", "1"]}, "b", [Reference("server", "list", ("1",))]),
+        ({"get_attr": ["server", "list", 2]}, None, [Reference("server", "list", (2,))]),
+        ({"get_attr": ["server", "none", "x"]}, None, [Reference("server", "none", ("x",))]),
+        (
+            {"get_attr": ["server", "show", "ips", 0, "addr"]},
+            "10.0.0.1",
+            [Reference("server", "show", ("ips", 0, "addr"))],
+        ),
+        (
+            {"get_attr": ["server", "show", {"get_attr": ["net", "name"]}]},
+            None,
+            [Reference("server", "show"), Reference("net", "name")],
+        ),
+        ({"get_attr": ["server", "show"]}, ATTRIBUTES["show"], [Reference("server", "show")]),
+    ],
+)
+def test_references_wait_for_the_resources(tree, value, references):
+    found = compiled(tree)
+    assert is_deferred(found.value)
+    assert json.loads(json.dumps(found.value)) == found.value
+    assert list(found.references) == references
+    assert evaluate(found.value, Answers()) == value
+    assert evaluate(partial(found.value, Answers()), Answers()) == value
+
+
+@pytest.mark.parametrize(
+    ("tree", "value"),
+    [
+        ({"list_join": ["-", [{"get_attr": ["server", "name"]}, "x"]]}, "web-x"),
+        ({"str_replace": {"template": "$n", "params": {"$n": {"get_attr": ["server", "none"]}}}}, ""),
+        (
+            {"repeat": {"for_each": {"%": {"get_attr": ["server", "list"]}}, "template": "<%>"}},
+            ["<a>", "<b>"],
+        ),
+        (
+            {"repeat": {"for_each": {"%": ["a"]}, "template": {"%": {"get_attr": ["server", "name"]}}}},
+            [{"a": "web"}],
+        ),
+        (
+            {"map_merge": [{"get_attr": ["server", "show"]}, {"$fn": 1, "ips": []}]},
+            {"id": 1, "ips": [], "$fn": 1},
+        ),
+        ({"digest": ["md5", {"get_resource": "server"}]}, hashlib.md5(b"id-of-server").hexdigest()),
+        ({"yaql": {"expression": "$.data.len()", "data": {"get_attr": ["server", "list"]}}}, 2),
+        ({"if": [True, {"get_resource": "net"}, {"get_resource": "server"}]}, "id-of-net"),
+        ({"contains": ["a", {"get_attr": ["server", "list"]}]}, True),
+    ],
+)
+def test_functions_of_references_wait_too(tree, value):
+    found = compiled(tree)
+    assert is_deferred(found.value)
+    assert evaluate(found.value, Answers()) == value
+    assert evaluate(partial(found.value, Answers()), Answers()) == value
+
+
+LATER = {"get_attr": ["server", "name"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "words"),
+    [
+        ("list_join", [LATER], "must be of the form [delimiter, list, …]"),
+        ("str_split", [",", LATER, 0, 0], "must be of the form [delimiter, string, index]"),
+        ("str_replace", {"tmpl": LATER, "params": {}}, "must be a map with the keys template and params"),
+        ("digest", ["md5", LATER, 1], "must be of the form [algorithm, string]"),
+        ("map_replace", [LATER], "must be of the form [map, {keys: {old: new}, values: {old: new}}]"),
+        ("repeat", {"for_each": LATER}, "must be a map with the keys for_each and template"),
+        ("yaql", {"data": LATER}, "must be a map with the keys expression"),
+        ("make_url", [LATER], "must be a map"),
+        ("filter", [LATER], "must be of the form [[value, …], [item, …]]"),
+    ],
+)
+def test_a_wrong_form_is_refused_before_the_resources_exist(name, argument, words):
+    assert failure({name: argument}) == f"outputs.out.value.{name}: {words}"
+
+
+def test_an_error_of_evaluation_names_the_function_and_what_would_be_right():
+    found = compiled({"list_join": [",", {"get_attr": ["server", "name"]}]})
+    with pytest.raises(ResidualError, match=r"^list_join: must join lists, not 'web'$"):
+        evaluate(found.value, Answers())
+
+
+def test_the_version_goes_with_a_function_that_waits():
+    tree = {"list_join": [",", [{"get_attr": ["server", "list"]}]]}
+    assert value_of(tree, NEW) == '["a", "b"]'
+    with pytest.raises(ResidualError, match=r"^list_join: items to join must be strings, not"):
+        value_of(tree, "2013-05-23")
+
+
+@pytest.mark.parametrize(
+    ("tree", "value"),
+    [
+        ({"get_param": "secret"}, SECRETS["token-1"]),
+        ({"get_param": ["secret", "k"]}, "hush"),
+        ({"get_param": ["secret", "l", {"get_param": ["plain", "a", "b", 0]}]}, "y"),
+        ({"get_param": ["secret", "nope"]}, ""),
+        ({"list_join": ["-", [{"get_param": ["secret", "k"]}, {"get_resource": "net"}]]}, "hush-id-of-net"),
+        ({"repeat": {"for_each": {"%": {"get_param": ["secret", "l"]}}, "template": "<%>"}}, ["<x>", "<y>"]),
+    ],
+)
+def test_secrets_stay_sealed_until_the_last_moment(tree, value):
+    found = compiled(tree).value
+    later = partial(found, Answers())
+    for tree_with_secret in (found, later):
+        assert "hush" not in json.dumps(tree_with_secret)
+        assert is_deferred(tree_with_secret)
+        assert evaluate(tree_with_secret, Answers()) == value
+
+
+@pytest.mark.parametrize("part", ["metadata", "deletion_policy", "update_policy"])
+def test_the_facade_is_what_the_parent_says_of_the_resource(part):
+    facade = {"metadata": {"a": 1}, "deletion_policy": "Retain", "update_policy": {"b": 2}}
+    assert compiled({"resource_facade": part}, facade=facade).value == facade[part]
+
+
+def test_a_name_that_is_near_no_other_is_answered_with_all():
+    with pytest.raises(InvalidReference) as caught:
+        compiled({"get_resource": "zzz"})
+    assert str(caught.value).endswith('the template has no resource "zzz"; there are: net, server')
