@@ -130,7 +130,7 @@ def _checked(declared: Declaration, value: Json, path: Path) -> Json:
         converted = convert(value, declared.type)
     except ValueError as error:
         if not declared.hidden:
-            raise TemplateError(f"{error}, not {value!r}", path) from error
+            raise TemplateError(f"{error}, not {value!r:.200}", path) from error
     else:
         return _constrained(declared, converted, path)
     raise TemplateError(f"must be a {declared.type}", path)

@@ -1,0 +1,275 @@
+"""Parameters: how they are declared, where their values come from, and how they are shown."""
+
+import json
+
+import pytest
+from stoker.template.compile import Identity, Limits, Source, compile_template, describe
+from stoker.template.environment import parse_environment
+from stoker.template.errors import (
+    ImmutableParameter,
+    LimitExceeded,
+    ParameterMissing,
+    TemplateError,
+    UnknownParameter,
+)
+from stoker.template.parameters import MASK, check_immutable, parameter_strings
+
+NEW = "2021-04-16"
+
+
+def compiled(declarations, given=None, environment=None, version=NEW):
+    template = {"heat_template_version": version, "parameters": declarations}
+    return compile_template(
+        Source(template, environment=parse_environment(environment), parameters=given or {}),
+        identity=Identity("stack", "id", "project"),
+        limits=Limits(),
+        seal=lambda value: "token",
+    ).parameters
+
+
+def failure(declarations, given=None, environment=None, error=TemplateError):
+    with pytest.raises(error) as caught:
+        compiled(declarations, given, environment)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "value"),
+    [
+        ("string", "text", "text"),
+        ("string", "", ""),
+        ("string", 1, "1"),
+        ("string", 1.5, "1.5"),
+        ("string", True, "True"),
+        ("number", 7, 7),
+        ("number", "7", 7),
+        ("number", "-7", -7),
+        ("number", "1.5", 1.5),
+        ("number", 0, 0),
+        ("number", "1e3", 1000.0),
+        ("boolean", True, True),
+        ("boolean", "TRUE", True),
+        ("boolean", "yes", True),
+        ("boolean", "on", True),
+        ("boolean", 1, True),
+        ("boolean", "off", False),
+        ("boolean", "f", False),
+        ("boolean", 0, False),
+        ("comma_delimited_list", "a,b", ["a", "b"]),
+        ("comma_delimited_list", "a, b,", ["a", " b", ""]),
+        ("comma_delimited_list", "", []),
+        ("comma_delimited_list", ["a", 1, True], ["a", "1", "True"]),
+        ("comma_delimited_list", [], []),
+        ("json", {"a": [1, None]}, {"a": [1, None]}),
+        ("json", '{"a": 1}', {"a": 1}),
+        ("json", "[1]", [1]),
+        ("json", [1], [1]),
+        ("json", "", {}),
+    ],
+)
+def test_a_value_becomes_one_of_its_type_wherever_it_comes_from(kind, written, value):
+    for found in (
+        compiled({"p": {"type": kind}}, {"p": written}),
+        compiled({"p": {"type": kind}}, None, {"parameters": {"p": written}}),
+        compiled({"p": {"type": kind}}, None, {"parameter_defaults": {"p": written}}),
+        compiled({"p": {"type": kind, "default": written}}),
+    ):
+        assert found["p"].value == value
+        assert type(found["p"].value) is type(value)
+        assert found["p"].clear == value
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "words"),
+    [
+        ("string", ["a"], "must be a string, not ['a']"),
+        ("string", {"a": 1}, "must be a string, not {'a': 1}"),
+        ("number", "seven", "must be a finite number, not 'seven'"),
+        ("number", True, "must be a number, not True"),
+        ("number", [1], "must be a number, not [1]"),
+        ("number", "nan", "must be a finite number, not 'nan'"),
+        ("number", "1e999", "must be a finite number, not '1e999'"),
+        ("boolean", "maybe", "must be one of: 0, 1, f, false, n, no, off, on, t, true, y, yes, not 'maybe'"),
+        ("boolean", 2, "must be one of: 0, 1"),
+        ("comma_delimited_list", 1, "must be a list, or a string with commas, not 1"),
+        ("comma_delimited_list", [["a"]], "must be a list of strings, not [['a']]"),
+        ("comma_delimited_list", [None], "must be a list of strings, not [None]"),
+        ("json", "{", "must be JSON: "),
+        ("json", "1", "must be a JSON map or list, not '1'"),
+        ("json", "[NaN]", "must be JSON: NaN is not JSON, not '[NaN]'"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_refused_with_its_place(kind, written, words):
+    assert failure({"p": {"type": kind}}, {"p": written}).startswith(f"parameters.p: {words}")
+    assert failure({"p": {"type": kind, "default": written}}).startswith(f"parameters.p.default: {words}")
+
+
+def test_the_request_wins_over_the_environment_and_that_over_its_defaults_and_the_templates():
+    declared = {"p": {"type": "string", "default": "template"}}
+    environment = {"parameters": {"p": "environment"}, "parameter_defaults": {"p": "defaults", "other": 1}}
+    defaults = {"parameter_defaults": environment["parameter_defaults"]}
+    found = [
+        compiled(declared, {"p": "request"}, environment)["p"],
+        compiled(declared, {"p": None}, environment)["p"],
+        compiled(declared, None, environment)["p"],
+        compiled(declared, None, defaults)["p"],
+        compiled(declared)["p"],
+    ]
+    assert [item.value for item in found] == ["request", "defaults", "environment", "defaults", "template"]
+    assert [item.supplied for item in found] == [True, True, True, True, False]
+
+
+def test_a_parameter_without_any_value_is_named():
+    text = 'parameters.p: the parameter "p" has no value and no default'
+    assert failure({"p": {"type": "string"}}, error=ParameterMissing) == text
+    assert failure({"p": {"type": "string", "default": None}}, {"p": None}, error=ParameterMissing) == text
+
+
+@pytest.mark.parametrize("where", ["request", "environment"])
+def test_a_value_for_no_parameter_is_named_with_the_nearest_one(where):
+    given = {"colour": "red"}
+    declared = {"color": {"type": "string", "default": "x"}}
+    options = {"given": given} if where == "request" else {"environment": {"parameters": given}}
+    text = 'parameters.colour: the template has no parameter "colour"; did you mean "color"?'
+    assert failure(declared, error=UnknownParameter, **options) == text
+
+
+def test_defaults_of_the_environment_may_be_for_other_templates():
+    assert compiled({}, None, {"parameter_defaults": {"elsewhere": 1}}) == {}
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("string", "parameters.p: must be a map with at least a type"),
+        (
+            {},
+            "parameters.p.type: must be one of: string, number, comma_delimited_list, json, boolean; not",
+        ),
+        ({"type": "strnig"}, "parameters.p.type: must be one of: string, number"),
+        ({"type": ["string"]}, "parameters.p.type: must be one of: string, number"),
+        (
+            {"type": "string", "defualt": 1},
+            'parameters.p: "defualt" is not a key of a parameter; did you mean "default"?',
+        ),
+        ({"type": "string", "hidden": "maybe"}, "parameters.p.hidden: must be true or false"),
+        ({"type": "string", "immutable": 3}, "parameters.p.immutable: must be true or false"),
+        ({"type": "string", "tags": "a"}, "parameters.p.tags: must be a list of strings"),
+        ({"type": "string", "tags": [1]}, "parameters.p.tags: must be a list of strings"),
+        (
+            {"type": "string", "constraints": {"length": 1}},
+            "parameters.p.constraints: must be a list of constraints",
+        ),
+    ],
+)
+def test_a_wrong_declaration_is_refused_with_its_place(body, words):
+    assert failure({"p": body}, {"p": "x"}).startswith(words)
+
+
+def test_the_section_must_be_a_map():
+    assert failure(["p"]) == "parameters: must be a map of parameters"
+    assert compiled(None) == {}
+
+
+def test_empty_keys_are_as_though_they_were_not_there():
+    keys = ("label", "description", "hidden", "immutable", "constraints", "tags", "schema")
+    body = {"type": "string", "default": "x", **dict.fromkeys(keys)}
+    found = compiled({"p": body})["p"]
+    assert (found.hidden, found.immutable, found.tags, found.value) == (False, False, (), "x")
+
+
+def deep(levels):
+    return json.loads("[" * levels + "]" * levels)
+
+
+@pytest.mark.parametrize("written", [deep(101), json.dumps(deep(500))])
+def test_json_that_is_too_deep_to_be_walked_is_refused(written):
+    with pytest.raises(TemplateError, match=r"^parameters\.p: .*deeper than 100 levels"):
+        compiled({"p": {"type": "json"}}, {"p": written})
+    assert compiled({"p": {"type": "json"}}, {"p": deep(100)})
+
+
+def test_an_error_shows_the_beginning_of_a_long_value_only():
+    assert len(failure({"p": {"type": "number"}}, {"p": "x" * 100_000})) < 300
+
+
+def test_an_environment_that_is_too_deep_is_refused():
+    with pytest.raises(LimitExceeded, match="the environment is deeper than 100 levels"):
+        parse_environment({"parameters": {"p": deep(200)}})
+
+
+SECRET = {"p": {"type": "string", "hidden": True, "constraints": [{"length": {"min": 5}}]}}
+
+
+def test_a_hidden_value_is_sealed_and_shown_as_stars():
+    found = compiled(SECRET, {"p": "hunter2"})
+    assert found["p"].value == {"$fn": "sealed", "args": ["token"]}
+    assert found["p"].clear == "hunter2"
+    assert "hunter2" not in repr(found)
+    assert parameter_strings(found) == {"p": MASK}
+
+
+@pytest.mark.parametrize("kind", ["number", "json", "boolean", "comma_delimited_list"])
+def test_an_error_about_a_hidden_value_does_not_tell_it(kind):
+    secret = {"number": "hush", "json": "hush", "boolean": "hush", "comma_delimited_list": [["hush"]]}[kind]
+    with pytest.raises(TemplateError) as caught:
+        compiled({"p": {"type": kind, "hidden": True}}, {"p": secret})
+    assert str(caught.value) == f"parameters.p: must be a {kind}"
+    assert caught.value.__cause__ is None
+    assert "hush" not in repr(caught.value.__context__)
+
+
+def test_a_constraint_on_a_hidden_value_does_not_tell_it():
+    with pytest.raises(TemplateError) as caught:
+        compiled(SECRET, {"p": "hush"})
+    assert str(caught.value) == "parameters.p: the value does not satisfy the constraint length"
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        ("string", "a", "a"),
+        ("number", 1.5, "1.5"),
+        ("boolean", "yes", "True"),
+        ("comma_delimited_list", ["a", "b"], "a,b"),
+        ("json", {"a": [1]}, '{"a": [1]}'),
+    ],
+)
+def test_values_are_shown_as_strings(kind, value, text):
+    assert parameter_strings(compiled({"p": {"type": kind}}, {"p": value})) == {"p": text}
+
+
+def test_an_update_may_not_change_an_immutable_parameter():
+    declared = {name: {"type": "string", "immutable": name != "free"} for name in ("a", "b", "free")}
+    old = compiled(declared, {"a": "1", "b": "1", "free": "1"})
+    check_immutable(old, compiled(declared, {"a": "1", "b": "1", "free": "2"}))
+    with pytest.raises(ImmutableParameter, match=r"^these parameters are immutable: a, b$"):
+        check_immutable(old, compiled(declared, {"a": "2", "b": "2", "free": "1"}))
+    # A parameter that is new to the stack may have any value.
+    check_immutable({}, compiled(declared, {"a": "2", "b": "2", "free": "1"}))
+
+
+def test_a_declaration_is_described_as_heat_does():
+    constraints = [{"length": {"min": 1, "max": 9}, "description": "Short."}, {"allowed_pattern": "[a-z]*"}]
+    body = {"type": "string", "default": "a", "description": "d", "constraints": constraints, "tags": ["t"]}
+    template = {
+        "heat_template_version": NEW,
+        "parameters": {"p": body, "h": {"type": "json", "hidden": True}},
+    }
+    shown = describe({**template, "parameter_groups": [{"label": "g", "parameters": ["p"]}]})
+    assert shown["Description"] == "No description"
+    assert shown["ParameterGroups"] == [{"label": "g", "parameters": ["p"]}]
+    assert shown["Parameters"]["p"] == {
+        "Type": "String",
+        "Description": "d",
+        "NoEcho": "false",
+        "Label": "p",
+        "Default": "a",
+        "MinLength": 1,
+        "MaxLength": 9,
+        "AllowedPattern": "[a-z]*",
+        "ConstraintDescription": "Short.",
+        "Tags": ["t"],
+    }
+    assert shown["Parameters"]["h"] == {"Type": "Json", "Description": "", "NoEcho": "true", "Label": "h"}
