@@ -105,8 +105,23 @@ def _take(conn: Connection, ids: Sequence[int], *, who: Claimant, now: float) ->
         )
     )
     return [
-        replace(task, state=TaskState.RUNNING, member=who.member, attempt=task.attempt + 1) for task in seen
+        replace(
+            task,
+            state=TaskState.RUNNING,
+            member=who.member,
+            attempt=task.attempt + 1,
+            waits_on=None,
+            expires_at=_expiry(task, now),
+        )
+        for task in seen
     ]
+
+
+def _expiry(task: Task, now: float) -> float | None:
+    """As the statement above sets it."""
+    if task.expires_at is not None or task.timeout is None:
+        return task.expires_at
+    return now + task.timeout
 
 
 def _stack_names(conn: Connection, stack_ids: Iterable[str]) -> dict[str, tuple[str, str]]:

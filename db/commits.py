@@ -1,24 +1,25 @@
 """Committing what steps came to, several tasks in one transaction.
 
-The order of locks is the same in every transaction: own tasks, resources, successors (each in id order),
-finish tasks, stacks.  Where a failure cancels other tasks the order cannot be kept; the database then
-reports a deadlock and the transaction is run again.
+The order of locks is the same in every transaction: what parked tasks wait for, own tasks, resources,
+finish tasks, successors (each in id order), stacks.  Who supersedes a traversal holds the stack first; where
+that meets the end of the traversal the database reports a deadlock and the transaction is run again.
 """
 
 import typing
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from . import endings, events, tables
 from .claims import Claim, Claimant, claim
+from .countdown import Final, count_down
 from .events import Event
 from .ids import ResourceId, StackId, TaskId, TraversalId
-from .states import FINAL, Status, TaskState
-from .tasks import REDELIVER_AFTER, Task, cancel_unstarted, chunks
+from .states import FINAL, TRANSITIONS, UNSTARTED, Status, TaskState
+from .stopping import stopped
+from .task_rows import REDELIVER_AFTER, Task, chunks
 
 Json = typing.Any
 
@@ -48,6 +49,10 @@ class Outcome:
     retries_left: int | None = None
     reason: str | None = None
     event: Event | None = None
+
+    def __post_init__(self) -> None:
+        if self.state not in TRANSITIONS[TaskState.RUNNING]:
+            raise ValueError(f"a running task never becomes {self.state}")
 
 
 @dataclass(frozen=True)
@@ -79,11 +84,13 @@ def exchange(
 
     :param wanted: ids from hints; claimed after the newly ready ones while slots remain.
     """
-    rows = _fence(conn, outcomes, who=who)
+    changed = _lock_awaited(conn, outcomes)
+    rows = _fence(conn, outcomes)
     accepted = [o for o in outcomes if _current(o, rows.get(o.task_id), who)]
     refused = [o for o in outcomes if not _current(o, rows.get(o.task_id), who)]
-    _store(conn, accepted, now=now)
-    ready = _count_down(conn, accepted, rows, now=now)
+    accepted = _cancel_stopped(conn, accepted, rows)
+    ready = _store(conn, accepted, rows, changed, now=now)
+    ready.update(count_down(conn, _ended(accepted, rows), now=now))
     ended, woken = _finish(conn, accepted, rows, who=who, now=now)
     ready.update(woken)
     own = list(ready)[: min(slots, len(accepted))]
@@ -96,7 +103,7 @@ def exchange(
     return Exchange(refused=refused, claims=claims, ready=left, ended=ended)
 
 
-def _fence(conn: Connection, outcomes: Sequence[Outcome], *, who: Claimant) -> dict[TaskId, Task]:
+def _fence(conn: Connection, outcomes: Sequence[Outcome]) -> dict[TaskId, Task]:
     t = tables.task
     found: dict[TaskId, Task] = {}
     for part in chunks(outcome.task_id for outcome in outcomes):
@@ -116,58 +123,97 @@ def _current(outcome: Outcome, task: Task | None, who: Claimant) -> bool:
     )
 
 
-def _store(conn: Connection, accepted: Sequence[Outcome], *, now: float) -> None:
-    """Write the tasks' new states, the resources and the events."""
+def _lock_awaited(conn: Connection, outcomes: Sequence[Outcome]) -> set[TaskId]:
+    """Of the tasks to be parked, those for which what they want to wait for has come meanwhile.
+
+    The rows waited for stay locked: whoever changes one next will find the task parked.  They come before
+    the tasks, as they do where a change of them wakes tasks.
+    """
+    r, s = tables.resource, tables.stack
+    changed: set[TaskId] = set()
+    parked = [(o.waits_on, o) for o in outcomes if o.state == TaskState.PARKED and o.waits_on is not None]
+    for waits_on, outcome in sorted(parked, key=lambda pair: pair[0]):
+        kind, _, key = waits_on.partition(":")
+        if kind == "resource":
+            generation = conn.execute(
+                sa.select(r.c.generation).where(r.c.id == int(key)).with_for_update()
+            ).scalar()
+            has_changed = generation is None or generation > outcome.seen
+        else:
+            status = conn.execute(sa.select(s.c.status).where(s.c.id == key).with_for_update()).scalar()
+            has_changed = status != Status.IN_PROGRESS
+        if has_changed:
+            changed.add(outcome.task_id)
+    return changed
+
+
+def _cancel_stopped(
+    conn: Connection, accepted: Sequence[Outcome], rows: Mapping[TaskId, Task]
+) -> list[Outcome]:
+    """What is to wait in a traversal that was stopped, or in which a task failed, is cancelled instead."""
+    waiting = [rows[outcome.task_id] for outcome in accepted if outcome.state in UNSTARTED]
+    if not waiting:
+        return list(accepted)
+    t = tables.task
+    finish_ids = sorted({task.finish_id for task in waiting if task.finish_id is not None})
+    failing = set(
+        conn.execute(
+            sa.select(t.c.id, t.c.reason).where(t.c.id.in_(finish_ids)).order_by(t.c.id).with_for_update()
+        )
+    )
+    failed = {finish_id for finish_id, reason in failing if reason is not None}
+    over = stopped(conn, [(task.stack_id, task.traversal) for task in waiting])
+    stops = {
+        task.id: task
+        for task in waiting
+        if task.finish_id in failed or (task.stack_id, task.traversal) in over
+    }
+    return [_cancelled(o, stops[o.task_id]) if o.task_id in stops else o for o in accepted]
+
+
+def _cancelled(outcome: Outcome, task: Task) -> Outcome:
+    changes = {**outcome.changes, "status": Status.FAILED, "reason": f"{task.kind.upper()} aborted"}
+    return replace(outcome, state=TaskState.CANCELLED, changes=changes)
+
+
+def _store(
+    conn: Connection,
+    accepted: Sequence[Outcome],
+    rows: Mapping[TaskId, Task],
+    changed: set[TaskId],
+    *,
+    now: float,
+) -> dict[TaskId, TraversalId]:
+    """Write the tasks' new states, the resources and the events; parked tasks that are ready again."""
     t = tables.task
     finals: dict[TaskState, list[int]] = {}
-    for outcome in accepted:
+    ready: dict[TaskId, TraversalId] = {}
+    for outcome in sorted(accepted, key=lambda o: o.task_id):
         if outcome.state in FINAL:
             finals.setdefault(outcome.state, []).append(outcome.task_id)
+        elif outcome.state == TaskState.PARKED and outcome.task_id in changed:
+            again = replace(outcome, state=TaskState.READY, due_at=now + REDELIVER_AFTER, waits_on=None)
+            _store_unfinished(conn, again)
+            ready[outcome.task_id] = rows[outcome.task_id].traversal
+        else:
+            _store_unfinished(conn, outcome)
     for state, ids in sorted(finals.items()):
         conn.execute(
-            sa.update(t)
-            .where(t.c.id.in_(sorted(ids)))
-            .values(state=state, member=None, due_at=None, waits_on=None)
+            sa.update(t).where(t.c.id.in_(ids)).values(state=state, member=None, due_at=None, waits_on=None)
         )
-    for outcome in accepted:
-        if outcome.state not in FINAL:
-            _store_unfinished(conn, outcome, now=now)
     _store_resources(conn, accepted, now=now)
     events.add_many(conn, [outcome.event for outcome in accepted if outcome.event is not None])
+    return ready
 
 
-def _store_unfinished(conn: Connection, outcome: Outcome, *, now: float) -> None:
+def _store_unfinished(conn: Connection, outcome: Outcome) -> None:
     t = tables.task
     values: dict[str, Json] = {"state": outcome.state, "waits_on": outcome.waits_on}
-    if outcome.state == TaskState.PARKED and _already_changed(conn, outcome):
-        values.update(state=TaskState.READY, due_at=now, waits_on=None)
-    elif outcome.state != TaskState.RUNNING:
-        values["due_at"] = outcome.due_at
     if outcome.state != TaskState.RUNNING:
-        values["member"] = None
+        values.update(member=None, due_at=outcome.due_at, redelivered=0)
     if outcome.retries_left is not None:
-        values["retries_left"] = outcome.retries_left
-        values["expires_at"] = None
+        values.update(retries_left=outcome.retries_left, expires_at=None)
     conn.execute(sa.update(t).where(t.c.id == outcome.task_id).values(**values))
-
-
-def _already_changed(conn: Connection, outcome: Outcome) -> bool:
-    """Whether what the task wants to wait for has come while it was looking.
-
-    The row is locked: whoever changes it next will find the task parked.
-    """
-    if outcome.waits_on is None:
-        return False
-    kind, _, key = outcome.waits_on.partition(":")
-    if kind == "resource":
-        r = tables.resource
-        generation = conn.execute(
-            sa.select(r.c.generation).where(r.c.id == int(key)).with_for_update()
-        ).scalar()
-        return generation is None or generation > outcome.seen
-    s = tables.stack
-    status = conn.execute(sa.select(s.c.status).where(s.c.id == key).with_for_update()).scalar()
-    return status != Status.IN_PROGRESS
 
 
 def _store_resources(conn: Connection, accepted: Sequence[Outcome], *, now: float) -> None:
@@ -188,74 +234,15 @@ def _store_resources(conn: Connection, accepted: Sequence[Outcome], *, now: floa
         conn.execute(sa.delete(r).where(r.c.id.in_(part)))
 
 
-def _count_down(
-    conn: Connection, accepted: Sequence[Outcome], rows: Mapping[TaskId, Task], *, now: float
-) -> dict[TaskId, TraversalId]:
-    """Take the finished tasks off their successors' counts; the tasks that became ready.
-
-    A failed task's own traversal starts nothing more (its unstarted tasks are cancelled first), yet tasks
-    of a newer traversal may wait for it too.
-    """
-    ended = [o for o in accepted if o.state in FINAL]
-    cancelled = _cancel_behind_failures(conn, ended, rows, now=now)
-    counts = Counter(TaskId(s) for o in ended for s in rows[o.task_id].successors)
-    t = tables.task
-    by_count: dict[int, list[TaskId]] = {}
-    for task_id, count in counts.items():
-        by_count.setdefault(count, []).append(task_id)
-    for count, ids in sorted(by_count.items()):
-        for part in chunks(ids):
-            conn.execute(
-                sa.update(t)
-                .where(t.c.id.in_(part), t.c.state == TaskState.WAITING)
-                .values(pending=t.c.pending - count)
-            )
-    finishing: Counter[TaskId] = Counter(cancelled)
-    finishing.update(f for o in ended if (f := rows[o.task_id].finish_id) is not None)
-    for finish_id, count in sorted(finishing.items()):
-        conn.execute(sa.update(t).where(t.c.id == finish_id).values(pending=t.c.pending - count))
-    return make_ready(conn, counts, now=now)
-
-
-def _cancel_behind_failures(
-    conn: Connection, ended: Iterable[Outcome], rows: Mapping[TaskId, Task], *, now: float
-) -> dict[TaskId, int]:
-    """Stop the traversals in which a task failed; how many tasks were cancelled, by finish task."""
-    t = tables.task
-    counts: dict[TaskId, int] = {}
-    for outcome in ended:
-        task = rows[outcome.task_id]
-        if outcome.state != TaskState.FAILED or task.finish_id is None:
-            continue
-        count = cancel_unstarted(conn, task.traversal, now=now)
-        counts[task.finish_id] = counts.get(task.finish_id, 0) + count
-        conn.execute(
-            sa.update(t)
-            .where(t.c.id == task.finish_id, t.c.reason.is_(None))
-            .values(reason=outcome.reason or "unknown")
+def _ended(accepted: Sequence[Outcome], rows: Mapping[TaskId, Task]) -> list[Final]:
+    return [
+        Final(
+            rows[outcome.task_id],
+            failure=(outcome.reason or "unknown") if outcome.state == TaskState.FAILED else None,
         )
-    return counts
-
-
-def make_ready(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> dict[TaskId, TraversalId]:
-    """Turn those of the tasks whose predecessors have all ended from waiting to ready."""
-    t = tables.task
-    ready: dict[TaskId, TraversalId] = {}
-    for part in chunks(task_ids):
-        found = conn.execute(
-            sa.select(t.c.id, t.c.traversal)
-            .where(t.c.id.in_(part), t.c.state == TaskState.WAITING, t.c.pending <= 0)
-            .order_by(t.c.id)
-        ).all()
-        if not found:
-            continue
-        conn.execute(
-            sa.update(t)
-            .where(t.c.id.in_([task_id for task_id, _ in found]), t.c.state == TaskState.WAITING)
-            .values(state=TaskState.READY, due_at=now + REDELIVER_AFTER)
-        )
-        ready.update((TaskId(task_id), TraversalId(traversal)) for task_id, traversal in found)
-    return ready
+        for outcome in accepted
+        if outcome.state in FINAL
+    ]
 
 
 def _finish(

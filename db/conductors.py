@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables
+from . import tables, upserts
 from .errors import NotFound
 
 ACTIVE = "active"
@@ -37,12 +37,10 @@ def report(conn: Connection, conductor: Conductor) -> str:
     c = tables.conductor
     row = asdict(conductor)
     del row["wanted"]
-    wanted = conn.execute(sa.select(c.c.wanted).where(c.c.host == conductor.host).with_for_update()).scalar()
-    if wanted is None:
-        conn.execute(sa.insert(c).values(**row, wanted=ACTIVE))
-        return ACTIVE
-    conn.execute(sa.update(c).where(c.c.host == conductor.host).values(**row))
-    return str(wanted)
+    conn.execute(
+        upserts.insert_or_update(conn, c, {**row, "wanted": ACTIVE}, [name for name in row if name != "host"])
+    )
+    return str(conn.execute(sa.select(c.c.wanted).where(c.c.host == conductor.host)).scalar_one())
 
 
 def list_all(conn: Connection) -> Sequence[Conductor]:

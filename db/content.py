@@ -6,14 +6,22 @@ import typing
 from collections.abc import Iterable
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import Connection
 
-from . import tables
+from . import tables, upserts
 from .errors import NotFound
-from .ids import ContentId
+from .ids import ContentId, StackId
 
 Json = typing.Any
+
+FRESH = 3600.0
+"""Seconds after which a content that is put again is marked as put now."""
+KEEP_UNUSED = 4 * FRESH
+"""Seconds since it was marked for which a content stays, used or not.
+
+A transaction that found a content fresh may make use of it without locking it; so this is longer than
+FRESH by far more than any transaction lasts.
+"""
 
 
 def content_id(body: Json) -> ContentId:
@@ -23,20 +31,16 @@ def content_id(body: Json) -> ContentId:
 
 
 def put(conn: Connection, body: Json, now: float) -> ContentId:
-    """Store the body unless an equal one is there; its id either way."""
-    key = content_id(body)
-    row = {"id": key, "body": body, "created_at": now}
-    conn.execute(_insert_if_absent(conn, row))
+    """Store the body unless an equal one is there; its id either way.
+
+    One that was put lately is not locked: many stacks that share it are created side by side.
+    """
+    key, c = content_id(body), tables.content
+    there = conn.execute(sa.select(c.c.id).where(c.c.id == key, c.c.created_at > now - FRESH)).scalar()
+    if there is None:
+        row = {"id": key, "body": body, "created_at": now}
+        conn.execute(upserts.insert_or_update(conn, c, row, ["created_at"]))
     return key
-
-
-def _insert_if_absent(conn: Connection, row: dict[str, Json]) -> sa.Insert:
-    table = tables.content
-    if conn.dialect.name in ("mysql", "mariadb"):
-        return mysql.insert(table).values(row).on_duplicate_key_update(id=row["id"])
-    if conn.dialect.name == "postgresql":
-        return postgresql.insert(table).values(row).on_conflict_do_nothing(index_elements=["id"])
-    return sqlite.insert(table).values(row).on_conflict_do_nothing(index_elements=["id"])
 
 
 def get(conn: Connection, key: ContentId) -> Json:
@@ -52,3 +56,29 @@ def get_many(conn: Connection, keys: Iterable[ContentId]) -> dict[ContentId, Jso
     c = tables.content
     rows = conn.execute(sa.select(c.c.id, c.c.body).where(c.c.id.in_(sorted(set(keys)))))
     return {ContentId(key): body for key, body in rows}
+
+
+def set_uses(conn: Connection, stack_id: StackId, keys: Iterable[ContentId]) -> None:
+    """Say which contents a stack holds on to; called wherever a stack's contents change."""
+    u = tables.content_use
+    conn.execute(sa.delete(u).where(u.c.stack_id == stack_id))
+    rows = [{"stack_id": stack_id, "content_id": key} for key in sorted(set(keys))]
+    if rows:
+        conn.execute(sa.insert(u), rows)
+
+
+def sweep(
+    conn: Connection, now: float, *, limit: int, after: ContentId | None = None
+) -> tuple[int, ContentId | None]:
+    """Look at the next `limit` contents in the order of their ids, and remove those that no stack uses.
+
+    :param after: where the last sweep ended; the cost is that of `limit` rows however many there are.
+    :returns: how many were removed, and where to go on; None: this was the last part.
+    """
+    c, u = tables.content, tables.content_use
+    unused = (c.c.created_at < now - KEEP_UNUSED, ~sa.exists().where(u.c.content_id == c.c.id))
+    part = list(
+        conn.execute(sa.select(c.c.id).where(c.c.id > (after or "")).order_by(c.c.id).limit(limit)).scalars()
+    )
+    gone = conn.execute(sa.delete(c).where(c.c.id.in_(part), *unused)).rowcount
+    return gone, ContentId(part[-1]) if len(part) == limit else None

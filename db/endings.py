@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 from . import events, stacks, tables, tasks
 from .ids import StackId, TaskId, TraversalId
 from .stacks import Stack
-from .states import Status, TaskState
+from .states import Status, TaskKind, TaskState
 
 KEEP_TASKS = 60.0
 """Seconds that the tasks of a finished traversal are kept, for those who look why it ended so."""
@@ -59,6 +59,7 @@ def end_stack(
     stack = stacks.lock(conn, stack_id)
     if stack.traversal != traversal or stack.status != Status.IN_PROGRESS:
         return None
+    _close_superseded(conn, stack_id, now=now)
     status = Status.COMPLETE if failure is None else Status.FAILED
     reason = failure or f"Stack {stack.action} completed successfully"
     if status == Status.COMPLETE and stack.action == "DELETE":
@@ -71,6 +72,16 @@ def end_stack(
         stack_id=stack_id,
         status=status,
         woken={task_id: parent for parent, ids in woken.items() for task_id in ids},
+    )
+
+
+def _close_superseded(conn: Connection, stack_id: StackId, *, now: float) -> None:
+    """Hand the finish tasks of older traversals, which end nothing any more, to the purge duty."""
+    t = tables.task
+    conn.execute(
+        sa.update(t)
+        .where(t.c.stack_id == stack_id, t.c.kind == TaskKind.FINISH, t.c.state == TaskState.WAITING)
+        .values(state=TaskState.CANCELLED, due_at=now + KEEP_TASKS)
     )
 
 

@@ -4,11 +4,12 @@ import logging
 import random
 import time
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import sqlalchemy as sa
 from oslo_db import exception as oslo_errors
-from oslo_db.sqlalchemy import engines, exc_filters
+from oslo_db.sqlalchemy import exc_filters
 from sqlalchemy.engine import Connection, Engine, make_url
 
 from .errors import Unavailable
@@ -17,6 +18,13 @@ LOG = logging.getLogger(__name__)
 T = typing.TypeVar("T")
 
 _WRITE = "stoker_write"
+_SERIALIZATION_FAILURE = "40001"
+RECYCLE = 1800.0
+"""Seconds after which an idle connection is replaced, before a firewall forgets it."""
+
+
+class _TryAgain(Exception):
+    """The transaction certainly did not take place."""
 
 
 class Database:
@@ -24,6 +32,8 @@ class Database:
 
     READ COMMITTED on PostgreSQL and MariaDB.  SQLite gets WAL, so that readers never wait, and its one
     writer begins with BEGIN IMMEDIATE, so that two writers queue instead of failing half-way.
+
+    It connects when it is first used, and again whenever that is needed.
 
     :param url: SQLAlchemy URL: ``sqlite:////path``, ``postgresql+psycopg://…`` or ``mysql+pymysql://…``.
     :param pool_size: connections kept open; each thread in a transaction takes one.
@@ -65,6 +75,8 @@ class Database:
         """Run `work` in a transaction.  After a deadlock or a lost connection it is run again from its
         start, so it must not change anything but the database.
 
+        It is not run again where the connection was lost during the commit: then it may have taken place.
+
         :raises Unavailable: the database does not answer.
         """
         return self._run(work, write=True)
@@ -77,53 +89,100 @@ class Database:
         for attempt in range(1, self._tries + 1):
             try:
                 return self._once(work, write=write)
-            except (oslo_errors.DBDeadlock, oslo_errors.DBConnectionError) as error:
+            except _TryAgain as error:
+                cause = error.__cause__
                 if attempt == self._tries:
-                    raise Unavailable(f"The database gave up after {attempt} tries: {error}") from error
-                LOG.debug("Transaction is run again after try %d: %s", attempt, error)
+                    raise Unavailable(f"The database gave up after {attempt} tries: {cause}") from cause
+                LOG.debug("Transaction is run again after try %d: %s", attempt, cause)
                 self._sleep(random.uniform(0.5, 1.0) * min(1.0, 0.005 * 2**attempt))
         raise AssertionError("unreachable")
 
     def _once(self, work: Callable[[Connection], T], *, write: bool) -> T:
-        with self._engine.connect() as conn:
-            options = conn.execution_options(**{_WRITE: write})
-            with options.begin():
-                return work(options)
+        with self._connection(write=write) as conn, _repeatable():
+            transaction = conn.begin()
+            try:
+                result = work(conn)
+            except BaseException:
+                transaction.rollback()
+                raise
+            try:
+                transaction.commit()
+            except oslo_errors.DBConnectionError as error:
+                if write:
+                    raise Unavailable(f"The connection was lost during a commit: {error}") from error
+                raise
+            return result
+
+    @contextmanager
+    def _connection(self, *, write: bool) -> Iterator[Connection]:
+        try:
+            conn = self._engine.connect()
+        except (sa.exc.OperationalError, oslo_errors.DBConnectionError) as error:
+            # Refused, starting up, going down, too many connections: each may be over soon.
+            raise _TryAgain from error
+        except sa.exc.TimeoutError as error:
+            raise Unavailable(f"No connection became free: {error}") from error
+        with conn:
+            yield conn.execution_options(**{_WRITE: write})
+
+
+@contextmanager
+def _repeatable() -> Iterator[None]:
+    """Tell what is over when it is tried again from what is not."""
+    try:
+        yield
+    except (oslo_errors.DBDeadlock, oslo_errors.DBConnectionError) as error:
+        raise _TryAgain from error
+    except sa.exc.OperationalError as error:
+        if _is_conflict(error.orig):
+            raise _TryAgain from error
+        raise
+
+
+def _is_conflict(error: BaseException | None) -> bool:
+    """What oslo.db does not name: SQLite's writer is busy for too long, PostgreSQL cannot serialize."""
+    if getattr(error, "sqlstate", None) == _SERIALIZATION_FAILURE:
+        return True
+    return str(getattr(error, "sqlite_errorname", "")).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
 def _make_engine(url: str, pool_size: int) -> Engine:
-    if make_url(url).get_backend_name() == "sqlite":
-        return _sqlite_engine(url, pool_size)
-    engine = engines.create_engine(
-        url,
-        max_pool_size=pool_size,
-        max_overflow=pool_size,
-        max_retries=3,
-        retry_interval=1,
-        connection_recycle_time=1800,
-        sqlite_synchronous=False,
-        mysql_sql_mode="TRADITIONAL",
-    )
-    committed: Engine = engine.execution_options(isolation_level="READ COMMITTED")
-    return committed
-
-
-def _sqlite_engine(url: str, pool_size: int) -> Engine:
-    # oslo.db's own engine begins every transaction deferred; only its error classes are taken.
-    engine = sa.create_engine(url, pool_size=pool_size, max_overflow=pool_size)
+    """oslo.db's own engine connects at once, asks the server before each transaction whether it is there
+    (here, a transaction that finds it gone is run again), and begins SQLite's transactions deferred; only
+    its error classes are taken.
+    """
+    backend = make_url(url).get_backend_name()
+    options: dict[str, typing.Any] = {"pool_size": pool_size, "max_overflow": pool_size}
+    if backend != "sqlite":
+        options.update(isolation_level="READ COMMITTED", pool_recycle=RECYCLE)
+    engine = sa.create_engine(url, **options)
     exc_filters.register_engine(engine)
+    if backend == "sqlite":
+        _prepare_sqlite(engine)
+    elif backend in ("mysql", "mariadb"):
+        _prepare_mariadb(engine)
+    return engine
 
+
+def _prepare_mariadb(engine: Engine) -> None:
+    @sa.event.listens_for(engine, "connect")
+    def prepare(dbapi: typing.Any, record: object) -> None:
+        # A value that does not fit is an error, not a warning.
+        with dbapi.cursor() as cursor:
+            cursor.execute("SET SESSION sql_mode = 'TRADITIONAL'")
+
+
+def _prepare_sqlite(engine: Engine) -> None:
     @sa.event.listens_for(engine, "connect")
     def prepare(dbapi: typing.Any, record: object) -> None:
         # The driver's own transaction handling begins too late; SQLAlchemy's "begin" does it below.
         dbapi.isolation_level = None
+        # First of all: the switch to WAL may have to wait, too.
+        dbapi.execute("PRAGMA busy_timeout=30000")
         dbapi.execute("PRAGMA journal_mode=WAL")
         dbapi.execute("PRAGMA synchronous=NORMAL")
-        dbapi.execute("PRAGMA busy_timeout=30000")
 
     @sa.event.listens_for(engine, "begin")
     def begin(conn: Connection) -> None:
         write = conn.get_execution_options().get(_WRITE, True)
         conn.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
-
-    return engine

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables
+from . import tables, trees
 from .errors import NotFound
 from .ids import StackId
 
@@ -91,13 +91,11 @@ def _of_stacks(conn: Connection, query: EventQuery) -> sa.ColumnElement[bool]:
     e, s = tables.event, tables.stack
     if query.nested_depth == 0:
         return e.c.stack_id == query.stack_id
-    own = conn.execute(sa.select(s.c.root_id, s.c.depth).where(s.c.id == query.stack_id)).first()
-    if own is None:
+    depth = conn.execute(sa.select(s.c.depth).where(s.c.id == query.stack_id)).scalar()
+    if depth is None:
         raise NotFound("Stack", query.stack_id)
-    tree = sa.select(s.c.id).where(s.c.root_id == own.root_id, s.c.depth >= own.depth)
-    if query.nested_depth > 0:
-        tree = tree.where(s.c.depth <= own.depth + query.nested_depth)
-    return e.c.stack_id.in_(tree)
+    deepest = None if query.nested_depth < 0 else depth + query.nested_depth
+    return e.c.stack_id.in_(trees.below(query.stack_id, deepest))
 
 
 def get(conn: Connection, event_uuid: str) -> Event:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables
+from . import tables, trees
 from .errors import NotFound
 from .ids import ResourceId, StackId
 from .stacks import Stack
@@ -105,13 +105,7 @@ def of_tree(conn: Connection, stack: Stack, depth: int) -> list[tuple[Resource, 
     rows = conn.execute(
         sa.select(r, s.c.name.label("stack_name"))
         .join(s, s.c.id == r.c.stack_id)
-        .where(
-            s.c.root_id == stack.root_id,
-            sa.or_(
-                s.c.id == stack.id,
-                sa.and_(s.c.depth > stack.depth, s.c.depth <= stack.depth + depth),
-            ),
-        )
+        .where(s.c.id.in_(trees.below(stack.id, stack.depth + depth)))
         .order_by(s.c.depth, r.c.id)
     ).mappings()
     split = ((dict(row), row["stack_name"]) for row in rows)

@@ -21,9 +21,11 @@ def upgrade(database: Database, revision: str = HEAD) -> None:
 
 
 def current(database: Database) -> str | None:
-    """The revision the database is at; None: it was never migrated."""
-    with database.engine.connect() as conn:
-        return MigrationContext.configure(conn).get_current_revision()
+    """The revision the database is at; None: it was never migrated.
+
+    :raises Unavailable: the database does not answer.
+    """
+    return database.read(lambda conn: MigrationContext.configure(conn).get_current_revision())
 
 
 def _config(conn: Connection) -> Config:

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from . import tables
+from .errors import NotFound
 from .ids import StackId
 from .stacks import Stack, get, with_tags
 
@@ -49,13 +50,16 @@ class StackQuery:
 def list_stacks(conn: Connection, query: StackQuery) -> list[Stack]:
     """The stacks.
 
-    :raises NotFound: the marker is not a stack.
+    :raises NotFound: the marker is not a stack, or not one of the tenant's.
     """
     s = tables.stack
     keys = [*query.sort, ("id", query.sort[-1][1] if query.sort else False)]
     wanted = sa.select(s).where(*_conditions(query))
     if query.marker is not None:
-        wanted = wanted.where(_after(get(conn, query.marker), keys))
+        last = get(conn, query.marker)
+        if query.tenant not in (None, last.tenant):
+            raise NotFound("Stack", query.marker)
+        wanted = wanted.where(_after(last, keys))
     for column, descending in keys:
         value = s.c[column]
         # NULLs sort differently on each database; here they are the smallest everywhere.

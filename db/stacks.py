@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from oslo_db import exception as oslo_errors
 from sqlalchemy.engine import Connection
 
-from . import tables
+from . import content, tables
 from .errors import NameTaken, NotFound
 from .ids import ContentId, ResourceId, StackId, TraversalId
 from .states import Status
@@ -62,7 +62,18 @@ def insert(conn: Connection, stack: Stack) -> None:
         conn.execute(sa.insert(tables.stack).values(**row))
     except oslo_errors.DBDuplicateEntry as error:
         raise NameTaken(stack.name) from error
+    content.set_uses(conn, stack.id, _contents(row))
     set_tags(conn, stack.id, stack.tags)
+
+
+CONTENTS = ("template_id", "environment_id", "files_id", "previous")
+
+
+def _contents(row: Mapping[str, typing.Any]) -> set[ContentId]:
+    """All contents that a stack refers to."""
+    previous = row["previous"] or {}
+    named = {row[name] for name in CONTENTS[:3]}
+    return named | {previous[name] for name in ("template", "environment", "files") if name in previous}
 
 
 def set_tags(conn: Connection, stack_id: StackId, tags: Sequence[str]) -> None:
@@ -78,17 +89,18 @@ def set_tags(conn: Connection, stack_id: StackId, tags: Sequence[str]) -> None:
 
 
 def with_tags(conn: Connection, rows: Iterable[Mapping[str, typing.Any]]) -> list[Stack]:
-    """Stacks from rows of the table, their tags read by one query."""
+    """Stacks from rows of the table, their tags read by few queries."""
     stacks = [Stack(**row) for row in rows]
     t = tables.stack_tag
-    found = conn.execute(
-        sa.select(t.c.stack_id, t.c.tag)
-        .where(t.c.stack_id.in_([stack.id for stack in stacks]))
-        .order_by(t.c.stack_id, t.c.position)
-    )
     tags: dict[str, list[str]] = {}
-    for stack_id, tag in found:
-        tags.setdefault(stack_id, []).append(tag)
+    for start in range(0, len(stacks), 500):
+        found = conn.execute(
+            sa.select(t.c.stack_id, t.c.tag)
+            .where(t.c.stack_id.in_([stack.id for stack in stacks[start : start + 500]]))
+            .order_by(t.c.stack_id, t.c.position)
+        )
+        for stack_id, tag in found:
+            tags.setdefault(stack_id, []).append(tag)
     return [replace(stack, tags=tuple(tags.get(stack.id, ()))) for stack in stacks]
 
 
@@ -130,6 +142,9 @@ def begin(
         .where(s.c.id == stack_id, s.c.traversal == seen)
         .values(traversal=traversal, status=Status.IN_PROGRESS, **columns)
     )
+    if done.rowcount == 1 and not columns.keys().isdisjoint(CONTENTS):
+        row = conn.execute(sa.select(*(s.c[name] for name in CONTENTS)).where(s.c.id == stack_id))
+        content.set_uses(conn, stack_id, _contents(dict(row.mappings().one())))
     return done.rowcount == 1
 
 
@@ -210,9 +225,11 @@ def deleted_before(conn: Connection, moment: float, *, limit: int) -> list[tuple
 
 
 def purge(conn: Connection, stack_ids: Sequence[StackId]) -> None:
-    """Forget deleted stacks: their events, tags and rows."""
+    """Forget deleted stacks: their rows and all that belongs to them."""
     for table, column in (
         (tables.event, tables.event.c.stack_id),
+        (tables.task, tables.task.c.stack_id),
+        (tables.content_use, tables.content_use.c.stack_id),
         (tables.stack_tag, tables.stack_tag.c.stack_id),
         (tables.resource, tables.resource.c.stack_id),
         (tables.stack, tables.stack.c.id),

@@ -32,6 +32,22 @@ class JsonText(sa.types.TypeDecorator[typing.Any]):
         return None if value is None else json.loads(value)
 
 
+class CleanText(sa.types.TypeDecorator[str]):
+    """A long text from outside, such as a plugin's error message.
+
+    What no database takes, or not each of them (NUL, half of a surrogate pair), becomes U+FFFD: a strange
+    message must not make its resource's failure impossible to store.
+    """
+
+    impl = LongText
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        if value is None:
+            return None
+        return value.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def _uuid(name: str, **options: typing.Any) -> sa.Column[str]:
     return sa.Column(name, sa.String(36), **options)
 
@@ -58,7 +74,17 @@ content = sa.Table(
     metadata,
     sa.Column("id", sa.String(64), primary_key=True),
     sa.Column("body", JsonText, nullable=False),
+    # When it was put first, or marked again; see content.py.
     sa.Column("created_at", Instant, nullable=False),
+)
+
+#: Which contents a stack holds on to, by its current goal and by the last complete one.
+content_use = sa.Table(
+    "content_use",
+    metadata,
+    sa.Column("content_id", sa.String(64), primary_key=True),
+    _uuid("stack_id", primary_key=True),
+    sa.Index("ix_content_use_stack", "stack_id"),
 )
 
 stack = sa.Table(
@@ -77,7 +103,7 @@ stack = sa.Table(
     sa.Column("owner", sa.String(255)),
     sa.Column("action", sa.String(16), nullable=False),
     sa.Column("status", sa.String(16), nullable=False),
-    sa.Column("reason", LongText, nullable=False, default=""),
+    sa.Column("reason", CleanText, nullable=False, default=""),
     _uuid("traversal", nullable=False),
     sa.Column("shard", sa.Integer, nullable=False),
     sa.Column("deadline_at", Instant),
@@ -93,7 +119,7 @@ stack = sa.Table(
     sa.Column("parameter_view", JsonText, nullable=False),
     # {name: {"value": residual, "description": text}}
     sa.Column("outputs", JsonText, nullable=False),
-    sa.Column("description", LongText, nullable=False, default=""),
+    sa.Column("description", CleanText, nullable=False, default=""),
     sa.Column("disable_rollback", sa.Boolean, nullable=False, default=True),
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("updated_at", Instant),
@@ -126,8 +152,9 @@ resource = sa.Table(
     sa.Column("plugin", sa.String(255), nullable=False),  # after the environment's mapping
     sa.Column("action", sa.String(16), nullable=False),
     sa.Column("status", sa.String(16), nullable=False),
-    sa.Column("reason", LongText, nullable=False, default=""),
-    sa.Column("physical_id", sa.String(255)),
+    sa.Column("reason", CleanText, nullable=False, default=""),
+    # However long: what a plugin has made outside is never forgotten.
+    sa.Column("physical_id", CleanText),
     # What get_resource yields (JSON), known once the resource is created.
     sa.Column("reference_id", JsonText),
     # The goal last applied: the task's definition, see traversal/definition.py.
@@ -179,7 +206,7 @@ task = sa.Table(
     sa.Column("successors", JsonText, nullable=False),  # [task id]
     # What a parked task waits for: "resource:ID" (its metadata) or "stack:ID" (its end).
     sa.Column("waits_on", sa.String(64)),
-    sa.Column("reason", LongText),
+    sa.Column("reason", CleanText),
     sa.Index("ix_task_due", "due_at", "shard"),
     sa.Index("ix_task_traversal", "traversal", "state"),
     sa.Index("ix_task_stack", "stack_id"),
@@ -195,10 +222,10 @@ event = sa.Table(
     _uuid("stack_id", nullable=False),
     sa.Column("resource_name", sa.String(255), nullable=False),
     sa.Column("resource_type", sa.String(255), nullable=False),
-    sa.Column("physical_id", sa.String(255)),
+    sa.Column("physical_id", CleanText),
     sa.Column("action", sa.String(16), nullable=False),
     sa.Column("status", sa.String(16), nullable=False),
-    sa.Column("reason", LongText, nullable=False, default=""),
+    sa.Column("reason", CleanText, nullable=False, default=""),
     sa.Column("properties", JsonText),
     # Which conductor wrote it; NULL for the API.
     sa.Column("conductor", sa.String(255)),

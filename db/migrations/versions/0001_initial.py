@@ -21,8 +21,18 @@ def row_id() -> sa.types.TypeEngine[int]:
 
 
 def create_table(name: str, *columns: typing.Any) -> None:
-    """With names that differ by case apart on MariaDB, as they are on the others."""
-    op.create_table(name, *columns, mysql_charset="utf8mb4", mysql_collate="utf8mb4_bin")
+    """With names that differ by case, or by a space at the end, apart on MariaDB, as on the others."""
+    # MySQL has no such collation; its own utf8mb4_bin ignores spaces at the end.
+    is_mariadb = getattr(op.get_bind().dialect, "is_mariadb", False)
+    collate = "utf8mb4_nopad_bin" if is_mariadb else "utf8mb4_bin"
+    op.create_table(
+        name,
+        *columns,
+        mysql_charset="utf8mb4",
+        mysql_collate=collate,
+        mariadb_charset="utf8mb4",
+        mariadb_collate=collate,
+    )
 
 
 def _conductor() -> None:
@@ -54,6 +64,16 @@ def _content() -> None:
     )
 
 
+def _content_use() -> None:
+    create_table(
+        "content_use",
+        sa.Column("content_id", sa.String(length=64), nullable=False),
+        sa.Column("stack_id", sa.String(length=36), nullable=False),
+        sa.PrimaryKeyConstraint("content_id", "stack_id"),
+    )
+    op.create_index("ix_content_use_stack", "content_use", ["stack_id"], unique=False)
+
+
 def _event() -> None:
     create_table(
         "event",
@@ -62,7 +82,7 @@ def _event() -> None:
         sa.Column("stack_id", sa.String(length=36), nullable=False),
         sa.Column("resource_name", sa.String(length=255), nullable=False),
         sa.Column("resource_type", sa.String(length=255), nullable=False),
-        sa.Column("physical_id", sa.String(length=255), nullable=True),
+        sa.Column("physical_id", long_text(), nullable=True),
         sa.Column("action", sa.String(length=16), nullable=False),
         sa.Column("status", sa.String(length=16), nullable=False),
         sa.Column("reason", long_text(), nullable=False),
@@ -87,7 +107,7 @@ def _resource() -> None:
         sa.Column("action", sa.String(length=16), nullable=False),
         sa.Column("status", sa.String(length=16), nullable=False),
         sa.Column("reason", long_text(), nullable=False),
-        sa.Column("physical_id", sa.String(length=255), nullable=True),
+        sa.Column("physical_id", long_text(), nullable=True),
         sa.Column("reference_id", long_text(), nullable=True),
         sa.Column("definition", long_text(), nullable=True),
         sa.Column("properties", long_text(), nullable=True),
@@ -215,6 +235,7 @@ def upgrade() -> None:
     """Create all tables."""
     _conductor()
     _content()
+    _content_use()
     _event()
     _resource()
     _sequence()

@@ -1,0 +1,62 @@
+"""Giving claims back."""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from . import tables
+from .countdown import Final, count_down
+from .ids import TaskId, TraversalId
+from .states import TaskState
+from .stopping import show_aborted, stopped
+from .task_rows import REDELIVER_AFTER, Task, chunks
+
+
+def release(
+    conn: Connection, seen: Sequence[tuple[TaskId, int]], *, now: float
+) -> dict[TraversalId, list[TaskId]]:
+    """Give back claims (task, attempt) whose conductor cannot work on them any more.
+
+    The next claim raises the attempt, so a late result of the old one is refused.  A task of a traversal
+    that was superseded, or whose stack has ended, is cancelled instead, and what waits for its end goes on.
+
+    :returns: the tasks made ready, by traversal.
+    """
+    t = tables.task
+    attempts = dict(seen)
+    freed: dict[TraversalId, list[TaskId]] = {}
+    for part in chunks(attempts):
+        rows = conn.execute(
+            sa.select(t)
+            .where(t.c.id.in_(part), t.c.state == TaskState.RUNNING)
+            .order_by(t.c.id)
+            .with_for_update()
+        ).mappings()
+        found = [task for task in (Task.of(dict(row)) for row in rows) if task.attempt == attempts[task.id]]
+        over = stopped(conn, [(task.stack_id, task.traversal) for task in found])
+        ended = [task for task in found if (task.stack_id, task.traversal) in over]
+        ready = {task.id: task.traversal for task in found if (task.stack_id, task.traversal) not in over}
+        conn.execute(
+            sa.update(t)
+            .where(t.c.id.in_(list(ready)))
+            .values(state=TaskState.READY, member=None, due_at=now + REDELIVER_AFTER, redelivered=0)
+        )
+        ready.update(_cancel(conn, ended, now=now))
+        for task_id, traversal in ready.items():
+            freed.setdefault(traversal, []).append(task_id)
+    return freed
+
+
+def _cancel(conn: Connection, ended: Sequence[Task], *, now: float) -> dict[TaskId, TraversalId]:
+    """Cancel running tasks; the tasks that became ready by it."""
+    if not ended:
+        return {}
+    t = tables.task
+    conn.execute(
+        sa.update(t)
+        .where(t.c.id.in_([task.id for task in ended]))
+        .values(state=TaskState.CANCELLED, member=None, due_at=None)
+    )
+    show_aborted(conn, [task.resource_id for task in ended], now=now)
+    return count_down(conn, [Final(task) for task in ended], now=now)

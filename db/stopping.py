@@ -1,0 +1,85 @@
+"""Stopping a traversal: what has not started is cancelled, and nothing of it comes back to life.
+
+Two sides meet here.  Who stops a traversal cancels its tasks; who puts a claimed task back (parked, or
+given back) looks whether the traversal was stopped.  Both hold the task's row while they look, so one of
+them sees the other.
+"""
+
+from collections.abc import Iterable
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from . import tables
+from .ids import StackId, TraversalId
+from .states import UNSTARTED, Status, TaskKind, TaskState
+from .task_rows import chunks
+
+
+def cancel_unstarted(conn: Connection, traversal: TraversalId, *, now: float) -> int:
+    """Cancel what no conductor works on now; how many tasks that were.
+
+    For one who has superseded the traversal or ended its stack in this transaction: also the rows of
+    running tasks are locked, so that one which is being parked or given back at this moment is either seen
+    here as it is afterwards, or sees there that the traversal was stopped.
+
+    A resource whose action had begun (its task is parked, or waits for its next try) is shown as FAILED.
+    """
+    return _cancel(conn, traversal, {*UNSTARTED, TaskState.RUNNING}, now=now)
+
+
+def cancel_behind_failure(conn: Connection, traversal: TraversalId, *, now: float) -> int:
+    """As cancel_unstarted, for one who holds the traversal's finish task with a reason in it.
+
+    Running tasks go on, and are not waited for: who parks one of them looks at the finish task first.
+    """
+    return _cancel(conn, traversal, UNSTARTED, now=now)
+
+
+def _cancel(conn: Connection, traversal: TraversalId, locked: Iterable[TaskState], *, now: float) -> int:
+    t = tables.task
+    rows = conn.execute(
+        sa.select(t.c.id, t.c.state, t.c.resource_id, t.c.attempt)
+        .where(t.c.traversal == traversal, t.c.state.in_(sorted(locked)), t.c.kind != TaskKind.FINISH)
+        .order_by(t.c.id)
+        .with_for_update()
+    ).all()
+    unstarted = [row for row in rows if row.state in UNSTARTED]
+    for part in chunks(row.id for row in unstarted):
+        conn.execute(
+            sa.update(t)
+            .where(t.c.id.in_(part))
+            .values(state=TaskState.CANCELLED, due_at=None, waits_on=None, member=None)
+        )
+    show_aborted(conn, [row.resource_id for row in unstarted if row.attempt > 0], now=now)
+    return len(unstarted)
+
+
+def show_aborted(conn: Connection, resource_ids: Iterable[int | None], *, now: float) -> None:
+    """Show those of the resources whose action is in progress as FAILED."""
+    r = tables.resource
+    for part in chunks(i for i in resource_ids if i is not None):
+        conn.execute(
+            sa.update(r)
+            .where(r.c.id.in_(part), r.c.status == Status.IN_PROGRESS)
+            .values(status=Status.FAILED, reason=r.c.action + " aborted", updated_at=now)
+        )
+
+
+def stopped(
+    conn: Connection, traversals: Iterable[tuple[StackId, TraversalId]]
+) -> set[tuple[StackId, TraversalId]]:
+    """Those of the traversals that were superseded, or whose stack has ended.
+
+    The caller holds a task of each.
+    """
+    asked = set(traversals)
+    if not asked:
+        return set()
+    s = tables.stack
+    rows = conn.execute(
+        sa.select(s.c.id, s.c.traversal).where(
+            s.c.id.in_(sorted({stack_id for stack_id, _ in asked})), s.c.status == Status.IN_PROGRESS
+        )
+    )
+    return asked - {(StackId(stack_id), TraversalId(traversal)) for stack_id, traversal in rows}

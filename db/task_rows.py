@@ -1,0 +1,106 @@
+"""The task as a value, and plain reads and writes of its rows."""
+
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from . import tables
+from .ids import MemberId, ResourceId, StackId, TaskId, TraversalId
+from .states import TaskKind, TaskState
+
+Json = typing.Any
+CHUNK = 500  # ids per IN list: far below SQLite's limit of variables, large enough to be one round trip
+
+
+@dataclass(frozen=True)
+class Task:
+    """One vertex of a traversal's graph.
+
+    :ivar pending: unfinished predecessors; for the finish task all unfinished tasks of the traversal.
+    :ivar attempt: grows with each claim; a result counts only if it carries the latest one.
+    :ivar timeout: seconds the action may take over all its attempts' polls; None: no limit.
+    :ivar inputs: resource name -> resource id, for the values the definition refers to.
+    """
+
+    id: TaskId
+    traversal: TraversalId
+    stack_id: StackId
+    kind: TaskKind
+    state: TaskState
+    pending: int
+    shard: int
+    resource_id: ResourceId | None = None
+    attempt: int = 0
+    member: MemberId | None = None
+    due_at: float | None = None
+    expires_at: float | None = None
+    timeout: float | None = None
+    retries_left: int = 0
+    redelivered: int = 0
+    finish_id: TaskId | None = None
+    definition: Json = None
+    inputs: Mapping[str, ResourceId] = field(default_factory=dict)
+    successors: Sequence[TaskId] = ()
+    waits_on: str | None = None
+    reason: str | None = None
+
+    @classmethod
+    def of(cls, row: Mapping[str, typing.Any]) -> "Task":
+        """From a row of the table."""
+        return cls(**{**row, "kind": TaskKind(row["kind"]), "state": TaskState(row["state"])})
+
+
+def chunks(ids: Iterable[int]) -> Iterable[list[int]]:
+    """The ids in ascending order, so that all writers lock rows in one order, in lists of at most CHUNK."""
+    ordered = sorted(set(ids))
+    return (ordered[i : i + CHUNK] for i in range(0, len(ordered), CHUNK))
+
+
+def insert_many(conn: Connection, tasks: Sequence[Task]) -> None:
+    """Store new tasks."""
+    if tasks:
+        conn.execute(sa.insert(tables.task), [asdict(task) for task in tasks])
+
+
+def get(conn: Connection, task_id: TaskId) -> Task | None:
+    """One task, or None."""
+    row = conn.execute(sa.select(tables.task).where(tables.task.c.id == task_id)).mappings().first()
+    return None if row is None else Task.of(dict(row))
+
+
+def of_traversal(conn: Connection, traversal: TraversalId) -> list[Task]:
+    """All tasks of a traversal in id order."""
+    t = tables.task
+    rows = conn.execute(sa.select(t).where(t.c.traversal == traversal).order_by(t.c.id)).mappings()
+    return [Task.of(dict(row)) for row in rows]
+
+
+def running_of_stack(conn: Connection, stack_id: StackId) -> list[Task]:
+    """The claimed tasks of a stack, of whatever traversal; their rows are locked."""
+    t = tables.task
+    rows = conn.execute(
+        sa.select(t)
+        .where(t.c.stack_id == stack_id, t.c.state == TaskState.RUNNING)
+        .order_by(t.c.id)
+        .with_for_update()
+    ).mappings()
+    return [Task.of(dict(row)) for row in rows]
+
+
+def set_successors(conn: Connection, task_id: TaskId, successors: Sequence[TaskId]) -> None:
+    """Replace the successors of a task whose row the caller has locked."""
+    t = tables.task
+    conn.execute(sa.update(t).where(t.c.id == task_id).values(successors=list(successors)))
+
+
+REDELIVER_AFTER = 5.0
+"""Seconds after which the hint of a ready task is sent again; grows by doubling with each repetition."""
+REDELIVER_MOST = 60.0
+
+
+def redelivery_delay(redelivered: int) -> float:
+    """Seconds until the next repetition of a hint that was repeated `redelivered` times."""
+    return float(min(REDELIVER_MOST, REDELIVER_AFTER * 2 ** min(redelivered, 10)))

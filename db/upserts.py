@@ -1,0 +1,31 @@
+"""Inserting what may be there already, in the words of each database."""
+
+import typing
+from collections.abc import Mapping, Sequence
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql, postgresql, sqlite
+from sqlalchemy.engine import Connection
+
+
+def insert_or_update(
+    conn: Connection, table: sa.Table, row: Mapping[str, typing.Any], changed: Sequence[str]
+) -> sa.Insert:
+    """Insert the row; if one with its primary key is there, set that one's `changed` columns instead.
+
+    :param changed: empty: leave it as it is.
+    """
+    keys = [column.name for column in table.primary_key]
+    values = {name: row[name] for name in changed}
+    if conn.dialect.name in ("mysql", "mariadb"):
+        values = values or {keys[0]: row[keys[0]]}
+        return mysql.insert(table).values(dict(row)).on_duplicate_key_update(values)
+    if conn.dialect.name == "postgresql":
+        insert = postgresql.insert(table).values(dict(row))
+        if not values:
+            return insert.on_conflict_do_nothing(index_elements=keys)
+        return insert.on_conflict_do_update(index_elements=keys, set_=values)
+    lite = sqlite.insert(table).values(dict(row))
+    if not values:
+        return lite.on_conflict_do_nothing(index_elements=keys)
+    return lite.on_conflict_do_update(index_elements=keys, set_=values)

@@ -1,0 +1,201 @@
+"""Rows for the tests, and threads that act at the same moment."""
+
+import threading
+import typing
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pytest
+import sqlalchemy as sa
+from stoker.db import resources, sequences, stacks, tables, tasks
+from stoker.db.claims import Claim, Claimant
+from stoker.db.commits import Exchange, Outcome, exchange
+from stoker.db.engine import Database
+from stoker.db.ids import ContentId, MemberId, ResourceId, StackId, TaskId, TraversalId
+from stoker.db.resources import Resource
+from stoker.db.stacks import Stack
+from stoker.db.states import Status, TaskKind, TaskState
+from stoker.db.tasks import Task
+
+NOW = 1_800_000_000.0
+A, B = (Claimant(MemberId(f"{host}/1"), host) for host in ("a", "b"))
+T = typing.TypeVar("T")
+
+
+def on(*servers: str) -> pytest.MarkDecorator:
+    """Run a test on some of the servers only."""
+    return pytest.mark.parametrize("upgraded", servers, indirect=True, scope="module")
+
+
+def new_id() -> typing.Any:
+    """A fresh uuid, for whatever kind of id."""
+    return str(uuid.uuid4())
+
+
+def a_stack(**fields: typing.Any) -> Stack:
+    """A stack whose creation runs."""
+    name = fields.get("name", f"stack-{uuid.uuid4().hex[:8]}")
+    stack_id = fields.get("id", new_id())
+    plain: dict[str, typing.Any] = {
+        "id": stack_id,
+        "tenant": "tenant",
+        "name": name,
+        "live_name": name,
+        "root_id": stack_id,
+        "action": "CREATE",
+        "status": Status.IN_PROGRESS,
+        "traversal": new_id(),
+        "shard": 7,
+        "template_id": ContentId("t"),
+        "environment_id": ContentId("e"),
+        "files_id": ContentId("f"),
+        "created_at": NOW,
+    }
+    return Stack(**{**plain, **fields})
+
+
+def store(database: Database, *wanted: Stack) -> Stack:
+    """Store stacks; the first of them."""
+    database.write(lambda conn: [stacks.insert(conn, stack) for stack in wanted])
+    return wanted[0]
+
+
+def a_resource(stack_id: StackId, resource_id: int, name: str = "server", **fields: typing.Any) -> Resource:
+    """A resource that nothing was done to."""
+    plain: dict[str, typing.Any] = {
+        "type": "OS::Heat::TestResource",
+        "plugin": "OS::Heat::TestResource",
+        "action": "INIT",
+        "status": Status.COMPLETE,
+        "reason": "",
+        "created_at": NOW,
+        "updated_at": NOW,
+    }
+    return Resource(id=ResourceId(resource_id), stack_id=stack_id, name=name, **{**plain, **fields})
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A stored traversal."""
+
+    stack: Stack
+    traversal: TraversalId
+    tasks: Mapping[str, TaskId]
+    resources: Mapping[str, ResourceId]
+    finish: TaskId
+
+    @property
+    def ids(self) -> list[TaskId]:
+        """Of all tasks that can be claimed one day."""
+        return list(self.tasks.values())
+
+
+def store_graph(
+    database: Database,
+    needs: Mapping[str, Sequence[str]],
+    *,
+    stack: Stack | None = None,
+    **fields: typing.Any,
+) -> Graph:
+    """Store a stack with a task for each name; `needs` says which others each one comes after.
+
+    :param fields: of every task.
+    """
+    of = a_stack() if stack is None else stack
+    first = database.write(lambda conn: sequences.reserve(conn, 2 * len(needs) + 1))
+    rows = {name: ResourceId(first + i) for i, name in enumerate(needs)}
+    ids = {name: TaskId(first + len(needs) + i) for i, name in enumerate(needs)}
+    finish_id = TaskId(first + 2 * len(needs))
+    common: dict[str, typing.Any] = {"traversal": of.traversal, "stack_id": of.id, "shard": of.shard}
+    work = [
+        Task(
+            id=ids[name],
+            resource_id=rows[name],
+            kind=TaskKind.CREATE,
+            state=TaskState.WAITING if needed else TaskState.READY,
+            pending=len(needed),
+            due_at=None if needed else NOW + 5,
+            finish_id=finish_id,
+            inputs={other: rows[other] for other in needed},
+            successors=[ids[other] for other in needs if name in needs[other]],
+            **{**common, **fields},
+        )
+        for name, needed in needs.items()
+    ]
+    finish = Task(id=finish_id, kind=TaskKind.FINISH, state=TaskState.WAITING, pending=len(needs), **common)
+
+    def insert(conn: sa.Connection) -> None:
+        stacks.insert(conn, of)
+        resources.insert_many(conn, [a_resource(of.id, rows[name], name) for name in needs])
+        tasks.insert_many(conn, [*work, finish])
+
+    database.write(insert)
+    return Graph(of, of.traversal, ids, rows, finish_id)
+
+
+def step(
+    database: Database,
+    outcomes: Sequence[Outcome] = (),
+    wanted: Sequence[TaskId] = (),
+    *,
+    who: Claimant = A,
+    now: float = NOW,
+    slots: int = 100,
+) -> Exchange:
+    """One transaction of the work pipeline."""
+    return database.write(lambda conn: exchange(conn, outcomes, wanted, who=who, now=now, slots=slots))
+
+
+def claim_all(database: Database, ids: Sequence[TaskId], who: Claimant = A, now: float = NOW) -> list[Claim]:
+    """Claim what can be claimed."""
+    return list(step(database, (), ids, who=who, now=now, slots=len(ids)).claims)
+
+
+def outcome(claim: Claim, state: TaskState = TaskState.DONE, **fields: typing.Any) -> Outcome:
+    """What the claimed task came to."""
+    return Outcome(claim.task.id, claim.task.attempt, state, claim.resource.id, **fields)
+
+
+def task(database: Database, task_id: TaskId) -> Task:
+    """The task as it is stored."""
+    found = database.read(lambda conn: tasks.get(conn, task_id))
+    assert found is not None
+    return found
+
+
+def stack_of(database: Database, stack_id: StackId) -> Stack:
+    """The stack as it is stored."""
+    return database.read(lambda conn: stacks.get(conn, stack_id))
+
+
+def resource(database: Database, resource_id: ResourceId) -> Resource:
+    """The resource as it is stored."""
+    return database.read(lambda conn: resources.get(conn, resource_id))
+
+
+def set_task(database: Database, task_id: TaskId, **values: typing.Any) -> None:
+    """Change columns of a task by force."""
+    t = tables.task
+    database.write(lambda conn: conn.execute(sa.update(t).where(t.c.id == task_id).values(**values)))
+
+
+def together(*jobs: Callable[[], T]) -> list[T | Exception]:
+    """Run the jobs in threads that start at the same moment; what each returned or raised."""
+    start = threading.Barrier(len(jobs))
+
+    def run(job: Callable[[], T]) -> T | Exception:
+        start.wait()
+        try:
+            return job()
+        except Exception as error:  # noqa: BLE001 - it is the result
+            return error
+
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        return list(pool.map(run, jobs))
+
+
+def raised(results: Sequence[object]) -> list[Exception]:
+    """The errors among the results of `together`."""
+    return [result for result in results if isinstance(result, Exception)]

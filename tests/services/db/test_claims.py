@@ -1,0 +1,138 @@
+"""Claiming: each ready task goes to one claimant, as a new attempt."""
+
+import collections
+
+from services.db.rows import (
+    NOW,
+    A,
+    B,
+    Graph,
+    a_stack,
+    claim_all,
+    outcome,
+    raised,
+    resource,
+    set_task,
+    step,
+    store_graph,
+    task,
+    together,
+)
+from stoker.db import events, tasks
+from stoker.db.claims import Claim, Claimant
+from stoker.db.engine import Database
+from stoker.db.events import EventQuery
+from stoker.db.ids import MemberId, TaskId
+from stoker.db.states import Status, TaskKind, TaskState
+
+
+def event_texts(database: Database, graph: Graph) -> list[tuple[str, str, str]]:
+    found = database.read(lambda conn: events.list_events(conn, EventQuery(graph.stack.id)))
+    return [(event.resource_name, event.action, event.status) for event, _ in found]
+
+
+def test_each_task_of_a_batch_goes_to_exactly_one_of_many_claimants(database: Database) -> None:
+    graph = store_graph(database, {f"r{number}": [] for number in range(60)})
+    claimants = [Claimant(MemberId(f"host{number}/1"), f"host{number}") for number in range(6)]
+
+    def grab(who: Claimant) -> list[Claim]:
+        return [held for _ in range(4) for held in claim_all(database, graph.ids, who)]
+
+    results = together(*(lambda who=who: grab(who) for who in claimants))  # type: ignore[misc]
+    assert raised(results) == []
+    taken = collections.Counter(held.task.id for held_by in results for held in held_by)  # type: ignore[union-attr]
+    assert taken == dict.fromkeys(graph.ids, 1)
+    stored = [task(database, task_id) for task_id in graph.ids]
+    assert {(item.state, item.attempt) for item in stored} == {(TaskState.RUNNING, 1)}
+
+
+def test_a_claim_holds_all_a_step_needs(database: Database) -> None:
+    stack = a_stack(name="web", tenant="acme")
+    graph = store_graph(database, {"net": [], "server": ["net"]}, stack=stack, definition={"x": 1})
+    [first] = claim_all(database, graph.ids)
+    changes = {"reference_id": "net-1", "attributes": {"cidr": "10.0.0.0/24"}}
+    [held] = step(database, [outcome(first, changes=changes)]).claims
+    assert (held.stack_name, held.tenant, held.resource.name) == ("web", "acme", "server")
+    assert held.task.definition == {"x": 1}
+    assert held.inputs["net"].reference_id == "net-1"
+    assert held.inputs["net"].attributes == {"cidr": "10.0.0.0/24"}
+    assert not held.begun
+
+
+def test_what_is_returned_is_what_is_stored(database: Database) -> None:
+    graph = store_graph(database, {"one": []}, timeout=60.0)
+    [held] = claim_all(database, graph.ids)
+    stored = task(database, graph.tasks["one"])
+    assert held.task.expires_at == stored.expires_at == NOW + 60
+    assert stored.due_at == NOW + 60
+    assert (held.task.attempt, held.task.member, held.task.state) == (1, A.member, TaskState.RUNNING)
+
+
+def test_a_claim_shows_the_action_on_the_resource_and_in_the_events_once(database: Database) -> None:
+    graph = store_graph(database, {"one": []})
+    [held] = claim_all(database, graph.ids)
+    shown = resource(database, graph.resources["one"])
+    assert (shown.action, shown.status) == ("CREATE", Status.IN_PROGRESS)
+    database.write(lambda conn: tasks.release(conn, [(held.task.id, 1)], now=NOW))
+    [again] = claim_all(database, graph.ids, B)
+    assert (again.task.attempt, again.task.member) == (2, B.member)
+    assert event_texts(database, graph) == [("one", "CREATE", "IN_PROGRESS")]
+
+
+def test_an_attempt_after_one_that_stored_progress_has_begun(database: Database) -> None:
+    graph = store_graph(database, {"one": []})
+    [held] = claim_all(database, graph.ids)
+    progress = {"task": held.task.id, "token": {"n": 1}}
+    step(database, [outcome(held, TaskState.RUNNING, changes={"progress": progress})])
+    database.write(lambda conn: tasks.release(conn, [(held.task.id, 1)], now=NOW))
+    [again] = claim_all(database, graph.ids, B)
+    assert again.begun
+    assert again.resource.progress == progress
+
+
+def test_only_ready_tasks_can_be_claimed(database: Database) -> None:
+    graph = store_graph(database, {"one": []})
+    for state in TaskState:
+        set_task(database, graph.tasks["one"], state=state)
+        assert bool(claim_all(database, graph.ids)) == (state == TaskState.READY), state
+    assert claim_all(database, [graph.finish, TaskId(10**12)]) == []
+
+
+def test_a_timeout_counts_from_the_first_claim_over_all_attempts(database: Database) -> None:
+    graph = store_graph(database, {"one": []}, timeout=60.0)
+    claim_all(database, graph.ids)
+    database.write(lambda conn: tasks.release(conn, [(graph.tasks["one"], 1)], now=NOW))
+    [again] = claim_all(database, graph.ids, now=NOW + 50)
+    assert again.task.expires_at == NOW + 60
+
+
+def test_a_task_claimed_after_its_timeout_is_not_due_at_once(database: Database) -> None:
+    graph = store_graph(database, {"one": []}, timeout=60.0)
+    claim_all(database, graph.ids)
+    database.write(lambda conn: tasks.release(conn, [(graph.tasks["one"], 1)], now=NOW))
+    [again] = claim_all(database, graph.ids, now=NOW + 100)
+    assert again.task.expires_at == NOW + 60
+    assert task(database, again.task.id).due_at == NOW + 130
+
+
+def test_newly_ready_tasks_come_before_those_of_hints_and_no_more_than_slots(database: Database) -> None:
+    graph = store_graph(database, {"a": [], "b": ["a"], "c": ["a"]})
+    others = store_graph(database, {f"r{number}": [] for number in range(5)})
+    [held] = claim_all(database, [graph.tasks["a"]])
+    done = step(database, [outcome(held)], others.ids, slots=3)
+    names = [(claim.task.stack_id == graph.stack.id, claim.resource.name) for claim in done.claims]
+    assert len(names) == 3
+    assert [name for own, name in names if own] == ["b"], "one newly ready task for each outcome"
+    assert done.ready == {graph.traversal: [graph.tasks["c"]]}
+    nothing = step(database, [], others.ids, slots=0)
+    assert nothing.claims == []
+
+
+def test_a_traversal_with_many_tasks_is_claimed_in_one_transaction(database: Database) -> None:
+    graph = store_graph(database, {f"r{number}": [] for number in range(1200)})
+    assert len(claim_all(database, graph.ids)) == 1200
+    assert {item.state for item in database.read(lambda conn: tasks.of_traversal(conn, graph.traversal))} == {
+        TaskState.RUNNING,
+        TaskState.WAITING,
+    }
+    assert task(database, graph.finish).kind == TaskKind.FINISH

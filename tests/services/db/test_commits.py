@@ -1,0 +1,192 @@
+"""Committing results: fenced, counted down once, ended once."""
+
+import collections
+
+import pytest
+from services.db.rows import (
+    NOW,
+    A,
+    B,
+    Graph,
+    a_stack,
+    claim_all,
+    outcome,
+    raised,
+    resource,
+    stack_of,
+    step,
+    store_graph,
+    task,
+    together,
+)
+from stoker.db import events, resources, stacks, tasks
+from stoker.db.commits import Outcome
+from stoker.db.engine import Database
+from stoker.db.errors import NotFound
+from stoker.db.events import EventQuery
+from stoker.db.states import Status, TaskState
+
+WIDE = 12
+
+
+def stack_events(database: Database, graph: Graph) -> list[str]:
+    query = EventQuery(graph.stack.id, resource_name=graph.stack.name)
+    return [event.status for event, _ in database.read(lambda conn: events.list_events(conn, query))]
+
+
+def test_the_result_of_a_superseded_attempt_is_refused_and_nothing_of_it_stored(database: Database) -> None:
+    graph = store_graph(database, {"one": []})
+    [late] = claim_all(database, graph.ids, A)
+    database.write(lambda conn: tasks.release(conn, [(late.task.id, late.task.attempt)], now=NOW))
+    [current] = claim_all(database, graph.ids, B)
+    changes = {"physical_id": "late", "status": Status.COMPLETE}
+    assert len(step(database, [outcome(late, changes=changes)], who=A).refused) == 1
+    # The right attempt in the wrong name, and the right name with the wrong attempt.
+    assert len(step(database, [outcome(current, changes=changes)], who=A).refused) == 1
+    assert len(step(database, [outcome(late, changes=changes)], who=B).refused) == 1
+    assert resource(database, graph.resources["one"]).physical_id is None
+    assert task(database, graph.tasks["one"]).state == TaskState.RUNNING
+    accepted = step(database, [outcome(current, changes={"physical_id": "right"})], who=B)
+    assert (accepted.refused, accepted.ended) == ([], [(graph.stack.id, Status.COMPLETE)])
+    assert resource(database, graph.resources["one"]).physical_id == "right"
+
+
+def test_a_result_is_stored_once_however_often_it_is_sent(database: Database) -> None:
+    graph = store_graph(database, {"a": [], "b": ["a"], "c": ["b"]})
+    [held] = claim_all(database, graph.ids)
+    step(database, [outcome(held)], slots=0)
+    again = step(database, [outcome(held)], slots=0)
+    assert len(again.refused) == 1
+    assert task(database, graph.finish).pending == 2
+
+
+def test_commits_at_once_make_the_common_successor_ready_exactly_once(database: Database) -> None:
+    names = [f"r{number}" for number in range(WIDE)]
+    graph = store_graph(database, {**{name: [] for name in names}, "last": names})
+    held = claim_all(database, graph.ids)
+    results = together(*(lambda one=one: step(database, [outcome(one)], slots=0) for one in held))  # type: ignore[misc]
+    assert raised(results) == []
+    made_ready = [ids for done in results for ids in done.ready.values()]  # type: ignore[union-attr]
+    assert made_ready == [[graph.tasks["last"]]]
+    last = task(database, graph.tasks["last"])
+    assert (last.state, last.pending, last.attempt) == (TaskState.READY, 0, 0)
+
+
+def test_the_last_of_many_commits_at_once_ends_the_stack_exactly_once(database: Database) -> None:
+    graph = store_graph(database, {f"r{number}": [] for number in range(WIDE)})
+    held = claim_all(database, graph.ids)
+    results = together(*(lambda one=one: step(database, [outcome(one)]) for one in held))  # type: ignore[misc]
+    assert raised(results) == []
+    ended = [end for done in results for end in done.ended]  # type: ignore[union-attr]
+    assert ended == [(graph.stack.id, Status.COMPLETE)]
+    assert stack_events(database, graph) == ["COMPLETE"]
+    assert task(database, graph.finish).pending == 0
+
+
+def test_several_failures_at_once_end_the_stack_once_with_one_first_cause(database: Database) -> None:
+    names = [f"r{number}" for number in range(WIDE)]
+    graph = store_graph(database, {**{name: [] for name in names}, **{f"after {n}": [n] for n in names}})
+    held = claim_all(database, graph.ids)
+    results = together(
+        *(
+            lambda one=one: step(  # type: ignore[misc]
+                database, [outcome(one, TaskState.FAILED, reason=f"because {one.resource.name}")]
+            )
+            for one in held
+        )
+    )
+    assert raised(results) == []
+    ended = [end for done in results for end in done.ended]  # type: ignore[union-attr]
+    assert ended == [(graph.stack.id, Status.FAILED)]
+    stored = database.read(lambda conn: tasks.of_traversal(conn, graph.traversal))
+    counted = collections.Counter(item.state for item in stored if item.id != graph.finish)
+    assert counted == {TaskState.FAILED: WIDE, TaskState.CANCELLED: WIDE}
+    assert stack_of(database, graph.stack.id).reason.startswith("because r")
+
+
+def test_a_diamond_runs_in_order(database: Database) -> None:
+    graph = store_graph(database, {"top": [], "left": ["top"], "right": ["top"], "bottom": ["left", "right"]})
+    assert [held.resource.name for held in claim_all(database, graph.ids)] == ["top"]
+
+    done = step(database, [outcome_of(database, graph, "top")], slots=0)
+    order: list[list[str]] = []
+    while not done.ended:
+        ids = [task_id for part in done.ready.values() for task_id in part]
+        held = [*done.claims, *claim_all(database, ids)]
+        order.append(sorted(claim.resource.name for claim in held))
+        done = step(database, [outcome(claim) for claim in held])
+    assert order == [["left", "right"], ["bottom"]]
+    assert done.ended == [(graph.stack.id, Status.COMPLETE)]
+
+
+def outcome_of(database: Database, graph: Graph, name: str) -> Outcome:
+    held = task(database, graph.tasks[name])
+    return Outcome(held.id, held.attempt, TaskState.DONE, graph.resources[name])
+
+
+def test_a_failure_cancels_what_has_not_started_and_lets_the_running_end(database: Database) -> None:
+    graph = store_graph(database, {"bad": [], "busy": [], "idle": [], "behind": ["bad"], "far": ["behind"]})
+    bad, busy = claim_all(database, [graph.tasks["bad"], graph.tasks["busy"]])
+    assert step(database, [outcome(bad, TaskState.FAILED, reason="no quota")]).ended == []
+    states = {name: task(database, task_id).state for name, task_id in graph.tasks.items()}
+    assert states == {
+        "bad": TaskState.FAILED,
+        "busy": TaskState.RUNNING,
+        "idle": TaskState.CANCELLED,
+        "behind": TaskState.CANCELLED,
+        "far": TaskState.CANCELLED,
+    }
+    assert step(database, [outcome(busy)]).ended == [(graph.stack.id, Status.FAILED)]
+    assert stack_of(database, graph.stack.id).reason == "no quota"
+
+
+def test_a_batch_stores_every_result_of_it(database: Database) -> None:
+    names = [f"r{number}" for number in range(30)]
+    graph = store_graph(database, {name: [] for name in names})
+    held = claim_all(database, graph.ids)
+    results = []
+    for index, claim in enumerate(held):
+        more = {"data": {"n": index}} if index % 2 else {}
+        results.append(outcome(claim, changes={"physical_id": f"p{index}", "status": "COMPLETE", **more}))
+    assert step(database, results).ended == [(graph.stack.id, Status.COMPLETE)]
+    rows = database.read(lambda conn: resources.of_stack(conn, graph.stack.id))
+    assert [row.physical_id for row in rows] == [f"p{index}" for index in range(30)]
+    assert [row.data for row in rows] == [{"n": index} if index % 2 else None for index in range(30)]
+
+
+def test_progress_keeps_the_claim_and_its_due_time(database: Database) -> None:
+    graph = store_graph(database, {"one": []}, timeout=60.0)
+    [held] = claim_all(database, graph.ids)
+    step(database, [outcome(held, TaskState.RUNNING, changes={"physical_id": "p"})])
+    stored = task(database, held.task.id)
+    assert (stored.state, stored.member, stored.due_at) == (TaskState.RUNNING, A.member, NOW + 60)
+    assert resource(database, graph.resources["one"]).physical_id == "p"
+
+
+def test_a_deletion_that_ended_well_removes_the_row(database: Database) -> None:
+    graph = store_graph(database, {"one": []}, stack=a_stack(action="DELETE"))
+    [held] = claim_all(database, graph.ids)
+    step(database, [outcome(held, remove=True)])
+    with pytest.raises(NotFound):
+        resource(database, graph.resources["one"])
+    gone = stack_of(database, graph.stack.id)
+    assert (gone.status, gone.live_name, gone.deleted_at) == (Status.COMPLETE, None, NOW)
+    with pytest.raises(NotFound):
+        database.read(lambda conn: stacks.find_by_name(conn, "tenant", graph.stack.name))
+
+
+def test_a_retry_costs_one_and_starts_the_timeout_afresh(database: Database) -> None:
+    graph = store_graph(database, {"one": []}, timeout=60.0, retries_left=3)
+    [held] = claim_all(database, graph.ids)
+    step(database, [outcome(held, TaskState.PARKED, due_at=NOW + 50, retries_left=2)])
+    stored = task(database, held.task.id)
+    assert (stored.state, stored.due_at, stored.retries_left) == (TaskState.PARKED, NOW + 50, 2)
+    assert (stored.expires_at, stored.member) == (None, None)
+
+
+def test_an_outcome_that_no_running_task_can_come_to_is_refused_when_it_is_made(database: Database) -> None:
+    graph = store_graph(database, {"one": []})
+    [held] = claim_all(database, graph.ids)
+    for state in (TaskState.WAITING, TaskState.SKIPPED):
+        with pytest.raises(ValueError, match=f"never becomes {state}"):
+            outcome(held, state)

@@ -1,0 +1,205 @@
+"""Transactions: run again where that is right, and only there."""
+
+import threading
+import time
+
+import pytest
+import sqlalchemy as sa
+from harness.mariadb import MariaDB
+from harness.postgresql import PostgreSQL
+from services.db.rows import on, raised, together
+from stoker.db import schema, sequences, tables
+from stoker.db.engine import Database
+from stoker.db.errors import DatabaseError, Unavailable
+
+
+def add(conn: sa.Connection, name: str, value: int = 0) -> None:
+    conn.execute(sa.insert(tables.setting).values(name=name, value=value))
+
+
+def set_value(conn: sa.Connection, name: str, value: int) -> None:
+    s = tables.setting
+    conn.execute(sa.update(s).where(s.c.name == name).values(value=value))
+
+
+def values(database: Database) -> dict[str, object]:
+    s = tables.setting
+    rows = database.read(lambda conn: conn.execute(sa.select(s.c.name, s.c.value)).all())
+    return {row.name: row.value for row in rows}
+
+
+def test_a_transaction_that_raises_leaves_nothing_behind(database: Database) -> None:
+    def work(conn: sa.Connection) -> None:
+        add(conn, "gone")
+        raise DatabaseError("not so")
+
+    with pytest.raises(DatabaseError, match="not so"):
+        database.write(work)
+    assert values(database) == {}
+
+
+@on("postgresql", "mariadb")
+def test_the_loser_of_a_deadlock_is_run_again_and_both_succeed(database: Database) -> None:
+    database.write(lambda conn: [add(conn, name) for name in ("one", "two")])
+    met, runs = threading.Barrier(2), []
+
+    def lock_both(first: str, second: str, value: int) -> None:
+        def work(conn: sa.Connection) -> None:
+            runs.append(value)
+            set_value(conn, first, value)
+            if runs.count(value) == 1:
+                met.wait(10)  # each holds one row and now wants the other's
+            set_value(conn, second, value)
+
+        database.write(work)
+
+    results = together(lambda: lock_both("one", "two", 1), lambda: lock_both("two", "one", 2))
+    assert raised(results) == []
+    assert len(runs) == 3, "exactly one was run again"
+    assert len(set(values(database).values())) == 1
+
+
+@on("postgresql")
+def test_a_serialization_failure_is_run_again(database: Database) -> None:
+    runs = []
+
+    def work(conn: sa.Connection) -> str:
+        runs.append(1)
+        if len(runs) == 1:
+            conn.exec_driver_sql("DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '40001'; END $$")
+        return "done"
+
+    assert database.write(work) == "done"
+    assert len(runs) == 2
+
+
+@pytest.mark.parametrize("kind", [PostgreSQL, MariaDB])
+def test_a_restart_of_the_server_is_not_noticed_and_its_absence_is_one_error(
+    kind: type[PostgreSQL] | type[MariaDB],
+) -> None:
+    with kind() as server:
+        database = Database(server.create_database(), tries=3)
+        schema.upgrade(database)
+        reader = Database(database.url, tries=3)
+        assert values(reader) == {}
+        server.restart()
+        database.write(lambda conn: add(conn, "after"))
+        assert values(reader) == {"after": 0}
+        reader.close()
+        server.kill()
+        fresh = Database(database.url, tries=2)
+        for call in (database.read, database.write, fresh.read):
+            with pytest.raises(Unavailable):
+                call(lambda conn: add(conn, "lost"))
+        database.close()
+
+
+@on("postgresql", "mariadb")
+def test_a_connection_lost_while_the_transaction_works_lets_it_run_again(database: Database) -> None:
+    runs = []
+
+    def work(conn: sa.Connection) -> None:
+        runs.append(1)
+        add(conn, "kept")
+        if len(runs) == 1:
+            cut(conn)
+            conn.execute(sa.select(1))
+
+    database.write(work)
+    assert len(runs) == 2
+    assert values(database) == {"kept": 0}
+
+
+def cut(conn: sa.Connection) -> None:
+    """End the connection at the server's side."""
+    if conn.dialect.name == "postgresql":
+        own, kill = "SELECT pg_backend_pid()", "SELECT pg_terminate_backend({})"
+    else:
+        own, kill = "SELECT connection_id()", "KILL CONNECTION {}"
+    number = conn.execute(sa.text(own)).scalar_one()
+    other = sa.create_engine(conn.engine.url, poolclass=sa.NullPool)
+    with other.connect() as killer:
+        killer.exec_driver_sql(kill.format(number))
+    time.sleep(0.1)
+
+
+@on("postgresql", "mariadb")
+def test_a_connection_lost_during_the_commit_is_told_and_not_run_again(database: Database) -> None:
+    runs = []
+    mine = Database(database.url)
+
+    @sa.event.listens_for(mine.engine, "commit")
+    def lose_the_answer(conn: sa.Connection) -> None:
+        raw = conn.connection.dbapi_connection
+        assert raw is not None
+        raw.commit()  # it takes place …
+        cut(conn)  # … and nobody learns of it
+
+    def work(conn: sa.Connection) -> None:
+        runs.append(1)
+        add(conn, "open")
+
+    with pytest.raises(Unavailable, match="lost during a commit"):
+        mine.write(work)
+    mine.close()
+    assert len(runs) == 1
+    assert values(database) == {"open": 0}
+
+
+@on("sqlite")
+def test_many_writers_of_sqlite_wait_for_each_other_and_all_succeed(database: Database) -> None:
+    def write_often(number: int) -> None:
+        for turn in range(10):
+            # Reads first: begun as a reader, the second of two such writers could only fail.
+            database.write(lambda conn: (sequences.reserve(conn, 1), add(conn, f"{number}-{turn}")))  # noqa: B023
+
+    results = together(*(lambda n=number: write_often(n) for number in range(16)))
+    assert raised(results) == []
+    assert len(values(database)) == 160
+
+
+@on("sqlite")
+def test_a_reader_of_sqlite_does_not_wait_for_a_writer(database: Database) -> None:
+    def work(conn: sa.Connection) -> dict[str, object]:
+        add(conn, "unseen")
+        return values(database)
+
+    assert database.write(work) == {}
+
+
+@on("sqlite")
+def test_a_writer_of_sqlite_that_waits_too_long_is_run_again(database: Database) -> None:
+    hasty = Database(database.url, tries=3, sleep=lambda seconds: None)
+    sa.event.listen(hasty.engine, "connect", lambda dbapi, record: dbapi.execute("PRAGMA busy_timeout=1"))
+
+    def blocked(conn: sa.Connection) -> None:
+        with pytest.raises(Unavailable, match="gave up after 3 tries.*locked"):
+            hasty.write(lambda other: add(other, "never"))
+
+    database.write(blocked)
+    hasty.write(lambda conn: add(conn, "now"))
+    hasty.close()
+    assert values(database) == {"now": 0}
+
+
+def test_a_thread_that_gets_no_connection_is_told_so(database: Database) -> None:
+    narrow = Database(database.url, pool_size=1)
+    narrow.engine.pool._timeout = 0.05  # type: ignore[attr-defined]
+
+    def nested(conn: sa.Connection) -> None:
+        with pytest.raises(Unavailable, match="No connection became free"):
+            narrow.read(lambda second: narrow.read(lambda third: None))
+
+    narrow.read(nested)
+    narrow.close()
+
+
+@on("postgresql", "mariadb")
+def test_each_statement_sees_what_others_have_committed_before_it(database: Database) -> None:
+    def work(conn: sa.Connection) -> tuple[int, int]:
+        count = sa.select(sa.func.count()).select_from(tables.setting)
+        before = conn.execute(count).scalar_one()
+        database.write(lambda other: add(other, "later"))
+        return before, conn.execute(count).scalar_one()
+
+    assert database.write(work) == (0, 1)
