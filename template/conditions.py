@@ -45,9 +45,10 @@ class Conditions:
         value = self._value(condition, path)
         if isinstance(value, str) and value in self._definitions:
             return self._named(value, path)
-        if not isinstance(value, bool):
-            raise TemplateError(f"a condition must be true or false, not {value!r}", path)
-        return value
+        if isinstance(value, bool):
+            return value
+        shown = "the value of a hidden parameter" if self._uses_hidden(condition) else f"{value!r:.200}"
+        raise TemplateError(f"a condition must be true or false, not {shown}", path)
 
     def check_all(self) -> None:
         """Evaluate every definition, also those nobody uses."""
@@ -88,6 +89,28 @@ class Conditions:
         return tree
 
     def _function(self, name: str, argument: Json, path: Path) -> Json:
+        try:
+            return self._apply(name, argument, path)
+        except TemplateError as error:
+            problem, where = error, error.path or path
+        if self._uses_hidden(argument):
+            # Neither the message nor what it was raised from may show the value.
+            raise type(problem)("cannot be evaluated with the value of a hidden parameter", where)
+        raise type(problem)(problem.message, where) from problem
+
+    def _uses_hidden(self, tree: Json) -> bool:
+        if isinstance(tree, Mapping):
+            return any(
+                key == "get_param" and self._is_hidden(item) or self._uses_hidden(item)
+                for key, item in tree.items()
+            )
+        return isinstance(tree, list) and any(self._uses_hidden(item) for item in tree)
+
+    def _is_hidden(self, argument: Json) -> bool:
+        name = argument[0] if isinstance(argument, list) and argument else argument
+        return isinstance(name, str) and name in self._parameters and self._parameters[name].hidden
+
+    def _apply(self, name: str, argument: Json, path: Path) -> Json:
         if name == "get_param":
             return self._parameter(argument, path)
         if name == "not":
@@ -97,10 +120,7 @@ class Conditions:
                 raise TemplateError("must be a list of at least two conditions", path)
             truths = [self.evaluate(item, (*path, index)) for index, item in enumerate(argument)]
             return all(truths) if name == "and" else any(truths)
-        try:
-            return APPLY[name](self._value(argument, path), self._version)
-        except TemplateError as error:
-            raise type(error)(error.message, error.path or path) from error
+        return APPLY[name](self._value(argument, path), self._version)
 
     def _parameter(self, argument: Json, path: Path) -> Json:
         args = self._value(argument, path)

@@ -148,10 +148,12 @@ def _apply(item: dict[str, Residual], function: str, values: Sequence[Json], kee
             missing = None if function == "select" else ""
             return _kept(select(values[0], values[1:], missing), keep_sealed)
         return _kept(APPLY[function](values[0], _version(item)), keep_sealed)
-    except ResidualError:
-        raise
     except TemplateError as error:
-        raise ResidualError(f"{function}: {error.message}") from error
+        problem = error
+    if any(part[FN] == "sealed" for part in nodes(item[ARGS])):
+        # Neither the message nor what it was raised from may show the secret.
+        raise ResidualError(f"{function}: cannot be evaluated with the value of a hidden parameter")
+    raise ResidualError(f"{function}: {problem.message}") from problem
 
 
 def _version(item: dict[str, Residual]) -> Version:

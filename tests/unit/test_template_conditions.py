@@ -232,3 +232,23 @@ def test_a_condition_on_a_secret_shows_only_its_truth():
     found = compiled(outputs={"o": {"value": tree}})
     assert found.outputs["o"].value == "right"
     assert "hush" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"get_param": "secret"},
+        {"not": {"get_param": ["secret"]}},
+        {"contains": [1, {"get_param": "secret"}]},
+        {"get_param": {"get_param": "secret"}},
+        {"yaql": {"expression": {"get_param": "secret"}}},
+        {"and": [True, {"equals": [{"get_param": "secret"}]}]},
+    ],
+)
+def test_an_error_about_a_secret_does_not_tell_it(condition):
+    with pytest.raises(TemplateError, match=r"^conditions\.c.*the value of a hidden parameter") as caught:
+        compiled(conditions={"c": condition})
+    error = caught.value
+    while error is not None:
+        assert "hush" not in str(error)
+        error = error.__cause__ or error.__context__

@@ -249,6 +249,25 @@ def test_secrets_stay_sealed_until_the_last_moment(tree, value):
         assert evaluate(tree_with_secret, Answers()) == value
 
 
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {"list_join": [",", {"get_param": ["secret", "k"]}]},
+        {"str_split": [",", {"get_param": ["secret", "k"]}, 7]},
+        {"yaql": {"expression": "$.data.nope()", "data": {"get_param": "secret"}}},
+        {"map_merge": [{"list_join": ["", [{"get_param": ["secret", "k"]}]]}]},
+    ],
+)
+def test_an_error_about_a_secret_does_not_tell_it(tree):
+    found = compiled(tree).value
+    with pytest.raises(
+        ResidualError, match="cannot be evaluated with the value of a hidden parameter"
+    ) as caught:
+        evaluate(found, Answers())
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
 @pytest.mark.parametrize("part", ["metadata", "deletion_policy", "update_policy"])
 def test_the_facade_is_what_the_parent_says_of_the_resource(part):
     facade = {"metadata": {"a": 1}, "deletion_policy": "Retain", "update_policy": {"b": 2}}
