@@ -10,9 +10,6 @@ from ..template.model import CompiledTemplate
 
 Json = typing.Any
 
-LONGEST_NAME = 255
-"""Characters of a resource's name and of its type's, as the table has them."""
-
 MASK = "******"
 
 
@@ -105,14 +102,12 @@ def _masked(values: Mapping[str, Json], hidden: set[str]) -> dict[str, Json]:
 def check_storable(plan: CompiledTemplate) -> None:
     """Refuse texts that some databases cannot hold in a column.
 
-    :raises TemplateError: a name is too long, or a text holds what is not Unicode, or NUL.
+    :raises TemplateError: a text holds what is not Unicode, or NUL.
     """
     _check_text(plan.description, ("description",))
     for name, definition in plan.resources.items():
-        for text, path in ((name, ("resources",)), (definition.declared_type, ("resources", name, "type"))):
-            _check_text(text, path)
-            if len(text) > LONGEST_NAME:
-                raise TemplateError(f"{text[:20]}… has more than {LONGEST_NAME} characters", path)
+        _check_text(name, ("resources",))
+        _check_text(definition.declared_type, ("resources", name, "type"))
 
 
 def _check_text(text: str, path: tuple[str, ...]) -> None:

@@ -1,0 +1,200 @@
+"""Broken environments, parameters and files: each is refused with an error that names what is wrong."""
+
+import typing
+
+import pytest
+from client.serving import Service
+from harness.templates import one, template
+
+Json = typing.Any
+INVALID, MISSING = "StackValidationFailed", "UserParameterMissing"
+UNKNOWN, BAD = "UnknownUserParameter", "HTTPBadRequest"
+LIMIT = "RequestLimitExceeded"
+
+
+class Refusals(typing.Protocol):
+    service: Service
+
+    def create(self, kind: str, *fragments: str, **fields: Json) -> None: ...
+
+
+def with_parameter(**schema: Json) -> Json:
+    return template({"r": one()}, parameters={"p": schema})
+
+
+def given(value: Json, **schema: Json) -> Json:
+    return {"template": with_parameter(**schema), "parameters": {"p": value}}
+
+
+PARAMETERS = {
+    "missing": (
+        {"template": with_parameter(type="string")},
+        MISSING,
+        ["parameters.p", "no value"],
+    ),
+    "unknown": (given(1, type="number") | {"parameters": {"p": 1, "q": 2}}, UNKNOWN, ['"q"', "p"]),
+    "no number": (given("many", type="number"), INVALID, ["parameters.p", "many", "number"]),
+    "a digit that is none": (given("²", type="number"), INVALID, ["parameters.p", "²", "number"]),
+    "no boolean": (given("perhaps", type="boolean"), INVALID, ["parameters.p", "perhaps", "true"]),
+    "no JSON": (given("{", type="json"), INVALID, ["parameters.p", "JSON"]),
+    "JSON with NaN": (given('{"a": NaN}', type="json"), INVALID, ["parameters.p"]),
+    "a map for a string": (given({"a": 1}, type="string"), INVALID, ["parameters.p", "string"]),
+    "too short": (
+        given("a", type="string", constraints=[{"length": {"min": 2}}]),
+        INVALID,
+        ["parameters.p", "2"],
+    ),
+    "too large": (
+        given(11, type="number", constraints=[{"range": {"max": 10}}]),
+        INVALID,
+        ["parameters.p", "11", "10"],
+    ),
+    "not allowed": (
+        given("c", type="string", constraints=[{"allowed_values": ["a", "b"]}]),
+        INVALID,
+        ["parameters.p", "c", "a", "b"],
+    ),
+    "not of the pattern": (
+        given(
+            "1a", type="string", constraints=[{"allowed_pattern": "[a-z]+", "description": "letters only"}]
+        ),
+        INVALID,
+        ["parameters.p", "letters only"],
+    ),
+    "not a multiple": (
+        given(3, type="number", constraints=[{"modulo": {"step": 2, "offset": 0}}]),
+        INVALID,
+        ["parameters.p", "3", "2"],
+    ),
+    "a wrong default": (
+        {"template": with_parameter(type="number", default="x")},
+        INVALID,
+        ["parameters.p", "default", "x"],
+    ),
+    "an unknown type": (
+        {"template": with_parameter(type="text")},
+        INVALID,
+        ["parameters.p", "text", "string"],
+    ),
+    "an unknown constraint": (
+        {"template": with_parameter(type="string", constraints=[{"size": 1}])},
+        INVALID,
+        ["parameters.p", "size", "length"],
+    ),
+    "a constraint of another type": (
+        {"template": with_parameter(type="json", constraints=[{"modulo": {"step": 1, "offset": 0}}])},
+        INVALID,
+        ["parameters.p", "modulo"],
+    ),
+    "a list": ({"parameters": [1]}, BAD, ["parameters", "[1]", "object"]),
+    "infinite": (given("inf", type="number"), INVALID, ["parameters.p", "inf"]),
+}
+
+ENVIRONMENTS = {
+    "no YAML": ({"environment": "a: ["}, INVALID, ["environment", "not valid YAML"]),
+    "a list": ({"environment": [1]}, BAD, ["environment", "object"]),
+    "a YAML list": ({"environment": "[1]"}, INVALID, ["environment", "must be a mapping"]),
+    "a number": ({"environment": 5}, BAD, ["environment", "5"]),
+    "an unknown section": (
+        {"environment": {"parameter": {}}},
+        INVALID,
+        ['"parameter"', "parameters"],
+    ),
+    "parameters are a list": (
+        {"environment": {"parameters": [1]}},
+        INVALID,
+        ["environment.parameters", "must be a map"],
+    ),
+    "defaults are a word": (
+        {"environment": {"parameter_defaults": "x"}},
+        INVALID,
+        ["environment.parameter_defaults", "must be a map"],
+    ),
+    "an unknown parameter": ({"environment": {"parameters": {"q": 1}}}, UNKNOWN, ['"q"']),
+    "the registry is a list": (
+        {"environment": {"resource_registry": []}},
+        INVALID,
+        ["environment.resource_registry", "must be a map"],
+    ),
+    "a type is a number": (
+        {"environment": {"resource_registry": {"A": 5}}},
+        INVALID,
+        ["environment.resource_registry.A", "5"],
+    ),
+    "an unknown hook": (
+        {"environment": {"resource_registry": {"resources": {"r": {"hooks": "pre-cook"}}}}},
+        INVALID,
+        ["resources.r", "pre-cook", "pre-create"],
+    ),
+    "an unknown restricted action": (
+        {"environment": {"resource_registry": {"resources": {"r": {"restricted_actions": "eat"}}}}},
+        INVALID,
+        ["resources.r", "eat", "replace"],
+    ),
+    "a type that leads nowhere": (
+        {"environment": {"resource_registry": {"OS::Heat::TestResource": "OS::No::Such"}}},
+        INVALID,
+        ["resources.r0.type", "OS::No::Such"],
+    ),
+    "a mapping without end": (
+        {"environment": {"resource_registry": {"OS::Heat*": "OS::Heat::Heat*"}}},
+        INVALID,
+        ["environment.resource_registry", "does not end"],
+    ),
+    "event sinks are a word": (
+        {"environment": {"event_sinks": "x"}},
+        INVALID,
+        ["environment.event_sinks"],
+    ),
+}
+
+FILES = {
+    "a file of the environment that was not sent": (
+        {"environment_files": ["e.yaml"]},
+        INVALID,
+        ["environment_files", "e.yaml"],
+    ),
+    "a file of the environment that is no YAML": (
+        {"environment_files": ["e.yaml"], "files": {"e.yaml": "a: ["}},
+        INVALID,
+        ["e.yaml", "not valid YAML"],
+    ),
+    "a file of the environment that is a list": (
+        {"environment_files": ["e.yaml"], "files": {"e.yaml": "[1]"}},
+        INVALID,
+        ["e.yaml", "must be a mapping"],
+    ),
+    "an unknown strategy": (
+        {
+            "environment_files": ["e.yaml"],
+            "files": {"e.yaml": "parameter_merge_strategies: {default: mix}"},
+        },
+        INVALID,
+        ["e.yaml", "mix", "overwrite"],
+    ),
+    "environment_files is a word": ({"environment_files": "e.yaml"}, BAD, ["environment_files", "array"]),
+    "a name of a file is a number": ({"environment_files": [1]}, BAD, ["environment_files.0", "string"]),
+    "files are a list": ({"files": ["a"]}, BAD, ["files", "object"]),
+    "a file is a number": ({"files": {"a": 1}}, BAD, ["files.a", "string"]),
+}
+
+TABLE = {
+    f"{group}: {name}": case
+    for group, cases in {"parameter": PARAMETERS, "environment": ENVIRONMENTS, "file": FILES}.items()
+    for name, case in cases.items()
+}
+
+
+@pytest.mark.parametrize(("fields", "kind", "fragments"), TABLE.values(), ids=TABLE)
+def test_what_comes_with_a_template_is_refused_if_it_is_broken(
+    refusals: Refusals, fields: Json, kind: str, fragments: list[str]
+) -> None:
+    refusals.create(kind, *fragments, **fields)
+
+
+def test_the_value_of_a_hidden_parameter_is_not_repeated_in_the_error(refusals: Refusals) -> None:
+    fields = given("s3cret", type="string", hidden=True, constraints=[{"length": {"max": 2}}])
+    body = {"stack_name": "refused", **fields}
+    answer = refusals.service.call("POST", "/v1/quiet/stacks", body)
+    assert answer.status == 400
+    assert "s3cret" not in str(answer.body)
