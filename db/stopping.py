@@ -38,21 +38,30 @@ def cancel_behind_failure(conn: Connection, traversal: TraversalId, *, now: floa
 
 def _cancel(conn: Connection, traversal: TraversalId, locked: Iterable[TaskState], *, now: float) -> int:
     t = tables.task
-    rows = conn.execute(
-        sa.select(t.c.id, t.c.state, t.c.resource_id, t.c.attempt)
-        .where(t.c.traversal == traversal, t.c.state.in_(sorted(locked)), t.c.kind != TaskKind.FINISH)
-        .order_by(t.c.id)
-        .with_for_update()
-    ).all()
-    unstarted = [row for row in rows if row.state in UNSTARTED]
-    for part in chunks(row.id for row in unstarted):
+    # Found without locks, then locked by id: InnoDB walks the index of states while it locks, and would
+    # miss a task that changes its state, and with it its place in the index, at this moment.
+    found = conn.execute(
+        sa.select(t.c.id).where(
+            t.c.traversal == traversal, t.c.state.in_(sorted(locked)), t.c.kind != TaskKind.FINISH
+        )
+    ).scalars()
+    count = 0
+    for part in chunks(found):
+        rows = conn.execute(
+            sa.select(t.c.id, t.c.state, t.c.resource_id, t.c.attempt)
+            .where(t.c.id.in_(part))
+            .order_by(t.c.id)
+            .with_for_update()
+        ).all()
+        unstarted = [row for row in rows if row.state in UNSTARTED]
         conn.execute(
             sa.update(t)
-            .where(t.c.id.in_(part))
+            .where(t.c.id.in_([row.id for row in unstarted]))
             .values(state=TaskState.CANCELLED, due_at=None, waits_on=None, member=None)
         )
-    show_aborted(conn, [row.resource_id for row in unstarted if row.attempt > 0], now=now)
-    return len(unstarted)
+        show_aborted(conn, [row.resource_id for row in unstarted if row.attempt > 0], now=now)
+        count += len(unstarted)
+    return count
 
 
 def show_aborted(conn: Connection, resource_ids: Iterable[int | None], *, now: float) -> None:

@@ -1,0 +1,247 @@
+"""What was superseded, timed out or failed starts nothing more (I1), at whatever moment that happens."""
+
+import threading
+import typing
+from collections.abc import Callable
+
+import pytest
+import sqlalchemy as sa
+from services.db.rows import (
+    NOW,
+    A,
+    B,
+    Graph,
+    claim_all,
+    new_id,
+    on,
+    outcome,
+    raised,
+    resource,
+    set_task,
+    stack_of,
+    step,
+    store_graph,
+    task,
+    together,
+)
+from stoker.db import commits, endings, events, stacks, tasks
+from stoker.db.claims import Claim
+from stoker.db.engine import Database
+from stoker.db.events import EventQuery
+from stoker.db.stacks import DueStack
+from stoker.db.states import Status, TaskKind, TaskState
+from stoker.db.tasks import Task
+from stoker.traversal import ending
+
+STOPPED = {TaskState.CANCELLED, TaskState.FAILED}
+
+
+def supersede(conn: sa.Connection, graph: Graph) -> list[Task]:
+    """As the start of a new traversal does; what still runs."""
+    stack = stacks.lock(conn, graph.stack.id)
+    assert stacks.begin(conn, stack.id, seen=stack.traversal, traversal=new_id(), action="DELETE")
+    tasks.cancel_unstarted(conn, stack.traversal, now=NOW)
+    return tasks.running_of_stack(conn, stack.id)
+
+
+def time_out(conn: sa.Connection, graph: Graph) -> bool:
+    due = DueStack(graph.stack.id, graph.stack.shard, graph.traversal, NOW)
+    return ending.time_out(conn, due, by="a", now=NOW)
+
+
+def park(database: Database, held: Claim) -> None:
+    step(database, [outcome(held, TaskState.PARKED, due_at=NOW + 9)], slots=0)
+
+
+def give_back(database: Database, held: Claim) -> None:
+    database.write(lambda conn: tasks.release(conn, [(held.task.id, held.task.attempt)], now=NOW))
+
+
+PUT_BACK = pytest.mark.parametrize("put_back", [park, give_back])
+PutBack = Callable[[Database, Claim], None]
+
+
+def test_a_superseded_traversal_gives_nothing_to_claim(database: Database) -> None:
+    graph = store_graph(database, {"run": [], "ready": [], "wait": ["run"], "park": [], "hold": []})
+    set_task(database, graph.tasks["park"], state=TaskState.PARKED)
+    set_task(database, graph.tasks["hold"], state=TaskState.HELD)
+    [held] = claim_all(database, [graph.tasks["run"]])
+    running = database.write(lambda conn: supersede(conn, graph))
+    assert [item.id for item in running] == [held.task.id]
+    assert claim_all(database, graph.ids) == []
+    # Its result is recorded on the resource, for it is true; but it starts nothing and ends nothing.
+    done = step(database, [outcome(held, changes={"physical_id": "p"})], graph.ids)
+    assert (done.refused, done.claims, done.ready, done.ended) == ([], [], {}, [])
+    assert resource(database, graph.resources["run"]).physical_id == "p"
+    assert stack_of(database, graph.stack.id).status == Status.IN_PROGRESS
+
+
+@PUT_BACK
+def test_a_superseded_task_that_is_put_back_is_cancelled_and_its_successor_goes_on(
+    database: Database, put_back: PutBack
+) -> None:
+    graph = store_graph(database, {"run": []})
+    [held] = claim_all(database, graph.ids)
+    database.write(lambda conn: supersede(conn, graph))
+    newer = tasks.Task(
+        **{**vars(held.task), "id": 10**9, "traversal": stack_of(database, graph.stack.id).traversal},
+    )
+    database.write(lambda conn: tasks.insert_many(conn, [waiting(newer)]))
+    database.write(lambda conn: tasks.set_successors(conn, held.task.id, [newer.id]))
+    put_back(database, held)
+    assert task(database, held.task.id).state == TaskState.CANCELLED
+    shown = resource(database, graph.resources["run"])
+    assert (shown.status, shown.reason) == (Status.FAILED, "CREATE aborted")
+    assert task(database, newer.id).state == TaskState.READY
+
+
+def waiting(of: Task) -> Task:
+    fields: dict[str, typing.Any] = {**vars(of), "state": TaskState.WAITING, "pending": 1, "attempt": 0}
+    return Task(**{**fields, "member": None, "finish_id": None})
+
+
+@PUT_BACK
+def test_a_task_put_back_while_its_traversal_is_superseded_never_starts_again(
+    database: Database, put_back: PutBack
+) -> None:
+    for _ in range(8):
+        graph = store_graph(database, {f"r{number}": [] for number in range(4)})
+        held = claim_all(database, graph.ids)
+        results = together(
+            lambda graph=graph: database.write(lambda conn: supersede(conn, graph)),  # type: ignore[misc]
+            *(lambda one=one: put_back(database, one) for one in held),  # type: ignore[misc]
+        )
+        assert raised(results) == []
+        assert {task(database, task_id).state for task_id in graph.ids} == {TaskState.CANCELLED}
+
+
+@on("postgresql", "mariadb")
+@PUT_BACK
+def test_who_supersedes_waits_for_a_task_that_is_just_being_put_back(
+    database: Database, put_back: PutBack
+) -> None:
+    """The schedule at which a check on one side alone would miss the other."""
+    graph = store_graph(database, {"run": []})
+    [held] = claim_all(database, graph.ids)
+    stored, threads = threading.Event(), []
+
+    def work(conn: sa.Connection) -> None:
+        if put_back is park:
+            parked = outcome(held, TaskState.PARKED, due_at=NOW + 9)
+            commits.exchange(conn, [parked], [], who=A, now=NOW, slots=0)
+        else:
+            tasks.release(conn, [(held.task.id, 1)], now=NOW)
+        threads.append(threading.Thread(target=lambda: database.write(lambda other: supersede(other, graph))))
+        threads[-1].start()
+        stored.wait(0.3)  # the other has begun, and waits for this one's row
+
+    database.write(work)
+    threads[-1].join(20)
+    assert task(database, held.task.id).state == TaskState.CANCELLED
+
+
+@PUT_BACK
+def test_a_task_put_back_after_the_stack_timed_out_is_cancelled(
+    database: Database, put_back: PutBack
+) -> None:
+    graph = store_graph(database, {"run": [], "next": ["run"]})
+    database.write(lambda conn: set_deadline(conn, graph))
+    [held] = claim_all(database, graph.ids)
+    assert database.write(lambda conn: time_out(conn, graph))
+    put_back(database, held)
+    assert {task(database, task_id).state for task_id in graph.ids} == {TaskState.CANCELLED}
+    assert stack_of(database, graph.stack.id).reason == "Create timed out"
+
+
+def set_deadline(conn: sa.Connection, graph: Graph) -> None:
+    assert stacks.begin(
+        conn, graph.stack.id, seen=graph.traversal, traversal=graph.traversal, deadline_at=NOW
+    )
+
+
+def test_a_stack_timeout_fires_once_with_many_conductors_trying(database: Database) -> None:
+    graph = store_graph(database, {"run": [], "next": ["run"]})
+    database.write(lambda conn: set_deadline(conn, graph))
+    assert [found.id for found in database.read(lambda conn: stacks.due(conn, NOW, limit=9))] == [
+        graph.stack.id
+    ]
+    results = together(*(lambda: database.write(lambda conn: time_out(conn, graph)) for _ in range(6)))
+    assert sorted(results, key=str) == [False] * 5 + [True]
+    query = EventQuery(graph.stack.id, resource_name=graph.stack.name)
+    found = database.read(lambda conn: events.list_events(conn, query))
+    assert [(event.status, event.reason) for event, _ in found] == [("FAILED", "Create timed out")]
+    assert database.read(lambda conn: stacks.due(conn, NOW + 999, limit=9)) == []
+
+
+def test_a_timeout_and_the_last_task_at_once_end_the_stack_once(database: Database) -> None:
+    for _ in range(2):
+        graph = store_graph(database, {"run": []})
+        database.write(lambda conn, graph=graph: set_deadline(conn, graph))  # type: ignore[misc]
+        [held] = claim_all(database, graph.ids)
+        results = together(
+            lambda graph=graph: database.write(lambda conn: time_out(conn, graph)),  # type: ignore[misc]
+            lambda held=held: bool(step(database, [outcome(held)]).ended),  # type: ignore[misc]
+        )
+        assert sorted(results, key=str) == [False, True]
+
+
+def test_a_task_parked_behind_a_failure_is_cancelled_and_the_stack_ends(database: Database) -> None:
+    graph = store_graph(database, {"bad": [], "busy": []})
+    bad, busy = claim_all(database, graph.ids)
+    step(database, [outcome(bad, TaskState.FAILED, reason="no quota")])
+    done = step(database, [outcome(busy, TaskState.PARKED, due_at=NOW + 3600)])
+    assert done.ended == [(graph.stack.id, Status.FAILED)]
+    assert resource(database, graph.resources["busy"]).status == Status.FAILED
+
+
+def test_a_task_parked_at_the_moment_of_a_failure_does_not_keep_the_stack_from_ending(
+    database: Database,
+) -> None:
+    for _ in range(8):
+        graph = store_graph(database, {"bad": [], "busy": []})
+        bad, busy = claim_all(database, graph.ids)
+        failed, parked = (
+            outcome(bad, TaskState.FAILED, reason="no quota"),
+            outcome(busy, TaskState.PARKED, due_at=NOW + 3600),
+        )
+        results = together(
+            lambda failed=failed: step(database, [failed]).ended,  # type: ignore[misc]
+            lambda parked=parked: step(database, [parked]).ended,  # type: ignore[misc]
+        )
+        assert raised(results) == []
+        assert sorted(results, key=len) == [[], [(graph.stack.id, Status.FAILED)]]  # type: ignore[arg-type]
+
+
+def test_a_failure_and_a_parking_in_one_batch_end_the_stack(database: Database) -> None:
+    graph = store_graph(database, {"bad": [], "busy": []})
+    bad, busy = claim_all(database, graph.ids)
+    both = [outcome(busy, TaskState.PARKED, due_at=NOW + 3600), outcome(bad, TaskState.FAILED, reason="no")]
+    assert step(database, both).ended == [(graph.stack.id, Status.FAILED)]
+
+
+def test_tasks_of_a_superseded_traversal_are_purged_but_not_while_one_runs(database: Database) -> None:
+    graph = store_graph(database, {"run": [], "idle": []})
+    [held] = claim_all(database, [graph.tasks["run"]])
+    newest = database.write(lambda conn: supersede(conn, graph))[0].stack_id
+    current = stack_of(database, newest).traversal
+    finish = Task(
+        **{**vars(task(database, graph.finish)), "id": 10**9, "traversal": current, "pending": 0}  # type: ignore[arg-type]
+    )
+    database.write(lambda conn: tasks.insert_many(conn, [finish]))
+    end_of(database, finish)
+    [old] = [
+        item
+        for item in database.read(lambda conn: tasks.due(conn, NOW + 60, limit=9))
+        if item.id == graph.finish
+    ]
+    assert (old.kind, old.state) == (TaskKind.FINISH, TaskState.CANCELLED)
+    assert database.write(lambda conn: tasks.purge_traversal(conn, graph.traversal)) == 1
+    assert task(database, held.task.id).state == TaskState.RUNNING
+    assert task(database, graph.finish).due_at == NOW + 120
+    step(database, [outcome(held)], who=A)
+    assert database.write(lambda conn: tasks.purge_traversal(conn, graph.traversal)) == 2
+    assert database.read(lambda conn: tasks.of_traversal(conn, graph.traversal)) == []
+
+
+def end_of(database: Database, finish: Task) -> None:
+    assert database.write(lambda conn: endings.finish(conn, finish.id, by=B.host, now=NOW)) is not None
