@@ -137,7 +137,8 @@ def _yaml(text: str, what: str) -> Json:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise TemplateError(f"the {what} is not valid YAML{where}: {error.problem}") from error
+        problem = ", ".join(text for text in (error.context, error.problem) if text)
+        raise TemplateError(f"the {what} is not valid YAML{where}: {problem}") from error
     except TemplateError:
         raise
     except (yaml.YAMLError, ValueError) as error:
