@@ -65,7 +65,7 @@ def sealed(token: str) -> Residual:
 
 
 def nodes(tree: Residual) -> Iterator[dict[str, Residual]]:
-    """All function nodes of the tree but literals, outer ones first."""
+    """All function nodes of the tree but literals, in the order of the document, outer ones first."""
     stack = [tree]
     while stack:
         item = stack.pop()
@@ -74,11 +74,11 @@ def nodes(tree: Residual) -> Iterator[dict[str, Residual]]:
                 yield item
                 stack.extend(reversed(item[ARGS]))
             else:
-                stack.extend(item[ARGS][0].values())
+                stack.extend(reversed(item[ARGS][0].values()))
         elif isinstance(item, dict):
-            stack.extend(item.values())
+            stack.extend(reversed(item.values()))
         elif isinstance(item, list):
-            stack.extend(item)
+            stack.extend(reversed(item))
 
 
 def is_deferred(tree: Residual) -> bool:
