@@ -19,7 +19,7 @@ from ..db.claims import Claim, Claimant
 from ..db.commits import Exchange, Outcome
 from ..db.engine import Database
 from ..db.errors import Unavailable
-from ..db.ids import TaskId, TraversalId
+from ..db.ids import MemberId, TaskId, TraversalId
 from ..db.states import TaskState
 from ..traversal.hints import Hints, announce
 from .intake import Intake
@@ -64,6 +64,7 @@ class Pipeline:
     """See the module's text.
 
     :param wake: makes the mover call `turn` soon; called from any thread.
+    :param member: our name on the ring at this moment, None if we cannot be sure of it; from any thread.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Pipeline:
         hints: Hints,
         clock: Callable[[], float],
         wake: Callable[[], None],
+        member: Callable[[], MemberId | None],
         limits: PipelineLimits = PipelineLimits(),
     ) -> None:
         self._database = database
@@ -83,6 +85,7 @@ class Pipeline:
         self._hints = hints
         self._clock = clock
         self._wake = wake
+        self._member = member
         self._limits = limits
         self._intake = Intake()
         self._results: collections.deque[StepResult] = collections.deque()
@@ -223,7 +226,10 @@ class Pipeline:
         self._executor.submit(self._step, held, progress, self._who)
 
     def _step(self, held: _Held, progress: Json, who: Claimant) -> None:
-        """In a thread of the pool."""
+        """In a thread of the pool.  It may have waited long, in a process that was paused: what is not ours
+        any more is not begun."""
+        if self._member() != who.member:
+            held.stop.set()
         try:
             self._results.append(self._runner.run(held.claim, progress, held.stop, who))
         finally:

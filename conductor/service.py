@@ -90,6 +90,7 @@ class Conductor:
                 hints=hints,
                 clock=clock,
                 wake=wake,
+                member=self._ownership.member,
                 limits=settings.limits,
             ),
             ring=self._ownership,

@@ -100,7 +100,11 @@ class StepRunner:
         if claim.task.kind == TaskKind.DELETE and definition.retain:
             return attempt.deleted()
         plugin = self._catalogue.get(claim.resource.plugin)
+        if claim.task.kind == TaskKind.DELETE and self._never_made(claim, plugin):
+            return attempt.deleted()
         target, stored = self._target(claim, plugin, definition)
+        if progress is None:
+            target = _adopted(plugin, claim, target, work)
         step = _call(plugin, claim.task.kind, target, progress, work)
         if isinstance(step, Poll) and progress is not None and _nothing_new(step, progress):
             return StepResult(claim, None, look_after=step.after, progress=step.progress)
@@ -117,7 +121,7 @@ class StepRunner:
         """The resource as the step sees it, and the columns that record what it was given."""
         resource, lookup = claim.resource, ClaimLookup(claim, self._sealer)
         schema = plugin.properties_schema
-        before = resolve_stored(schema, stored_properties(resource.properties, self._sealer))
+        before = self._properties_before(claim, plugin)
         stored: dict[str, Json] = {}
         properties, metadata = before, resource.metadata or {}
         if claim.task.kind in (TaskKind.CREATE, TaskKind.UPDATE):
@@ -126,6 +130,8 @@ class StepRunner:
             properties = resolve_properties(schema, evaluate(definition.properties, lookup), secret)
             plugin.validate(properties)
             stored = {"definition": claim.task.definition, "properties": kept}
+            if stored["definition"] == resource.definition:
+                del stored["definition"]
             if resource.metadata is None:
                 metadata = evaluate(definition.metadata, lookup)
                 stored["metadata"] = partial(definition.metadata, SealedLookup(claim, self._sealer))
@@ -142,6 +148,30 @@ class StepRunner:
             data=open_sealed(resource.data, self._sealer) or {},
         )
         return target, stored
+
+    def _properties_before(self, claim: Claim, plugin: ResourceType) -> Mapping[str, Json]:
+        """The properties that were last given to the plugin.
+
+        A creation of which nothing was stored may yet have made something: what it was given follows from
+        its definition again, for all it refers to is still there.
+        """
+        resource, schema = claim.resource, plugin.properties_schema
+        if resource.properties is None and claim.task.kind == TaskKind.DELETE:
+            begun_with = TaskDefinition.from_json(resource.definition).properties
+            kept = partial(begun_with, SealedLookup(claim, self._sealer))
+            secret = {name for name, value in kept.items() if is_deferred(value)}
+            return resolve_properties(schema, evaluate(begun_with, ClaimLookup(claim, self._sealer)), secret)
+        return resolve_stored(schema, stored_properties(resource.properties, self._sealer))
+
+    def _never_made(self, claim: Claim, plugin: ResourceType) -> bool:
+        """Whether the creation failed before the plugin was called: what it refers to cannot be resolved."""
+        if claim.resource.properties is not None or claim.resource.physical_id is not None:
+            return False
+        try:
+            self._properties_before(claim, plugin)
+        except (Final, PropertyError, TemplateError):
+            return True
+        return False
 
     def _result(
         self, plugin: ResourceType, step: Step, target: Target, stored: dict[str, Json], attempt: "_Attempt"
@@ -183,6 +213,14 @@ def _call(plugin: ResourceType, kind: TaskKind, target: Target, progress: Json, 
         names = changed(plugin.properties_schema, target.previous, target.properties)
         return start(target, names, work)
     return start(target, work)
+
+
+def _adopted(plugin: ResourceType, claim: Claim, target: Target, work: StepWork) -> Target:
+    """With the physical id of what an attempt has made that was lost before its result was stored."""
+    begun_before = claim.task.kind == TaskKind.DELETE or claim.task.attempt > 1
+    if target.physical_id is not None or not claim.resource.key or not begun_before:
+        return target
+    return replace(target, physical_id=plugin.adopt(claim.resource.key, target, work))
 
 
 def _nothing_new(step: Poll, progress: Json) -> bool:

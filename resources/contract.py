@@ -175,7 +175,7 @@ class ResourceType:
     default_timeout: typing.ClassVar[float | None] = None
 
     def handle_create(self, target: Target, work: Work) -> Step:
-        """Start to make it."""
+        """Start to make it; if `target.physical_id` is set, a lost attempt has made it: go on from there."""
         return Done()
 
     def check_create_complete(self, target: Target, progress: Json, work: Work) -> Step:
@@ -223,7 +223,11 @@ class ResourceType:
         return Done()
 
     def adopt(self, key: str, target: Target, work: Work) -> str | None:
-        """Find what a lost attempt with this idempotency key has made: its physical id, or None."""
+        """Find what a lost attempt with this idempotency key has made: its physical id, or None.
+
+        Asked before a creation is begun again, and before the deletion of what has no physical id; so nothing
+        is made twice, and nothing stays behind.
+        """
         return None
 
     def needs_replace(self, before: Mapping[str, Json], after: Mapping[str, Json]) -> bool:

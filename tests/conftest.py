@@ -61,3 +61,9 @@ def zookeeper() -> Iterator[ZooKeeper]:
 @pytest.fixture(scope="session")
 def memcached() -> Iterator[Memcached]:
     yield from _running(Memcached())
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of the simulation; here, for pytest asks the outermost file only."""
+    parser.addoption("--seeds", type=int, default=25, help="how many random schedules the simulation tries")
+    parser.addoption("--seed", type=int, default=None, help="the one schedule that the simulation tries")

@@ -111,6 +111,7 @@ def _new_resource(definition: ResourceDefinition, rows: Mapping[str, ResourceId]
         action="INIT",
         status=Status.COMPLETE,
         reason="",
+        definition=TaskDefinition.of(definition).to_json(),
         requires=[rows[name] for name in definition.requires],
         key=str(uuid.uuid4()),
         created_at=scope.now,
@@ -157,6 +158,7 @@ def plan_delete(existing: Sequence[Resource], awaited: Mapping[ResourceId, Task]
     rows = [resource for resource in existing if resource.id not in gone]
     task_ids, finish_id = _task_ids(scope, len(rows))
     task_of = {resource.id: task_id for resource, task_id in zip(rows, task_ids, strict=True)}
+    names = {resource.id: resource.name for resource in rows}
     dependents = dict.fromkeys(task_of, 0)
     needs: dict[ResourceId, list[TaskId]] = {}
     for resource in rows:
@@ -182,10 +184,20 @@ def plan_delete(existing: Sequence[Resource], awaited: Mapping[ResourceId, Task]
                 retries_left=scope.defaults.retries,
                 finish_id=finish_id,
                 definition=_delete_definition(resource),
+                inputs=_delete_inputs(resource, names),
                 successors=needs[resource.id],
             )
         )
     return Plan(resources=[], tasks=tasks, finish=_finish(scope, finish_id, len(tasks)), settled=settled)
+
+
+def _delete_inputs(resource: Resource, names: Mapping[ResourceId, str]) -> dict[str, ResourceId]:
+    """What a resource refers to whose creation may have begun without leaving a trace of its properties: to
+    find what it may have made, they are resolved once more."""
+    if resource.properties is not None:
+        return {}
+    required = [ResourceId(i) for i in resource.requires]
+    return {names[i]: i for i in required if i in names}
 
 
 def _delete_definition(resource: Resource) -> object:

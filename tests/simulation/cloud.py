@@ -1,0 +1,106 @@
+"""A cloud that remembers what was made in it, and what was wrong with that."""
+
+import typing
+from collections.abc import Mapping
+
+from stoker.resources.contract import Done, Json, Poll, ResourceType, Step, Target, Work
+from stoker.resources.errors import Final, TryAgain
+from stoker.resources.schema import Attribute, Property
+
+
+class Thing(typing.NamedTuple):
+    """:ivar needs: physical ids of the things it stands on."""
+
+    stack: str
+    resource: str
+    key: str
+    needs: tuple[str, ...]
+
+
+class Cloud:
+    """Things by their physical id.
+
+    :ivar wrong: what must never happen and did.
+    """
+
+    def __init__(self) -> None:
+        self.things: dict[str, Thing] = {}
+        self.made: dict[str, str] = {}
+        self.tries: dict[str, int] = {}
+        self.wrong: list[str] = []
+        self._numbers = 0
+
+    def make(self, target: Target) -> str:
+        """Make a thing, or find the one that an earlier attempt made with the same key."""
+        if target.key in self.made:
+            if self.made[target.key] not in self.things:
+                self.wrong.append(f"{target.stack.name}.{target.name} was made again after its deletion")
+            return self.made[target.key]
+        self._numbers += 1
+        physical = f"thing-{self._numbers}"
+        self.made[target.key] = physical
+        needs = tuple(target.properties["needs"])
+        self.things[physical] = Thing(target.stack.id, target.name, target.key, needs)
+        return physical
+
+    def unmake(self, physical: str) -> None:
+        """Remove a thing; one that is gone stays gone."""
+        users = [thing.resource for thing in self.things.values() if physical in thing.needs]
+        if users:
+            self.wrong.append(f"{physical} was deleted under {users}")
+        self.things.pop(physical, None)
+
+    def check_needs(self, target: Target) -> None:
+        """A thing is about to be made that stands on others: they must be there."""
+        for physical in target.properties["needs"]:
+            if physical not in self.things:
+                self.wrong.append(f"{target.stack.name}.{target.name} began before {physical} was there")
+
+
+def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
+    """The resource types of that cloud."""
+
+    class Server(ResourceType):
+        """Is made in several looks; may ask to be tried again, or fail."""
+
+        properties_schema = {
+            "needs": Property("list", default=[], update_allowed=True),
+            "value": Property("string", default="", update_allowed=True),
+            "looks": Property("integer", default=1, update_allowed=True),
+            "after": Property("number", default=1, update_allowed=True),
+            "flaky": Property("integer", default=0, update_allowed=True),
+            "fail": Property("boolean", default=False, update_allowed=True),
+            "endless": Property("boolean", default=False, update_allowed=True),
+        }
+        attributes_schema = {"address": Attribute("Where it is."), "value": Attribute("As given.")}
+
+        def handle_create(self, target: Target, work: Work) -> Step:
+            cloud.check_needs(target)
+            tries = cloud.tries[target.key] = cloud.tries.get(target.key, 0) + 1
+            if tries <= target.properties["flaky"]:
+                raise TryAgain(f"try {tries}")
+            if target.properties["fail"]:
+                raise Final("told to fail")
+            physical = cloud.make(target)
+            return Poll({"looks": 0}, target.properties["after"], physical, {"address": f"at-{physical}"})
+
+        def check_create_complete(self, target: Target, progress: Json, work: Work) -> Step:
+            if target.physical_id not in cloud.things:
+                cloud.wrong.append(f"{target.stack.name}.{target.name} was lost while it was made")
+            looks = progress["looks"] + 1
+            if target.properties["endless"] or looks < target.properties["looks"]:
+                return Poll({"looks": looks}, target.properties["after"])
+            return Done()
+
+        def handle_delete(self, target: Target, work: Work) -> Step:
+            if target.physical_id is not None:
+                cloud.unmake(target.physical_id)
+            return Done()
+
+        def adopt(self, key: str, target: Target, work: Work) -> str | None:
+            return cloud.made.get(key)
+
+        def attribute_values(self, target: Target) -> dict[str, Json]:
+            return {"address": target.data.get("address"), "value": target.properties["value"]}
+
+    return {"Sim::Server": Server}

@@ -1,0 +1,257 @@
+"""A seeded random order of events, with faults; and what must hold after it, whatever the order was."""
+
+import collections
+import pathlib
+import random
+import typing
+
+from simulation.world import TIMEOUT, World
+from stoker.db import events, resources
+from stoker.db.events import EventQuery
+from stoker.db.stacks import Stack
+from stoker.db.states import Status
+
+Json = typing.Any
+SETTLE_WITHIN = 4000.0
+"""Simulated seconds: longer than any stack's timeout here."""
+
+
+def random_template(dice: random.Random) -> Json:
+    """A random graph: each resource stands on some of the earlier ones."""
+    names = [f"r{index}" for index in range(dice.randint(1, 9))]
+    found: Json = {}
+    for index, name in enumerate(names):
+        below = dice.sample(names[:index], k=min(index, dice.choice([0, 0, 1, 1, 2, 3])))
+        properties: Json = {
+            "needs": [{"get_resource": other} for other in below],
+            "looks": dice.choice([1, 1, 2, 4]),
+            "after": dice.choice([0, 0.5, 3]),
+            "flaky": dice.choice([0, 0, 0, 1, 2]),
+        }
+        if below:
+            properties["value"] = {"get_attr": [below[0], "address"]}
+        odds = dice.random()
+        properties["fail"] = odds < 0.03
+        if odds > 0.97:
+            properties.update(endless=True, after=5)
+        found[name] = {"type": "Sim::Server", "properties": properties}
+    return {"heat_template_version": "2018-08-31", "resources": found}
+
+
+class Run:
+    """One run of one seed.
+
+    :ivar told: the events of the schedule in order, to see what led to a failure.
+    """
+
+    def __init__(self, seed: int, folder: pathlib.Path) -> None:
+        self.dice = random.Random(seed)
+        self.world = World(
+            folder, hosts=self.dice.randint(1, 4), threads=self.dice.choice([1, 2, 4]), seed=seed
+        )
+        self.stacks: dict[str, Stack] = {}
+        self.deleted: set[str] = set()
+        self.told: list[str] = []
+        self._hosts = list(self.world.conductors)
+
+    def go(self, length: int) -> None:
+        """Faults and work in a random order; then time without faults until all stacks are final."""
+        self.world.database.before, self.world.database.after = 0.03, 0.03
+        actions = [
+            (self._create, 3), (self._delete, 1), (self._turn, 40), (self._step, 40), (self._deliver, 30),
+            (self._lose, 3), (self._double, 3), (self._cancel, 10), (self._duty, 12), (self._look, 12),
+            (self._time, 12), (self._kill, 1.5), (self._revive, 2), (self._pause, 1), (self._cut_off, 1),
+            (self._resume, 3),
+        ]  # fmt: skip
+        weights = [weight for _, weight in actions]
+        for action, _ in self.dice.choices(actions, weights, k=length):
+            note = action()
+            if note:
+                self.told.append(f"{self.world.clock.now - 1_000_000:.1f} {action.__name__[1:]} {note}")
+        self._end_faults()
+        assert self.world.settle(self._all_final, within=SETTLE_WITHIN), self._stuck()
+
+    def _end_faults(self) -> None:
+        world = self.world
+        world.database.before = world.database.after = 0.0
+        for conductor in world.conductors.values():
+            if conductor.paused or conductor.cut_off:
+                world.resume(conductor.host)
+        for host in self._hosts:
+            if host not in world.conductors:
+                world.start(host)
+        world.pass_time(TIMEOUT)
+
+    def _all_final(self) -> bool:
+        return all(self.world.stack(s.id).status != Status.IN_PROGRESS for s in self.stacks.values())
+
+    def _stuck(self) -> str:
+        lines = [str(self.world.stack(s.id)) for s in self.stacks.values()]
+        return "\n".join(["I4: a stack never became final", *lines, *self.told])
+
+    # -- events of the schedule --------------------------------------------------------------------
+
+    def _some(self) -> str | None:
+        awake = [conductor.host for conductor in self.world.awake()]
+        return self.dice.choice(awake) if awake else None
+
+    def _create(self) -> str | None:
+        if len(self.stacks) >= 5:
+            return None
+        name = f"s{len(self.stacks)}"
+        before, after = self.world.database.before, self.world.database.after
+        self.world.database.before = self.world.database.after = 0.0
+        self.stacks[name] = self.world.create(
+            name, random_template(self.dice), timeout_mins=self.dice.choice([1, 2, 5])
+        )
+        self.world.database.before, self.world.database.after = before, after
+        return name
+
+    def _delete(self) -> str | None:
+        alive = sorted(set(self.stacks) - self.deleted)
+        if not alive:
+            return None
+        name = self.dice.choice(alive)
+        before, after = self.world.database.before, self.world.database.after
+        self.world.database.before = self.world.database.after = 0.0
+        self.world.orders.delete(self.world.stack(self.stacks[name].id))
+        self.world.database.before, self.world.database.after = before, after
+        self.deleted.add(name)
+        return name
+
+    def _turn(self) -> str | None:
+        host = self._some()
+        if host:
+            self.world.conductors[host].turn()
+        return host
+
+    def _step(self) -> str | None:
+        host = self._some()
+        conductor = self.world.conductors[host] if host else None
+        if conductor is None or not conductor.steps:
+            return None
+        conductor.run_step(self.dice.randrange(len(conductor.steps)))
+        return host
+
+    def _deliver(self) -> str | None:
+        host = self._some()
+        if not host or not self.world.bus.hints:
+            return None
+        index = self.dice.randrange(len(self.world.bus.hints))
+        tasks = self.world.bus.hints[index][1]
+        self.world.deliver(index, host)
+        return f"{list(tasks)} to {host}"
+
+    def _lose(self) -> str | None:
+        if not self.world.bus.hints:
+            return None
+        return str(self.world.bus.hints.pop(self.dice.randrange(len(self.world.bus.hints))))
+
+    def _double(self) -> str | None:
+        if not self.world.bus.hints:
+            return None
+        self.world.bus.hints.append(self.dice.choice(self.world.bus.hints))
+        return str(self.world.bus.hints[-1])
+
+    def _cancel(self) -> str | None:
+        if not self.world.bus.cancels:
+            return None
+        self.world.deliver_cancel(self.dice.randrange(len(self.world.bus.cancels)))
+        return "delivered"
+
+    def _duty(self) -> str | None:
+        host = self._some()
+        if not host:
+            return None
+        index = self.dice.randrange(len(self.world.conductors[host].duties))
+        self.world.conductors[host].run_duty(index)
+        return f"{index} of {host}"
+
+    def _look(self) -> str | None:
+        host = self._some()
+        if host:
+            self.world.look(host)
+        return host
+
+    def _time(self) -> str:
+        seconds = self.dice.choice([0.1, 0.5, 1, 1, 2, 5, 15])
+        self.world.pass_time(seconds)
+        return f"{seconds}"
+
+    def _kill(self) -> str | None:
+        host = self._some()
+        if host:
+            self.world.kill(host)
+        return host
+
+    def _revive(self) -> str | None:
+        gone = [host for host in self._hosts if host not in self.world.conductors]
+        if not gone:
+            return None
+        host = self.dice.choice(gone)
+        self.world.start(host)
+        return host
+
+    def _pause(self) -> str | None:
+        host = self._some()
+        if host:
+            self.world.pause(host)
+        return host
+
+    def _cut_off(self) -> str | None:
+        host = self._some()
+        if host and not self.world.conductors[host].cut_off:
+            self.world.cut_off(host)
+        return host
+
+    def _resume(self) -> str | None:
+        paused = [c.host for c in self.world.conductors.values() if c.paused or c.cut_off]
+        if not paused:
+            return None
+        host = self.dice.choice(paused)
+        self.world.resume(host)
+        return host
+
+    # -- what must hold ----------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """The invariants, after `go`; the names are those of the design."""
+        assert not self.world.cloud.wrong, "\n".join(["I3", *self.world.cloud.wrong, *self.told])
+        keys = {
+            row.key: row.physical_id if row.action != "DELETE" else None
+            for stack in self.stacks.values()
+            for row in self.world.database.read(lambda conn, s=stack: resources.of_stack(conn, s.id))
+        }
+        things = self.world.cloud.things
+        leaked = [thing for thing in things.values() if thing.key not in keys]
+        lost = [physical for physical in keys.values() if physical and physical not in things]
+        assert (leaked, lost) == ([], []), "\n".join([f"I7: {leaked=} {lost=}", *self.told])
+        for name, stack in self.stacks.items():
+            self._check_stack(name, self.world.stack(stack.id))
+
+    def _check_stack(self, name: str, stack: Stack) -> None:
+        found = self.world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
+        own = [event for event, _ in found if event.resource_name == name]
+        finals = collections.Counter((e.action, e.status) for e in own if e.status != Status.IN_PROGRESS)
+        assert max(finals.values()) == 1, f"I4: {name} ended twice: {finals}"
+        timeouts = [event for event in own if event.reason.endswith("timed out")]
+        assert len(timeouts) <= 2, f"I5: {name} timed out more than once for an action"
+        for event in timeouts:
+            began = next(e for e in own if e.action == event.action and e.status == Status.IN_PROGRESS)
+            assert event.at - began.at >= 60.0, f"I5: {name} timed out early"
+        if name in self.deleted:
+            assert stack.action == "DELETE", f"I6: {name} is {stack.action}"
+            in_time = not stack.reason.endswith("timed out")
+            assert stack.status == Status.COMPLETE or not in_time, f"I6: {name}: {stack.reason}"
+
+    def clean_up(self) -> None:
+        """Delete all stacks, without faults: nothing stays behind in the cloud."""
+        for stack in self.stacks.values():
+            self.world.orders.delete(self.world.stack(stack.id))
+        assert self.world.settle(self._all_final, within=SETTLE_WITHIN), self._stuck()
+        states = {(s.action, s.status) for s in map(self._now, self.stacks.values())}
+        assert states <= {("DELETE", Status.COMPLETE)}, "\n".join([str(states), *self.told])
+        assert not self.world.cloud.things, "\n".join([f"I7: {self.world.cloud.things}", *self.told])
+
+    def _now(self, stack: Stack) -> Stack:
+        return self.world.stack(stack.id)

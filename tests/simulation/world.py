@@ -1,0 +1,353 @@
+"""Stoker's real code, single-threaded, on a fake clock, message bus, thread pool and membership.
+
+Nothing happens by itself: each thing that could happen (deliver this message, run that step, let this
+conductor take a turn, let time pass) is a method, and whoever calls them decides the order.
+"""
+
+import pathlib
+import random
+import typing
+from collections.abc import Callable, Sequence
+
+from simulation import cloud
+from stoker.conductor.duties.stacks import StackPurge, StackTimeouts
+from stoker.conductor.duties.tasks import Orphans, TaskDue
+from stoker.conductor.pipeline import Pipeline, PipelineLimits
+from stoker.conductor.slice import Absentees
+from stoker.conductor.steps import StepRunner
+from stoker.db import schema, settings, stacks
+from stoker.db.claims import Claimant
+from stoker.db.engine import Database
+from stoker.db.errors import Unavailable
+from stoker.db.ids import MemberId, StackId, TaskId, TraversalId
+from stoker.db.sealing import Sealer
+from stoker.db.stacks import Stack
+from stoker.resources.catalogue import Catalogue
+from stoker.resources.heat.registry import RESOURCE_TYPES
+from stoker.ring.hashring import Member, View, assign
+from stoker.traversal.orders import Orders, OrderSettings
+from stoker.traversal.requests import CreateRequest, Goal
+
+SHARDS = 64
+TIMEOUT = 2.0
+"""Seconds after which the backend forgets a member that is silent."""
+SELF_STOP = 0.75 * TIMEOUT
+"""Seconds without a confirmed sign of life after which a conductor stops its own work."""
+SHORTEST, LONGEST = 0.5, 8.0
+Json = typing.Any
+
+
+class Clock:
+    def __init__(self, now: float = 1_000_000.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Bus:
+    """Messages that were sent and are not delivered yet."""
+
+    def __init__(self) -> None:
+        self.hints: list[tuple[TraversalId, Sequence[TaskId]]] = []
+        self.cancels: list[tuple[str, TraversalId]] = []
+        self.listeners: Callable[[], list[str]] = list
+        self.sent = 0
+
+    def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
+        """See traversal.hints.Hints."""
+        self.sent += 1
+        self.hints.append((traversal, tuple(task_ids)))
+
+    def cancel(self, traversal: TraversalId) -> None:
+        """See traversal.hints.Hints."""
+        self.cancels += [(host, traversal) for host in self.listeners()]
+
+
+class FaultyDatabase(Database):
+    """Says now and then that it is away: sometimes after it has done what was asked.
+
+    :ivar before, after: probability of an error before a transaction, and after its commit.
+    """
+
+    def __init__(self, url: str, dice: random.Random) -> None:
+        super().__init__(url, sleep=lambda seconds: None)
+        self._dice = dice
+        self.before = self.after = 0.0
+
+    def write(self, work: Callable[..., typing.Any]) -> typing.Any:
+        if self._dice.random() < self.before:
+            raise Unavailable("the simulation says so, before")
+        result = super().write(work)
+        if self._dice.random() < self.after:
+            raise Unavailable("the simulation says so, after")
+        return result
+
+
+class SimRing:
+    """conductor.slice.Ring on what a conductor last saw.
+
+    :ivar confirmed: when the backend last took a sign of life.
+    """
+
+    def __init__(self, host: str, clock: Clock) -> None:
+        self.host = host
+        self.clock = clock
+        self.confirmed = clock.now
+        self.incarnation = ""
+        self.view = View(frozenset(), SHARDS)
+
+    def member(self) -> MemberId | None:
+        if not self.incarnation or self.clock.now - self.confirmed >= SELF_STOP:
+            return None
+        return MemberId(f"{self.host}/{self.incarnation}")
+
+    def owns(self, shard: int) -> bool:
+        return bool(self.member() and self.view.owners) and assign(self.view).owner_of(shard) == self.host
+
+    def shards_owned(self) -> int:
+        return sum(self.owns(shard) for shard in range(SHARDS))
+
+    def version(self) -> str:
+        return self.view.version
+
+    def present(self) -> frozenset[MemberId]:
+        return frozenset(MemberId(member.name) for member in self.view.members)
+
+
+class SimConductor:
+    """One conductor's life, from a start to its death.
+
+    :ivar steps: handed to the pool, not run yet.
+    :ivar paused: does nothing; the backend forgets it after a while.
+    :ivar cut_off: works, but does not reach the backend, which forgets it after a while.
+    """
+
+    def __init__(self, host: str, world: "World") -> None:
+        self.host = host
+        self.ring = SimRing(host, world.clock)
+        self.paused = self.cut_off = False
+        self.steps: list[Callable[[], object]] = []
+        runner = StepRunner(
+            catalogue=world.catalogue,
+            sealer=world.sealer,
+            database=world.database,
+            clock=world.clock,
+            api_url="http://sim",
+        )
+        self.pipeline = Pipeline(
+            database=world.database,
+            runner=runner,
+            executor=self,
+            hints=world.bus,
+            clock=world.clock,
+            wake=lambda: None,
+            member=self.ring.member,
+            limits=PipelineLimits(threads=world.threads),
+        )
+        shared: Json = {"database": world.database, "ring": self.ring, "clock": world.clock}
+        self.duties = [
+            TaskDue(**shared, hints=world.bus),
+            StackTimeouts(**shared, hints=world.bus, host=host),
+            StackPurge(**shared, keep=86400.0),
+            Orphans(**shared, hints=world.bus, absentees=Absentees(patience=2 * TIMEOUT, clock=world.clock)),
+        ]
+
+    def submit(self, fn: Callable[..., object], /, *args: object) -> object:
+        """See conductor.pipeline.Executor."""
+        self.steps.append(lambda: fn(*args))
+        return None
+
+    def turn(self) -> float | None:
+        """As the mover does."""
+        name = self.ring.member()
+        self.pipeline.work_as(None if name is None else Claimant(name, self.host))
+        return self.pipeline.turn()
+
+    def run_step(self, index: int = 0) -> None:
+        """Let a thread of the pool do its step."""
+        self.steps.pop(index)()
+
+    def run_duty(self, index: int) -> None:
+        """One round of a duty; an error of the database ends it, as in the scheduler."""
+        if self.ring.member() is not None:
+            try:
+                self.duties[index].run()
+            except Unavailable:
+                return
+
+
+class World:
+    """Conductors, database, bus, cloud.
+
+    :ivar group: the membership as the backend has it: incarnation by host.
+    """
+
+    def __init__(self, folder: pathlib.Path, *, hosts: int = 3, threads: int = 4, seed: int = 0) -> None:
+        self.dice = random.Random(seed)
+        self.threads = threads
+        self.clock = Clock()
+        self.bus = Bus()
+        self.bus.listeners = lambda: list(self.conductors)
+        self.cloud = cloud.Cloud()
+        self.catalogue = Catalogue({**RESOURCE_TYPES, **cloud.types(self.cloud)})
+        self.sealer = Sealer([Sealer.generate_key()])
+        self.database = FaultyDatabase(f"sqlite:///{folder / 'sim.sqlite'}", self.dice)
+        schema.upgrade(self.database)
+        self.database.write(lambda conn: settings.shard_count(conn, SHARDS))
+        self.orders = Orders(
+            database=self.database,
+            catalogue=self.catalogue,
+            sealer=self.sealer,
+            hints=self.bus,
+            clock=self.clock,
+            settings=OrderSettings(shard_count=SHARDS, stack_timeout=300.0),
+        )
+        self.group: dict[str, tuple[str, float]] = {}
+        self._leaving: list[tuple[float, str, str]] = []
+        self._incarnations = 0
+        self.conductors: dict[str, SimConductor] = {}
+        for number in range(hosts):
+            self.start(f"host{number}")
+        self.look_all()
+
+    # -- conductors --------------------------------------------------------------------------------
+
+    def start(self, host: str) -> SimConductor:
+        """Start a conductor; its predecessor on the host is dead."""
+        conductor = self.conductors[host] = SimConductor(host, self)
+        self.join(conductor)
+        return conductor
+
+    def join(self, conductor: SimConductor) -> None:
+        """Enter the group under a new incarnation."""
+        self._incarnations += 1
+        conductor.ring.incarnation = f"i{self._incarnations}"
+        self.group[conductor.host] = (conductor.ring.incarnation, self.clock.now)
+
+    def kill(self, host: str) -> None:
+        """kill -9: everything in memory is gone, and nobody is told."""
+        dead = self.conductors.pop(host)
+        self._forget_later(host, dead)
+
+    def _forget_later(self, host: str, gone: SimConductor) -> None:
+        incarnation = gone.ring.incarnation
+        self._leaving = [*self._leaving, (self.clock.now + TIMEOUT, host, incarnation)]
+
+    def pause(self, host: str) -> None:
+        """SIGSTOP."""
+        conductor = self.conductors[host]
+        conductor.paused = True
+        self._forget_later(host, conductor)
+
+    def cut_off(self, host: str) -> None:
+        """The conductor reaches everything but the coordination backend."""
+        conductor = self.conductors[host]
+        conductor.cut_off = True
+        self._forget_later(host, conductor)
+
+    def resume(self, host: str) -> None:
+        """SIGCONT, and the network is whole again; it goes on under its old name until it looks at the group,
+        or finds by its own clock that it has been silent for too long."""
+        conductor = self.conductors[host]
+        conductor.paused = conductor.cut_off = False
+        if self.group.get(host, ("", 0.0))[0] == conductor.ring.incarnation:
+            self._leaving = [entry for entry in self._leaving if entry[2] != conductor.ring.incarnation]
+
+    def look(self, host: str) -> None:
+        """A conductor gives a sign of life, and sees the group as it is now."""
+        conductor = self.conductors[host]
+        if conductor.cut_off:
+            return
+        conductor.ring.confirmed = self.clock.now
+        if self.group.get(host, ("", 0.0))[0] != conductor.ring.incarnation:
+            conductor.ring.incarnation = ""
+            conductor.pipeline.work_as(None)
+            self.join(conductor)
+        members = [Member(h, i, started_at=at) for h, (i, at) in self.group.items()]
+        conductor.ring.view = View.of(members, SHARDS)
+
+    def look_all(self) -> None:
+        """Everybody who runs looks, twice, so that all see the rejoined too."""
+        for _ in range(2):
+            for host, conductor in self.conductors.items():
+                if not conductor.paused:
+                    self.look(host)
+
+    def awake(self) -> list[SimConductor]:
+        """Those that run."""
+        return [conductor for conductor in self.conductors.values() if not conductor.paused]
+
+    # -- time and messages -------------------------------------------------------------------------
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass; the backend forgets who was silent for too long.  Who reaches it and is in the group
+        gives signs of life all the time."""
+        self.clock.now += seconds
+        for host, conductor in self.conductors.items():
+            known = self.group.get(host, ("", 0.0))[0] == conductor.ring.incarnation
+            if known and not (conductor.paused or conductor.cut_off):
+                conductor.ring.confirmed = self.clock.now
+        for at, host, incarnation in self._leaving:
+            if at <= self.clock.now and self.group.get(host, ("", 0.0))[0] == incarnation:
+                del self.group[host]
+        self._leaving = [entry for entry in self._leaving if entry[0] > self.clock.now]
+
+    def deliver(self, index: int, host: str) -> None:
+        """Deliver a hint."""
+        traversal, task_ids = self.bus.hints.pop(index)
+        self.conductors[host].pipeline.offer(traversal, task_ids)
+
+    def deliver_cancel(self, index: int) -> None:
+        """Deliver one copy of a fan-out; to whoever does not run any more it is lost."""
+        host, traversal = self.bus.cancels.pop(index)
+        if host in self.conductors and not self.conductors[host].paused:
+            self.conductors[host].pipeline.cancel(traversal)
+
+    # -- stacks ------------------------------------------------------------------------------------
+
+    def create(self, name: str, template: Json, **fields: Json) -> Stack:
+        """An order of the API's."""
+        return self.orders.create(CreateRequest("tenant", name, Goal(template), **fields))
+
+    def stack(self, stack_id: StackId) -> Stack:
+        return self.database.read(lambda conn: stacks.get(conn, stack_id))
+
+    # -- without faults ----------------------------------------------------------------------------
+
+    def calm(self) -> bool:
+        """Everything that can be done now is done, in a fair order, while time stands still; whether that was
+        anything."""
+        self.look_all()
+        busy, rounds = True, 0
+        while busy:
+            rounds += 1
+            busy = bool(self.bus.hints or self.bus.cancels)
+            while self.bus.cancels:
+                self.deliver_cancel(0)
+            for index, (traversal, task_ids) in enumerate(self.bus.hints):
+                host = list(self.conductors)[index % len(self.conductors)]
+                self.conductors[host].pipeline.offer(traversal, task_ids)
+            self.bus.hints.clear()
+            for conductor in self.awake():
+                busy |= conductor.turn() == 0.0 or bool(conductor.steps)
+                while conductor.steps:
+                    conductor.run_step()
+        return rounds > 1
+
+    def settle(self, until: Callable[[], bool], *, within: float) -> bool:
+        """Let time pass without faults until the condition holds; whether it does after `within` seconds.
+
+        While nothing happens time passes in longer steps.
+        """
+        end, step = self.clock.now + within, SHORTEST
+        while True:
+            step = SHORTEST if self.calm() else min(2 * step, LONGEST)
+            if until():
+                return True
+            if self.clock.now >= end:
+                return False
+            self.pass_time(step)
+            for conductor in self.awake():
+                for index in range(len(conductor.duties)):
+                    conductor.run_duty(index)
