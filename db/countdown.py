@@ -70,7 +70,7 @@ def _take_off(conn: Connection, finish_id: TaskId, count: int, failure: str | No
     t = tables.task
     change = sa.update(t).where(t.c.id == finish_id).values(pending=t.c.pending - count)
     if failure is not None:
-        change = change.values(reason=sa.func.coalesce(t.c.reason, failure))
+        change = change.values(reason=sa.func.coalesce(t.c.reason, sa.literal(failure, t.c.reason.type)))
     conn.execute(change)
 
 

@@ -91,9 +91,9 @@ def _after(last: Stack, keys: Sequence[tuple[str, bool]]) -> sa.ColumnElement[bo
 
 
 def _beyond(column: sa.Column[typing.Any], value: typing.Any, descending: bool) -> sa.ColumnElement[bool]:
-    beyond: sa.ColumnElement[bool] = column < value if descending else column > value
     if value is None:
         return sa.false() if descending else column.is_not(None)
+    beyond: sa.ColumnElement[bool] = column < value if descending else column > value
     if descending and column.nullable:
         return sa.or_(beyond, column.is_(None))
     return beyond

@@ -6,6 +6,7 @@ test compares them).
 """
 
 import json
+import re
 import typing
 
 import sqlalchemy as sa
@@ -32,6 +33,9 @@ class JsonText(sa.types.TypeDecorator[typing.Any]):
         return None if value is None else json.loads(value)
 
 
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+
+
 class CleanText(sa.types.TypeDecorator[str]):
     """A long text from outside, such as a plugin's error message.
 
@@ -43,9 +47,7 @@ class CleanText(sa.types.TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        if value is None:
-            return None
-        return value.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return None if value is None else _UNSTORABLE.sub("\ufffd", value)
 
 
 def _uuid(name: str, **options: typing.Any) -> sa.Column[str]:

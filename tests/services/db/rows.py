@@ -72,6 +72,7 @@ def a_resource(stack_id: StackId, resource_id: int, name: str = "server", **fiel
         "reason": "",
         "created_at": NOW,
         "updated_at": NOW,
+        "requires": [],
     }
     return Resource(id=ResourceId(resource_id), stack_id=stack_id, name=name, **{**plain, **fields})
 

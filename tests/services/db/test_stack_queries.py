@@ -1,0 +1,133 @@
+"""Lists of stacks: filters, tags, order and pages, the same on every database."""
+
+import itertools
+import typing
+
+import pytest
+from services.db.rows import NOW, a_stack, new_id, store
+from stoker.db.engine import Database
+from stoker.db.errors import NotFound
+from stoker.db.ids import StackId
+from stoker.db.stack_queries import SORT_KEYS, StackQuery, count_stacks, list_stacks
+from stoker.db.stacks import Stack
+
+TAGS = {"none": (), "x": ("x",), "y": ("y",), "xy": ("x", "y"), "xyz": ("x", "y", "z")}
+
+
+def found(database: Database, **query: typing.Any) -> list[Stack]:
+    wanted = StackQuery(**{"tenant": "tenant", **query})
+    listed = database.read(lambda conn: list_stacks(conn, wanted))
+    if wanted.limit is None and wanted.marker is None:
+        assert database.read(lambda conn: count_stacks(conn, wanted)) == len(listed)
+    return listed
+
+
+def names(database: Database, **query: typing.Any) -> set[str]:
+    return {stack.name for stack in found(database, **query)}
+
+
+def test_a_tenant_sees_its_own_living_top_level_stacks(database: Database) -> None:
+    mine = store(database, a_stack(name="mine"))
+    nested = a_stack(name="nested", live_name=None, parent_id=mine.id, root_id=mine.id)
+    gone = a_stack(name="gone", live_name=None, deleted_at=NOW)
+    store(database, nested, gone, a_stack(name="foreign", tenant="other"))
+    assert names(database) == {"mine"}
+    assert names(database, show_nested=True) == {"mine", "nested"}
+    assert names(database, show_deleted=True) == {"mine", "gone"}
+    assert names(database, tenant=None) == {"mine", "foreign"}
+    assert names(database, tenant="nobody") == set()
+
+
+def test_filters_match_one_of_the_values_of_every_column(database: Database) -> None:
+    for name, action, status in (
+        ("a", "CREATE", "FAILED"),
+        ("b", "CREATE", "COMPLETE"),
+        ("c", "UPDATE", "FAILED"),
+    ):
+        store(database, a_stack(name=name, action=action, status=status))
+    assert names(database, filters={"name": ["a", "c", "d"]}) == {"a", "c"}
+    assert names(database, filters={"action": ["CREATE"], "status": ["FAILED"]}) == {"a"}
+    assert names(database, filters={"name": ["A"]}) == set()
+    assert names(database, filters={"name": []}) == set()
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"tags": ["x", "y"]}, {"xy", "xyz"}),
+        ({"tags_any": ["x", "z"]}, {"x", "xy", "xyz"}),
+        ({"not_tags": ["x", "y"]}, {"none", "x", "y"}),
+        ({"not_tags_any": ["x", "z"]}, {"none", "y"}),
+        ({"tags": ["y"], "not_tags_any": ["z"]}, {"y", "xy"}),
+        ({"tags": ["X"]}, set()),
+    ],
+)
+def test_tags_select_as_in_heat(database: Database, query: dict[str, typing.Any], expected: set[str]) -> None:
+    store(database, *(a_stack(name=name, tags=tags) for name, tags in TAGS.items()))
+    assert names(database, **query) == expected
+    assert {stack.name: stack.tags for stack in found(database)} == TAGS
+
+
+def many(database: Database) -> list[Stack]:
+    """Stacks with equal values in every column, NULLs among them."""
+    moments = itertools.product((NOW, NOW + 1), (None, NOW, NOW + 2), ("COMPLETE", "FAILED"))
+    stacks = [
+        a_stack(name=f"s{index % 5}", live_name=None, created_at=created, updated_at=updated, status=status)
+        for index, (created, updated, status) in enumerate(moments)
+    ]
+    store(database, *stacks)
+    return stacks
+
+
+def expected_order(stacks: list[Stack], sort: list[tuple[str, bool]]) -> list[str]:
+    """The dumb twin: stable sorts from the last key to the first; None is the smallest."""
+    ordered = sorted(stacks, key=lambda stack: stack.id, reverse=sort[-1][1])
+    for column, descending in reversed(sort):
+        values = {stack.id: getattr(stack, column) for stack in stacks}
+        key = {i: (value is not None, value if value is not None else 0) for i, value in values.items()}
+        ordered.sort(key=lambda stack: key[stack.id], reverse=descending)  # noqa: B023
+    return [stack.id for stack in ordered]
+
+
+SORTS = [
+    *([(column, descending)] for column in sorted(set(SORT_KEYS.values())) for descending in (False, True)),
+    [("status", True), ("updated_at", False)],
+    [("updated_at", True), ("name", False)],
+    [("name", False), ("updated_at", True)],
+]
+
+
+@pytest.mark.parametrize("sort", SORTS, ids=str)
+def test_every_order_is_total_and_pages_join_without_gap_or_double(
+    database: Database, sort: list[tuple[str, bool]]
+) -> None:
+    expected = expected_order(many(database), sort)
+    assert [stack.id for stack in found(database, sort=sort)] == expected
+    paged: list[StackId] = []
+    while page := found(database, sort=sort, limit=5, marker=paged[-1] if paged else None):
+        assert len(page) <= 5
+        paged += [stack.id for stack in page]
+    assert paged == expected
+
+
+def test_stacks_that_come_or_go_between_two_pages_do_not_disturb_the_others(database: Database) -> None:
+    old = [store(database, a_stack(created_at=NOW + number)) for number in range(6)]
+    first = found(database, limit=2)
+    store(database, a_stack(created_at=NOW + 99))
+    rest = found(database, marker=first[-1].id)
+    assert [stack.id for stack in [*first, *rest]] == [stack.id for stack in reversed(old)]
+
+
+def test_a_marker_must_be_a_stack_of_the_tenant(database: Database) -> None:
+    foreign = store(database, a_stack(tenant="other"))
+    for marker in (new_id(), foreign.id):
+        with pytest.raises(NotFound):
+            found(database, marker=marker)
+    assert found(database, tenant=None, marker=foreign.id) == []
+
+
+def test_thousands_of_stacks_are_listed_with_their_tags(database: Database) -> None:
+    stacks = [a_stack(name=f"s{number}", tags=(f"t{number}",)) for number in range(1100)]
+    store(database, *stacks)
+    listed = found(database)
+    assert {stack.id: stack.tags for stack in listed} == {stack.id: stack.tags for stack in stacks}

@@ -1,0 +1,217 @@
+"""Rows of stacks: names, compare-and-swap, deadlines, purge; and the rows that belong to them."""
+
+import pytest
+import sqlalchemy as sa
+from services.db.rows import (
+    NOW,
+    a_resource,
+    a_stack,
+    new_id,
+    raised,
+    stack_of,
+    store,
+    store_graph,
+    together,
+)
+from stoker.db import events, resources, stacks, tables, tasks
+from stoker.db.engine import Database
+from stoker.db.errors import NameTaken, NotFound
+from stoker.db.stacks import Stack
+from stoker.db.states import Status
+
+
+def test_of_two_creations_of_one_name_exactly_one_wins(database: Database) -> None:
+    for turn in range(5):
+        wanted = [a_stack(name=f"web{turn}") for _ in range(3)]
+        results = together(*(lambda one=one: store(database, one) for one in wanted))  # type: ignore[misc]
+        errors = raised(results)
+        assert [type(error) for error in errors] == [NameTaken] * 2
+        assert str(errors[0]) == f"The Stack (web{turn}) already exists."
+        [won] = [result for result in results if isinstance(result, Stack)]
+        assert database.read(lambda conn: stacks.find_by_name(conn, "tenant", won.name)).id == won.id  # noqa: B023
+
+
+def test_a_name_is_taken_within_a_tenant_among_living_top_level_stacks_only(database: Database) -> None:
+    first = store(database, a_stack(name="web"))
+    store(database, a_stack(name="web", tenant="other"))
+    store(database, a_stack(name="Web"))
+    nested = a_stack(name="web", live_name=None, parent_id=first.id, root_id=first.id, depth=1)
+    store(database, nested, a_stack(name="web", live_name=None))
+    with pytest.raises(NameTaken):
+        store(database, a_stack(name="web"))
+    assert database.write(lambda conn: stacks.mark_deleted(conn, first.id, first.traversal, NOW + 9))
+    with pytest.raises(NotFound, match=r"The Stack \(web\) could not be found"):
+        database.read(lambda conn: stacks.find_by_name(conn, "tenant", "web"))
+    gone = stack_of(database, first.id)
+    assert (gone.name, gone.status, gone.deleted_at) == ("web", Status.COMPLETE, NOW + 9)
+    store(database, a_stack(name="web"))
+
+
+def test_a_stack_is_read_as_it_was_stored(database: Database) -> None:
+    stack = a_stack(
+        tags=("b", "a", "c"),
+        owner="demo",
+        deadline_at=NOW + 0.123456,
+        timeout_mins=5,
+        parameters={"size": 3},
+        previous={"template": "x", "parameters": {"a": None}},
+        parameter_view={"size": "3"},
+        outputs={"o": {"value": [1, 2.5, True, None], "description": ""}},
+        disable_rollback=False,
+        updated_at=NOW + 1,
+    )
+    store(database, stack)
+    assert stack_of(database, stack.id) == stack
+    assert database.write(lambda conn: stacks.lock(conn, stack.id)) == stack
+    with pytest.raises(NotFound):
+        stack_of(database, new_id())
+
+
+def test_only_one_of_many_that_saw_the_same_traversal_begins_the_next(database: Database) -> None:
+    stack = store(database, a_stack())
+
+    def begin() -> bool:
+        return database.write(
+            lambda conn: stacks.begin(
+                conn, stack.id, seen=stack.traversal, traversal=new_id(), action="UPDATE", deadline_at=NOW
+            )
+        )
+
+    results = together(*(begin for _ in range(5)))
+    assert sorted(results, key=str) == [False] * 4 + [True]
+    assert stack_of(database, stack.id).action == "UPDATE"
+
+
+def test_only_the_current_traversal_ends_and_only_once(database: Database) -> None:
+    stack = store(database, a_stack(deadline_at=NOW))
+
+    def end(traversal: object) -> bool:
+        return database.write(
+            lambda conn: stacks.finish(conn, stack.id, traversal, Status.FAILED, "why", NOW + 1)  # type: ignore[arg-type]
+        )
+
+    assert not end(new_id())
+    assert end(stack.traversal)
+    assert not end(stack.traversal)
+    assert not database.write(lambda conn: stacks.mark_deleted(conn, stack.id, stack.traversal, NOW))
+    stored = stack_of(database, stack.id)
+    assert (stored.status, stored.reason, stored.deadline_at) == (Status.FAILED, "why", None)
+    assert stored.updated_at is None, "a stack that was only created has no updated_time"
+    database.write(
+        lambda conn: stacks.begin(
+            conn, stack.id, seen=stack.traversal, traversal=stack.traversal, action="UPDATE"
+        )
+    )
+    assert end(stack.traversal)
+    assert stack_of(database, stack.id).updated_at == NOW + 1
+
+
+def test_deadlines_come_in_order_page_by_page(database: Database) -> None:
+    moments = [3.0, 1.0, 2.0, 2.0, 2.0, 99.0, None]
+    wanted = [a_stack(deadline_at=None if moment is None else NOW + moment) for moment in moments]
+    store(database, *wanted)
+    found, after = [], (0.0, "")
+    while True:
+        page = database.read(lambda conn: stacks.due(conn, NOW + 10, limit=2, after=after))  # noqa: B023
+        found += [(item.deadline_at, item.id) for item in page]
+        if len(page) < 2:
+            break
+        after = (page[-1].deadline_at, page[-1].id)
+    assert found == sorted((stack.deadline_at, stack.id) for stack in wanted[:5])
+
+
+def test_tags_keep_their_order_lose_doubles_and_tell_case_and_spaces_apart(database: Database) -> None:
+    stack = store(database, a_stack(tags=("x", "b", "x", "X", "x ", "ä")))
+    assert stack_of(database, stack.id).tags == ("x", "b", "X", "x ", "ä")
+    database.write(lambda conn: stacks.set_tags(conn, stack.id, ["only"]))
+    assert stack_of(database, stack.id).tags == ("only",)
+
+
+def test_a_purge_leaves_nothing_of_a_deleted_stack_and_everything_of_others(database: Database) -> None:
+    gone, kept = (store_graph(database, {"one": []}, stack=a_stack(tags=("t",))) for _ in range(2))
+    for graph in (gone, kept):
+        event = events.new(
+            stack_id=graph.stack.id,
+            resource_name="one",
+            resource_type="T",
+            physical_id=None,
+            action="CREATE",
+            status="COMPLETE",
+            reason="",
+            at=NOW,
+        )
+        database.write(lambda conn: events.add_many(conn, [event]))  # noqa: B023
+    database.write(lambda conn: stacks.mark_deleted(conn, gone.stack.id, gone.traversal, NOW))
+    assert database.read(lambda conn: stacks.deleted_before(conn, NOW, limit=9)) == []
+    old = database.read(lambda conn: stacks.deleted_before(conn, NOW + 1, limit=9))
+    assert old == [(gone.stack.id, gone.stack.shard)]
+    before = counts(database)
+    database.write(lambda conn: stacks.purge(conn, [stack_id for stack_id, _ in old]))
+    assert counts(database) == {name: count // 2 for name, count in before.items()}
+    assert stack_of(database, kept.stack.id).tags == ("t",)
+
+
+def counts(database: Database) -> dict[str, int]:
+    """Rows of all tables that hold something of stacks."""
+    found = {}
+    for name, table in tables.metadata.tables.items():
+        if name not in ("sequence", "content", "setting", "conductor"):
+            query = sa.select(sa.func.count()).select_from(table)
+            found[name] = database.read(lambda conn: conn.execute(query).scalar_one())  # noqa: B023
+    assert all(found.values())
+    return found
+
+
+def test_the_current_resource_of_a_name_is_the_one_that_was_not_replaced(database: Database) -> None:
+    stack = store(database, a_stack())
+    old, new = a_resource(stack.id, 1, replaced_by=2), a_resource(stack.id, 2, replaces=1)
+    database.write(lambda conn: resources.insert_many(conn, [old, new]))
+    assert database.read(lambda conn: resources.by_name(conn, stack.id, "server")) == new
+    assert database.read(lambda conn: resources.of_stack(conn, stack.id)) == [old, new]
+    with pytest.raises(NotFound, match=r"The Resource \(Server\)"):
+        database.read(lambda conn: resources.by_name(conn, stack.id, "Server"))
+    with pytest.raises(NotFound, match=r"The Resource \(3\)"):
+        database.read(lambda conn: resources.get(conn, 3))  # type: ignore[arg-type]
+    database.write(
+        lambda conn: resources.set_status(
+            conn, new.id, action="CHECK", status=Status.FAILED, reason="sick", now=NOW + 1
+        )
+    )
+    shown = database.read(lambda conn: resources.get(conn, new.id))
+    assert (shown.action, shown.status, shown.reason, shown.updated_at) == (
+        "CHECK",
+        "FAILED",
+        "sick",
+        NOW + 1,
+    )
+    database.write(lambda conn: resources.delete_many(conn, [old.id]))
+    assert database.read(lambda conn: resources.by_ids(conn, [old.id, new.id])).keys() == {new.id}
+
+
+def test_resources_of_a_tree_are_those_below_the_stack_and_no_cousins(database: Database) -> None:
+    root = store(database, a_stack(name="root"))
+
+    def nested(name: str, parent: Stack) -> Stack:
+        fields = {"live_name": None, "root_id": root.id, "parent_id": parent.id, "depth": parent.depth + 1}
+        return store(database, a_stack(name=name, **fields))
+
+    left, right = nested("left", root), nested("right", root)
+    deep, other = nested("deep", left), nested("other", right)
+    everything = [root, left, right, deep, other]
+    rows = [a_resource(stack.id, index + 1, stack.name) for index, stack in enumerate(everything)]
+    database.write(lambda conn: resources.insert_many(conn, rows))
+
+    def names(stack: Stack, depth: int) -> list[str]:
+        found = database.read(lambda conn: resources.of_tree(conn, stack, depth))
+        assert [row.name for row, _ in found] == [stack_name for _, stack_name in found]
+        return [row.name for row, _ in found]
+
+    assert names(root, 0) == ["root"]
+    assert names(root, 1) == ["root", "left", "right"]
+    assert names(root, 9) == ["root", "left", "right", "deep", "other"]
+    assert names(left, 9) == ["left", "deep"]
+
+
+def test_a_traversal_without_tasks_can_be_asked_for(database: Database) -> None:
+    assert database.read(lambda conn: tasks.of_traversal(conn, new_id())) == []
+    assert database.read(lambda conn: tasks.get(conn, 10**15)) is None  # type: ignore[arg-type]

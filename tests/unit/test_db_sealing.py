@@ -1,0 +1,81 @@
+"""Secrets at rest: sealed by the first key, opened by any, and by nobody else."""
+
+import base64
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from stoker.db.sealing import Sealer, SealError
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+KEYS = [Sealer.generate_key() for _ in range(3)]
+
+
+@settings(max_examples=40, deadline=None)
+@given(JSON)
+def test_what_was_sealed_opens_to_an_equal_value(value: object) -> None:
+    sealer = Sealer(KEYS[:1])
+    assert sealer.open(sealer.seal(value)) == value
+
+
+def test_equal_values_give_equal_tokens_and_the_order_of_keys_is_no_difference() -> None:
+    sealer = Sealer(KEYS[:1])
+    assert sealer.seal({"a": 1, "b": 2}) == sealer.seal({"b": 2, "a": 1})
+    assert sealer.seal("x") != sealer.seal("y")
+
+
+def test_the_first_key_seals_and_every_key_opens() -> None:
+    old = Sealer([KEYS[0]])
+    both = Sealer([KEYS[1], KEYS[0]])
+    new = Sealer([KEYS[1]])
+    assert both.open(old.seal("secret")) == "secret"
+    assert new.open(both.seal("secret")) == "secret"
+    with pytest.raises(SealError, match="is not among the configured ones"):
+        new.open(old.seal("secret"))
+
+
+def test_a_token_says_nothing_of_its_value() -> None:
+    token = Sealer(KEYS).seal({"password": "hunter2"})
+    raw = base64.urlsafe_b64decode(token.partition(".")[2])
+    for part in (b"hunter2", b"password", base64.b64encode(b"hunter2")[:8]):
+        assert part not in raw
+        assert part not in token.encode()
+
+
+@pytest.mark.parametrize("position", [0, 5, 20, -1])
+def test_a_token_that_was_changed_is_refused(position: int) -> None:
+    sealer = Sealer(KEYS)
+    key_id, _, body = sealer.seal("secret value").partition(".")
+    raw = bytearray(base64.urlsafe_b64decode(body))
+    raw[position] ^= 1
+    with pytest.raises(SealError, match="cannot be opened"):
+        sealer.open(f"{key_id}.{base64.urlsafe_b64encode(bytes(raw)).decode()}")
+
+
+@pytest.mark.parametrize("rest", ["", "AAAA", "%%%", "ü", "A"])
+def test_a_body_that_is_none_is_refused(rest: str) -> None:
+    sealer = Sealer(KEYS)
+    key_id = sealer.seal("x").partition(".")[0]
+    with pytest.raises(SealError):
+        sealer.open(f"{key_id}.{rest}")
+
+
+@pytest.mark.parametrize("token", ["", ".", "plain text", "0123abcd.AAAA"])
+def test_a_text_that_is_no_token_is_refused(token: str) -> None:
+    with pytest.raises(SealError):
+        Sealer(KEYS).open(token)
+
+
+@pytest.mark.parametrize("key", ["", "short", "not base64!", base64.b64encode(b"x" * 31).decode()])
+def test_a_key_that_is_none_is_refused_when_the_sealer_is_made(key: str) -> None:
+    with pytest.raises(ValueError, match="a sealing key must be base64 of 32, 48 or 64 bytes"):
+        Sealer([key])
+
+
+def test_without_a_key_nothing_is_sealed() -> None:
+    with pytest.raises(ValueError, match="at least one key is needed"):
+        Sealer([])
