@@ -40,6 +40,9 @@ def _resource(services: Services, operations: Mapping[str, Operation]) -> object
     allowed = ", ".join(sorted(operations))
 
     def refuse(self: object, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+        chosen, variables = _redirected(None, path)
+        if chosen is not None:
+            return _answer(resp, _perform(services, chosen, req, variables))
         resp.set_header("Allow", allowed)
         if req.method == "OPTIONS":
             return _answer(resp, Reply(None, 204))
@@ -53,12 +56,14 @@ def _resource(services: Services, operations: Mapping[str, Operation]) -> object
 def _responder(services: Services, operation: Operation) -> Callable[..., None]:
     def respond(self: object, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         chosen, variables = _redirected(operation, path)
-        _answer(resp, _perform(services, chosen, req, variables))
+        _answer(resp, _perform(services, chosen or operation, req, variables))
 
     return respond
 
 
-def _redirected(operation: Operation, path: Mapping[str, str]) -> tuple[Operation, Mapping[str, str]]:
+def _redirected(
+    operation: Operation | None, path: Mapping[str, str]
+) -> tuple[Operation | None, Mapping[str, str]]:
     """``/stacks/NAME/resources`` looks like a stack's id that is "resources"."""
     if path.get("stack_id") in BELOW_A_NAME and "stack_name" in path:
         return LOOKUP, {**path, "below": path["stack_id"]}
@@ -99,7 +104,7 @@ def _answer(resp: falcon.Response, reply: Reply) -> None:
     resp.status = reply.status
     for name, value in reply.headers.items():
         resp.set_header(name, value)
-    if reply.body is not None:
+    if reply.body is not None or reply.status == 200:  # Heat's client warns of a 200 without JSON.
         _write(resp, reply.body)
     _identify(resp)
 

@@ -178,7 +178,7 @@ def _explained(error: jsonschema.ValidationError) -> str:
 class Reply:
     """An answer.
 
-    :ivar body: JSON; None: no body.
+    :ivar body: JSON; None: no body, and with 200 the JSON ``null``.
     """
 
     body: Json = None

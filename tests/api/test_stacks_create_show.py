@@ -131,6 +131,12 @@ def test_what_lies_below_a_bare_name_is_redirected(service: Service, tenant: str
     assert service.call("GET", answer.headers["Location"]).status == 200
 
 
+def test_a_post_below_a_bare_name_is_redirected_too(service: Service, tenant: str) -> None:
+    path = service.create(tenant, "named", flat(1))
+    answer = service.call("POST", f"/v1/{tenant}/stacks/named/actions", {"suspend": None})
+    assert (answer.status, answer.headers["Location"]) == (302, f"{service.url}{path}/actions")
+
+
 def test_a_deleted_stack_is_found_by_its_id_only(service: Service, tenant: str) -> None:
     path = service.made(tenant, "gone", flat(2))
     answer = service.call("DELETE", path)

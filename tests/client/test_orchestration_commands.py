@@ -1,0 +1,159 @@
+"""``openstack orchestration …``: templates, types, versions, functions, services."""
+
+import pytest
+from client.commands import OpenStack
+
+TEMPLATE = """
+heat_template_version: 2018-08-31
+description: To be judged
+parameters:
+  word: {type: string, description: Said, label: Word, constraints: [{length: {min: 2, max: 5}}]}
+  size: {type: number, default: 3}
+  secret: {type: string, hidden: true}
+resources:
+  r: {type: OS::Heat::TestResource, properties: {value: {get_param: word}}}
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--show-nested",)])
+def test_a_template_is_validated_without_values(openstack: OpenStack, options: tuple[str, ...]) -> None:
+    path = openstack.file("t.yaml", TEMPLATE)
+    shown = openstack.json("orchestration", "template", "validate", "-t", path, *options)
+    assert shown["Description"] == "To be judged"
+    assert shown["Parameters"]["word"] == {
+        "Type": "String",
+        "Description": "Said",
+        "Label": "Word",
+        "NoEcho": "false",
+        "MinLength": 2,
+        "MaxLength": 5,
+    }
+    assert (shown["Parameters"]["size"]["Type"], shown["Parameters"]["size"]["Default"]) == ("Number", 3)
+    assert shown["Parameters"]["secret"]["NoEcho"] == "true"
+    assert set(shown) == {"Description", "Parameters", "Environment"}
+
+
+def test_values_of_a_validated_template_are_shown_but_not_the_hidden(openstack: OpenStack) -> None:
+    path = openstack.file("t.yaml", TEMPLATE)
+    environment = openstack.file(
+        "e.yaml", "parameters: {word: abc, secret: s3cret}\nparameter_defaults: {size: 5}\n"
+    )
+    shown = openstack.json("orchestration", "template", "validate", "-t", path, "-e", environment)
+    parameters = shown["Parameters"]
+    assert parameters["word"]["Value"] == "abc"
+    assert parameters["size"]["Default"] == 5
+    assert parameters["secret"]["Value"] == "******"
+    assert shown["Environment"]["parameters"] == {"word": "abc", "secret": "******"}
+    assert shown["Environment"]["parameter_defaults"] == {"size": 5}
+    assert "s3cret" not in str(shown)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("OS::Heat::TestResource", "OS::Heat::TestResorce", "OS::Heat::TestResorce"),
+        ("heat_template_version: 2018-08-31", "heat_template_version: 2000-01-01", "2000-01-01"),
+        ("parameters:", "parameter:", '"parameter"'),
+        ("type: number", "type: digit", "digit"),
+        ("resources:", "resources: [", "not valid YAML"),
+    ],
+)
+@pytest.mark.parametrize("values", [(), ("--parameter", "word=abc", "--parameter", "secret=x")])
+def test_a_broken_template_is_explained(
+    openstack: OpenStack, before: str, after: str, message: str, values: tuple[str, ...]
+) -> None:
+    path = openstack.file("t.yaml", TEMPLATE.replace(before, after))
+    done = openstack.call("orchestration", "template", "validate", "-t", path, *values)
+    assert done.code == 1
+    # What is no YAML at all is refused by the client itself.
+    assert message in done.err or "Error parsing template" in done.err
+
+
+def test_a_value_that_breaks_a_constraint_is_explained(openstack: OpenStack) -> None:
+    path = openstack.file("t.yaml", TEMPLATE)
+    values = ("--parameter", "word=a", "--parameter", "secret=x")
+    printed = openstack.fails("orchestration", "template", "validate", "-t", path, *values)
+    assert "parameters.word" in printed
+
+
+def test_template_versions_and_functions_are_listed(openstack: OpenStack) -> None:
+    versions = openstack.json("orchestration", "template", "version", "list")
+    assert {"Version": "heat_template_version.2013-05-23", "Type": "hot", "Aliases": []} in versions
+    newest = versions[-1]
+    assert newest["Version"] == "heat_template_version.2021-04-16"
+    assert newest["Aliases"] == ["heat_template_version.wallaby"]
+    for row in versions:
+        functions = openstack.json("orchestration", "template", "function", "list", row["Version"])
+        assert {"get_attr", "get_param", "get_resource"} <= {item["Functions"] for item in functions}
+        assert all(item["Description"] for item in functions)
+    plain = openstack.json("orchestration", "template", "function", "list", newest["Version"])
+    conditions = openstack.json(
+        "orchestration", "template", "function", "list", newest["Version"], "--with_conditions"
+    )
+    assert {"equals", "not", "and", "or"} <= {item["Functions"] for item in conditions}
+    assert "equals" not in {item["Functions"] for item in plain}
+    printed = openstack.fails("orchestration", "template", "function", "list", "heat_template_version.1999")
+    assert "Template version not found: heat_template_version.1999" in printed
+
+
+def test_resource_types_are_listed(openstack: OpenStack) -> None:
+    names = [row["Resource Type"] for row in openstack.json("orchestration", "resource", "type", "list")]
+    assert {"OS::Heat::TestResource", "OS::Heat::WaitCondition"} <= set(names)
+    wanted = openstack.json("orchestration", "resource", "type", "list", "--filter", "name=OS::Heat::Wait.*")
+    assert [row["Resource Type"] for row in wanted] == [
+        "OS::Heat::WaitCondition",
+        "OS::Heat::WaitConditionHandle",
+    ]
+    described = openstack.json("orchestration", "resource", "type", "list", "--long")
+    assert [row["Resource Type"] for row in described] == names
+    assert all(row["Description"] for row in described)
+    printed = openstack.fails("orchestration", "resource", "type", "list", "--filter", "support_status=odd")
+    assert "SUPPORTED" in printed
+
+
+def test_a_resource_type_is_shown(openstack: OpenStack) -> None:
+    name = "OS::Heat::RandomString"
+    shown = openstack.json("orchestration", "resource", "type", "show", name)
+    assert shown["resource_type"] == name
+    assert shown["properties"]["length"]["type"] == "integer"
+    assert shown["properties"]["length"]["constraints"] == [{"range": {"min": 1, "max": 512}}]
+    assert "value" in shown["attributes"]
+    assert shown["support_status"]["status"] == "SUPPORTED"
+    described = openstack.json("orchestration", "resource", "type", "show", name, "--long")
+    assert described["description"]
+    assert "Resource type not found: No::Such" in openstack.fails(
+        "orchestration", "resource", "type", "show", "No::Such"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "version"), [("hot", "heat_template_version"), ("cfn", "HeatTemplateFormatVersion")]
+)
+def test_a_template_is_made_for_a_resource_type(openstack: OpenStack, kind: str, version: str) -> None:
+    shown = openstack.json(
+        "orchestration", "resource", "type", "show", "OS::Heat::RandomString", "--template-type", kind
+    )
+    assert version in shown
+    resources = shown["resources" if kind == "hot" else "Resources"]
+    (body,) = resources.values()
+    assert body["type" if kind == "hot" else "Type"] == "OS::Heat::RandomString"
+
+
+def test_a_template_made_for_a_type_makes_a_stack(openstack: OpenStack) -> None:
+    name = "OS::Heat::None"
+    made = openstack.run("orchestration", "resource", "type", "show", name, "--template-type", "hot").out
+    path = openstack.file("made.yaml", made)
+    openstack.run("stack", "create", "made", "-t", path, "--wait", "--poll", "1")
+
+
+def test_the_build_and_the_services_are_shown(openstack: OpenStack) -> None:
+    build = openstack.json("orchestration", "build", "info")
+    assert build["api"] == build["engine"]
+    assert build["api"]["revision"]
+    rows = openstack.json("orchestration", "service", "list")
+    assert [row["Hostname"] for row in rows] == ["conductor-1", "conductor-2"]
+    for row in rows:
+        assert (row["Binary"], row["Topic"], row["Status"]) == ("stoker-conductor", "stoker.work", "up")
+        assert row["Host"] == row["Hostname"]
+        assert row["Engine ID"]
+        assert row["Updated At"].endswith("Z")

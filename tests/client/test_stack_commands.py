@@ -1,0 +1,222 @@
+"""``openstack stack create|list|show|delete`` and what they print."""
+
+import json
+import re
+
+import pytest
+from client.commands import OpenStack
+
+WAIT = ("--wait", "--poll", "1")
+TEMPLATE = """
+heat_template_version: 2018-08-31
+parameters:
+  word: {type: string, default: none}
+  text: {type: string, default: none}
+resources:
+  r: {type: OS::Heat::TestResource, properties: {value: {get_param: word}}}
+  file: {type: OS::Heat::Value, properties: {value: {get_file: note.txt}}}
+outputs:
+  note: {value: {get_attr: [file, value]}}
+"""
+FAILING = """
+heat_template_version: 2018-08-31
+resources:
+  good: {type: OS::Heat::None}
+  bad: {type: OS::Heat::TestResource, properties: {fail: true}}
+"""
+TINY = "heat_template_version: 2018-08-31\nresources: {r: {type: OS::Heat::None}}\n"
+
+
+@pytest.fixture
+def template(openstack: OpenStack) -> str:
+    openstack.file("note.txt", "take note")
+    return openstack.file("template.yaml", TEMPLATE)
+
+
+def create(openstack: OpenStack, name: str, *options: str) -> None:
+    openstack.run("stack", "create", name, "-t", openstack.file("tiny.yaml", TINY), *options)
+
+
+def names(openstack: OpenStack, *options: str) -> list[str]:
+    return [row["Stack Name"] for row in openstack.json("stack", "list", *options)]
+
+
+def test_a_stack_is_created_with_all_that_the_command_line_offers(
+    openstack: OpenStack, template: str
+) -> None:
+    environment = openstack.file("environment.yaml", "parameters: {word: from the environment}\n")
+    text = openstack.file("text.txt", "from a file")
+    done = openstack.run(
+        *("stack", "create", "full", "-t", template, "-e", environment, "--parameter-file", f"text={text}"),
+        *("--tags", "one,two", "--timeout", "5", "--enable-rollback", *WAIT, "-f", "json"),
+    )
+    progress, _, shown = done.out.partition("{")
+    assert "[full]: CREATE_COMPLETE  Stack CREATE completed successfully" in progress
+    created = json.loads("{" + shown)
+    assert (created["stack_name"], created["stack_status"]) == ("full", "CREATE_COMPLETE")
+    stack = openstack.json("stack", "show", "full")
+    assert stack["id"] == created["id"]
+    assert (stack["parameters"]["word"], stack["parameters"]["text"]) == (
+        "from the environment",
+        "from a file",
+    )
+    assert (stack["tags"], stack["timeout_mins"]) == (["one", "two"], 5)
+    assert stack["disable_rollback"] is False
+    assert stack["outputs"][0]["output_value"] == "take note"
+
+
+def test_parameters_win_over_environments_and_later_environments_over_earlier(
+    openstack: OpenStack, template: str
+) -> None:
+    files = [
+        openstack.file(f"{number}.yaml", f"parameters: {{word: {number}, text: {number}}}")
+        for number in (1, 2)
+    ]
+    options = [word for path in files for word in ("-e", path)]
+    openstack.run("stack", "create", "layers", "-t", template, *options, "--parameter", "word=given", *WAIT)
+    parameters = openstack.json("stack", "show", "layers")["parameters"]
+    assert (parameters["word"], parameters["text"]) == ("given", "2")
+
+
+def test_a_dry_run_shows_what_would_be_made_and_makes_nothing(openstack: OpenStack, template: str) -> None:
+    shown = openstack.json("stack", "create", "dry", "-t", template, "--dry-run", "--parameter", "word=x")
+    assert [item["resource_name"] for item in shown["resources"]] == ["r", "file"]
+    assert shown["resources"][0]["properties"] == {"value": "x"}
+    assert shown["parameters"]["word"] == "x"
+    assert names(openstack) == []
+
+
+def test_a_creation_that_fails_ends_the_command_with_1(openstack: OpenStack) -> None:
+    path = openstack.file("failing.yaml", FAILING)
+    printed = openstack.fails("stack", "create", "broken", "-t", path, *WAIT)
+    assert "[broken.bad]: CREATE_FAILED" in printed
+    assert "Stack broken CREATE_FAILED" in printed
+    failures = openstack.run("stack", "failures", "list", "broken").out
+    assert "broken.bad:" in failures
+    assert "resource_type: OS::Heat::TestResource" in failures
+    assert "status: CREATE_FAILED" in failures
+    assert "status_reason" in failures
+    assert "good" not in failures
+
+
+def test_wrong_input_is_explained(openstack: OpenStack, template: str) -> None:
+    create(openstack, "taken")
+    for arguments, message in (
+        (("taken", "-t", template), "The Stack (taken) already exists."),
+        (("1st", "-t", template), 'must contain only alphanumeric or "_-." characters'),
+        (("s", "-t", template, "--parameter", "wrd=x"), 'no parameter "wrd"'),
+        (("s", "-t", template, "--tags", "a,,b"), "Invalid tag"),
+        (("s", "-t", template, "--timeout", "-5"), "timeout_mins must be a whole number"),
+        (("taken", "-t", template, "--dry-run"), "already exists"),
+    ):
+        assert message in openstack.fails("stack", "create", *arguments)
+    broken = openstack.file("broken.yaml", TEMPLATE.replace("TestResource", "TestResorce"))
+    assert "OS::Heat::TestResorce" in openstack.fails("stack", "create", "s", "-t", broken)
+    assert names(openstack) == ["taken"]
+
+
+def test_a_stack_that_is_not_there_is_said_not_to_be_found(openstack: OpenStack) -> None:
+    for command in (
+        "stack show",
+        "stack template show",
+        "stack environment show",
+        "stack file list",
+        "stack output list",
+        "stack resource list",
+        "stack delete -y",
+    ):
+        assert "Stack not found: missing" in openstack.fails(*command.split(), "missing")
+    for command in ("stack event list", "stack failures list"):
+        assert "The Stack (missing) could not be found." in openstack.fails(*command.split(), "missing")
+
+
+def test_lists_are_filtered_sorted_and_paged(openstack: OpenStack) -> None:
+    for name, tags in (("ant", "small,red"), ("bee", "small"), ("cat", "red")):
+        create(openstack, name, "--tags", tags, *WAIT)
+    cases: list[tuple[list[str], list[str]]] = [
+        ([], ["cat", "bee", "ant"]),
+        (["--sort", "stack_name"], ["ant", "bee", "cat"]),
+        (["--sort", "stack_name:desc"], ["cat", "bee", "ant"]),
+        (["--property", "name=bee"], ["bee"]),
+        (["--property", "status=COMPLETE", "--property", "name=ant"], ["ant"]),
+        (["--property", "status=FAILED"], []),
+        (["--tags", "small"], ["bee", "ant"]),
+        (["--tags", "small,red"], ["ant"]),
+        (["--tags", "small,red", "--tag-mode", "any"], ["cat", "bee", "ant"]),
+        (["--tags", "small,red", "--tag-mode", "not"], ["cat", "bee"]),
+        (["--tags", "small", "--tag-mode", "not-any"], ["cat"]),
+        (["--limit", "2"], ["cat", "bee"]),
+        (["--limit", "7"], ["cat", "bee", "ant"]),
+        (["--nested", "--hidden"], ["cat", "bee", "ant"]),
+    ]
+    for options, found in cases:
+        assert names(openstack, *options) == found, options
+    marker = openstack.json("stack", "show", "cat")["id"]
+    assert names(openstack, "--marker", marker) == ["bee", "ant"]
+    assert names(openstack, "--marker", marker, "--limit", "1") == ["bee"]
+
+
+def test_a_list_has_the_columns_of_heats(openstack: OpenStack) -> None:
+    create(openstack, "only", *WAIT)
+    (row,) = openstack.json("stack", "list", "--nested", "--deleted")
+    assert re.fullmatch("[0-9a-f-]{36}", row.pop("ID"))
+    assert row.pop("Creation Time").endswith("Z")
+    assert row == {
+        "Stack Name": "only",
+        "Stack Status": "CREATE_COMPLETE",
+        "Updated Time": None,
+        "Parent": None,
+        "Deletion Time": None,
+    }
+    (short,) = openstack.json("stack", "list", "--short")
+    assert set(short) == {"ID", "Stack Name", "Stack Status"}
+
+
+def test_wrong_lists_are_explained(openstack: OpenStack) -> None:
+    assert "not authorized" in openstack.fails("stack", "list", "--all-projects")
+    assert "not authorized" in openstack.fails("stack", "list", "--long")
+    assert "marker" in openstack.fails("stack", "list", "--marker", "nothing")
+    assert '"limit"' in openstack.fails("stack", "list", "--limit", "-1")
+
+
+def test_a_deletion_is_waited_for_and_shown_with_the_deleted(openstack: OpenStack) -> None:
+    create(openstack, "doomed", *WAIT)
+    done = openstack.run("stack", "delete", "-y", "--wait", "doomed")
+    assert "[doomed]: DELETE_IN_PROGRESS  Stack DELETE started" in done.out
+    assert names(openstack) == []
+    (row,) = openstack.json("stack", "list", "--deleted")
+    assert (row["Stack Name"], row["Stack Status"]) == ("doomed", "DELETE_COMPLETE")
+    assert row["Deletion Time"].endswith("Z")
+
+
+def test_several_stacks_are_deleted_and_those_missing_are_named(openstack: OpenStack) -> None:
+    create(openstack, "one", *WAIT)
+    create(openstack, "two", *WAIT)
+    printed = openstack.fails("stack", "delete", "-y", "one", "missing", "two")
+    assert "Stack not found: missing" in printed
+    assert "Unable to delete 1 of the 3 stacks." in printed
+    for row in openstack.json("stack", "list"):
+        assert row["Stack Status"].startswith("DELETE_")
+
+
+def test_commands_work_as_processes_of_their_own(openstack: OpenStack) -> None:
+    path = openstack.file("tiny.yaml", TINY)
+    made = openstack.process("stack", "create", "--wait", "--poll", "1", "-t", path, "real", "-f", "value")
+    assert (made.code, made.err) == (0, ""), made
+    assert made.out.endswith("\nCREATE_COMPLETE\nStack CREATE completed successfully\n")
+    again = openstack.process("stack", "create", "-t", path, "real")
+    assert (again.code, again.out) == (1, "")
+    assert again.err.strip() == "ERROR: The Stack (real) already exists."
+
+
+def test_what_comes_later_is_refused_with_a_reason(openstack: OpenStack) -> None:
+    create(openstack, "now", *WAIT)
+    path = openstack.file("tiny.yaml", TINY)
+    commands: list[tuple[str, ...]] = [
+        ("stack", "update", "now", "-t", path),
+        ("stack", "suspend", "now"),
+        ("stack", "snapshot", "create", "now"),
+        ("stack", "export", "now"),
+    ]
+    for command in commands:
+        assert "not supported by this version" in openstack.fails(*command), command
