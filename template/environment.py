@@ -168,19 +168,26 @@ def _check_words(value: Json, allowed: Sequence[str], path: Path) -> None:
 
 
 def _entries(env: Environment, path: Sequence[str]) -> list[Mapping[str, Json]]:
-    """The registry's entries that are for the resource at the path, exact names after wildcards."""
-    level: list[Mapping[str, Json]] = [env.registry.get("resources") or {}]
+    """The registry's entries that are for the resource at the path, exact names after wildcards.
+
+    The resource's own name counts before the names above it, as it does in the environment of the
+    nested stack, which knows only its own names.
+    """
+    level: list[tuple[tuple[typing.Any, ...], Mapping[str, Json]]] = [
+        ((), env.registry.get("resources") or {})
+    ]
     for name in path:
-        found: list[Mapping[str, Json]] = []
-        for entries in level:
-            wild = [
-                key for key in entries if _is_pattern(key) and key != name and fnmatch.fnmatchcase(name, key)
-            ]
-            for key in [*sorted(wild, key=len), *([name] if name in entries else [])]:
-                if isinstance(entries[key], Mapping):
-                    found.append(entries[key])
-        level = found
-    return level
+        level = [
+            (((key == name, len(key), key), *above), entries[key])
+            for above, entries in level
+            for key in entries
+            if isinstance(entries[key], Mapping) and _matches(key, name)
+        ]
+    return [entry for _, entry in sorted(level, key=lambda found: found[0])]
+
+
+def _matches(key: str, name: str) -> bool:
+    return key == name or (_is_pattern(key) and fnmatch.fnmatchcase(name, key))
 
 
 def _is_pattern(key: str) -> bool:

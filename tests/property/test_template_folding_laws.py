@@ -1,0 +1,193 @@
+"""Folding: what is known early and what is known late must give the same."""
+
+import itertools
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from stoker.template.compile import Identity, Limits, Source, compile_template
+from stoker.template.errors import TemplateError
+from stoker.template.functions import APPLY
+from stoker.template.residual import evaluate, is_deferred, partial, plain, quote
+from stoker.template.versions import VERSIONS
+
+WALLABY = VERSIONS["wallaby"]
+SECRET = "hush-hush"
+texts = st.sampled_from(["", "a", "b", "ab", "a,b", "%", "web", "0", "$fn"])
+scalars = st.none() | st.booleans() | st.integers(-2, 3) | texts
+keys = st.sampled_from(["a", "b", "%", "$fn", "args", "keys"])
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3),
+    max_leaves=6,
+)
+LEAF = "<leaf>"
+
+
+def lists(inner):
+    return st.lists(inner, max_size=3)
+
+
+def call(name, argument):
+    return argument.map(lambda value: {name: value})
+
+
+def functions(inner):
+    """Calls that are mostly right, of arguments that are not always."""
+    many, maps = lists(inner) | inner, st.dictionaries(keys, inner, max_size=2) | inner
+    words = st.dictionaries(st.sampled_from(["a", "ab", "%"]), inner, max_size=2) | inner
+    replace = st.fixed_dictionaries({"template": inner, "params": words})
+    loops = st.dictionaries(st.sampled_from(["%", "a"]), many, min_size=1, max_size=2)
+    return st.one_of(
+        call("list_join", st.tuples(texts, many, many).map(list)),
+        call("str_replace", replace),
+        call("str_replace_strict", replace),
+        call("str_split", st.tuples(texts, inner, st.integers(-1, 2)).map(list)),
+        call("digest", st.tuples(st.just("md5"), inner).map(list)),
+        call("map_merge", lists(maps)),
+        call("map_replace", st.tuples(maps, st.fixed_dictionaries({"keys": maps, "values": maps})).map(list)),
+        call("filter", st.tuples(many, many).map(list)),
+        call("list_concat", lists(many)),
+        call("list_concat_unique", lists(many)),
+        call("contains", st.tuples(inner, many).map(list)),
+        call("repeat", st.fixed_dictionaries({"template": inner, "for_each": loops})),
+        call("if", st.tuples(st.booleans(), inner, inner).map(list)),
+        call("if", st.tuples(st.booleans(), inner).map(list)),
+        lists(inner),
+        st.dictionaries(keys, inner, max_size=2),
+    )
+
+
+leaves = st.sampled_from([LEAF, LEAF, LEAF, None, True, 1, "a", "a,b", "%"])
+trees = st.recursive(leaves, functions, max_leaves=8).filter(lambda tree: LEAF in str(tree))
+
+
+def planted(tree, leaf):
+    """The tree with something in the place of its leaves."""
+    if tree == LEAF:
+        return leaf
+    if isinstance(tree, dict):
+        return {key: planted(item, leaf) for key, item in tree.items()}
+    return [planted(item, leaf) for item in tree] if isinstance(tree, list) else tree
+
+
+class Answers:
+    def __init__(self, value):
+        self.value = value
+
+    def reference_id(self, resource):
+        return self.value
+
+    def attribute(self, resource, name):
+        return self.value
+
+    def unseal(self, token):
+        return self.value
+
+
+def folded(tree, value, *, hidden=False):
+    template = {
+        "heat_template_version": "wallaby",
+        "parameters": {"p": {"type": "json", "hidden": hidden, "default": {"v": value}}},
+        "resources": {"r": {"type": "X"}},
+        "outputs": {"o": {"value": tree}},
+    }
+    identity = Identity("s", "i", "p")
+    source = Source(template)
+    compiled = compile_template(source, identity=identity, limits=Limits(), seal=lambda value: "token")
+    return compiled.outputs["o"].value
+
+
+def outcome(make):
+    """The value, as text in which 1 and true differ; or that there is none."""
+    try:
+        return json.dumps(make(), sort_keys=True)
+    except TemplateError:
+        return "refused"
+
+
+@settings(max_examples=250, deadline=None)
+@given(trees, values)
+def test_early_and_late_values_give_the_same(tree, value):
+    known = outcome(lambda: plain(folded(planted(tree, {"get_param": ["p", "v"]}), value)))
+    late = planted(tree, {"get_attr": ["r", "x"]})
+    assert outcome(lambda: evaluate(folded(late, value), Answers(value))) == known
+    assert outcome(lambda: evaluate(partial(folded(late, value), Answers(value)), Answers(value))) == known
+
+
+@settings(max_examples=120, deadline=None)
+@given(trees, values)
+def test_secrets_give_the_same_and_stand_in_nothing_that_is_stored(tree, value):
+    value = {"secret": SECRET, "value": value}
+    path = ["p", "v", "value"]
+    known = outcome(lambda: plain(folded(planted(tree, {"get_param": path}), value)))
+
+    def unsealed(*steps):
+        residual = folded(planted(tree, {"get_param": path}), value, hidden=True)
+        for step in steps:
+            residual = step(residual, Answers({"v": value}))
+        assert SECRET not in json.dumps(residual)
+        return evaluate(residual, Answers({"v": value}))
+
+    assert outcome(unsealed) == known
+    assert outcome(lambda: unsealed(partial)) == known
+
+
+@given(values)
+def test_a_value_stays_itself_as_a_part_of_a_residual(value):
+    quoted = quote(value)
+    assert not is_deferred(quoted)
+    assert plain(quoted) == value
+    assert evaluate(quoted, Answers(None)) == value
+    assert evaluate(partial(quoted, Answers(None)), Answers(None)) == value
+    assert json.loads(json.dumps(quoted)) == quoted
+
+
+def marked(text, words):
+    """Twin of str_replace: characters that a value has taken are marked, so that no word finds them again."""
+    cells = [(letter, None) for letter in text]
+    for word in sorted(sorted(words), key=len, reverse=True):
+        index = 0
+        while index <= len(cells) - len(word):
+            part = cells[index : index + len(word)]
+            if all(taken is None for _, taken in part) and "".join(letter for letter, _ in part) == word:
+                cells[index : index + len(word)] = [("", words[word])]
+            index += 1
+    return "".join(letter if taken is None else taken for letter, taken in cells)
+
+
+short = st.text("abc", max_size=8)
+
+
+@given(short, st.dictionaries(st.text("abc", min_size=1, max_size=3), short, max_size=4))
+def test_str_replace_is_its_twin(text, words):
+    assert APPLY["str_replace"]({"template": text, "params": words}, WALLABY) == marked(text, words)
+
+
+@given(
+    st.lists(short, max_size=3),
+    st.lists(short, max_size=3),
+    st.booleans(),
+    st.recursive(st.text("xy-", max_size=4), lambda inner: st.lists(inner, max_size=2), max_leaves=4),
+)
+def test_repeat_is_its_twin(first, second, permutations, template):
+    def put(tree, x, y):
+        if isinstance(tree, list):
+            return [put(item, x, y) for item in tree]
+        return tree.replace("x", x).replace("y", y)
+
+    args = {"template": template, "for_each": {"x": first, "y": second}, "permutations": permutations}
+    if not permutations and len(first) != len(second):
+        assert outcome(lambda: APPLY["repeat"](args, WALLABY)) == "refused"
+        return
+    pairs = itertools.product(first, second) if permutations else zip(first, second, strict=True)
+    assert APPLY["repeat"](args, WALLABY) == [put(template, x, y) for x, y in pairs]
+
+
+@given(st.lists(st.lists(values, max_size=4), max_size=3))
+def test_list_concat_unique_is_its_twin(lists_of_values):
+    unique = []
+    for item in itertools.chain.from_iterable(lists_of_values):
+        if item not in unique:
+            unique.append(item)
+    assert APPLY["list_concat_unique"](lists_of_values, WALLABY) == unique
