@@ -4,34 +4,32 @@ import typing
 from collections.abc import Mapping
 
 from ..db.claims import Claim
-from ..db.sealing import Sealer
 from ..resources.errors import Final
-from ..template.residual import evaluate, is_node, sealed
+from ..template.residual import evaluate
+from .secrets import Secrets
 
 Json = typing.Any
 
 
-class ClaimLookup:
-    """Implements template.residual.Lookup on what was read when the task was claimed."""
+class SealedLookup:
+    """Implements template.residual.Lookup on what was read when the task was claimed.  Secrets stay sealed:
+    for what is stored."""
 
-    def __init__(self, claim: Claim, sealer: Sealer) -> None:
+    def __init__(self, claim: Claim) -> None:
         self._claim = claim
-        self._sealer = sealer
 
     def reference_id(self, resource: str) -> Json:
         """:raises Final: the resource is gone."""
-        return open_sealed(self._input(resource).reference_id, self._sealer)
+        return self._input(resource).reference_id
 
     def attribute(self, resource: str, name: str) -> Json:
         """:raises Final: the resource is gone."""
         attributes = self._input(resource).attributes
-        if name == "":
-            return {key: open_sealed(value, self._sealer) for key, value in attributes.items()}
-        return open_sealed(attributes.get(name), self._sealer)
+        return dict(attributes) if name == "" else attributes.get(name)
 
     def unseal(self, token: str) -> Json:
-        """:raises SealError: the key is not there."""
-        return self._sealer.open(token)
+        """Nothing that is stored needs it."""
+        raise AssertionError("a value that is stored would hold a secret")
 
     def _input(self, resource: str) -> typing.Any:
         if resource not in self._claim.inputs:
@@ -39,36 +37,34 @@ class ClaimLookup:
         return self._claim.inputs[resource]
 
 
-def seal_value(value: Json, sealer: Sealer) -> Json:
-    """A secret as it is stored."""
-    return None if value is None else sealed(sealer.seal(value))
+class ClaimLookup(SealedLookup):
+    """The same values in clear."""
 
-
-def open_sealed(value: Json, sealer: Sealer) -> Json:
-    """A stored value in clear; others stay as they are."""
-    if is_node(value) and value["$fn"] == "sealed":
-        return sealer.open(value["args"][0])
-    return value
-
-
-class SealedLookup(ClaimLookup):
-    """The same values, but secrets stay sealed: for what is stored."""
+    def __init__(self, claim: Claim, secrets: Secrets) -> None:
+        super().__init__(claim)
+        self._secrets = secrets
 
     def reference_id(self, resource: str) -> Json:
-        """See ClaimLookup."""
-        return self._input(resource).reference_id
+        """See SealedLookup."""
+        return self._secrets.open_value(super().reference_id(resource))
 
     def attribute(self, resource: str, name: str) -> Json:
-        """See ClaimLookup."""
-        attributes = self._input(resource).attributes
-        return dict(attributes) if name == "" else attributes.get(name)
+        """See SealedLookup."""
+        found = super().attribute(resource, name)
+        if name == "":
+            return {key: self._secrets.open_value(value) for key, value in found.items()}
+        return self._secrets.open_value(found)
+
+    def unseal(self, token: str) -> Json:
+        """:raises SealError: the key is not there."""
+        return self._secrets.open(token)
 
 
 class NoInputs:
     """A lookup for stored properties: they hold secrets at the most."""
 
-    def __init__(self, sealer: Sealer) -> None:
-        self._sealer = sealer
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
 
     def reference_id(self, resource: str) -> Json:
         """Stored properties refer to no resource."""
@@ -80,9 +76,9 @@ class NoInputs:
 
     def unseal(self, token: str) -> Json:
         """:raises SealError: the key is not there."""
-        return self._sealer.open(token)
+        return self._secrets.open(token)
 
 
-def stored_properties(stored: Mapping[str, Json] | None, sealer: Sealer) -> dict[str, Json]:
+def stored_properties(stored: Mapping[str, Json] | None, secrets: Secrets) -> dict[str, Json]:
     """Properties as they were given to the plugin, from what is stored of them."""
-    return dict(evaluate(stored or {}, NoInputs(sealer)))
+    return dict(evaluate(stored or {}, NoInputs(secrets)))

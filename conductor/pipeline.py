@@ -22,8 +22,9 @@ from ..db.errors import Unavailable
 from ..db.ids import MemberId, TaskId, TraversalId
 from ..db.states import TaskState
 from ..traversal.hints import Hints, announce
+from .attempt import StepResult
 from .intake import Intake
-from .steps import StepResult, StepRunner
+from .steps import StepRunner
 from .timers import TimerQueue
 
 LOG = logging.getLogger(__name__)

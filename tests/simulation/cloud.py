@@ -70,6 +70,7 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             "after": Property("number", default=1, update_allowed=True),
             "flaky": Property("integer", default=0, update_allowed=True),
             "fail": Property("boolean", default=False, update_allowed=True),
+            "fail_with_value": Property("boolean", default=False),
             "endless": Property("boolean", default=False, update_allowed=True),
         }
         attributes_schema = {"address": Attribute("Where it is."), "value": Attribute("As given.")}
@@ -81,6 +82,8 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
                 raise TryAgain(f"try {tries}")
             if target.properties["fail"]:
                 raise Final("told to fail")
+            if target.properties["fail_with_value"]:
+                raise Final(f"cannot use {target.properties['value']}")
             physical = cloud.make(target)
             return Poll({"looks": 0}, target.properties["after"], physical, {"address": f"at-{physical}"})
 

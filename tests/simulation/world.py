@@ -306,9 +306,10 @@ class World:
 
     # -- stacks ------------------------------------------------------------------------------------
 
-    def create(self, name: str, template: Json, **fields: Json) -> Stack:
+    def create(self, name: str, template: Json, *, parameters: Json = None, **fields: Json) -> Stack:
         """An order of the API's."""
-        return self.orders.create(CreateRequest("tenant", name, Goal(template), **fields))
+        goal = Goal(template, parameters=parameters or {})
+        return self.orders.create(CreateRequest("tenant", name, goal, **fields))
 
     def stack(self, stack_id: StackId) -> Stack:
         return self.database.read(lambda conn: stacks.get(conn, stack_id))

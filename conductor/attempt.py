@@ -1,0 +1,137 @@
+"""What one attempt at a task can come to."""
+
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from ..db.claims import Claim, Claimant, resource_event
+from ..db.commits import Outcome
+from ..db.states import Status, TaskState
+from ..resources.contract import Park, Poll
+from ..resources.errors import Final, StepError, TryAgain
+from .secrets import Secrets
+
+Json = typing.Any
+RETRY_FIRST = 1.0
+RETRY_MOST = 60.0
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What a step came to.
+
+    :ivar claim: with the resource as it is after the step, for the next look.
+    :ivar outcome: to be stored; None: nothing has changed, only look again.
+    :ivar look_after: seconds until the next look, for a task that this conductor keeps.
+    :ivar progress: token for that look.
+    """
+
+    claim: Claim
+    outcome: Outcome | None
+    look_after: float | None = None
+    progress: Json = None
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Makes the outcomes of one attempt.
+
+    :ivar secrets: what was unsealed for it; no text of its outcomes tells it.
+    """
+
+    claim: Claim
+    who: Claimant
+    clock: Callable[[], float]
+    secrets: Secrets
+
+    def _outcome(self, state: TaskState, **fields: typing.Any) -> Outcome:
+        task = self.claim.task
+        return Outcome(
+            task_id=task.id,
+            attempt=task.attempt,
+            state=state,
+            resource_id=self.claim.resource.id,
+            **fields,
+        )
+
+    def _event(self, status: Status, reason: str, physical_id: str | None) -> typing.Any:
+        resource = replace(self.claim.resource, physical_id=physical_id)
+        return resource_event(resource, self.claim.task.kind, status, reason, self.who, self.clock())
+
+    def _progress(self, token: Json) -> Json:
+        return {"task": self.claim.task.id, "token": token}
+
+    def done(self, changes: Mapping[str, Json], physical_id: str | None) -> StepResult:
+        """The action ended well."""
+        values = {**changes, "status": Status.COMPLETE, "reason": "state changed", "progress": None}
+        event = self._event(Status.COMPLETE, "state changed", physical_id)
+        return StepResult(self.claim, self._outcome(TaskState.DONE, changes=values, event=event))
+
+    def deleted(self) -> StepResult:
+        """The thing is gone, so is its row."""
+        event = self._event(Status.COMPLETE, "state changed", self.claim.resource.physical_id)
+        return StepResult(self.claim, self._outcome(TaskState.DONE, remove=True, event=event))
+
+    def looks_again(self, step: Poll, changes: Mapping[str, Json]) -> StepResult:
+        """Between two looks the task stays with this conductor."""
+        values = {**changes, "progress": self._progress(step.progress)}
+        outcome = self._outcome(TaskState.RUNNING, changes=values)
+        after = replace(self.claim, resource=replace(self.claim.resource, **values))
+        return StepResult(after, outcome, look_after=step.after, progress=step.progress)
+
+    def parked(self, step: Park, changes: Mapping[str, Json]) -> StepResult:
+        """The task waits in the database."""
+        moments = [self.claim.task.expires_at]
+        moments.append(None if step.after is None else self.clock() + step.after)
+        known = [moment for moment in moments if moment is not None]
+        outcome = self._outcome(
+            TaskState.PARKED,
+            changes={**changes, "progress": self._progress(step.progress)},
+            due_at=min(known) if known else None,
+            waits_on=step.waits_on,
+            seen=step.seen,
+        )
+        return StepResult(self.claim, outcome)
+
+    def again(self, error: TryAgain) -> StepResult:
+        """Try again after a while, if the task may."""
+        left = self.claim.task.retries_left
+        if left <= 0:
+            return self.failed(error)
+        done_before = max(0, self.claim.task.attempt - 1)
+        backoff = min(RETRY_MOST, RETRY_FIRST * 2 ** min(done_before, 10))
+        outcome = self._outcome(
+            TaskState.PARKED,
+            changes={"reason": self.secrets.redact(f"will be tried again: {error}")},
+            due_at=self.clock() + (backoff if error.after is None else error.after),
+            retries_left=left - 1,
+        )
+        return StepResult(self.claim, outcome)
+
+    def cancelled(self) -> StepResult:
+        """The step was asked to stop and did."""
+        reason = f"{self.claim.task.kind.upper()} aborted"
+        event = self._event(Status.FAILED, reason, self.claim.resource.physical_id)
+        changes = {"status": Status.FAILED, "reason": reason}
+        outcome = self._outcome(TaskState.CANCELLED, changes=changes, event=event)
+        return StepResult(self.claim, outcome)
+
+    def failed(self, error: Exception) -> StepResult:
+        """The action failed for good."""
+        kind = error.kind if isinstance(error, Final) else _kind(error)
+        reason = self.secrets.redact(f"{kind}: resources.{self.claim.resource.name}: {error}")
+        event = self._event(Status.FAILED, reason, self.claim.resource.physical_id)
+        changes = {"status": Status.FAILED, "reason": reason, "progress": None}
+        if self.claim.resource.definition is None:
+            changes["definition"] = self.claim.task.definition
+        outcome = self._outcome(
+            TaskState.FAILED,
+            changes=changes,
+            reason=f"Resource {self.claim.task.kind.upper()} failed: {reason}",
+            event=event,
+        )
+        return StepResult(self.claim, outcome)
+
+
+def _kind(error: Exception) -> str:
+    return "ResourceFailure" if isinstance(error, StepError) else type(error).__name__

@@ -1,0 +1,69 @@
+"""What was unsealed for a step: it must not be stored or told in clear again."""
+
+import typing
+from collections.abc import Iterator, Mapping
+
+from ..db.sealing import Sealer
+from ..template.residual import is_node, sealed
+
+Json = typing.Any
+SHORTEST_REDACTED = 3
+"""Characters: where shorter secrets were taken out of a text, the gaps would tell them."""
+
+
+class Secrets:
+    """Opens sealed values, remembers what was in them, and finds it again.  For one step.
+
+    What a plugin made of a secret by more than putting it into a longer text is not found; the type's
+    schema has to call that attribute sensitive.
+    """
+
+    def __init__(self, sealer: Sealer) -> None:
+        self._sealer = sealer
+        self._texts: set[str] = set()
+
+    def open(self, token: str) -> Json:
+        """The value in clear.
+
+        :raises SealError: the key is not there.
+        """
+        value = self._sealer.open(token)
+        self.add(value)
+        return value
+
+    def open_value(self, value: Json) -> Json:
+        """A stored value in clear; one that is not sealed stays as it is."""
+        return self.open(value["args"][0]) if is_node(value) and value["$fn"] == "sealed" else value
+
+    def add(self, value: Json) -> None:
+        """This is a secret, too."""
+        self._texts.update(_texts(value, keys=False))
+
+    def seal(self, value: Json) -> Json:
+        """As it is stored."""
+        return None if value is None else sealed(self._sealer.seal(value))
+
+    def protect(self, value: Json) -> Json:
+        """Sealed if a secret is in it, else as it is."""
+        told = any(secret in text for text in _texts(value, keys=True) for secret in self._texts)
+        return self.seal(value) if told else value
+
+    def redact(self, text: str) -> str:
+        """The text without the secrets."""
+        for secret in sorted(self._texts, key=len, reverse=True):
+            if len(secret) >= SHORTEST_REDACTED:
+                text = text.replace(secret, "******")
+        return text
+
+
+def _texts(value: Json, *, keys: bool) -> Iterator[str]:
+    """All texts and numbers in a value, as texts."""
+    if isinstance(value, Mapping):
+        if keys:
+            yield from map(str, value)
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item, keys=keys)
+    elif value is not None and not isinstance(value, bool) and value != "":
+        yield str(value)

@@ -1,0 +1,116 @@
+"""A claimed resource as its type sees it, and what is kept of what the type made of it."""
+
+import typing
+import uuid
+from collections.abc import Mapping
+
+from ..db.claims import Claim
+from ..db.states import TaskKind
+from ..resources.contract import ResourceType, StackFacts, Step, Target
+from ..resources.errors import Final, PropertyError
+from ..resources.properties import resolve_properties, resolve_stored
+from ..template.errors import TemplateError
+from ..template.residual import evaluate, is_deferred, partial
+from ..traversal.definition import TaskDefinition
+from .lookup import ClaimLookup, SealedLookup, stored_properties
+from .secrets import Secrets
+
+Json = typing.Any
+GIVEN = (TaskKind.CREATE, TaskKind.UPDATE)
+"""Kinds of tasks that give a resource new properties; all others work with those it has."""
+
+
+def make_target(
+    claim: Claim, plugin: ResourceType, definition: TaskDefinition, secrets: Secrets
+) -> tuple[Target, dict[str, Json]]:
+    """The resource as the step sees it, and the columns that record what it was given.
+
+    :raises PropertyError: a value is wrong.
+    :raises Final: something it refers to is gone.
+    """
+    resource = claim.resource
+    before = properties_before(claim, plugin, secrets)
+    stored: dict[str, Json] = {}
+    properties, metadata = before, resource.metadata or {}
+    if claim.task.kind in GIVEN:
+        kept, properties = _resolved(definition.properties, claim, plugin, secrets)
+        plugin.validate(properties)
+        stored = {"definition": claim.task.definition, "properties": kept}
+        if resource.metadata is None:
+            metadata = evaluate(definition.metadata, ClaimLookup(claim, secrets))
+            stored["metadata"] = partial(definition.metadata, SealedLookup(claim))
+    target = Target(
+        id=resource.id,
+        name=resource.name,
+        type=resource.plugin,
+        stack=StackFacts(id=claim.task.stack_id, name=claim.stack_name, tenant=claim.tenant),
+        properties=properties,
+        previous=before if claim.task.kind == TaskKind.UPDATE else {},
+        key=_key(claim),
+        physical_id=resource.physical_id,
+        metadata=metadata,
+        data=secrets.open_value(resource.data) or {},
+    )
+    return target, {name: value for name, value in stored.items() if value != getattr(resource, name)}
+
+
+def properties_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> Mapping[str, Json]:
+    """The properties that were last given to the plugin.
+
+    A creation of which nothing was stored may yet have made something: what it was given follows from its
+    definition again, for all it refers to is still there.
+    """
+    resource = claim.resource
+    if resource.properties is None and claim.task.kind == TaskKind.DELETE:
+        begun_with = TaskDefinition.from_json(resource.definition).properties
+        return _resolved(begun_with, claim, plugin, secrets)[1]
+    return resolve_stored(plugin.properties_schema, stored_properties(resource.properties, secrets))
+
+
+def _resolved(
+    properties: Mapping[str, Json], claim: Claim, plugin: ResourceType, secrets: Secrets
+) -> tuple[Json, Mapping[str, Json]]:
+    """As stored, and as given to the plugin."""
+    kept = partial(properties, SealedLookup(claim))
+    secret = {name for name, value in kept.items() if is_deferred(value)}
+    values = evaluate(properties, ClaimLookup(claim, secrets))
+    return kept, resolve_properties(plugin.properties_schema, values, secret)
+
+
+def never_made(claim: Claim, plugin: ResourceType, secrets: Secrets) -> bool:
+    """Whether the creation failed before the plugin was called: what it refers to cannot be resolved."""
+    if claim.resource.properties is not None or claim.resource.physical_id is not None:
+        return False
+    try:
+        properties_before(claim, plugin, secrets)
+    except (Final, PropertyError, TemplateError):
+        return True
+    return False
+
+
+def _key(claim: Claim) -> str:
+    """The creation's key is the resource's own; other actions get one each, the same for every attempt."""
+    if claim.task.kind == TaskKind.CREATE and claim.resource.key:
+        return claim.resource.key
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"stoker-task-{claim.task.id}"))
+
+
+def kept_data(plugin: ResourceType, step: Step, target: Target, secrets: Secrets) -> dict[str, Json]:
+    """Columns for what a step told."""
+    changes: dict[str, Json] = {"physical_id": target.physical_id}
+    if step.data is not None:
+        sensitive = any(attribute.sensitive for attribute in plugin.attributes_schema.values())
+        changes["data"] = secrets.seal(dict(step.data)) if sensitive else secrets.protect(dict(step.data))
+    return changes
+
+
+def kept_values(plugin: ResourceType, target: Target, secrets: Secrets) -> dict[str, Json]:
+    """Columns for what others may refer to: what is secret, or holds a secret, is sealed."""
+    values = plugin.attribute_values(target)
+    for name, attribute in plugin.attributes_schema.items():
+        if attribute.sensitive:
+            secrets.add(values.get(name))
+    return {
+        "attributes": {name: secrets.protect(value) for name, value in values.items()},
+        "reference_id": secrets.protect(plugin.reference_id(target)),
+    }
