@@ -1,0 +1,161 @@
+"""The cost of a duty follows what is due, never how many stacks there are: each scan goes by an index."""
+
+import json
+import typing
+from collections.abc import Iterator
+
+import pytest
+import sqlalchemy as sa
+from services.db.rows import NOW, a_resource, a_stack, on
+from stoker.db import content, endings, events, resources, stacks, tables, tasks
+from stoker.db.claims import Claimant, claim
+from stoker.db.endings import stack_event
+from stoker.db.engine import Database
+from stoker.db.ids import ContentId, MemberId, StackId, TaskId, TraversalId
+from stoker.db.states import Status, TaskKind, TaskState
+from stoker.db.tasks import DueTask, Task
+
+COUNT = 2000
+BIG = ("stack", "task", "resource", "event", "content", "content_use", "stack_tag")
+STACK = StackId("00000000-0000-0000-0000-000000000007")
+TRAVERSAL = TraversalId("10000000-0000-0000-0000-000000000007")
+DUE = [DueTask(TaskId(1), TRAVERSAL, STACK, 1, TaskState.READY, TaskKind.CREATE, 1, 0, NOW, None, None)]
+WHO = Claimant(MemberId("a/1"), "a")
+
+DUTIES: dict[str, typing.Callable[[sa.Connection], object]] = {
+    "tasks due": lambda conn: tasks.due(conn, NOW, limit=500),
+    "tasks due, next page": lambda conn: tasks.due(conn, NOW, limit=500, after=(NOW - 1, 5)),
+    "stack deadlines": lambda conn: stacks.due(conn, NOW, limit=500),
+    "stack deadlines, next page": lambda conn: stacks.due(conn, NOW, limit=500, after=(NOW - 1, STACK)),
+    "members that claim": tasks.claiming_members,
+    "claims of a member": lambda conn: tasks.claims_of(conn, MemberId("gone/1")),
+    "give back": lambda conn: tasks.release(conn, [(TaskId(3), 1)], now=NOW),
+    "repeat hints": lambda conn: tasks.repeat_hints(conn, DUE, now=NOW),
+    "wake parked": lambda conn: tasks.wake_parked(conn, DUE, now=NOW),
+    "wake": lambda conn: tasks.wake(conn, "resource:1", now=NOW),
+    "claim": lambda conn: claim(conn, [TaskId(4)], who=WHO, now=NOW),
+    "end of a stack": lambda conn: endings.end_stack(conn, STACK, TRAVERSAL, "why", by=None, now=NOW),
+    "supersede": lambda conn: tasks.cancel_unstarted(conn, TRAVERSAL, now=NOW),
+    "running of a stack": lambda conn: tasks.running_of_stack(conn, STACK),
+    "purge of a traversal": lambda conn: tasks.purge_traversal(conn, TRAVERSAL),
+    "deleted stacks": lambda conn: stacks.deleted_before(conn, NOW, limit=500),
+    "purge of stacks": lambda conn: stacks.purge(conn, [STACK]),
+    "sweep of contents": lambda conn: content.sweep(conn, NOW, limit=10, after=ContentId("5")),
+}
+
+
+def an_id(kind: int, number: int) -> str:
+    return f"{kind}0000000-0000-0000-0000-{number:012d}"
+
+
+@pytest.fixture(scope="module")
+def filled(upgraded: Database) -> Database:
+    """Many stacks with few tasks due, as the planner sees it in a large installation."""
+    common = {"template_id": "t", "environment_id": "e", "files_id": "f"}
+    some = [
+        a_stack(
+            id=an_id(0, number),
+            name=f"s{number}",
+            traversal=an_id(1, number),
+            deadline_at=NOW + number if number % 100 == 0 else None,
+            deleted_at=NOW + number if number % 100 == 1 else None,
+            **common,
+        )
+        for number in range(COUNT)
+    ]
+    work = [
+        Task(
+            id=TaskId(number),
+            traversal=TraversalId(an_id(1, number)),
+            stack_id=StackId(an_id(0, number)),
+            resource_id=None,
+            kind=TaskKind.CREATE,
+            state=TaskState.WAITING,
+            pending=1,
+            shard=1,
+            member=MemberId("a/1") if number % 200 == 0 else None,
+            due_at=NOW - 5 + number if number % 100 == 0 else None,
+        )
+        for number in range(1, COUNT)
+    ]
+
+    def fill(conn: sa.Connection) -> None:
+        rows = [{**vars(stack), "tags": None} for stack in some]
+        conn.execute(sa.insert(tables.stack), [{k: v for k, v in row.items() if k != "tags"} for row in rows])
+        tasks.insert_many(conn, work)
+        numbers = range(COUNT)
+        conn.execute(
+            sa.insert(tables.content), [{"id": f"{n:064d}", "body": n, "created_at": NOW} for n in numbers]
+        )
+        uses = [{"stack_id": an_id(0, n), "content_id": f"{n:064d}"} for n in numbers]
+        conn.execute(sa.insert(tables.content_use), uses)
+        tags = [{"stack_id": an_id(0, n), "tag": "t", "position": 0} for n in numbers]
+        conn.execute(sa.insert(tables.stack_tag), tags)
+        resources.insert_many(conn, [a_resource(StackId(an_id(0, n)), n) for n in numbers])
+        events.add_many(conn, [stack_event(stack, Status.COMPLETE, "", by=None, now=NOW) for stack in some])
+
+    upgraded.write(fill)
+    with upgraded.engine.connect() as conn, conn.begin():
+        conn.exec_driver_sql("ANALYZE")
+    return upgraded
+
+
+def full_scans(conn: sa.Connection, statement: str, parameters: typing.Any) -> list[str]:
+    """What the plan of a statement reads from its first row to its last, of the big tables."""
+    if conn.dialect.name == "sqlite":
+        plan = conn.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
+        return [row[3] for row in plan if row[3].startswith("SCAN") and row[3].split()[1] in BIG]
+    [answer] = conn.exec_driver_sql(f"EXPLAIN (FORMAT JSON) {statement}", parameters).scalars()
+    root = (json.loads(answer) if isinstance(answer, str) else answer)[0]["Plan"]
+    return [f"{node['Node Type']} on {node['Relation Name']}" for node in nodes(root) if is_full(node)]
+
+
+def nodes(plan: dict[str, typing.Any]) -> Iterator[dict[str, typing.Any]]:
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from nodes(child)
+
+
+def is_full(node: dict[str, typing.Any]) -> bool:
+    if node.get("Relation Name") not in BIG or "Scan" not in node["Node Type"]:
+        return False
+    return node["Node Type"] == "Seq Scan" or ("Index" in node["Node Type"] and "Index Cond" not in node)
+
+
+def statements_of(
+    database: Database, work: typing.Callable[[sa.Connection], object]
+) -> list[tuple[str, object]]:
+    """What a function executes; nothing of it stays."""
+    seen: list[tuple[str, object]] = []
+
+    def note(conn: sa.Connection, cursor: object, statement: str, parameters: object, *rest: object) -> None:
+        seen.append((statement, parameters))
+
+    with database.engine.connect() as conn:
+        sa.event.listen(conn, "before_cursor_execute", note)
+        work(conn)
+        sa.event.remove(conn, "before_cursor_execute", note)
+        conn.rollback()
+    return [(text, given) for text, given in seen if text.startswith(("SELECT", "UPDATE", "DELETE"))]
+
+
+@on("sqlite", "postgresql")
+@pytest.mark.parametrize("duty", DUTIES)
+def test_a_duty_reads_no_table_from_its_first_row_to_its_last(filled: Database, duty: str) -> None:
+    found = statements_of(filled, DUTIES[duty])
+    assert found
+    for statement, parameters in found:
+        with filled.engine.connect() as conn:
+            assert full_scans(conn, statement, parameters) == [], statement
+            conn.rollback()
+
+
+@on("sqlite", "postgresql")
+def test_a_full_scan_would_be_seen(filled: Database) -> None:
+    query = sa.select(tables.task.c.id).where(tables.task.c.reason == "x")
+    everything = sa.select(tables.stack.c.id)
+    for statement, name in ((query, "task"), (everything, "stack")):
+        [(text, parameters)] = statements_of(filled, lambda conn: conn.execute(statement).all())  # noqa: B023
+        with filled.engine.connect() as conn:
+            [scan] = full_scans(conn, text, parameters)
+        assert name in scan

@@ -1,0 +1,152 @@
+"""Every state of a task, and every move that anything in this layer makes or refuses."""
+
+import typing
+from collections.abc import Callable
+
+import pytest
+import sqlalchemy as sa
+from services.db.rows import NOW, A, Graph, new_id, set_task, step, store_graph, task
+from stoker.db import stacks, tables, tasks
+from stoker.db.commits import Outcome
+from stoker.db.countdown import make_ready
+from stoker.db.engine import Database
+from stoker.db.states import FINAL, TRANSITIONS, UNSTARTED, TaskState
+from stoker.db.tasks import DueTask
+
+W, READY, RUN, PARK, HELD = (
+    TaskState.WAITING,
+    TaskState.READY,
+    TaskState.RUNNING,
+    TaskState.PARKED,
+    TaskState.HELD,
+)
+CANCELLED = TaskState.CANCELLED
+Operation = Callable[[Database, Graph], object]
+Moves = dict[TaskState, TaskState]
+
+
+def commit(state: TaskState, **fields: typing.Any) -> Operation:
+    def operation(database: Database, graph: Graph) -> object:
+        result = Outcome(graph.tasks["one"], 1, state, graph.resources["one"], **fields)
+        return step(database, [result], slots=0)
+
+    return operation
+
+
+def due_now(database: Database, graph: Graph) -> list[DueTask]:
+    t = tables.task
+    names = [t.c[name] for name in DueTask.__dataclass_fields__]
+    query = sa.select(*names).where(t.c.id == graph.tasks["one"])
+    return [DueTask(**row) for row in database.read(lambda conn: conn.execute(query).mappings().all())]
+
+
+def supersede(database: Database, graph: Graph) -> None:
+    def work(conn: sa.Connection) -> None:
+        stacks.begin(conn, graph.stack.id, seen=graph.traversal, traversal=new_id())
+        tasks.cancel_unstarted(conn, graph.traversal, now=NOW)
+
+    database.write(work)
+
+
+def release(database: Database, graph: Graph) -> None:
+    database.write(lambda conn: tasks.release(conn, [(graph.tasks["one"], 1)], now=NOW))
+
+
+def release_superseded(database: Database, graph: Graph) -> None:
+    database.write(lambda conn: stacks.begin(conn, graph.stack.id, seen=graph.traversal, traversal=new_id()))
+    release(database, graph)
+
+
+OPERATIONS: dict[str, tuple[Operation, Moves]] = {
+    "claim": (lambda database, graph: step(database, [], graph.ids), {READY: RUN}),
+    "progress": (commit(RUN), {RUN: RUN}),
+    "park": (commit(PARK, due_at=NOW + 99), {RUN: PARK}),
+    "hold": (commit(HELD), {RUN: HELD}),
+    "put back": (commit(READY), {RUN: READY}),
+    "done": (commit(TaskState.DONE), {RUN: TaskState.DONE}),
+    "failed": (commit(TaskState.FAILED), {RUN: TaskState.FAILED}),
+    "cancelled": (commit(CANCELLED), {RUN: CANCELLED}),
+    "release": (release, {RUN: READY}),
+    "release superseded": (release_superseded, {RUN: CANCELLED}),
+    "supersede": (supersede, dict.fromkeys(UNSTARTED, CANCELLED)),
+    "predecessors done": (
+        lambda database, graph: database.write(lambda conn: make_ready(conn, graph.ids, now=NOW)),
+        {W: READY},
+    ),
+    "wake": (
+        lambda database, graph: database.write(lambda conn: tasks.wake(conn, "resource:1", now=NOW)),
+        {PARK: READY},
+    ),
+    "wake parked": (
+        lambda database, graph: database.write(
+            lambda conn: tasks.wake_parked(conn, due_now(database, graph), now=NOW)
+        ),
+        {PARK: READY},
+    ),
+    "repeat hints": (
+        lambda database, graph: database.write(
+            lambda conn: tasks.repeat_hints(conn, due_now(database, graph), now=NOW)
+        ),
+        {READY: READY},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_moves_the_states_it_may_and_leaves_all_others_alone(
+    database: Database, name: str
+) -> None:
+    operation, moves = OPERATIONS[name]
+    for state in TaskState:
+        graph = store_graph(database, {"one": []})
+        one = graph.tasks["one"]
+        set_task(
+            database,
+            one,
+            state=state,
+            attempt=1,
+            member=A.member,
+            due_at=NOW,
+            waits_on="resource:1",
+            pending=0,
+        )
+        before = task(database, one)
+        operation(database, graph)
+        after = task(database, one)
+        assert after.state == moves.get(state, state), f"from {state}"
+        if state not in moves:
+            assert after == before, f"a task that is {state} was changed"
+
+
+def test_the_operations_make_only_moves_of_the_table() -> None:
+    made = {(old, new) for _, moves in OPERATIONS.values() for old, new in moves.items() if old != new}
+    allowed = {(old, new) for old, news in TRANSITIONS.items() for new in news}
+    assert made <= allowed
+    # What is left is for breakpoints and for what a plan settles.
+    assert allowed - made == {
+        (RUN, RUN),
+        (W, HELD),
+        (W, TaskState.SKIPPED),
+        (READY, HELD),
+        (PARK, TaskState.FAILED),
+        (HELD, READY),
+        (HELD, TaskState.DONE),
+        (HELD, TaskState.FAILED),
+    }
+
+
+def test_every_state_has_its_place_and_final_ones_have_no_way_out() -> None:
+    assert set(TRANSITIONS) == set(TaskState)
+    assert {state for state, news in TRANSITIONS.items() if not news} == FINAL
+    assert set(TaskState) == {*FINAL, *UNSTARTED, RUN}
+    assert all(CANCELLED in TRANSITIONS[state] for state in TaskState if state not in FINAL)
+
+
+def test_what_a_commit_refuses_is_what_the_table_forbids() -> None:
+    for state in TaskState:
+        try:
+            Outcome(1, 1, state, 1)  # type: ignore[arg-type]
+        except ValueError:
+            assert state not in TRANSITIONS[RUN]
+        else:
+            assert state in TRANSITIONS[RUN]
