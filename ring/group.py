@@ -2,26 +2,53 @@
 
 import logging
 import typing
+import urllib.parse
 from collections.abc import Callable, Mapping
 
-from tooz import ToozError, coordination
+from tooz import coordination
 
 LOG = logging.getLogger(__name__)
 Record = Mapping[str, typing.Any]
 MakeCoordinator = Callable[[str, bytes], typing.Any]
 
-CALL_TIMEOUT = 10.0
+CALL_TIMEOUT = 5
+"""Seconds after which a call to a backend that does not answer is given up."""
+EXPIRY = 30
+"""Seconds after which a backend forgets who gives no sign of life.  Nobody is dead for that: see timing."""
 SEPARATOR = "|"
-READ_TRIES = 20
+NEEDED = ("host", "incarnation", "started_at", "beat")
 
 
 class GroupError(Exception):
     """The backend did not do what was asked, or did not answer; try again later."""
 
 
+class DroppedOut(GroupError):
+    """Our record is not in the group any more: close, open, and join as a new incarnation."""
+
+
+class Replaced(GroupError):
+    """Another process, started later under the same host name, has taken our place."""
+
+
 def make_coordinator(url: str, member_id: bytes) -> typing.Any:
-    """tooz's coordinator for a backend URL."""
-    return coordination.get_coordinator(url, member_id)
+    """tooz's coordinator for a backend URL; options in the URL go before ours.
+
+    Its calls run in the calling thread.  tooz's default, a worker thread, makes Python wait at its end for
+    a call that hangs.
+    """
+    parts = urllib.parse.urlsplit(url)
+    wanted: dict[str, typing.Any] = {"executor": "synchronous"}
+    if parts.scheme == "file":
+        wanted["timeout"] = EXPIRY  # Here it is the age from which a record is not read.
+    elif parts.scheme not in (
+        "kazoo",
+        "zookeeper",
+    ):  # There it is the session's, and kazoo's default is good.
+        wanted |= {"timeout": CALL_TIMEOUT, "membership_timeout": EXPIRY}
+    given = urllib.parse.parse_qs(parts.query)
+    options = {name: value for name, value in wanted.items() if name not in given}
+    return coordination.get_coordinator(url, member_id, **options)
 
 
 class Group:
@@ -36,113 +63,139 @@ class Group:
     def __init__(self, url: str, name: str, host: str, *, make: MakeCoordinator = make_coordinator) -> None:
         self._url = url
         self._group = name.encode()
-        self._host = host
+        self._ids = [f"{host}{SEPARATOR}{slot}".encode() for slot in (0, 1)]
         self._make = make
         self._slots: list[typing.Any] = []
-        self._current: int | None = None
-        self._updates = True
+        self._current = 0
+        self._record: Record | None = None
 
     def open(self) -> None:
-        """Connect.
+        """Connect, afresh if we are connected.
 
         :raises GroupError: see there.
         """
+        self.close()
         with _translated():
-            for slot in (0, 1):
-                coordinator = self._make(self._url, f"{self._host}{SEPARATOR}{slot}".encode())
-                coordinator.start(start_heart=False)
-                self._slots.append(coordinator)
+            self._open_slot()
             try:
                 _get(self._slots[0].create_group(self._group))
             except coordination.GroupAlreadyExist:
                 LOG.debug("The group is there already")
 
+    def _open_slot(self) -> None:
+        coordinator = self._make(self._url, self._ids[len(self._slots)])
+        coordinator.start(start_heart=False)
+        self._slots.append(coordinator)
+
     def close(self) -> None:
         """Disconnect; what is left of us expires."""
-        slots, self._slots, self._current = self._slots, [], None
+        slots, self._slots = self._slots, []
         for coordinator in slots:
-            with _translated():
-                coordinator.stop()
+            try:
+                with _translated():
+                    coordinator.stop()
+            except GroupError as error:
+                LOG.debug("Could not disconnect in good order: %s", error)
 
     def write(self, record: Record) -> None:
-        """Join with this record, or change ours to it.
+        """Join with this record if its incarnation is new, otherwise change ours to it.
 
-        :raises GroupError: see there; we may have dropped out of the group, then the next call joins again.
+        :raises Replaced: see there.  Never at the first time: who starts later is right.
+        :raises DroppedOut: see there.
+        :raises GroupError: see there.
         """
         with _translated():
-            if self._current is None:
-                self._leave(0)
-                self._leave(1)
-                self._join(0, record)
-            elif self._updates:
-                self._update(record)
-            else:
-                self._succeed(record)
             for coordinator in self._slots:
                 coordinator.heartbeat()
+            own = self._own() if self._record is not None else None
+            self._check_replaced(own)
+            if self._record is None or self._record["incarnation"] != record["incarnation"]:
+                self._join(record)
+            elif own is None:
+                raise DroppedOut("our record is not in the group any more")
+            else:
+                self._change(record)
+            self._record = record
 
     def read(self) -> list[Record]:
         """The records of all members; several of one host are possible.
 
+        :raises DroppedOut: the group itself is gone.
         :raises GroupError: see there.
         """
         with _translated():
-            for _ in range(READ_TRIES):
-                records = self._read_once()
-                if records is not None:
-                    return records
-        raise GroupError("the group changes faster than it can be read")
+            return [record for record in self._all() if _is_record(record)]
 
-    def _read_once(self) -> list[Record] | None:
-        """None if a member that was listed had gone when its record was read: it may stand there under its
-        other id by now, so only a reading without such a gap tells who is there."""
-        records: list[Record] = []
-        for member in _get(self._slots[0].get_members(self._group)):
-            try:
-                record = _get(self._slots[0].get_member_capabilities(self._group, member))
-            except coordination.MemberNotJoined:
-                return None
-            if isinstance(record, Mapping) and "beat" in record:
-                records.append(record)
-        return records
+    def _all(self) -> list[typing.Any]:
+        coordinator = self._slots[0]
+        if hasattr(coordinator, "get_members_with_capabilities"):
+            return list(_get(coordinator.get_members_with_capabilities(self._group)).values())
+        # tooz before 9.1: one call for each member.
+        return [self._read(member) for member in _get(coordinator.get_members(self._group))]
+
+    def _read(self, member: bytes) -> typing.Any:
+        """None if there is no such member."""
+        try:
+            return _get(self._slots[0].get_member_capabilities(self._group, member))
+        except coordination.MemberNotJoined:
+            return None
 
     def leave(self) -> None:
-        """Take our record away.
+        """Take our record away, but not that of who has replaced us.
 
         :raises GroupError: see there.
         """
-        self._current = None
         with _translated():
-            self._leave(0)
-            self._leave(1)
+            own = self._own()
+            self._check_replaced(own)
+            for coordinator in self._slots:
+                self._leave(coordinator)
+            self._record = None
 
-    def _join(self, slot: int, record: Record) -> None:
-        _get(self._slots[slot].join_group(self._group, dict(record)))
-        self._current = slot
+    def _own(self) -> Record | None:
+        """The newest record of our host."""
+        found = [self._read(member) for member in self._ids[: len(self._slots)]]
+        return max(
+            filter(_is_record, found), key=lambda record: (record["started_at"], record["beat"]), default=None
+        )
 
-    def _leave(self, slot: int) -> None:
+    def _check_replaced(self, own: Record | None) -> None:
+        if own is None or self._record is None or own["started_at"] <= self._record["started_at"]:
+            return
+        raise Replaced(f"another process calls itself {own['host']}")
+
+    def _join(self, record: Record) -> None:
+        for coordinator in self._slots:
+            self._leave(coordinator)
+        self._current = 0
+        _get(self._slots[0].join_group(self._group, dict(record)))
+
+    def _leave(self, coordinator: typing.Any) -> None:
         try:
-            _get(self._slots[slot].leave_group(self._group))
+            _get(coordinator.leave_group(self._group))
         except coordination.MemberNotJoined:
-            LOG.debug("Nothing was left in slot %d", slot)
+            LOG.debug("Nothing was left to take away")
 
-    def _update(self, record: Record) -> None:
-        assert self._current is not None
-        try:
-            _get(self._slots[self._current].update_capabilities(self._group, dict(record)))
-        except NotImplementedError:
-            self._updates = False
-            self._succeed(record)
-        except (coordination.MemberNotJoined, coordination.GroupNotCreated) as error:
-            self._current = None
-            raise GroupError("we dropped out of the group") from error
-
-    def _succeed(self, record: Record) -> None:
-        assert self._current is not None
-        old = self._current
-        self._leave(1 - old)
-        self._join(1 - old, record)
+    def _change(self, record: Record) -> None:
+        if len(self._slots) == 1:
+            try:
+                _get(self._slots[0].update_capabilities(self._group, dict(record)))
+                return
+            except NotImplementedError:
+                self._open_slot()
+        old, new = self._slots[self._current], self._slots[1 - self._current]
+        self._leave(new)
+        _get(new.join_group(self._group, dict(record)))
+        self._current = 1 - self._current
         self._leave(old)
+
+
+def _age(record: Record) -> tuple[float, int]:
+    return float(record["started_at"]), int(record["beat"])
+
+
+def _is_record(found: object) -> bool:
+    return isinstance(found, Mapping) and all(name in found for name in NEEDED)
 
 
 def _get(result: typing.Any) -> typing.Any:
@@ -150,11 +203,19 @@ def _get(result: typing.Any) -> typing.Any:
 
 
 class _translated:  # noqa: N801 - reads as a statement
-    """Turns the many errors of tooz's drivers into GroupError."""
+    """Turns every error of tooz's drivers into GroupError.
+
+    They have no common base: etcd3gw's heartbeat and kazoo's calls on a closed connection let through what
+    their client libraries raise.
+    """
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, ToozError | NotImplementedError | OSError | coordination.OperationTimedOut):
-            raise GroupError(f"{type(error).__name__}: {error}") from error
+        if isinstance(error, GroupError) or not isinstance(error, Exception):
+            return
+        told = f"{type(error).__name__}: {error}"
+        if isinstance(error, coordination.GroupNotCreated | coordination.MemberNotJoined):
+            raise DroppedOut(told) from error
+        raise GroupError(told) from error

@@ -5,15 +5,18 @@ import threading
 import time
 import typing
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from .group import Group, GroupError
+from .group import DroppedOut, Group, GroupError, Record, Replaced
 from .hashring import ACTIVE, Member, View
-from .timing import MembershipTiming, Sign, latest, living, watch
+from .timing import LEFT, MembershipTiming, Sign, latest, living, watch
 
 LOG = logging.getLogger(__name__)
 Listener = Callable[[View], None]
+
+LONGEST_FAREWELL = 3.0
+"""Seconds for which a member that stops waits for the others to see it."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +60,17 @@ class Membership:
         self._state = ACTIVE
         self._listeners: list[Listener] = []
         self._incarnation: str | None = None
-        self._started_at = 0.0
+        self._candidate = ""
+        self._started_at: float | None = None
         self._confirmed = float("-inf")
+        self._seen = float("-inf")
         self._beat = 0
+        self._records: dict[str, Record] = {}
         self._signs: dict[str, Sign] = {}
         self._looked: float | None = None
+        self._rejoined = float("-inf")
         self._open = False
+        self._away = False
         self._replaced = False
         self._stop = threading.Event()
         self._soon = threading.Event()
@@ -77,11 +85,15 @@ class Membership:
 
     def member(self) -> str | None:
         """Our own name (HOST/INCARNATION); None while we are not in the group, or cannot be sure that the
-        others still count us in."""
+        others still count us in, or of who the others are."""
         incarnation = self._incarnation
-        if incarnation is None or self._monotonic() - self._confirmed >= self._timing.self_stop:
+        if incarnation is None or self._stop.is_set() or self._lapsed():
             return None
         return f"{self._me.host}/{incarnation}"
+
+    def _lapsed(self) -> bool:
+        now = self._monotonic()
+        return now - self._confirmed >= self._timing.self_stop or now - self._seen >= self._timing.timeout
 
     def on_change(self, listener: Listener) -> None:
         """Call `listener` in the membership's thread with each new view."""
@@ -102,7 +114,10 @@ class Membership:
         self._thread.start()
 
     def stop(self, wait: float = 5.0) -> None:
-        """Leave the group.  Returns after `wait` seconds at the most, also while the backend hangs."""
+        """Leave the group.  Returns after `wait` seconds at the most, also while the backend hangs.
+
+        Our farewell stands for a poll interval, so that all others read it.
+        """
         self._stop.set()
         self._soon.set()
         if self._thread is not None:
@@ -117,97 +132,131 @@ class Membership:
     # -- in the membership's thread ----------------------------------------------------------------
 
     def _run(self) -> None:
+        beat_at = look_at = self._monotonic()
+        asked = False
         while not self._stop.is_set():
-            began = self._monotonic()
-            self.step()
-            pause = min(self._timing.heartbeat, self._timing.poll) - (self._monotonic() - began)
-            self._soon.wait(max(0.01, pause))
+            now = self._monotonic()
+            beat, look = asked or now >= beat_at, asked or now >= look_at
+            try:
+                self._round(beat=beat, look=look)
+            except Exception:  # top of the thread: without it nobody would notice, and nothing would rejoin
+                LOG.exception("The membership broke; ownership stays as it is")
+                self._cannot_look()
+            beat_at = now + self._timing.heartbeat if beat else beat_at
+            look_at = now + self._timing.poll if look else look_at
+            asked = self._soon.wait(max(0.01, min(beat_at, look_at) - self._monotonic()))
             self._soon.clear()
         self._end()
 
     def step(self) -> None:
-        """One sign of life and one look around; called by the thread, or by a test in its place."""
+        """One sign of life and one look around; called by a test in the thread's place."""
+        self._round(beat=True, look=True)
+
+    def _round(self, *, beat: bool, look: bool) -> None:
         try:
             if not self._open:
                 self._group.open()
                 self._open = True
-            self._give_sign()
-            self._look()
+            if beat and not self._replaced:
+                self._give_sign()
+            if look or self._incarnation is None:
+                self._look()
+            self._away = False
+        except Replaced as error:
+            LOG.error("%s; this one stops its work", error)
+            self._replaced = True
+            self._drop_out()
+        except DroppedOut as error:
+            LOG.warning("Not in the group: %s; we rejoin", error)
+            self._drop_out()
+            self._open = False
+            self._rejoin_soon()
         except GroupError as error:
-            self._looked = None
-            LOG.warning("The coordination backend is away, ownership stays as it is: %s", error)
-            if self.member() is None:
-                self._drop_out()
+            LOG.log(
+                logging.DEBUG if self._away else logging.WARNING,
+                "The coordination backend is away, ownership stays as it is: %s",
+                error,
+            )
+            self._away = True
+            self._cannot_look()
 
-    def _end(self) -> None:
-        if self._dead or not self._open:
-            return
-        try:
-            self._group.leave()
-            self._group.close()
-        except GroupError as error:
-            LOG.warning("We could not leave the group, the others will notice in time: %s", error)
+    def _cannot_look(self) -> None:
+        self._looked = None
+        if self._lapsed():
+            self._drop_out()
 
     def _give_sign(self) -> None:
-        if self._replaced:
-            return
-        began = self._monotonic()
-        if self._incarnation is not None and began - self._confirmed >= self._timing.timeout:
-            # We were silent for too long (paused, or cut off): the others have buried us.
+        """A lapse ends an incarnation, whether it came before the sign of life or while that was on its way:
+        the others may have buried it."""
+        if self._incarnation is not None and self._lapsed():
             self._drop_out()
-        incarnation = self._incarnation
-        if incarnation is None:
-            incarnation, self._started_at = uuid.uuid4().hex[:12], self._clock()
-        self._beat += 1
-        self._group.write(self._record(incarnation))
-        self._confirmed = began
+        began = self._monotonic()
         if self._incarnation is None:
-            LOG.info("Joined the ring as %s/%s", self._me.host, incarnation)
-        self._incarnation = incarnation
+            self._candidate = uuid.uuid4().hex[:12]
+        self._beat += 1
+        self._group.write(self._record(self._state))
+        if self._incarnation is not None and self._lapsed():
+            self._drop_out()
+            self._rejoin_soon()
+        else:
+            self._confirmed = began
 
-    def _record(self, incarnation: str) -> dict[str, typing.Any]:
+    def _record(self, state: str) -> dict[str, typing.Any]:
+        if self._started_at is None:
+            self._started_at = self._clock()
         return {
             "host": self._me.host,
-            "incarnation": incarnation,
+            "incarnation": self._incarnation or self._candidate,
             "weight": self._me.weight,
             "version": self._me.version,
-            "state": self._state,
+            "state": state,
             "started_at": self._started_at,
             "beat": self._beat,
         }
 
     def _look(self) -> None:
-        records = latest(self._group.read())
-        now = self._monotonic()
-        elapsed = 0.0 if self._looked is None else now - self._looked
-        self._looked = now
+        began = self._monotonic()
+        records = latest(filter(_is_sound, self._group.read()))
+        elapsed = 0.0 if self._looked is None else self._timing.watched(began - self._looked)
+        self._looked = began
         beats = {host: (str(r["incarnation"]), int(str(r["beat"]))) for host, r in records.items()}
         self._signs = watch(self._signs, beats, elapsed)
+        self._records |= records
         alive = living(self._signs, self._timing.timeout)
-        self._check_self(records.get(self._me.host))
-        members = [_member(records[host]) for host in alive]
-        self._publish(View.of(members, self._shard_count))
+        self._signs = {host: sign for host, sign in self._signs.items() if host in alive or host in records}
+        self._records = {host: self._records[host] for host in self._signs}
+        self._seen = began
+        self._find_self(records.get(self._me.host))
+        there = [_member(self._records[host]) for host in alive if self._records[host].get("state") != LEFT]
+        self._publish(there)
 
-    def _check_self(self, own: typing.Any) -> None:
-        if self._incarnation is None:
-            return
-        if own is None:
-            LOG.warning("We are not in the group any more; we rejoin")
-            self._drop_out()
-        elif own["incarnation"] != self._incarnation:
-            if float(own["started_at"]) >= self._started_at:
-                self._replaced = True
-                LOG.error("Another conductor calls itself %s; this one stops its work", self._me.host)
-            self._drop_out()
+    def _find_self(self, own: typing.Any) -> None:
+        """We have joined when we have seen ourselves: before that we do not know who else is there."""
+        joined = own is not None and own["incarnation"] == self._candidate
+        if self._incarnation is None and joined and not self._lapsed():
+            LOG.info("Joined the ring as %s/%s", self._me.host, self._candidate)
+            self._incarnation = self._candidate
 
     def _drop_out(self) -> None:
         """We are out: whatever we held is no longer ours; the next sign of life is a new incarnation's."""
-        if self._incarnation is not None:
-            LOG.warning("Dropped out of the ring as %s/%s", self._me.host, self._incarnation)
-        self._incarnation = None
         self._confirmed = float("-inf")
+        if self._incarnation is None:
+            return
+        LOG.warning("Dropped out of the ring as %s/%s", self._me.host, self._incarnation)
+        self._incarnation = None
+        # What we believed to own must not come back with the next incarnation before we have looked.
+        self._publish([member for member in self._view.members if member.host != self._me.host])
 
-    def _publish(self, view: View) -> None:
+    def _rejoin_soon(self) -> None:
+        """Now; at the next interval if that was tried a moment ago."""
+        now = self._monotonic()
+        if now - self._rejoined > self._timing.timeout:
+            self._rejoined = now
+            self._soon.set()
+
+    def _publish(self, members: Iterable[Member]) -> None:
+        seen = [m for m in members if m.host != self._me.host or m.incarnation == self._incarnation]
+        view = View.of(seen, self._shard_count)
         if view == self._view:
             return
         self._view = view
@@ -215,12 +264,37 @@ class Membership:
         for listener in self._listeners:
             listener(view)
 
+    def _end(self) -> None:
+        if self._dead or self._replaced or self._away or not self._open:
+            return
+        try:
+            if self._incarnation is not None:
+                self._beat += 1
+                self._group.write(self._record(LEFT))
+                if len(self._view.members) > 1:
+                    time.sleep(min(1.5 * self._timing.poll, LONGEST_FAREWELL))
+            self._group.leave()
+        except GroupError as error:
+            LOG.warning("We could not leave the group, the others will notice in time: %s", error)
+        self._group.close()
+
+
+def _is_sound(record: Record) -> bool:
+    """A neighbour of another release, or a fault of the backend, must not break us."""
+    try:
+        _member(record)
+        int(record["beat"])
+    except (TypeError, ValueError):
+        LOG.warning("A record in the group is not understood: %s", record)
+        return False
+    return True
+
 
 def _member(record: typing.Any) -> Member:
     return Member(
         host=str(record["host"]),
         incarnation=str(record["incarnation"]),
-        weight=float(record["weight"]),
-        state=str(record["state"]),
+        weight=float(record.get("weight", 1.0)),
+        state=str(record.get("state", ACTIVE)),
         started_at=float(record["started_at"]),
     )

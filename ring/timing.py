@@ -1,7 +1,17 @@
-"""The arithmetic of membership: intervals, and who is to be considered dead.  Pure."""
+"""The arithmetic of membership: intervals, and who is to be considered dead.  Pure.
 
+A member is dead when it has been silent for the timeout, by the watch of who looks, or has said farewell.
+That its record is missing means nothing: a backend forgets members by timeouts of its own, and all of them
+when it loses its memory, while they still do what they own.
+"""
+
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+LONGEST_HEARTBEAT = 10.0
+LEFT = "left"
+"""State of a member that has said farewell."""
 
 
 @dataclass(frozen=True)
@@ -9,7 +19,7 @@ class MembershipTiming:
     """All in seconds.
 
     :ivar heartbeat: between two signs of life.  Shorter notices a death sooner; costs one write to the
-        backend each, from every member.
+        backend each, from every member.  At most 10: backends forget a member after 30 without a sign.
     :ivar timeout: without a sign of life after which a member is dead.  Shorter takes over sooner; too short
         takes a busy or swapping conductor for a dead one.  At least three heartbeats.
     :ivar poll: between two looks at the others.  A death is noticed within timeout + poll.
@@ -21,8 +31,13 @@ class MembershipTiming:
     poll: float = 1.0
 
     def __post_init__(self) -> None:
-        if min(self.heartbeat, self.timeout, self.poll) <= 0:
+        if not all(0 < value < math.inf for value in (self.heartbeat, self.timeout, self.poll)):
             raise ValueError("membership heartbeat, timeout and poll must be above 0 seconds")
+        if self.heartbeat > LONGEST_HEARTBEAT:
+            raise ValueError(
+                f"membership heartbeat ({self.heartbeat} s) must be at most {LONGEST_HEARTBEAT:g} s, or "
+                f"the backend would forget members that are alive"
+            )
         if self.timeout < 3 * self.heartbeat:
             raise ValueError(
                 f"membership timeout ({self.timeout} s) must be at least three heartbeats "
@@ -40,6 +55,12 @@ class MembershipTiming:
         before the others may take over."""
         return self.timeout - self.heartbeat
 
+    def watched(self, elapsed: float) -> float:
+        """Seconds since the look before that count as watching: at most two intervals, or half the timeout.
+        The rest was spent waiting for the backend, which may have kept the others' signs of life from us and
+        from itself; they must not die of it all at once when it answers again."""
+        return min(elapsed, 2 * self.poll, self.timeout / 2)
+
 
 @dataclass(frozen=True)
 class Sign:
@@ -56,7 +77,7 @@ class Sign:
 def watch(
     before: Mapping[str, Sign], beats: Mapping[str, tuple[str, int]], elapsed: float
 ) -> dict[str, Sign]:
-    """Signs of life after one more look.
+    """Signs of life after one more look; who is missing from `beats` is silent.
 
     Only our own watching counts, never the others' clocks; time in which we could not look is no silence of
     theirs, so the caller gives 0 for it.
@@ -64,11 +85,11 @@ def watch(
     :param beats: host -> (incarnation, counter) as read now.
     :param elapsed: seconds since the look before.
     """
-    signs: dict[str, Sign] = {}
+    signs = {host: Sign(known.beat, known.quiet + elapsed) for host, known in before.items()}
     for host, beat in beats.items():
         known = before.get(host)
-        same = known is not None and known.beat == beat
-        signs[host] = Sign(beat, known.quiet + elapsed if known is not None and same else 0.0)
+        if known is None or known.beat != beat:
+            signs[host] = Sign(beat, 0.0)
     return signs
 
 

@@ -1,0 +1,154 @@
+"""Membership on each backend, with real servers and members that are real processes.
+
+Most of the time goes by in waiting, so the backends are tested side by side: each has a lane of its own, in
+which its scenarios run one after the other, for some of them stop the server.
+"""
+
+import pathlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+from harness.waiting import wait_for
+from services.ring.backends import MAKERS, Backend
+from services.ring.cluster import Cluster
+
+SLACK = 0.75
+"""Seconds that a busy machine may add."""
+LANES = 3
+Scenario = Callable[[Cluster, Backend], None]
+Runs = Mapping[tuple[str, Scenario], Future[None]]
+
+
+def who_joins_leaves_dies_or_starts_again_is_noticed_in_time(cluster: Cluster, _: Backend) -> None:
+    a, b, c = cluster.start("a", "b", "c")
+    assert all(member.now()["shards"] for member in (a, b, c))
+
+    asked = time.monotonic()
+    assert c.leave() < 2.5
+    assert cluster.wait_settled([a, b]) - asked < 2 * cluster.poll + SLACK
+
+    held = b.now()["shards"]
+    b.kill()
+    again = cluster.launch("b")
+    wait_for(lambda: bool(again.beliefs()), why=cluster.told)
+    started = again.beliefs()[0]["at"]
+    assert cluster.wait_settled([a, again]) - started < 1.0 + SLACK
+    assert again.now()["shards"] == held
+
+    again.kill()
+    assert again.killed is not None
+    after = cluster.wait_settled([a]) - again.killed
+    assert cluster.timeout - cluster.heartbeat - cluster.poll < after
+    assert after < cluster.timeout + cluster.poll + SLACK
+    assert not cluster.overlap(again.killed)
+
+
+def a_paused_member_acts_only_after_it_has_rejoined_as_a_new_incarnation(
+    cluster: Cluster, backend: Backend
+) -> None:
+    a, b = cluster.start("a", "b")
+    before = b.incarnations()
+    paused = time.monotonic()
+    b.process.pause()
+    taken = cluster.wait_settled([a])
+    assert taken - paused < cluster.timeout + cluster.poll + SLACK
+    time.sleep(max(0.0, backend.paused_for - (time.monotonic() - paused)))
+    resumed = time.monotonic()
+    b.process.resume()
+    wait_for(lambda: len(b.incarnations()) > len(before), why=cluster.told)
+    cluster.wait_settled([a, b])
+    rejoined = next(line["at"] for line in b.beliefs() if line["member"] == b.incarnations()[-1])
+    assert not [span for span in b.spans() if span.until > resumed and span.since < rejoined], cluster.told()
+    assert not cluster.overlap(paused, rejoined), cluster.told()
+    # Of a newcomer the others hear at their next look.
+    assert cluster.longest_overlap(paused) < cluster.poll + SLACK, cluster.told()
+
+
+def a_restart_of_the_server_changes_nothing_for_good(cluster: Cluster, backend: Backend) -> None:
+    a, b = cluster.start("a", "b")
+    held, since = (a.now()["shards"], b.now()["shards"]), time.monotonic()
+    backend.restart()
+    time.sleep(cluster.heartbeat + cluster.poll)
+    cluster.wait_settled([a, b])
+    assert (a.now()["shards"], b.now()["shards"]) == held
+    assert cluster.longest_overlap(since) < cluster.poll + SLACK, cluster.told()
+
+
+def while_the_server_hangs_ownership_is_frozen_and_nobody_acts(cluster: Cluster, backend: Backend) -> None:
+    _outage(cluster, backend, begin=backend.pause, end=backend.resume)
+
+
+def while_the_server_is_dead_ownership_is_frozen_and_nobody_acts(cluster: Cluster, backend: Backend) -> None:
+    _outage(cluster, backend, begin=backend.kill, end=backend.start)
+
+
+def _outage(
+    cluster: Cluster, backend: Backend, *, begin: Callable[[], None], end: Callable[[], None]
+) -> None:
+    a, b, c = cluster.start("a", "b", "c")
+    since = time.monotonic()
+    begin()
+    wait_for(lambda: not any(m.now()["shards"] or m.now()["member"] for m in (a, b, c)), why=cluster.told)
+    acted = max(m.now()["until"] for m in (a, b, c)) - since
+    assert acted < cluster.timeout - cluster.heartbeat + SLACK
+    assert c.leave() < 5.5
+    time.sleep(max(0.0, 1.5 * cluster.timeout - (time.monotonic() - since)))
+    back = time.monotonic()
+    end()
+    for member, other in ((a, "b/"), (b, "a/")):
+        views = [line["view"] for line in member.beliefs() if since < line["at"] < back]
+        assert all(any(name.startswith(other) for name in view) for view in views), cluster.told()
+    cluster.wait_settled([a, b])
+    assert not cluster.overlap(since, back), cluster.told()
+    assert cluster.longest_overlap(since) < cluster.poll + SLACK, cluster.told()
+
+
+SCENARIOS: Sequence[Scenario] = (
+    who_joins_leaves_dies_or_starts_again_is_noticed_in_time,
+    a_paused_member_acts_only_after_it_has_rejoined_as_a_new_incarnation,
+    a_restart_of_the_server_changes_nothing_for_good,
+    while_the_server_hangs_ownership_is_frozen_and_nobody_acts,
+    while_the_server_is_dead_ownership_is_frozen_and_nobody_acts,
+)
+
+
+def _lane(name: str, runs: Runs, directory: pathlib.Path) -> None:
+    backend = MAKERS[name]()
+    mine = [(scenario, run) for (wanted, scenario), run in runs.items() if wanted == name]
+    for scenario, run in mine:
+        cluster = None
+        try:
+            backend.start()
+            place = directory / f"{name}-{scenario.__name__}"
+            place.mkdir()
+            cluster = Cluster(backend.url, backend.timing, place)
+            scenario(cluster, backend)
+            run.set_result(None)
+        except BaseException as error:  # noqa: BLE001 - told by the test that waits for this run
+            run.set_exception(error)
+        finally:
+            if cluster is not None:
+                cluster.close()
+    backend.close()
+
+
+@pytest.fixture(scope="module")
+def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+    """The selected scenarios, begun on several backends at once."""
+    chosen = [item.callspec.params for item in request.session.items if item.path == request.path]
+    futures: Runs = {(params["name"], params["scenario"]): Future() for params in chosen}
+    directory = tmp_path_factory.mktemp("ring")
+    with ThreadPoolExecutor(LANES) as pool:
+        names = dict.fromkeys(name for name, _ in futures)
+        lanes = [pool.submit(_lane, name, futures, directory) for name in names]
+        yield futures
+    for lane in lanes:
+        lane.result()
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
+@pytest.mark.parametrize("name", MAKERS)
+def test_membership(runs: Runs, name: str, scenario: Scenario) -> None:
+    runs[name, scenario].result()

@@ -1,0 +1,83 @@
+"""The intervals of membership, and the arithmetic of silence."""
+
+import math
+
+import pytest
+from stoker.ring.timing import MembershipTiming, Sign, latest, living, watch
+
+NAN, INF = math.nan, math.inf
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        (0, 5, 1),
+        (1, 0, 1),
+        (1, 5, 0),
+        (-1, 5, 1),
+        (1, -5, 1),
+        (1, 5, -1),
+        (NAN, 5, 1),
+        (1, NAN, 1),
+        (1, INF, 1),
+    ],
+)
+def test_an_interval_that_is_no_time_is_refused(values: tuple[float, float, float]) -> None:
+    with pytest.raises(ValueError, match="heartbeat, timeout and poll must be above 0 seconds"):
+        MembershipTiming(*values)
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ((2, 5.9, 1), r"timeout \(5.9 s\) must be at least three heartbeats \(2 s each\), or one lost sign"),
+        ((1, 5, 2.6), r"poll \(2.6 s\) must be at most half the timeout \(5 s\), or a living member's signs"),
+        ((10.1, 60, 5), r"heartbeat \(10.1 s\) must be at most 10 s, or the backend would forget members"),
+    ],
+)
+def test_intervals_that_contradict_each_other_are_refused_with_the_reason(
+    values: tuple[float, float, float], reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        MembershipTiming(*values)
+
+
+@pytest.mark.parametrize("values", [(1, 5, 1), (1, 3, 1.5), (10, 30, 15), (0.01, 0.03, 0.015)])
+def test_intervals_at_their_limits_are_taken(values: tuple[float, float, float]) -> None:
+    timing = MembershipTiming(*values)
+    assert 0 < timing.self_stop < timing.timeout
+
+
+def test_a_member_stops_a_heartbeat_before_others_may_take_over() -> None:
+    assert MembershipTiming(1, 5, 1).self_stop == 4
+
+
+def test_a_look_counts_for_what_passed_but_not_for_the_backends_absence() -> None:
+    timing = MembershipTiming(heartbeat=1, timeout=5, poll=1)
+    assert timing.watched(1.1) == 1.1
+    assert timing.watched(60) == 2
+    assert MembershipTiming(1, 3, 1.5).watched(60) == 1.5
+
+
+def test_whose_counter_stands_still_is_quiet_and_whose_counter_moves_is_not() -> None:
+    signs = watch({}, {"a": ("i", 1), "b": ("i", 1)}, 0.0)
+    signs = watch(signs, {"a": ("i", 1), "b": ("i", 2)}, 2.0)
+    assert signs == {"a": Sign(("i", 1), 2.0), "b": Sign(("i", 2), 0.0)}
+    signs = watch(signs, {"a": ("j", 1), "b": ("i", 2)}, 1.0)
+    assert signs == {"a": Sign(("j", 1), 0.0), "b": Sign(("i", 2), 1.0)}
+
+
+def test_who_is_missing_is_only_silent_for_backends_forget_on_their_own() -> None:
+    signs = watch({"a": Sign(("i", 7), 1.0)}, {}, 2.0)
+    assert signs == {"a": Sign(("i", 7), 3.0)}
+    assert watch(signs, {"a": ("i", 7)}, 1.0) == {"a": Sign(("i", 7), 4.0)}
+    assert living(signs, 3.5) == {"a"}
+    assert living(signs, 3.0) == frozenset()
+
+
+def test_of_two_records_of_a_host_the_later_start_counts_then_the_higher_counter() -> None:
+    old = {"host": "a", "started_at": 1.0, "beat": 90}
+    new = {"host": "a", "started_at": 2.0, "beat": 1}
+    newest = {"host": "a", "started_at": 2.0, "beat": 2}
+    for order in ([old, new, newest], [newest, new, old], [new, newest, old]):
+        assert latest(order) == {"a": newest}
