@@ -133,6 +133,7 @@ def test_secrets_give_the_same_and_stand_in_nothing_that_is_stored(tree, value):
     assert outcome(lambda: unsealed(partial)) == known
 
 
+@settings(deadline=None)
 @given(values)
 def test_a_value_stays_itself_as_a_part_of_a_residual(value):
     quoted = quote(value)
@@ -159,11 +160,13 @@ def marked(text, words):
 short = st.text("abc", max_size=8)
 
 
+@settings(deadline=None)
 @given(short, st.dictionaries(st.text("abc", min_size=1, max_size=3), short, max_size=4))
 def test_str_replace_is_its_twin(text, words):
     assert APPLY["str_replace"]({"template": text, "params": words}, WALLABY) == marked(text, words)
 
 
+@settings(deadline=None)
 @given(
     st.lists(short, max_size=3),
     st.lists(short, max_size=3),
@@ -184,6 +187,7 @@ def test_repeat_is_its_twin(first, second, permutations, template):
     assert APPLY["repeat"](args, WALLABY) == [put(template, x, y) for x, y in pairs]
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(values, max_size=4), max_size=3))
 def test_list_concat_unique_is_its_twin(lists_of_values):
     unique = []
