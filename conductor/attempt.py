@@ -8,7 +8,7 @@ from ..db.claims import Claim, Claimant, resource_event
 from ..db.commits import Outcome
 from ..db.states import Status, TaskState
 from ..resources.contract import Park, Poll
-from ..resources.errors import Final, StepError, TryAgain
+from ..resources.errors import Final, StepError, TimedOut, TryAgain
 from .secrets import Secrets
 
 Json = typing.Any
@@ -100,9 +100,12 @@ class Attempt:
             return self.failed(error)
         done_before = max(0, self.claim.task.attempt - 1)
         backoff = min(RETRY_MOST, RETRY_FIRST * 2 ** min(done_before, 10))
+        changes: dict[str, Json] = {"reason": self.secrets.redact(f"will be tried again: {error}")}
+        if isinstance(error, TimedOut):
+            changes["progress"] = None
         outcome = self._outcome(
             TaskState.PARKED,
-            changes={"reason": self.secrets.redact(f"will be tried again: {error}")},
+            changes=changes,
             due_at=self.clock() + (backoff if error.after is None else error.after),
             retries_left=left - 1,
         )
@@ -122,8 +125,6 @@ class Attempt:
         reason = self.secrets.redact(f"{kind}: resources.{self.claim.resource.name}: {error}")
         event = self._event(Status.FAILED, reason, self.claim.resource.physical_id)
         changes = {"status": Status.FAILED, "reason": reason, "progress": None}
-        if self.claim.resource.definition is None:
-            changes["definition"] = self.claim.task.definition
         outcome = self._outcome(
             TaskState.FAILED,
             changes=changes,
@@ -134,4 +135,6 @@ class Attempt:
 
 
 def _kind(error: Exception) -> str:
+    if isinstance(error, TimedOut):
+        return "Timeout"
     return "ResourceFailure" if isinstance(error, StepError) else type(error).__name__

@@ -13,7 +13,7 @@ from ..db.sealing import Sealer, SealError
 from ..db.states import TaskKind
 from ..resources.catalogue import Catalogue
 from ..resources.contract import Park, Poll, ResourceType, Step, Target
-from ..resources.errors import Cancelled, Final, PropertyError, StepError, TryAgain, UnknownType
+from ..resources.errors import Cancelled, PropertyError, StepError, TimedOut, TryAgain, UnknownType
 from ..resources.properties import changed
 from ..template.errors import TemplateError
 from ..traversal.definition import TaskDefinition
@@ -76,7 +76,7 @@ class StepRunner:
     def _run(self, claim: Claim, progress: Json, work: StepWork, attempt: Attempt) -> StepResult:
         expires_at = claim.task.expires_at
         if expires_at is not None and self._clock() >= expires_at:
-            raise Final(f"{claim.task.kind.upper()} timed out", kind="Timeout")
+            raise TimedOut(f"{claim.task.kind.upper()} timed out")
         work.checkpoint()
         if progress is None and claim.begun:
             progress = claim.resource.progress["token"]

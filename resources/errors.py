@@ -16,6 +16,10 @@ class TryAgain(StepError):
         self.after = after
 
 
+class TimedOut(TryAgain):
+    """The action took longer than its resource's timeout; raised by the conductor, which begins it afresh."""
+
+
 class Final(StepError):
     """It failed and trying again is of no use; the text becomes the resource's reason.
 

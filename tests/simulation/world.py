@@ -306,9 +306,11 @@ class World:
 
     # -- stacks ------------------------------------------------------------------------------------
 
-    def create(self, name: str, template: Json, *, parameters: Json = None, **fields: Json) -> Stack:
+    def create(
+        self, name: str, template: Json, *, parameters: Json = None, environment: Json = None, **fields: Json
+    ) -> Stack:
         """An order of the API's."""
-        goal = Goal(template, parameters=parameters or {})
+        goal = Goal(template, parameters=parameters or {}, environment=environment or {})
         return self.orders.create(CreateRequest("tenant", name, goal, **fields))
 
     def stack(self, stack_id: StackId) -> Stack:
@@ -320,21 +322,25 @@ class World:
         """Everything that can be done now is done, in a fair order, while time stands still; whether that was
         anything."""
         self.look_all()
-        busy, rounds = True, 0
-        while busy:
+        rounds = 1
+        while self.calm_once():
             rounds += 1
-            busy = bool(self.bus.hints or self.bus.cancels)
-            while self.bus.cancels:
-                self.deliver_cancel(0)
-            for index, (traversal, task_ids) in enumerate(self.bus.hints):
-                host = list(self.conductors)[index % len(self.conductors)]
-                self.conductors[host].pipeline.offer(traversal, task_ids)
-            self.bus.hints.clear()
-            for conductor in self.awake():
-                busy |= conductor.turn() == 0.0 or bool(conductor.steps)
-                while conductor.steps:
-                    conductor.run_step()
         return rounds > 1
+
+    def calm_once(self) -> bool:
+        """Deliver all messages, let everybody take a turn and run all steps; whether more is to be done."""
+        busy = bool(self.bus.hints or self.bus.cancels)
+        while self.bus.cancels:
+            self.deliver_cancel(0)
+        for index, (traversal, task_ids) in enumerate(self.bus.hints):
+            host = list(self.conductors)[index % len(self.conductors)]
+            self.conductors[host].pipeline.offer(traversal, task_ids)
+        self.bus.hints.clear()
+        for conductor in self.awake():
+            busy |= conductor.turn() == 0.0 or bool(conductor.steps)
+            while conductor.steps:
+                conductor.run_step()
+        return busy
 
     def settle(self, until: Callable[[], bool], *, within: float) -> bool:
         """Let time pass without faults until the condition holds; whether it does after `within` seconds.

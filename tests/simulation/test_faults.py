@@ -1,0 +1,254 @@
+"""What happens when conductors die, messages vanish, the database is away: case by case, on a fake clock."""
+
+import pathlib
+import typing
+
+import pytest
+from simulation.world import SELF_STOP, TIMEOUT, World
+from stoker.db import events, tasks
+from stoker.db.events import Event, EventQuery
+from stoker.db.stacks import Stack
+from stoker.db.states import Status, TaskState
+
+Json = typing.Any
+
+
+@pytest.fixture
+def world(tmp_path: pathlib.Path) -> World:
+    return World(tmp_path, hosts=3, threads=4)
+
+
+def template(count: int, **properties: Json) -> Json:
+    resources = {f"r{i}": {"type": "Sim::Server", "properties": properties} for i in range(count)}
+    return {"heat_template_version": "2018-08-31", "resources": resources}
+
+
+def ended(world: World, *stacks: Stack) -> bool:
+    return all(world.stack(stack.id).status != Status.IN_PROGRESS for stack in stacks)
+
+
+def own_events(world: World, stack: Stack) -> list[Event]:
+    found = world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
+    return [event for event, _ in found if event.resource_name == stack.name]
+
+
+def states(world: World, stack: Stack) -> list[TaskState]:
+    found = world.database.read(lambda conn: tasks.of_traversal(conn, stack.traversal))
+    return [task.state for task in found if task.resource_id is not None]
+
+
+def all_duties(world: World) -> None:
+    for conductor in world.awake():
+        for index in range(len(conductor.duties)):
+            conductor.run_duty(index)
+
+
+def test_lost_hints_are_sent_again_by_the_owner_alone(world: World) -> None:
+    stack = world.create("s", template(10))
+    world.bus.hints.clear()
+    world.pass_time(30)
+    before = world.bus.sent
+    all_duties(world)
+    assert world.bus.sent == before + 1, "one message with all ten, from one conductor"
+    assert world.settle(lambda: ended(world, stack), within=10)
+
+
+def test_hints_that_nobody_takes_are_repeated_more_and_more_rarely(world: World) -> None:
+    world.create("s", template(1), timeout_mins=1000)
+    sent = []
+    for _ in range(400):
+        world.bus.hints.clear()
+        world.pass_time(5)
+        before = world.bus.sent
+        all_duties(world)
+        sent.append(world.bus.sent - before)
+    assert sum(sent[:40]) > sum(sent[-40:]) > 0
+    assert sum(sent) < 60
+
+
+def test_a_dead_conductors_work_goes_to_the_others_after_the_membership_timeout(world: World) -> None:
+    stack = world.create("s", template(30, after=20, looks=3))
+    world.calm()
+    lost = world.conductors["host1"].pipeline.in_progress
+    assert lost > 0
+    world.kill("host1")
+    world.pass_time(TIMEOUT - 0.1)
+    world.look_all()
+    all_duties(world)
+    assert sum(c.pipeline.in_progress for c in world.awake()) == 30 - lost, "it may still be alive"
+    world.pass_time(0.2)
+    world.look_all()
+    all_duties(world)
+    world.calm()
+    assert sum(c.pipeline.in_progress for c in world.awake()) == 30
+    assert world.settle(lambda: ended(world, stack), within=90)
+    assert len(world.cloud.made) == 30, "nothing was made twice"
+
+
+def test_a_restarted_conductors_predecessor_is_dead_at_once(world: World) -> None:
+    stack = world.create("s", template(30, after=20, looks=3))
+    world.calm()
+    world.kill("host1")
+    world.start("host1")
+    world.look_all()
+    all_duties(world)
+    world.calm()
+    assert sum(c.pipeline.in_progress for c in world.awake()) == 30
+    assert world.settle(lambda: ended(world, stack), within=90)
+
+
+def test_a_conductor_that_is_cut_off_stops_before_the_others_take_over(world: World) -> None:
+    world.create("s", template(30, after=1, looks=1000))
+    world.calm()
+    world.cut_off("host1")
+    lonely = world.conductors["host1"]
+    world.pass_time(SELF_STOP)
+    assert world.group["host1"], "the others still count it in"
+    assert lonely.ring.member() is None
+    assert not any(lonely.ring.owns(shard) for shard in range(64))
+    lonely.turn()
+    assert lonely.pipeline.in_progress == 0
+    assert lonely.steps == []
+
+
+def test_a_step_that_waited_in_a_paused_process_is_not_begun_when_others_have_taken_over(
+    world: World,
+) -> None:
+    stack = world.create("s", template(1))
+    world.deliver(0, "host1")
+    paused = world.conductors["host1"]
+    paused.turn()
+    assert len(paused.steps) == 1
+    world.pause("host1")
+    assert world.settle(lambda: ended(world, stack), within=30)
+    world.orders.delete(world.stack(stack.id))
+    assert world.settle(lambda: ended(world, stack), within=30)
+    world.resume("host1")
+    paused.run_step()
+    paused.turn()
+    assert world.cloud.things == {}
+    assert world.cloud.wrong == []
+
+
+def test_what_a_lost_attempt_made_is_found_and_not_made_again(world: World) -> None:
+    stack = world.create("s", template(1, after=0))
+    world.deliver(0, "host1")
+    world.conductors["host1"].turn()
+    world.conductors["host1"].run_step()
+    assert len(world.cloud.things) == 1
+    world.kill("host1")
+    assert world.settle(lambda: ended(world, stack), within=30)
+    assert len(world.cloud.things) == 1
+
+
+def test_what_a_lost_attempt_made_is_deleted_with_the_stack(world: World) -> None:
+    stack = world.create("s", template(1))
+    world.deliver(0, "host1")
+    world.conductors["host1"].turn()
+    world.conductors["host1"].run_step()
+    world.kill("host1")
+    world.orders.delete(world.stack(stack.id))
+    assert world.settle(lambda: ended(world, stack), within=30)
+    assert world.cloud.things == {}
+    assert world.stack(stack.id).status == Status.COMPLETE
+
+
+def test_results_wait_while_the_database_is_away(world: World) -> None:
+    stack = world.create("s", template(12, after=0))
+    world.database.before = 1.0
+    for _ in range(20):
+        world.calm_once()
+        world.pass_time(0.5)
+    assert not ended(world, stack)
+    world.database.before = 0.0
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert world.stack(stack.id).status == Status.COMPLETE
+    assert len(world.cloud.made) == 12
+
+
+def test_claims_whose_answer_was_lost_are_given_back(world: World) -> None:
+    stack = world.create("s", template(4, after=0))
+    world.deliver(0, "host1")
+    world.database.after = 1.0
+    assert world.conductors["host1"].turn() is not None
+    assert states(world, stack) == [TaskState.RUNNING] * 4
+    assert world.conductors["host1"].steps == []
+    world.database.after = 0.0
+    world.conductors["host1"].turn()
+    assert world.settle(lambda: ended(world, stack), within=30)
+    assert world.stack(stack.id).status == Status.COMPLETE
+
+
+def test_a_stack_times_out_once_although_two_conductors_believe_they_own_it(world: World) -> None:
+    stack = world.create("s", template(1, endless=True, after=3), timeout_mins=1)
+    world.calm()
+    world.pass_time(59.9)
+    all_duties(world)
+    assert not ended(world, stack), "never early"
+    world.pass_time(0.2)
+    for conductor in world.awake():
+        conductor.ring.owns = lambda shard: True  # type: ignore[method-assign]
+    all_duties(world)
+    found = world.stack(stack.id)
+    assert (found.action, found.status, found.reason) == ("CREATE", Status.FAILED, "Create timed out")
+    assert [event.reason for event in own_events(world, stack)] == [
+        "Stack CREATE started",
+        "Create timed out",
+    ]
+
+
+def test_work_of_a_stack_that_timed_out_is_stopped(world: World) -> None:
+    stack = world.create("s", template(3, endless=True, after=2), timeout_mins=1)
+    world.calm()
+    assert sum(c.pipeline.in_progress for c in world.awake()) == 3
+    assert world.settle(lambda: ended(world, stack), within=70)
+    world.settle(lambda: False, within=5)
+    assert sum(c.pipeline.in_progress for c in world.awake()) == 0
+    assert TaskState.RUNNING not in states(world, stack)
+
+
+def test_a_deadline_is_not_moved_by_a_takeover(world: World) -> None:
+    stack = world.create("s", template(2, endless=True, after=3), timeout_mins=1)
+    began = world.clock.now
+    for moment in (15, 30, 45):
+        world.settle(lambda: False, within=began + moment - world.clock.now)
+        host = next(iter(world.conductors))
+        world.kill(host)
+        world.start(f"{host}x")
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert world.clock.now - began == pytest.approx(60, abs=8.1)
+    assert world.stack(stack.id).reason == "Create timed out"
+
+
+def test_an_action_of_a_resource_times_out_and_is_tried_again(world: World) -> None:
+    made = template(1, endless=True, after=2)
+    environment = {"resource_registry": {"resources": {"r0": {"timeout": 10, "retries": 2}}}}
+    stack = world.create("s", made, environment=environment)
+    began = world.clock.now
+    assert world.settle(lambda: ended(world, stack), within=200)
+    found = world.stack(stack.id)
+    assert found.status == Status.FAILED
+    assert "timed out" in found.reason
+    assert world.clock.now - began >= 30, "three tries of ten seconds"
+
+
+def test_finished_traversals_leave_no_tasks_behind(world: World) -> None:
+    stack = world.create("s", template(5))
+    assert world.settle(lambda: ended(world, stack), within=10)
+    world.settle(lambda: False, within=100)
+    assert states(world, stack) == []
+
+
+def test_deleted_stacks_are_forgotten_after_their_time(world: World) -> None:
+    stack = world.create("s", template(2))
+    assert world.settle(lambda: ended(world, stack), within=10)
+    world.orders.delete(world.stack(stack.id))
+    assert world.settle(lambda: ended(world, stack), within=10)
+    world.pass_time(86400 - 60)
+    all_duties(world)
+    assert world.stack(stack.id).deleted_at is not None
+    world.look_all()
+    world.pass_time(120)
+    all_duties(world)
+    with pytest.raises(Exception, match="could not be found"):
+        world.stack(stack.id)
