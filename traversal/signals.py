@@ -29,6 +29,13 @@ class ActionInProgress(Exception):
         super().__init__(f"Stack {stack_name} already has an action ({action}) in progress.")
 
 
+class NotAvailable(Exception):
+    """The resource is not made yet."""
+
+    def __init__(self, resource: str) -> None:
+        super().__init__(f"The Resource ({resource}) is not available.")
+
+
 class SecretsOnly:
     """A lookup for stored values: they hold secrets at the most."""
 
@@ -72,11 +79,14 @@ class Signals:
         Two signals at once are both kept: the loser of the compare-and-swap reads again.
 
         :raises NotFound: no such resource.
+        :raises NotAvailable: it is not made yet; its first step would put its own metadata over the signal's.
         :raises NotSupported: its type takes no signals, or it is being deleted.
         :raises SignalError: the details are of no use.
         """
         for _ in range(TRIES):
             resource = self._database.read(lambda conn: resources.by_name(conn, stack.id, resource_name))
+            if resource.metadata is None:
+                raise NotAvailable(resource_name)
             if resource.action == "DELETE":
                 raise NotSupported(f"Signal resource during {resource.action} is not supported")
             taken = self._taken(stack, resource, details)

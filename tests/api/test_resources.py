@@ -150,6 +150,15 @@ def test_signals_end_a_wait_and_are_kept_as_metadata_and_events(service: Service
     assert len(reasons) == 2
 
 
+def test_a_resource_that_is_not_made_yet_takes_no_signal(service: Service, tenant: str) -> None:
+    handle = {"type": "OS::Heat::WaitConditionHandle", "depends_on": "slow"}
+    path = service.create(tenant, "early", template({"slow": one(wait_secs=20), "handle": handle}))
+    answer = service.call("POST", f"{path}/resources/handle/signal", {"id": "1"})
+    assert fault(answer) == (404, "ResourceNotAvailable")
+    assert "handle" in answer.error["message"]
+    service.call("DELETE", path)
+
+
 def test_a_signal_of_failure_fails_the_stack(service: Service, tenant: str) -> None:
     path = waiting(service, tenant)
     service.call("POST", f"{path}/resources/handle/signal", {"status": "FAILURE", "reason": "no luck"})

@@ -1,0 +1,161 @@
+"""What the installation is and knows: versions, health, types, functions, services, validation, preview."""
+
+import datetime
+import re
+
+import pytest
+from client.serving import Json, Service, fault
+from harness.templates import chain, one, template
+
+
+@pytest.mark.parametrize("path", ["/", "/v1", "/v1/"])
+def test_the_versions_are_told(service: Service, path: str) -> None:
+    answer = service.call("GET", path)
+    assert answer.status == 300
+    link = {"href": f"{service.url}/v1/", "rel": "self"}
+    assert answer.body == {"versions": [{"id": "v1.0", "status": "CURRENT", "links": [link]}]}
+
+
+def test_the_service_is_healthy(service: Service) -> None:
+    assert service.get("/healthcheck") == "OK"
+
+
+def test_links_lead_to_where_the_client_came_from(service: Service, tenant: str) -> None:
+    service.create(tenant, "s", chain(1))
+    answer = service.call("GET", f"/v1/{tenant}/stacks", headers={"Host": "orchestration.example:8004"})
+    assert answer.body["stacks"][0]["links"][0]["href"].startswith("http://orchestration.example:8004/v1/")
+
+
+def test_a_slash_at_the_end_changes_nothing(service: Service, tenant: str) -> None:
+    path = service.made(tenant, "s", chain(1))
+    assert service.get(f"{path}/") == service.get(path)
+    assert service.get(f"/v1/{tenant}/stacks/")["stacks"][0]["stack_name"] == "s"
+
+
+def test_each_answer_has_a_request_id_of_its_own(service: Service, tenant: str) -> None:
+    ids = {
+        service.call("GET", f"/v1/{tenant}/stacks{below}").headers["X-Openstack-Request-Id"]
+        for below in ("", "/", "/missing", "?limit=x")
+    }
+    assert len(ids) == 4
+    assert all(re.fullmatch("req-[0-9a-f-]{36}", request_id) for request_id in ids)
+
+
+def test_services_are_the_conductors_with_heats_fields(service: Service, tenant: str) -> None:
+    rows = service.get(f"/v1/{tenant}/services")["services"]
+    assert [row["hostname"] for row in rows] == ["conductor-1", "conductor-2"]
+    for row in rows:
+        assert {"id", "binary", "host", "engine_id", "topic", "report_interval", "deleted_at"} <= set(row)
+        assert (row["status"], row["binary"]) == ("up", "stoker-conductor")
+        updated = datetime.datetime.strptime(row["updated_at"], "%Y-%m-%dT%H:%M:%S%z")
+        age = datetime.datetime.now(datetime.UTC) - updated
+        assert age.total_seconds() < 30
+    assert sum(row["shards_owned"] for row in rows) == 4096
+
+
+def test_the_build_is_told(service: Service, tenant: str) -> None:
+    build = service.get(f"/v1/{tenant}/build_info")
+    assert set(build) == {"api", "engine"}
+    assert re.fullmatch(r"\d+\.\d+\.\d+.*", build["api"]["revision"])
+
+
+def test_every_type_that_is_listed_has_a_schema_and_templates(service: Service, tenant: str) -> None:
+    root = f"/v1/{tenant}/resource_types"
+    names = service.get(root)["resource_types"]
+    assert "OS::Heat::TestResource" in names
+    assert names == sorted(names)
+    for name in names:
+        shown = service.get(f"{root}/{name}")
+        assert shown["resource_type"] == name
+        assert set(shown) == {"resource_type", "properties", "attributes", "support_status"}
+        assert service.get(f"{root}/{name}?with_description=True")["description"]
+        assert "heat_template_version" in service.get(f"{root}/{name}/template?template_type=hot")
+        assert "HeatTemplateFormatVersion" in service.get(f"{root}/{name}/template")
+
+
+@pytest.mark.parametrize(
+    ("query", "some", "none"),
+    [
+        ("name=OS::Heat::Wait", "OS::Heat::WaitCondition", "OS::Heat::None"),
+        ("support_status=SUPPORTED", "OS::Heat::WaitCondition", "No::Such"),
+        ("support_status=DEPRECATED", None, "OS::Heat::None"),
+        ("name=(", None, "OS::Heat::None"),
+    ],
+)
+def test_types_are_filtered(service: Service, tenant: str, query: str, some: str | None, none: str) -> None:
+    names = service.get(f"/v1/{tenant}/resource_types?{query}")["resource_types"]
+    assert some is None or some in names
+    assert none not in names
+
+
+def test_functions_differ_by_version_and_conditions_are_shown_if_asked_for(
+    service: Service, tenant: str
+) -> None:
+    def names(version: str, query: str = "") -> set[str]:
+        url = f"/v1/{tenant}/template_versions/heat_template_version.{version}/functions{query}"
+        return {item["functions"] for item in service.get(url)["template_functions"]}
+
+    assert "yaql" in names("2021-04-16")
+    assert "yaql" not in names("2013-05-23")
+    assert names("wallaby") == names("2021-04-16")
+    assert "equals" in names("2021-04-16", "?with_condition_func=True") - names("2021-04-16")
+
+
+def validate(service: Service, tenant: str, body: Json, **fields: Json) -> Json:
+    answer = service.call("POST", f"/v1/{tenant}/validate", {"template": body, **fields})
+    assert answer.status == 200, answer
+    return answer.body
+
+
+def test_validation_tells_of_the_parameters(service: Service, tenant: str) -> None:
+    body = template(
+        {"r": one(value={"get_param": "a"})},
+        description="d",
+        parameters={"a": {"type": "string"}, "b": {"type": "json", "default": {"x": 1}}},
+        parameter_groups=[{"label": "g", "parameters": ["a"]}],
+    )
+    assert validate(service, tenant, body) == {
+        "Description": "d",
+        "Parameters": {
+            "a": {"Type": "String", "Description": "", "NoEcho": "false", "Label": "a"},
+            "b": {"Type": "Json", "Description": "", "NoEcho": "false", "Label": "b", "Default": {"x": 1}},
+        },
+        "ParameterGroups": [{"label": "g", "parameters": ["a"]}],
+        "Environment": {
+            "parameters": {},
+            "parameter_defaults": {},
+            "resource_registry": {"resources": {}},
+            "event_sinks": [],
+        },
+    }
+    with_values = validate(service, tenant, body, parameters={"a": "v"})
+    assert with_values["Parameters"]["a"]["Value"] == "v"
+    assert with_values["Environment"]["parameters"] == {"a": "v"}
+
+
+@pytest.mark.parametrize("values", [{}, {"a": "v"}])
+@pytest.mark.parametrize("wrong", ["OS::No::Such", 5, None])
+def test_validation_finds_wrong_types_also_where_values_are_missing(
+    service: Service, tenant: str, wrong: Json, values: Json
+) -> None:
+    body = template({"r": {"type": wrong}}, parameters={"a": {"type": "string"}})
+    answer = service.call("POST", f"/v1/{tenant}/validate", {"template": body, "parameters": values})
+    assert fault(answer) == (400, "StackValidationFailed")
+    assert "resources.r" in answer.error["message"]
+
+
+def test_a_preview_shows_what_would_be_made_and_stores_nothing(service: Service, tenant: str) -> None:
+    body = {"stack_name": "dry", "template": chain(2), "tags": "a", "timeout_mins": 3}
+    answer = service.call("POST", f"/v1/{tenant}/stacks/preview", body)
+    assert answer.status == 200
+    stack = answer.body["stack"]
+    assert (stack["stack_name"], stack["tags"], stack["timeout_mins"]) == ("dry", ["a"], 3)
+    assert stack["description"] == "No description"
+    assert stack["links"] == [{"href": f"{service.url}/v1/{tenant}/stacks/dry/None", "rel": "self"}]
+    first, second = stack["resources"]
+    assert (first["resource_name"], first["required_by"]) == ("r0", ["r1"])
+    assert first["properties"] == {"value": "x"}
+    assert first["resource_identity"]["path"] == "/resources/r0"
+    assert second["properties"] == {"value": {"get_attr": ["r0", "output"]}}
+    assert second["physical_resource_id"] == ""
+    assert service.get(f"/v1/{tenant}/stacks") == {"stacks": []}
