@@ -4,6 +4,7 @@ Most of the time goes by in waiting, so the backends are tested side by side: ea
 which its scenarios run one after the other, for some of them stop the server.
 """
 
+import os
 import pathlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,11 +15,14 @@ from harness.waiting import wait_for
 from services.ring.backends import MAKERS, Backend
 from services.ring.cluster import Cluster
 
-SLACK = 0.75
-"""Seconds that a busy machine may add."""
 LANES = 3
 Scenario = Callable[[Cluster, Backend], None]
 Runs = Mapping[tuple[str, Scenario], Future[None]]
+
+
+def slack() -> float:
+    """Seconds that the machine may add: more when it has more to do than it can."""
+    return 0.5 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def who_joins_leaves_dies_or_starts_again_is_noticed_in_time(cluster: Cluster, _: Backend) -> None:
@@ -27,21 +31,21 @@ def who_joins_leaves_dies_or_starts_again_is_noticed_in_time(cluster: Cluster, _
 
     asked = time.monotonic()
     assert c.leave() < 2.5
-    assert cluster.wait_settled([a, b]) - asked < 2 * cluster.poll + SLACK
+    assert cluster.wait_settled([a, b]) - asked < 2 * cluster.poll + slack()
 
     held = b.now()["shards"]
     b.kill()
     again = cluster.launch("b")
     wait_for(lambda: bool(again.beliefs()), why=cluster.told)
     started = again.beliefs()[0]["at"]
-    assert cluster.wait_settled([a, again]) - started < 1.0 + SLACK
+    assert cluster.wait_settled([a, again]) - started < 1.0 + slack()
     assert again.now()["shards"] == held
 
     again.kill()
     assert again.killed is not None
     after = cluster.wait_settled([a]) - again.killed
     assert cluster.timeout - cluster.heartbeat - cluster.poll < after
-    assert after < cluster.timeout + cluster.poll + SLACK
+    assert after < cluster.timeout + cluster.poll + slack()
     assert not cluster.overlap(again.killed)
 
 
@@ -49,21 +53,21 @@ def a_paused_member_acts_only_after_it_has_rejoined_as_a_new_incarnation(
     cluster: Cluster, backend: Backend
 ) -> None:
     a, b = cluster.start("a", "b")
-    before = b.incarnations()
     paused = time.monotonic()
     b.process.pause()
     taken = cluster.wait_settled([a])
-    assert taken - paused < cluster.timeout + cluster.poll + SLACK
+    assert taken - paused < cluster.timeout + cluster.poll + slack()
     time.sleep(max(0.0, backend.paused_for - (time.monotonic() - paused)))
+    before = b.incarnations()
     resumed = time.monotonic()
     b.process.resume()
     wait_for(lambda: len(b.incarnations()) > len(before), why=cluster.told)
     cluster.wait_settled([a, b])
-    rejoined = next(line["at"] for line in b.beliefs() if line["member"] == b.incarnations()[-1])
+    rejoined = next(line["at"] for line in b.beliefs() if line["member"] not in (None, *before))
     assert not [span for span in b.spans() if span.until > resumed and span.since < rejoined], cluster.told()
     assert not cluster.overlap(paused, rejoined), cluster.told()
     # Of a newcomer the others hear at their next look.
-    assert cluster.longest_overlap(paused) < cluster.poll + SLACK, cluster.told()
+    assert cluster.longest_overlap(paused) < cluster.poll + slack(), cluster.told()
 
 
 def a_restart_of_the_server_changes_nothing_for_good(cluster: Cluster, backend: Backend) -> None:
@@ -73,7 +77,7 @@ def a_restart_of_the_server_changes_nothing_for_good(cluster: Cluster, backend: 
     time.sleep(cluster.heartbeat + cluster.poll)
     cluster.wait_settled([a, b])
     assert (a.now()["shards"], b.now()["shards"]) == held
-    assert cluster.longest_overlap(since) < cluster.poll + SLACK, cluster.told()
+    assert cluster.longest_overlap(since) < cluster.poll + slack(), cluster.told()
 
 
 def while_the_server_hangs_ownership_is_frozen_and_nobody_acts(cluster: Cluster, backend: Backend) -> None:
@@ -92,7 +96,7 @@ def _outage(
     begin()
     wait_for(lambda: not any(m.now()["shards"] or m.now()["member"] for m in (a, b, c)), why=cluster.told)
     acted = max(m.now()["until"] for m in (a, b, c)) - since
-    assert acted < cluster.timeout - cluster.heartbeat + SLACK
+    assert acted < cluster.timeout - cluster.heartbeat + slack()
     assert c.leave() < 5.5
     time.sleep(max(0.0, 1.5 * cluster.timeout - (time.monotonic() - since)))
     back = time.monotonic()
@@ -102,7 +106,7 @@ def _outage(
         assert all(any(name.startswith(other) for name in view) for view in views), cluster.told()
     cluster.wait_settled([a, b])
     assert not cluster.overlap(since, back), cluster.told()
-    assert cluster.longest_overlap(since) < cluster.poll + SLACK, cluster.told()
+    assert cluster.longest_overlap(since) < cluster.poll + slack(), cluster.told()
 
 
 SCENARIOS: Sequence[Scenario] = (
