@@ -55,7 +55,7 @@ class ResourceDefinition:
     :ivar type: after the environment's mapping; a type name, or the URL/file name of a provider template.
     :ivar depends_on: names in ``depends_on``, sorted, without resources whose condition is false.
     :ivar requires: every name this one must wait for (depends_on and references), sorted.
-    :ivar deletion_policy: ``Delete``, ``Retain`` or ``Snapshot``.
+    :ivar deletion_policy: ``Delete``, ``Retain`` or ``Snapshot``; ``Retain`` wherever `external_id` is given.
     """
 
     name: str
@@ -75,7 +75,9 @@ class ResourceDefinition:
 
 @dataclass(frozen=True)
 class OutputDefinition:
-    """:ivar references: resources and attributes the value needs."""
+    """:ivar value: None too where the output's condition is false.
+    :ivar references: resources and attributes the value needs.
+    """
 
     name: str
     value: Residual
