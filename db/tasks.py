@@ -145,7 +145,7 @@ def claims_of(conn: Connection, member: MemberId) -> list[tuple[TaskId, int, int
 def claiming_members(conn: Connection) -> list[MemberId]:
     """All members that hold a claim now."""
     t = tables.task
-    # Not "IS NOT NULL": for that SQLite reads the whole index, the NULLs too.
+    # Not "IS NOT NULL": a SQLite built without STAT4 reads the whole index for that, the NULLs too.
     rows = conn.execute(sa.select(t.c.member).where(t.c.member > "").distinct())
     return [MemberId(member) for member in rows.scalars()]
 

@@ -148,12 +148,15 @@ def test_a_connection_lost_during_the_commit_is_told_and_not_run_again(database:
 
 @on("sqlite")
 def test_many_writers_of_sqlite_wait_for_each_other_and_all_succeed(database: Database) -> None:
+    patient = Database(database.url, pool_size=16, tries=1)  # each waits, none is run again
+
     def write_often(number: int) -> None:
         for turn in range(10):
             # Reads first: begun as a reader, the second of two such writers could only fail.
-            database.write(lambda conn: (sequences.reserve(conn, 1), add(conn, f"{number}-{turn}")))  # noqa: B023
+            patient.write(lambda conn: (sequences.reserve(conn, 1), add(conn, f"{number}-{turn}")))  # noqa: B023
 
     results = together(*(lambda n=number: write_often(n) for number in range(16)))
+    patient.close()
     assert raised(results) == []
     assert len(values(database)) == 160
 

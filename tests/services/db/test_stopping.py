@@ -173,6 +173,16 @@ def test_a_stack_timeout_fires_once_with_many_conductors_trying(database: Databa
     assert database.read(lambda conn: stacks.due(conn, NOW + 999, limit=9)) == []
 
 
+def test_a_stack_that_has_ended_does_not_end_again(database: Database) -> None:
+    graph = store_graph(database, {"run": []})
+
+    def end(conn: sa.Connection) -> endings.Ended | None:
+        return endings.end_stack(conn, graph.stack.id, graph.traversal, "why", by=None, now=NOW)
+
+    assert database.write(end) == endings.Ended(graph.stack.id, Status.FAILED, {})
+    assert database.write(end) is None
+
+
 def test_a_timeout_and_the_last_task_at_once_end_the_stack_once(database: Database) -> None:
     for _ in range(2):
         graph = store_graph(database, {"run": []})
