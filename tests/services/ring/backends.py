@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import tempfile
 import typing
+import uuid
 
 from harness.etcd import Etcd
 from harness.memcached import Memcached
@@ -80,12 +81,16 @@ class Directory:
 
     def restart(self) -> None:
         """Empty it under the members' feet."""
-        shutil.rmtree(self._path)
+        aside = self._above / uuid.uuid4().hex
+        self._path.rename(aside)
+        shutil.rmtree(aside, ignore_errors=True)
 
     def kill(self) -> None:
-        """Every access fails."""
-        shutil.rmtree(self._path)
-        self._path.touch()
+        """Every access fails: a file stands where the directory was."""
+        while not self._path.is_file():
+            self.restart()
+            with contextlib.suppress(FileExistsError):  # A member made the directory again.
+                self._path.open("x").close()
 
     def pause(self) -> None:
         """Every access hangs."""

@@ -1,0 +1,128 @@
+"""The group on tooz's file driver, the one that needs no server; tests/services has the others."""
+
+import pathlib
+import typing
+
+import pytest
+from stoker.ring.group import DroppedOut, Group, GroupError, Record, Replaced, make_coordinator
+
+
+def record(host: str, incarnation: str, *, beat: int = 1, started_at: float = 1.0) -> Record:
+    return {"host": host, "incarnation": incarnation, "beat": beat, "started_at": started_at}
+
+
+@pytest.fixture
+def url(tmp_path: pathlib.Path) -> str:
+    return f"file://{tmp_path}/ring"
+
+
+def opened(url: str, host: str = "a", **options: typing.Any) -> Group:
+    group = Group(url, "conductors", host, **options)
+    group.open()
+    return group
+
+
+def test_a_record_is_joined_changed_and_read_by_all(url: str) -> None:
+    a, b = opened(url, "a"), opened(url, "b")
+    b.write(record("b", "i"))
+    for beat in range(1, 6):
+        a.write(record("a", "i", beat=beat))
+        assert sorted(r["beat"] for r in b.read() if r["host"] == "a")[-1] == beat
+    a.leave()
+    assert [r["host"] for r in b.read()] == ["b"]
+
+
+def test_who_has_been_forgotten_is_told_and_may_join_anew(url: str, tmp_path: pathlib.Path) -> None:
+    a = opened(url)
+    a.write(record("a", "i"))
+    for path in tmp_path.glob("ring/groups/*/*.raw"):
+        path.unlink()
+    with pytest.raises(DroppedOut):
+        a.write(record("a", "i", beat=2))
+    a.write(record("a", "j", beat=3))
+    assert [r["incarnation"] for r in a.read()] == ["j"]
+
+
+def test_a_group_that_is_gone_is_made_again_by_opening(url: str, tmp_path: pathlib.Path) -> None:
+    a = opened(url)
+    a.write(record("a", "i"))
+    (tmp_path / "ring").rename(tmp_path / "lost")
+    with pytest.raises(DroppedOut):
+        a.write(record("a", "i", beat=2))
+    with pytest.raises(DroppedOut):
+        a.read()
+    a.open()
+    a.write(record("a", "j", beat=3))
+    assert [r["incarnation"] for r in a.read()] == ["j"]
+
+
+def test_a_successor_takes_the_place_and_its_predecessor_cannot_take_it_back(url: str) -> None:
+    old = opened(url)
+    old.write(record("a", "old", beat=9, started_at=1.0))
+    new = opened(url)
+    new.write(record("a", "new", started_at=2.0))
+    for incarnation in ("old", "old-again"):
+        with pytest.raises(Replaced):
+            old.write(record("a", incarnation, beat=10, started_at=1.0))
+    with pytest.raises(Replaced):
+        old.leave()
+    assert [r["incarnation"] for r in new.read()] == ["new"]
+
+
+def test_a_clock_that_was_set_back_does_not_keep_a_successor_out(url: str) -> None:
+    opened(url).write(record("a", "old", started_at=9.0))
+    new = opened(url)
+    new.write(record("a", "new", started_at=2.0))
+    assert [r["incarnation"] for r in new.read()] == ["new"]
+
+
+def test_opening_after_a_failure_begins_from_the_start(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "ring").touch()
+    a = Group(f"file://{tmp_path}/ring", "conductors", "a")
+    for _ in range(3):
+        with pytest.raises(GroupError):
+            a.open()
+    (tmp_path / "ring").unlink()
+    a.open()
+    a.write(record("a", "i"))
+    a.write(record("a", "i", beat=2))
+    assert [r["beat"] for r in a.read()] == [2]
+
+
+def test_an_error_of_a_client_library_is_a_group_error(url: str) -> None:
+    """etcd3gw's and kazoo's pass through tooz as they are."""
+
+    class Broken(Exception):
+        pass
+
+    class Coordinator:
+        def start(self, **_: object) -> None:
+            raise Broken("no route")
+
+    with pytest.raises(GroupError, match="Broken: no route"):
+        opened(url, make=lambda url, member: Coordinator())
+
+
+def test_a_tooz_that_reads_one_member_at_a_time_is_good_enough(url: str) -> None:
+    class Old:
+        def __init__(self, inner: typing.Any) -> None:
+            self._inner = inner
+
+        def __getattr__(self, name: str) -> typing.Any:
+            if name == "get_members_with_capabilities":
+                raise AttributeError(name)
+            return getattr(self._inner, name)
+
+    a = opened(url, make=lambda url, member: Old(make_coordinator(url, member)))
+    a.write(record("a", "i"))
+    opened(url, "b").write(record("b", "i"))
+    assert sorted(r["host"] for r in a.read()) == ["a", "b"]
+
+
+def test_options_in_the_url_go_before_ours(tmp_path: pathlib.Path) -> None:
+    assert make_coordinator(f"file://{tmp_path}", b"a")._timeout == 30
+    assert make_coordinator(f"file://{tmp_path}?timeout=7", b"a")._timeout == 7
+    redis = make_coordinator("redis://localhost:1?membership_timeout=2", b"a")
+    assert (redis.timeout, redis.membership_timeout) == (5, 2.0)
+    etcd = make_coordinator("etcd3+http://localhost:1", b"a")
+    assert etcd.membership_timeout == 30

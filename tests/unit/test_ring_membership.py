@@ -1,0 +1,289 @@
+"""Membership step by step, on a group in memory and a clock that is moved by hand."""
+
+import typing
+from collections.abc import Callable
+
+import pytest
+from harness.waiting import wait_for
+from stoker.ring.group import DroppedOut, Group, GroupError, Record, Replaced
+from stoker.ring.hashring import DRAINING, View
+from stoker.ring.membership import Membership, Self
+from stoker.ring.timing import MembershipTiming
+
+TIMING = MembershipTiming(heartbeat=1, timeout=5, poll=1)
+
+
+class Backend:
+    """What the members of a group share.
+
+    :ivar away: every call fails.
+    :ivar before: called with the method's name before each call; may move the clock, as a slow server does.
+    """
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.records: dict[str, Record] = {}
+        self.away = False
+        self.before: Callable[[str], None] = lambda method: None
+
+    def member(self, host: str) -> Membership:
+        group = typing.cast(Group, MemoryGroup(self, host))
+        return Membership(
+            group,
+            Self(host),
+            shard_count=64,
+            timing=TIMING,
+            monotonic=lambda: self.now,
+            clock=lambda: 1e9 + self.now,
+        )
+
+    def steps(self, seconds: float, *members: Membership) -> None:
+        """Let time pass, and the members take a step each second."""
+        end = self.now + seconds
+        while self.now < end:
+            self.now += 1.0
+            for member in members:
+                member.step()
+
+
+class MemoryGroup:
+    """Group's contract without a server."""
+
+    def __init__(self, backend: Backend, host: str) -> None:
+        self._backend, self._host = backend, host
+        self._record: Record | None = None
+
+    def _call(self, method: str) -> None:
+        self._backend.before(method)
+        if self._backend.away:
+            raise GroupError("away")
+
+    def open(self) -> None:
+        self._call("open")
+
+    def close(self) -> None:
+        pass
+
+    def write(self, record: Record) -> None:
+        self._call("write")
+        own = self._backend.records.get(self._host)
+        if self._record is not None and own and own["started_at"] > self._record["started_at"]:
+            raise Replaced("replaced")
+        if self._record is not None and self._record["incarnation"] == record["incarnation"] and not own:
+            raise DroppedOut("forgotten")
+        self._record = self._backend.records[self._host] = dict(record)
+
+    def read(self) -> list[Record]:
+        self._call("read")
+        return list(self._backend.records.values())
+
+    def leave(self) -> None:
+        self._call("leave")
+        del self._backend.records[self._host]
+
+
+@pytest.fixture
+def backend() -> Backend:
+    return Backend()
+
+
+def hosts(view: View) -> list[str]:
+    return sorted(member.host for member in view.members)
+
+
+def test_a_member_is_in_when_it_has_seen_itself(backend: Backend) -> None:
+    a = backend.member("a")
+    assert a.member() is None
+    a.step()
+    assert a.member() in {member.name for member in a.view().members}
+
+
+def test_a_member_that_wrote_but_could_not_look_does_not_act_yet(backend: Backend) -> None:
+    a = backend.member("a")
+
+    def fail(method: str) -> None:
+        if method == "read":
+            raise GroupError("away")
+
+    backend.before = fail
+    a.step()
+    assert a.member() is None
+    backend.before = lambda method: None
+    a.step()
+    assert a.member() is not None
+
+
+def test_a_silent_member_is_dead_after_the_timeout_and_not_before(backend: Backend) -> None:
+    a, b = backend.member("a"), backend.member("b")
+    backend.steps(2, a, b)
+    backend.steps(4, a)
+    assert hosts(a.view()) == ["a", "b"]
+    backend.steps(2, a)
+    assert hosts(a.view()) == ["a"]
+
+
+def test_a_member_stops_its_work_a_heartbeat_before_it_is_dead_for_others(backend: Backend) -> None:
+    a, b = backend.member("a"), backend.member("b")
+    backend.steps(2, b, a)
+    alive = []
+    for _ in range(8):
+        backend.steps(1, a)
+        alive.append((b.member() is not None, "b" in hosts(a.view())))
+    assert alive == [(True, True)] * 3 + [(False, True)] + [(False, False)] * 4
+
+
+def test_while_the_backend_is_away_the_others_stay_and_we_stop(backend: Backend) -> None:
+    a, b = backend.member("a"), backend.member("b")
+    backend.steps(2, a, b)
+    backend.away = True
+    backend.steps(60, a, b)
+    assert a.member() is None
+    assert hosts(a.view()) == ["b"]
+    backend.away = False
+    a.step()
+    assert hosts(a.view()) == ["a", "b"]
+    b.step()
+    backend.steps(1, a, b)
+    assert hosts(b.view()) == ["a", "b"]
+
+
+def test_a_backend_that_answers_late_kills_nobody(backend: Backend) -> None:
+    a, b = backend.member("a"), backend.member("b")
+    backend.steps(2, a, b)
+
+    def hang(method: str) -> None:
+        if method == "read":
+            backend.now += 4.5
+
+    backend.before = hang
+    a.step()
+    backend.before = lambda method: None
+    a.step()
+    assert hosts(a.view()) == ["a", "b"]
+
+
+def test_a_lapse_ends_an_incarnation(backend: Backend) -> None:
+    a = backend.member("a")
+    backend.steps(1, a)
+    first = a.member()
+    backend.now += TIMING.self_stop
+    assert a.member() is None
+    a.step()
+    assert a.member() not in (None, first)
+
+
+def test_a_lapse_while_the_sign_of_life_is_on_its_way_ends_the_incarnation_too(backend: Backend) -> None:
+    a = backend.member("a")
+    backend.steps(1, a)
+    first = a.member()
+
+    def hang(method: str) -> None:
+        if method == "write":
+            backend.now += TIMING.self_stop
+
+    backend.before = hang
+    a.step()
+    assert a.member() is None
+    backend.before = lambda method: None
+    a.step()
+    assert a.member() not in (None, first)
+
+
+def test_what_was_ours_is_not_ours_between_a_lapse_and_the_next_look(backend: Backend) -> None:
+    a, b = backend.member("a"), backend.member("b")
+    views: list[View] = []
+    backend.steps(2, a, b)
+    a.on_change(views.append)
+    backend.now += 5
+    a.step()
+    assert [hosts(view) for view in views] == [["b"], ["a", "b"]]
+
+
+def test_what_the_backend_forgets_is_no_death_but_the_forgotten_one_rejoins(backend: Backend) -> None:
+    a, b = backend.member("a"), backend.member("b")
+    backend.steps(2, a, b)
+    first = a.member()
+    backend.records.clear()
+    backend.steps(2, a)
+    assert a.member() not in (None, first)
+    assert hosts(a.view()) == ["a", "b"]
+
+
+def test_a_restarted_member_takes_the_place_of_its_predecessor_at_once(backend: Backend) -> None:
+    old, b = backend.member("a"), backend.member("b")
+    backend.steps(2, old, b)
+    backend.now += 0.5
+    new = backend.member("a")
+    new.step()
+    b.step()
+    assert {member.name for member in b.view().members} == {new.member(), b.member()}
+    backend.steps(2, old, new, b)
+    assert old.member() is None
+    assert new.member() is not None
+    backend.steps(9, old, new, b)
+    assert old.member() is None
+    assert hosts(old.view()) == ["b"]
+
+
+def test_a_draining_member_says_so(backend: Backend) -> None:
+    a, b = backend.member("a"), backend.member("b")
+    backend.steps(2, a, b)
+    a.set_state(DRAINING)
+    backend.steps(1, a, b)
+    assert [owner.host for owner in b.view().owners] == ["b"]
+    assert a.member() is not None
+
+
+@pytest.mark.parametrize(
+    "change", [{"weight": "heavy"}, {"weight": 0}, {"beat": None}, {"started_at": "yesterday"}]
+)
+def test_a_record_that_is_not_understood_breaks_nobody(backend: Backend, change: dict[str, object]) -> None:
+    a, b = backend.member("a"), backend.member("b")
+    backend.steps(2, a, b)
+    backend.records["odd"] = {**backend.records["b"], "host": "odd", **change}
+    backend.steps(2, a, b)
+    assert hosts(a.view()) == hosts(b.view()) == ["a", "b"]
+
+
+def test_a_record_of_another_release_may_lack_what_has_a_default(backend: Backend) -> None:
+    a = backend.member("a")
+    backend.records["c"] = {"host": "c", "incarnation": "i", "started_at": 1.0, "beat": 1}
+    a.step()
+    assert hosts(a.view()) == ["a", "c"]
+
+
+def test_stop_says_farewell_and_leaves(backend: Backend) -> None:
+    a, b = backend.member("a"), backend.member("b")
+    b.step()
+    farewells: list[object] = []
+
+    def note(method: str) -> None:
+        if method == "leave":
+            farewells.append(backend.records["a"]["state"])
+            b.step()
+
+    a.start()
+    while a.member() is None:
+        pass
+    backend.before = note
+    a.stop()
+    assert farewells == ["left"]
+    assert list(backend.records) == ["b"]
+    assert hosts(b.view()) == ["b"]
+    assert a.member() is None
+
+
+def test_an_error_nobody_thought_of_does_not_end_the_thread(backend: Backend) -> None:
+    a = backend.member("a")
+    broken: list[str] = []
+
+    def fail(method: str) -> None:
+        if len(broken) < 2:
+            broken.append(method)
+            raise RuntimeError("no such thing")
+
+    backend.before = fail
+    a.start()
+    wait_for(lambda: a.poll_now() or a.member() is not None)
+    assert len(broken) == 2
+    a.stop()
