@@ -48,10 +48,11 @@ class Service:
         )
         self.process.wait_for_text("Stoker serves at", 60)
 
-    def stop(self) -> int:
-        """Stop it as an operator does; the exit code."""
+    def stop(self) -> None:
+        """Stop it as an operator does; no request may have ended in an error of the server."""
         self._http.close()
-        return self.process.stop()
+        assert self.process.stop() == 0
+        assert " broke: " not in self.process.text(), self.process.tail()
 
     def call(
         self,
@@ -105,16 +106,6 @@ class Service:
         """How many rows the tables of stacks have."""
         with sqlite3.connect(f"file:{self._data / 'stoker.sqlite'}?mode=ro", uri=True) as conn:
             return {table: conn.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES}
-
-    def log(self) -> str:
-        """What the process printed."""
-        return self.process.text()
-
-
-class TenantOf(typing.Protocol):
-    """Makes names of tenants."""
-
-    def __call__(self) -> str: ...
 
 
 def fault(answer: Answer) -> tuple[int, str]:
