@@ -8,10 +8,11 @@ from . import threading_backend  # noqa: F401  - first: it decides how oslo work
 from oslo_log import log  # isort: skip
 
 from . import options
+from .options import WrongConfiguration
 from .serving import HttpServer
 from .version import VERSION
 from .waiting import StopSignal
-from .wiring import WrongConfiguration, make_api, open_parts
+from .wiring import make_api, open_parts
 
 LOG = logging.getLogger(__name__)
 
@@ -19,9 +20,9 @@ LOG = logging.getLogger(__name__)
 def main(arguments: list[str] | None = None) -> int:
     """Entry point; the exit code: 0 after SIGTERM or SIGINT, 1 if it could not start."""
     stop = StopSignal()
-    conf = options.load(sys.argv[1:] if arguments is None else arguments, program="stoker-api")
-    log.setup(conf, "stoker", VERSION)
     try:
+        conf = options.load(sys.argv[1:] if arguments is None else arguments, program="stoker-api")
+        log.setup(conf, "stoker", VERSION)
         parts = open_parts(conf)
         app = make_api(parts, version=VERSION)
         http = HttpServer(app, host=conf.api.bind_host, port=conf.api.bind_port, threads=conf.api.threads)

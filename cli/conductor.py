@@ -8,9 +8,10 @@ from . import threading_backend  # noqa: F401  - first: it decides how oslo work
 from oslo_log import log  # isort: skip
 
 from . import options
+from .options import WrongConfiguration
 from .version import VERSION
 from .waiting import StopSignal
-from .wiring import WrongConfiguration, make_conductor, open_parts, start_conductor
+from .wiring import make_conductor, open_parts, start_conductor
 
 LOG = logging.getLogger(__name__)
 READY_WITHIN = 60.0
@@ -20,9 +21,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Entry point; the exit code: 0 after SIGTERM or SIGINT when all steps in progress had ended, 1 if it
     could not start or some had not."""
     stop = StopSignal()
-    conf = options.load(sys.argv[1:] if arguments is None else arguments, program="stoker-conductor")
-    log.setup(conf, "stoker", VERSION)
     try:
+        conf = options.load(sys.argv[1:] if arguments is None else arguments, program="stoker-conductor")
+        log.setup(conf, "stoker", VERSION)
         parts = open_parts(conf)
         conductor = make_conductor(parts, conf.host)
         start_conductor(parts, conductor)

@@ -6,9 +6,9 @@ import sys
 
 from . import threading_backend  # noqa: F401  - first: it decides how oslo works
 from .embedded import Embedded, EmbeddedSettings
+from .options import WrongConfiguration
 from .version import VERSION
 from .waiting import StopSignal
-from .wiring import WrongConfiguration
 
 TENANT = "demo"
 

@@ -11,11 +11,12 @@ from cliff.command import Command
 from cliff.commandmanager import CommandManager
 
 from ..db import schema
-from ..db.engine import Database
 from ..db.errors import DatabaseError
 from ..db.sealing import Sealer
 from . import options, ring
 from .manage_base import AdminError, Session, conf_of, open_session
+from .opening import connect
+from .options import WrongConfiguration
 from .version import VERSION
 
 
@@ -23,7 +24,7 @@ class DbSync(Command):
     """Bring the database to the version that this release needs."""
 
     def take_action(self, parsed: typing.Any) -> int:
-        database = Database(conf_of(self).database.connection)
+        database = connect(conf_of(self))
         schema.upgrade(database)
         self.app.stdout.write(f"the database is at {schema.current(database)}\n")
         return 0
@@ -33,7 +34,7 @@ class DbVersion(Command):
     """Show which version the database is at."""
 
     def take_action(self, parsed: typing.Any) -> int:
-        database = Database(conf_of(self).database.connection)
+        database = connect(conf_of(self))
         self.app.stdout.write(f"{schema.current(database) or 'never migrated'}\n")
         return 0
 
@@ -88,7 +89,7 @@ class ManageApp(App):
         """Run one command."""
         try:
             return int(super().run_subcommand(argv) or 0)
-        except (AdminError, DatabaseError) as error:
+        except (AdminError, DatabaseError, WrongConfiguration) as error:
             self.stderr.write(f"stoker-manage: {error}\n")
             return 1
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from cliff.command import Command
 from oslo_config import cfg
 
-from ..db import settings as installation
 from ..db.engine import Database
+from .opening import open_database
 
 
 class AdminError(Exception):
@@ -26,11 +26,9 @@ class Session:
 def open_session(conf: cfg.ConfigOpts) -> Session:
     """Connect.
 
-    :raises ShardCountMismatch: another shard count is configured than stored.
+    :raises WrongConfiguration: see `open_database`.
     """
-    database = Database(conf.database.connection)
-    wanted = conf.stacks.shard_count
-    count = database.write(lambda conn: installation.shard_count(conn, wanted))
+    database, count = open_database(conf)
     return Session(conf, database, count)
 
 

@@ -143,6 +143,10 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
 }
 
 
+class WrongConfiguration(Exception):
+    """The configuration cannot be used; the text says which option, and what would be right."""
+
+
 def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
     """For oslo.config's sample generator."""
     return [(None if group == "DEFAULT" else group, list(options)) for group, options in GROUPS.items()]
@@ -154,6 +158,7 @@ def load(arguments: list[str], *, program: str, files: list[pathlib.Path] | None
     It is the process-wide object, for oslo.messaging looks for its own options there only.
 
     :param files: in place of oslo.config's search path.
+    :raises WrongConfiguration: a file is missing, or the value of an option is none.
     """
     conf = cfg.CONF
     if program == "stoker-conductor":
@@ -167,5 +172,17 @@ def load(arguments: list[str], *, program: str, files: list[pathlib.Path] | None
     log.register_options(conf)
     log.set_defaults(default_log_levels=QUIET)
     found = None if files is None else [str(path) for path in files]
-    conf(arguments, project="stoker", prog=program, default_config_files=found)
+    try:
+        conf(arguments, project="stoker", prog=program, default_config_files=found)
+        _check_values(conf)
+    except (cfg.Error, ValueError) as error:
+        raise WrongConfiguration(str(error)) from error
     return conf
+
+
+def _check_values(conf: cfg.ConfigOpts) -> None:
+    """Read every option once: a wrong value is told at the start, not when it is first used."""
+    for group, options in GROUPS.items():
+        for option in options:
+            section = conf if group == "DEFAULT" else conf[group]
+            getattr(section, option.dest)

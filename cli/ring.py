@@ -17,8 +17,8 @@ from ..db.conductors import ACTIVE, DRAINING, STOPPED, Conductor
 from ..db.ids import StackId
 from ..ring.hashring import Member, View, assign, plan
 from ..rpc.client import HintSender
-from ..rpc.transport import open_transport
 from .manage_base import AdminError, Session, describe_age, session_of
+from .opening import make_transport
 
 SILENT = "silent"
 SILENT_AFTER = 10.0
@@ -164,7 +164,7 @@ class RingRebalance(Command):
 
     def take_action(self, parsed: typing.Any) -> int:
         session = session_of(self)
-        transport = open_transport(session.conf, session.conf.transport_url)
+        transport = make_transport(session.conf)
         HintSender(transport).look_now()
         transport.cleanup()
         return self._wait(session, parsed.timeout) if parsed.wait else 0

@@ -2,15 +2,16 @@
 
 import argparse
 import sys
+from collections.abc import Callable
 
 from . import threading_backend  # noqa: F401  - first: it decides how oslo works
 
 from oslo_config import cfg  # isort: skip
 
-from ..db import schema
-from ..db.engine import Database
 from . import options
-from .wiring import WrongConfiguration, make_sealer, make_timing
+from .opening import check_backend, make_transport, open_database
+from .options import WrongConfiguration
+from .wiring import make_sealer, make_timing
 
 READY, FAILED = 0, 2
 
@@ -18,16 +19,19 @@ READY, FAILED = 0, 2
 def checks(conf: cfg.ConfigOpts) -> list[tuple[str, str | None]]:
     """(what is checked, what is wrong or None)."""
     found: list[tuple[str, str | None]] = []
-    for name, make in (("sealing keys", make_sealer), ("membership intervals", make_timing)):
+    tried: list[tuple[str, Callable[[cfg.ConfigOpts], object]]] = [
+        ("sealing keys", make_sealer),
+        ("membership intervals", make_timing),
+        ("coordination backend", check_backend),
+        ("message bus", make_transport),
+        ("database", open_database),
+    ]
+    for name, make in tried:
         try:
             make(conf)
             found.append((name, None))
         except WrongConfiguration as error:
             found.append((name, str(error)))
-    database = Database(conf.database.connection)
-    at, needed = schema.current(database), schema.newest()
-    wrong = None if at == needed else f"it is at {at}, {needed} is needed: run stoker-manage db sync"
-    found.append(("database schema", wrong))
     return found
 
 
@@ -39,7 +43,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--config-file", action="append", default=[])
     wanted = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
     files = [argument for file in wanted.config_file for argument in ("--config-file", file)]
-    results = checks(options.load(files, program="stoker-status"))
+    try:
+        results = checks(options.load(files, program="stoker-status"))
+    except WrongConfiguration as error:
+        results = [("configuration", str(error))]
     for name, wrong in results:
         print(f"{name}: {'ok' if wrong is None else wrong}")
     return FAILED if any(wrong for _, wrong in results) else READY

@@ -12,7 +12,6 @@ from ..api.auth import NoAuthentication
 from ..api.services import ApiLimits, Services
 from ..conductor.pipeline import PipelineLimits
 from ..conductor.service import Conductor, ConductorSettings
-from ..db import settings as installation
 from ..db.engine import Database
 from ..db.sealing import Sealer
 from ..resources.catalogue import Catalogue
@@ -22,15 +21,12 @@ from ..ring.timing import MembershipTiming
 from ..rpc.client import HintSender
 from ..rpc.outbox import Outbox
 from ..rpc.server import HintServer
-from ..rpc.transport import open_transport
 from ..template.compile import Limits
 from ..traversal.orders import Orders, OrderSettings
 from ..traversal.planning import Defaults
 from ..traversal.signals import Signals
-
-
-class WrongConfiguration(Exception):
-    """The configuration cannot be used; the text says which option, and what would be right."""
+from .opening import check_backend, make_transport, open_database
+from .options import WrongConfiguration
 
 
 @dataclass(frozen=True)
@@ -58,10 +54,8 @@ def open_parts(conf: cfg.ConfigOpts) -> Parts:
     :raises WrongConfiguration: an option is missing or wrong.
     """
     sealer = make_sealer(conf)
-    database = Database(conf.database.connection, pool_size=conf.database.pool_size)
-    wanted = conf.stacks.shard_count
-    shard_count = database.write(lambda conn: installation.shard_count(conn, wanted))
-    transport = open_transport(conf, conf.transport_url)
+    database, shard_count = open_database(conf)
+    transport = make_transport(conf)
     outbox = Outbox(HintSender(transport))
     outbox.start()
     return Parts(conf, database, shard_count, Catalogue.installed(), sealer, transport, outbox)
@@ -128,6 +122,7 @@ def make_api(parts: Parts, *, version: str) -> typing.Any:
 def make_conductor(parts: Parts, host: str) -> Conductor:
     """A conductor that is not started yet."""
     conf, timing = parts.conf, make_timing(parts.conf)
+    check_backend(conf)
     group = Group(conf.coordination.backend_url, conf.coordination.group, host)
     membership = Membership(
         group, Self(host, conf.conductor.weight), shard_count=parts.shard_count, timing=timing

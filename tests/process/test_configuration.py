@@ -1,0 +1,112 @@
+"""Wrong configurations: each program says which option is wrong and what would be right, and ends."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+from stoker.db.sealing import Sealer
+
+BIN = pathlib.Path(sys.executable).parent
+KEY = f"[secrets]\nkey = {Sealer.generate_key()}\n"
+TABLE = [
+    ("[secrets]\n", "[secrets] key"),
+    ("[secrets]\nkey = short\n", "[secrets] key"),
+    (KEY + "[database]\nconnection = nonsense\n", "[database] connection"),
+    (KEY + "[database]\nconnection = oracle://x/y\n", "[database] connection"),
+    (KEY + "[database]\nconnection = postgresql+psycopg://u:secret@127.0.0.1:1/x\n", "[database] connection"),
+    (KEY + "[database]\nconnection = sqlite:////no/such/folder/x.sqlite\n", "[database] connection"),
+    (KEY + "[database]\npool_size = many\n", "pool_size"),
+    (KEY + "[database]\npool_size = 0\n", "pool_size"),
+    (KEY + "[stacks]\nshard_count = 7\n", "Set shard_count to 4096"),
+    (KEY + "[DEFAULT]\ntransport_url = carrier-pigeon://x\n", "transport_url"),
+    (KEY + "[api]\nbind_port = 99999\n", "bind_port"),
+    ("no section\n", "stoker.conf"),
+]
+CONDUCTOR_ONLY = [
+    (KEY + "[coordination]\nheartbeat = 5\ntimeout = 6\n", "[coordination]"),
+    (KEY + "[coordination]\nbackend_url = nonsense://x\n", "[coordination] backend_url"),
+    (KEY + "[coordination]\npoll = 100\n", "[coordination]"),
+]
+USABLE = "[DEFAULT]\ntransport_url = kombu+memory://\n[coordination]\nbackend_url = file://{folder}/group\n"
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The URL of a database that is set up."""
+    folder = tmp_path_factory.mktemp("database")
+    text = f"[database]\nconnection = sqlite:///{folder}/s.sqlite\n"
+    (folder / "stoker.conf").write_text(text)
+    assert run("stoker-manage", folder, "db", "sync").returncode == 0
+    return text
+
+
+def run(program: str, folder: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [BIN / program, "--config-file", folder / "stoker.conf", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def write(folder: pathlib.Path, text: str, database: str) -> None:
+    """What is wrong, after what is right."""
+    usable = USABLE.format(folder=folder)
+    (folder / "stoker.conf").write_text(usable + database + text)
+
+
+@pytest.mark.parametrize(
+    ("program", "text", "told"),
+    [("stoker-api", *row) for row in TABLE] + [("stoker-conductor", *row) for row in CONDUCTOR_ONLY],
+)
+def test_a_daemon_says_what_is_wrong(
+    tmp_path: pathlib.Path, database: str, program: str, text: str, told: str
+) -> None:
+    write(tmp_path, text, database)
+    done = run(program, tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.startswith(f"{program}: cannot start: ")
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "secret@" not in done.stderr
+
+
+def test_a_database_that_was_never_set_up_is_told_with_the_command_that_does_it(
+    tmp_path: pathlib.Path,
+) -> None:
+    write(tmp_path, KEY, f"[database]\nconnection = sqlite:///{tmp_path}/new.sqlite\n")
+    done = run("stoker-api", tmp_path)
+    assert done.returncode == 1
+    assert "was never set up" in done.stderr
+    assert "run `stoker-manage db sync`" in done.stderr
+    assert run("stoker-status", tmp_path, "upgrade", "check").returncode == 2
+    assert run("stoker-manage", tmp_path, "ring", "show").returncode == 1
+    assert run("stoker-manage", tmp_path, "db", "sync").returncode == 0
+    checked = run("stoker-status", tmp_path, "upgrade", "check")
+    assert checked.returncode == 0, checked.stdout
+    assert run("stoker-manage", tmp_path, "ring", "show").returncode == 0
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: pathlib.Path) -> None:
+    for program, arguments in (("stoker-api", []), ("stoker-manage", ["ring", "show"])):
+        done = run(program, tmp_path, *arguments)
+        assert done.returncode == 1
+        assert "stoker.conf" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["ring", "show", "--stack", "nothing"], "The Stack (nothing) could not be found"),
+        (["ring", "drain", "nobody"], "nobody"),
+        (["ring", "plan", "--leave", "nobody"], "nobody is not on the ring"),
+        (["ring", "plan", "--join", "a=heavy"], "must be a number"),
+        (["ring", "rebalance", "--wait", "--timeout", "0.3"], "no conductor reports"),
+    ],
+)
+def test_an_order_of_the_admins_that_cannot_be_carried_out_is_told(
+    tmp_path: pathlib.Path, database: str, arguments: list[str], told: str
+) -> None:
+    write(tmp_path, KEY, database)
+    done = run("stoker-manage", tmp_path, *arguments)
+    assert done.returncode != 0
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,125 @@
+"""`stoker serve`: everything in one process, with no other server."""
+
+import os
+import pathlib
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from harness import templates
+from harness.deployment import call
+from harness.ports import free_port
+from harness.processes import Process
+from harness.waiting import wait_for
+
+BIN = pathlib.Path(sys.executable).parent
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+class Embedded:
+    """A `stoker serve` that can be killed and started again on the same data."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.data = folder / "data"
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.process: Process | None = None
+        self._folder = folder
+
+    def start(self, *arguments: str) -> Process:
+        command = [BIN / "stoker", "serve", "--data-dir", self.data, "--port", str(self.port), *arguments]
+        log = self._folder / "serve.log"
+        log.write_text("")
+        self.process = Process(command, log=log, env={"PYTHONWARNINGS": "ignore"})
+        self.process.wait_for_text("use it with")
+        return self.process
+
+    def status(self, path: str) -> str:
+        code, answer = call(self.url, "GET", path)
+        return str(answer["stack"]["stack_status"]) if code == 200 else str(code)
+
+    def manage(self, *arguments: str) -> str:
+        command = [BIN / "stoker-manage", "--config-file", self.data / "stoker.conf", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+@pytest.fixture
+def embedded(tmp_path: pathlib.Path) -> Iterator[Embedded]:
+    made = Embedded(tmp_path)
+    yield made
+    if made.process is not None and made.process.is_running:
+        made.process.kill()
+
+
+def create(embedded: Embedded, name: str, template: object) -> str:
+    code, answer = call(embedded.url, "POST", "/v1/demo/stacks", {"stack_name": name, "template": template})
+    assert code == 201, answer
+    return f"/v1/demo/stacks/{name}/{answer['stack']['id']}"
+
+
+def test_a_stack_in_progress_goes_on_after_the_whole_process_was_killed(embedded: Embedded) -> None:
+    first = embedded.start()
+    path = create(embedded, "survivor", templates.layered(3, 4, wait_secs=2))
+    wait_for(lambda: "CREATE_COMPLETE" in str(call(embedded.url, "GET", f"{path}/resources")[1]), 20)
+    first.kill()
+    embedded.start()
+    assert embedded.status(path) == "CREATE_IN_PROGRESS"
+    wait_for(lambda: embedded.status(path) == "CREATE_COMPLETE", 40, lambda: embedded.status(path))
+
+
+def test_it_prints_the_line_for_the_client_and_stops_with_0(embedded: Embedded) -> None:
+    process = embedded.start("--conductors", "1")
+    assert f"export OS_AUTH_TYPE=none OS_ENDPOINT={embedded.url}/v1/demo" in process.text()
+    assert process.stop(30) == 0
+
+
+def test_its_configuration_holds_the_key_for_its_owner_only_and_serves_the_admin(
+    embedded: Embedded,
+) -> None:
+    embedded.start()
+    mode = stat.S_IMODE(os.stat(embedded.data / "stoker.conf").st_mode)
+    assert mode == 0o600
+    shown = embedded.manage("ring", "show", "-f", "value", "-c", "Host", "-c", "Shards")
+    shares = dict(line.split() for line in shown.splitlines())
+    assert set(shares) == {"conductor-1", "conductor-2", "conductor-3"}
+    assert sum(map(int, shares.values())) == 4096
+    path = create(embedded, "owned", templates.flat(1))
+    stack_id = path.rsplit("/", 1)[1]
+    owner = embedded.manage("ring", "show", "--stack", stack_id, "-f", "value", "-c", "Owner").strip()
+    assert owner in shares
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--conductors", "0"], "--conductors must be 1 or more, not 0"),
+        (["--port", "x"], "invalid int value: 'x'"),
+        (["--config-file", "/no/such/file"], "/no/such/file"),
+    ],
+)
+def test_wrong_arguments_are_told(tmp_path: pathlib.Path, arguments: list[str], message: str) -> None:
+    command = [BIN / "stoker", "serve", "--data-dir", tmp_path / "data", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_port_that_is_taken_is_told(embedded: Embedded, tmp_path: pathlib.Path) -> None:
+    embedded.start()
+    command = [BIN / "stoker", "serve", "--data-dir", tmp_path / "other", "--port", str(embedded.port)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "cannot start" in done.stderr
+    assert str(embedded.port) in done.stderr
+
+
+def test_the_demonstration_runs(tmp_path: pathlib.Path) -> None:
+    command = [sys.executable, "-W", "ignore", ROOT / "examples" / "demo.py"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "CREATE_COMPLETE" in done.stdout
+    assert "was taken away while the stack was being created" in done.stdout
+    assert done.stdout.rstrip().endswith("although a conductor was lost.")
