@@ -263,8 +263,7 @@ def test_stop_says_farewell_and_leaves(backend: Backend) -> None:
             b.step()
 
     a.start()
-    while a.member() is None:
-        pass
+    wait_for(lambda: a.member() is not None)
     backend.before = note
     a.stop()
     assert farewells == ["left"]

@@ -69,7 +69,7 @@ class Member:
     def leave(self) -> float:
         """SIGTERM, and wait; the seconds that Membership.stop took."""
         self.process.send(signal.SIGTERM)
-        self.process.stop(20)
+        self.process.stop(8)
         return float(self.lines()[-1]["stopped"])
 
 
