@@ -12,7 +12,7 @@ from .events import Event
 from .ids import MemberId, ResourceId, TaskId
 from .resources import Resource
 from .states import Status, TaskKind, TaskState
-from .tasks import Task, chunks
+from .task_rows import IDS, Task, chunks
 
 Json = typing.Any
 EXPIRED_GRACE = 30.0
@@ -57,53 +57,85 @@ class Claimant:
     host: str
 
 
-def claim(conn: Connection, task_ids: Iterable[TaskId], *, who: Claimant, now: float) -> list[Claim]:
-    """Claim those of the tasks that are ready and that nobody else is claiming now.
-
-    A task is ready only while its traversal is the current one, for whoever supersedes a traversal cancels
-    its ready tasks in the same transaction.
-    """
-    taken: list[Task] = []
-    for part in chunks(task_ids):
-        taken += _take(conn, part, who=who, now=now)
-    if not taken:
-        return []
-    wanted = {task.resource_id for task in taken if task.resource_id is not None}
-    wanted |= {ResourceId(i) for task in taken for i in task.inputs.values()}
-    rows = resources.by_ids(conn, wanted)
-    names = _stack_names(conn, {task.stack_id for task in taken})
-    begun = [(task, rows[task.resource_id]) for task in taken if task.resource_id in rows]
-    _mark_in_progress(conn, begun, who=who, now=now)
-    return [_claim(task, resource, rows, names[task.stack_id]) for task, resource in begun]
-
-
-def _take(conn: Connection, ids: Sequence[int], *, who: Claimant, now: float) -> list[Task]:
+def _statements() -> tuple[sa.Select[typing.Any], sa.Update]:
     t = tables.task
-    rows = conn.execute(
-        sa.select(t)
-        .where(t.c.id.in_(ids), t.c.state == TaskState.READY)
-        .order_by(t.c.id)
-        .with_for_update(skip_locked=True)
-    ).mappings()
-    seen = [Task.of(dict(row)) for row in rows]
-    if not seen:
-        return []
+    now = sa.bindparam("now", type_=sa.Float)
     expiry = sa.func.coalesce(t.c.expires_at, now + t.c.timeout)
     # One that has expired already is claimed to be failed; that takes a moment, in which the duty for
     # expired claims must not take it away again.
     due = sa.case((expiry <= now, now + EXPIRED_GRACE), else_=expiry)
-    conn.execute(
+    ready = (
+        sa.select(t)
+        .where(t.c.id.in_(IDS), t.c.state == TaskState.READY)
+        .order_by(t.c.id)
+        .with_for_update(skip_locked=True)
+    )
+    taken = (
         sa.update(t)
-        .where(t.c.id.in_([task.id for task in seen]))
+        .where(t.c.id.in_(IDS))
         .values(
             state=TaskState.RUNNING,
-            member=who.member,
+            member=sa.bindparam("claimant"),
             attempt=t.c.attempt + 1,
             waits_on=None,
             expires_at=expiry,
             due_at=due,
         )
     )
+    return ready, taken
+
+
+_READY, _TAKEN = _statements()
+_NAMES = sa.select(tables.stack.c.id, tables.stack.c.name, tables.stack.c.tenant).where(
+    tables.stack.c.id.in_(IDS)
+)
+_IN_PROGRESS = (
+    sa.update(tables.resource)
+    .where(tables.resource.c.id.in_(IDS))
+    .values(
+        action=sa.bindparam("new_action"),
+        status=Status.IN_PROGRESS,
+        reason="state changed",
+        updated_at=sa.bindparam("now"),
+    )
+)
+
+
+def claim(
+    conn: Connection,
+    task_ids: Iterable[TaskId],
+    *,
+    who: Claimant,
+    now: float,
+    waiting: Sequence[Task] = (),
+) -> tuple[list[Claim], list[Event]]:
+    """Claim those of the tasks that are ready and that nobody else is claiming now.
+
+    A task is ready only while its traversal is the current one, for whoever supersedes a traversal cancels
+    its ready tasks in the same transaction.
+
+    :param waiting: tasks to be claimed too, that this transaction has just counted down to no predecessor.
+    :returns: the claims, and the events of their beginning, to be stored by the caller.
+    """
+    taken = _take(conn, waiting, who=who, now=now)
+    for part in chunks(task_ids):
+        ready = conn.execute(_READY, {"ids": part}).mappings()
+        taken += _take(conn, [Task.of(dict(row)) for row in ready], who=who, now=now)
+    if not taken:
+        return [], []
+    wanted = {task.resource_id for task in taken if task.resource_id is not None}
+    wanted |= {ResourceId(i) for task in taken for i in task.inputs.values()}
+    rows = resources.by_ids(conn, wanted)
+    names = _stack_names(conn, {task.stack_id for task in taken})
+    begun = [(task, rows[task.resource_id]) for task in taken if task.resource_id in rows]
+    started = _mark_in_progress(conn, begun, who=who, now=now)
+    return [_claim(task, resource, rows, names[task.stack_id]) for task, resource in begun], started
+
+
+def _take(conn: Connection, seen: Sequence[Task], *, who: Claimant, now: float) -> list[Task]:
+    if not seen:
+        return []
+    conn.execute(_TAKEN, {"ids": [task.id for task in seen], "claimant": who.member, "now": now})
     return [
         replace(
             task,
@@ -125,15 +157,14 @@ def _expiry(task: Task, now: float) -> float | None:
 
 
 def _stack_names(conn: Connection, stack_ids: Iterable[str]) -> dict[str, tuple[str, str]]:
-    s = tables.stack
-    rows = conn.execute(sa.select(s.c.id, s.c.name, s.c.tenant).where(s.c.id.in_(sorted(stack_ids))))
+    rows = conn.execute(_NAMES, {"ids": sorted(stack_ids)})
     return {stack_id: (name, tenant) for stack_id, name, tenant in rows}
 
 
 def _mark_in_progress(
     conn: Connection, begun: Sequence[tuple[Task, Resource]], *, who: Claimant, now: float
-) -> None:
-    """Show the action on the resource and in the events; not again for a later attempt of the same task."""
+) -> list[Event]:
+    """Show the action on the resource; the events of it.  Not again for a later attempt of the same task."""
     by_action: dict[str, list[int]] = {}
     started: list[Event] = []
     for task, resource in begun:
@@ -142,14 +173,9 @@ def _mark_in_progress(
             continue
         by_action.setdefault(action, []).append(resource.id)
         started.append(resource_event(resource, task.kind, Status.IN_PROGRESS, "state changed", who, now))
-    r = tables.resource
     for action, ids in sorted(by_action.items()):
-        conn.execute(
-            sa.update(r)
-            .where(r.c.id.in_(sorted(ids)))
-            .values(action=action, status=Status.IN_PROGRESS, reason="state changed", updated_at=now)
-        )
-    events.add_many(conn, started)
+        conn.execute(_IN_PROGRESS, {"ids": sorted(ids), "new_action": action, "now": now})
+    return started
 
 
 def resource_event(

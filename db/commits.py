@@ -5,6 +5,7 @@ finish tasks, successors (each in id order), stacks.  Who supersedes a traversal
 that meets the end of the traversal the database reports a deadlock and the transaction is run again.
 """
 
+import functools
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,12 +15,12 @@ from sqlalchemy.engine import Connection
 
 from . import endings, events, tables
 from .claims import Claim, Claimant, claim
-from .countdown import Final, count_down
+from .countdown import Final, mark_ready, unblock
 from .events import Event
 from .ids import ResourceId, StackId, TaskId, TraversalId
 from .states import FINAL, TRANSITIONS, UNSTARTED, Status, TaskState
 from .stopping import stopped
-from .task_rows import REDELIVER_AFTER, Task, chunks
+from .task_rows import IDS, REDELIVER_AFTER, Task, chunks
 
 Json = typing.Any
 
@@ -90,11 +91,16 @@ def exchange(
     refused = [o for o in outcomes if not _current(o, rows.get(o.task_id), who)]
     accepted = _cancel_stopped(conn, accepted, rows)
     ready = _store(conn, accepted, rows, changed, now=now)
-    ready.update(count_down(conn, _ended(accepted, rows), now=now))
+    unblocked = unblock(conn, _ended(accepted, rows), now=now)
+    own = unblocked[: min(slots, len(accepted))]
+    again = list(ready)[: min(slots, len(accepted)) - len(own)]
+    ready.update(mark_ready(conn, unblocked[len(own) :], now=now))
+    others = [*again, *wanted[: max(0, slots - len(own) - len(again))]]
+    claims, started = claim(conn, others, who=who, now=now, waiting=own)
+    told = [outcome.event for outcome in accepted if outcome.event is not None]
+    events.add_many(conn, [*told, *started])
     ended, woken = _finish(conn, accepted, rows, who=who, now=now)
     ready.update(woken)
-    own = list(ready)[: min(slots, len(accepted))]
-    claims = claim(conn, {*own, *wanted[: max(0, slots - len(own))]}, who=who, now=now)
     held = {claimed.task.id for claimed in claims}
     left: dict[TraversalId, list[TaskId]] = {}
     for task_id, traversal in ready.items():
@@ -103,13 +109,18 @@ def exchange(
     return Exchange(refused=refused, claims=claims, ready=left, ended=ended)
 
 
+_LOCKED = sa.select(tables.task).where(tables.task.c.id.in_(IDS)).order_by(tables.task.c.id).with_for_update()
+_ENDED = (
+    sa.update(tables.task)
+    .where(tables.task.c.id.in_(IDS))
+    .values(state=sa.bindparam("reached"), member=None, due_at=None, waits_on=None)
+)
+
+
 def _fence(conn: Connection, outcomes: Sequence[Outcome]) -> dict[TaskId, Task]:
-    t = tables.task
     found: dict[TaskId, Task] = {}
     for part in chunks(outcome.task_id for outcome in outcomes):
-        rows = conn.execute(
-            sa.select(t).where(t.c.id.in_(part)).order_by(t.c.id).with_for_update()
-        ).mappings()
+        rows = conn.execute(_LOCKED, {"ids": part}).mappings()
         found.update((task.id, task) for task in (Task.of(dict(row)) for row in rows))
     return found
 
@@ -184,8 +195,7 @@ def _store(
     *,
     now: float,
 ) -> dict[TaskId, TraversalId]:
-    """Write the tasks' new states, the resources and the events; parked tasks that are ready again."""
-    t = tables.task
+    """Write the tasks' new states and the resources; parked tasks that are ready again."""
     finals: dict[TaskState, list[int]] = {}
     ready: dict[TaskId, TraversalId] = {}
     for outcome in sorted(accepted, key=lambda o: o.task_id):
@@ -195,43 +205,48 @@ def _store(
             again = replace(outcome, state=TaskState.READY, due_at=now + REDELIVER_AFTER, waits_on=None)
             _store_unfinished(conn, again)
             ready[outcome.task_id] = rows[outcome.task_id].traversal
-        else:
+        elif outcome.state != TaskState.RUNNING:
             _store_unfinished(conn, outcome)
     for state, ids in sorted(finals.items()):
-        conn.execute(
-            sa.update(t).where(t.c.id.in_(ids)).values(state=state, member=None, due_at=None, waits_on=None)
-        )
+        conn.execute(_ENDED, {"ids": ids, "reached": state})
     _store_resources(conn, accepted, now=now)
-    events.add_many(conn, [outcome.event for outcome in accepted if outcome.event is not None])
     return ready
 
 
 def _store_unfinished(conn: Connection, outcome: Outcome) -> None:
     t = tables.task
-    values: dict[str, Json] = {"state": outcome.state, "waits_on": outcome.waits_on}
-    if outcome.state != TaskState.RUNNING:
-        values.update(member=None, due_at=outcome.due_at, redelivered=0)
+    values: dict[str, Json] = {
+        "state": outcome.state,
+        "waits_on": outcome.waits_on,
+        "member": None,
+        "due_at": outcome.due_at,
+        "redelivered": 0,
+    }
     if outcome.retries_left is not None:
         values.update(retries_left=outcome.retries_left, expires_at=None)
     conn.execute(sa.update(t).where(t.c.id == outcome.task_id).values(**values))
 
 
 def _store_resources(conn: Connection, accepted: Sequence[Outcome], *, now: float) -> None:
-    r = tables.resource
     by_columns: dict[tuple[str, ...], list[dict[str, Json]]] = {}
     for outcome in sorted(accepted, key=lambda o: o.resource_id):
         if outcome.changes and not outcome.remove:
             row = {**outcome.changes, "updated_at": now}
             by_columns.setdefault(tuple(sorted(row)), []).append({**row, "row_id": outcome.resource_id})
     for columns, rows in sorted(by_columns.items()):
-        conn.execute(
-            sa.update(r)
-            .where(r.c.id == sa.bindparam("row_id"))
-            .values({name: sa.bindparam(name) for name in columns}),
-            rows,
-        )
+        conn.execute(_set_columns(columns), rows)
     for part in chunks(outcome.resource_id for outcome in accepted if outcome.remove):
-        conn.execute(sa.delete(r).where(r.c.id.in_(part)))
+        conn.execute(_REMOVED, {"ids": part})
+
+
+_REMOVED = sa.delete(tables.resource).where(tables.resource.c.id.in_(IDS))
+
+
+@functools.lru_cache(maxsize=256)
+def _set_columns(columns: tuple[str, ...]) -> sa.Update:
+    r = tables.resource
+    values: dict[str, Json] = {name: sa.bindparam(name) for name in columns}
+    return sa.update(r).where(r.c.id == sa.bindparam("row_id")).values(values)
 
 
 def _ended(accepted: Sequence[Outcome], rows: Mapping[TaskId, Task]) -> list[Final]:

@@ -11,7 +11,7 @@ from . import tables
 from .ids import TaskId, TraversalId
 from .states import TaskState
 from .stopping import cancel_behind_failure
-from .task_rows import REDELIVER_AFTER, Task, chunks
+from .task_rows import IDS, REDELIVER_AFTER, Task, chunks
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,36 @@ class Final:
     failure: str | None = None
 
 
+_COUNT_DOWN = (
+    sa.update(tables.task)
+    .where(tables.task.c.id.in_(IDS), tables.task.c.state == TaskState.WAITING)
+    .values(pending=tables.task.c.pending - sa.bindparam("by"))
+)
+_TAKE_OFF = (
+    sa.update(tables.task)
+    .where(tables.task.c.id == sa.bindparam("row_id"))
+    .values(pending=tables.task.c.pending - sa.bindparam("by"))
+)
+_UNBLOCKED = (
+    sa.select(tables.task)
+    .where(tables.task.c.id.in_(IDS), tables.task.c.state == TaskState.WAITING, tables.task.c.pending <= 0)
+    .order_by(tables.task.c.id)
+)
+_MARK_READY = (
+    sa.update(tables.task)
+    .where(tables.task.c.id.in_(IDS), tables.task.c.state == TaskState.WAITING)
+    .values(state=TaskState.READY, due_at=sa.bindparam("due"))
+)
+
+
 def count_down(conn: Connection, ended: Sequence[Final], *, now: float) -> dict[TaskId, TraversalId]:
-    """Take the tasks off the counts of their finish tasks and successors; the tasks that became ready.
+    """Take the tasks off the counts of their finish tasks and successors; the tasks that became ready."""
+    return mark_ready(conn, unblock(conn, ended, now=now), now=now)
+
+
+def unblock(conn: Connection, ended: Sequence[Final], *, now: float) -> list[Task]:
+    """As count_down, but the tasks whose last predecessor it was still wait: the caller, who holds their
+    rows, marks them ready, or claims them.
 
     The finish task comes first: while its row is held, nobody else counts down in this traversal, so the
     successors cannot be locked in opposite orders.
@@ -43,15 +71,10 @@ def count_down(conn: Connection, ended: Sequence[Final], *, now: float) -> dict[
     by_count: dict[int, list[TaskId]] = {}
     for task_id, count in counts.items():
         by_count.setdefault(count, []).append(task_id)
-    t = tables.task
     for count, ids in sorted(by_count.items()):
         for part in chunks(ids):
-            conn.execute(
-                sa.update(t)
-                .where(t.c.id.in_(part), t.c.state == TaskState.WAITING)
-                .values(pending=t.c.pending - count)
-            )
-    return make_ready(conn, counts, now=now)
+            conn.execute(_COUNT_DOWN, {"ids": part, "by": count})
+    return _unblocked(conn, counts)
 
 
 def _count_down_finish(conn: Connection, ended: Sequence[Final]) -> None:
@@ -67,29 +90,28 @@ def _count_down_finish(conn: Connection, ended: Sequence[Final]) -> None:
 
 
 def _take_off(conn: Connection, finish_id: TaskId, count: int, failure: str | None = None) -> None:
-    t = tables.task
-    change = sa.update(t).where(t.c.id == finish_id).values(pending=t.c.pending - count)
+    conn.execute(_TAKE_OFF, {"row_id": finish_id, "by": count})
     if failure is not None:
-        change = change.values(reason=sa.func.coalesce(t.c.reason, sa.literal(failure, t.c.reason.type)))
-    conn.execute(change)
+        t = tables.task
+        first = sa.update(t).where(t.c.id == finish_id, t.c.reason.is_(None))
+        conn.execute(first.values(reason=failure))
+
+
+def _unblocked(conn: Connection, task_ids: Iterable[TaskId]) -> list[Task]:
+    return [
+        Task.of(dict(row))
+        for part in chunks(task_ids)
+        for row in conn.execute(_UNBLOCKED, {"ids": part}).mappings()
+    ]
+
+
+def mark_ready(conn: Connection, tasks: Sequence[Task], *, now: float) -> dict[TaskId, TraversalId]:
+    """Turn waiting tasks without predecessors to ready."""
+    for part in chunks(task.id for task in tasks):
+        conn.execute(_MARK_READY, {"ids": part, "due": now + REDELIVER_AFTER})
+    return {task.id: task.traversal for task in tasks}
 
 
 def make_ready(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> dict[TaskId, TraversalId]:
     """Turn those of the tasks whose predecessors have all ended from waiting to ready."""
-    t = tables.task
-    ready: dict[TaskId, TraversalId] = {}
-    for part in chunks(task_ids):
-        found = conn.execute(
-            sa.select(t.c.id, t.c.traversal)
-            .where(t.c.id.in_(part), t.c.state == TaskState.WAITING, t.c.pending <= 0)
-            .order_by(t.c.id)
-        ).all()
-        if not found:
-            continue
-        conn.execute(
-            sa.update(t)
-            .where(t.c.id.in_([task_id for task_id, _ in found]), t.c.state == TaskState.WAITING)
-            .values(state=TaskState.READY, due_at=now + REDELIVER_AFTER)
-        )
-        ready.update((TaskId(task_id), TraversalId(traversal)) for task_id, traversal in found)
-    return ready
+    return mark_ready(conn, _unblocked(conn, task_ids), now=now)

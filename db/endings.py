@@ -24,17 +24,26 @@ class Ended:
     woken: Mapping[TaskId, TraversalId]
 
 
+_FINISH = (
+    sa.select(
+        tables.task.c.traversal,
+        tables.task.c.stack_id,
+        tables.task.c.pending,
+        tables.task.c.reason,
+        tables.task.c.state,
+    )
+    .where(tables.task.c.id == sa.bindparam("row_id"))
+    .with_for_update()
+)
+
+
 def finish(conn: Connection, finish_id: TaskId, *, by: str | None, now: float) -> Ended | None:
     """End the traversal if none of its tasks is left; None if some are, or if it was superseded.
 
     :param by: host of the conductor that does it, for the event.
     """
     t = tables.task
-    row = conn.execute(
-        sa.select(t.c.traversal, t.c.stack_id, t.c.pending, t.c.reason, t.c.state)
-        .where(t.c.id == finish_id)
-        .with_for_update()
-    ).first()
+    row = conn.execute(_FINISH, {"row_id": finish_id}).first()
     if row is None or row.pending > 0 or row.state != TaskState.WAITING:
         return None
     # The row stays a while; its due_at brings the purge duty.

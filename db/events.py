@@ -3,7 +3,7 @@
 import typing
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -38,13 +38,14 @@ def new(**fields: typing.Any) -> Event:
     return Event(uuid=str(uuid.uuid4()), **fields)
 
 
+_STORED = [name for name in Event.__dataclass_fields__ if name != "id"]
+_INSERT = sa.insert(tables.event)
+
+
 def add_many(conn: Connection, events: Sequence[Event]) -> None:
     """Store events in the order given."""
-    rows = [asdict(event) for event in events]
-    for row in rows:
-        del row["id"]
-    if rows:
-        conn.execute(sa.insert(tables.event), rows)
+    if events:
+        conn.execute(_INSERT, [{name: getattr(event, name) for name in _STORED} for event in events])
 
 
 @dataclass(frozen=True)

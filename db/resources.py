@@ -11,6 +11,7 @@ from . import tables, trees
 from .errors import NotFound
 from .ids import ResourceId, StackId
 from .stacks import Stack
+from .task_rows import IDS, chunks
 
 Json = typing.Any
 
@@ -58,12 +59,14 @@ def get(conn: Connection, resource_id: ResourceId) -> Resource:
     return found[resource_id]
 
 
+_BY_IDS = sa.select(tables.resource).where(tables.resource.c.id.in_(IDS))
+
+
 def by_ids(conn: Connection, ids: Iterable[ResourceId]) -> dict[ResourceId, Resource]:
     """Those of the resources that there are."""
-    r, wanted = tables.resource, sorted(set(ids))
     found: dict[ResourceId, Resource] = {}
-    for start in range(0, len(wanted), 500):
-        rows = conn.execute(sa.select(r).where(r.c.id.in_(wanted[start : start + 500]))).mappings()
+    for part in chunks(ids):
+        rows = conn.execute(_BY_IDS, {"ids": part}).mappings()
         found.update((row["id"], Resource(**dict(row))) for row in rows)
     return found
 

@@ -12,6 +12,8 @@ from .ids import MemberId, ResourceId, StackId, TaskId, TraversalId
 from .states import TaskKind, TaskState
 
 Json = typing.Any
+IDS: sa.BindParameter[typing.Any] = sa.bindparam("ids", expanding=True)
+"""For statements that are built once: building one takes longer than SQLite takes to run it."""
 CHUNK = 500  # ids per IN list: far below SQLite's limit of variables, large enough to be one round trip
 
 
