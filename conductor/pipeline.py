@@ -25,6 +25,7 @@ from ..traversal.hints import Hints, announce
 from .attempt import StepResult
 from .intake import Intake
 from .steps import StepRunner
+from .suspects import Suspects
 from .timers import TimerQueue
 
 LOG = logging.getLogger(__name__)
@@ -90,6 +91,7 @@ class Pipeline:
         self._limits = limits
         self._intake = Intake()
         self._results: collections.deque[StepResult] = collections.deque()
+        self._suspects = Suspects(runner)
         self._cancels: collections.deque[TraversalId] = collections.deque()
         self._held: dict[TaskId, _Held] = {}
         self._timers: TimerQueue[tuple[TaskId, int, Json]] = TimerQueue()
@@ -146,15 +148,17 @@ class Pipeline:
         :raises Unavailable: never; while the database is away everything is kept and tried again.
         """
         self._apply_cancels()
-        results = self._collect()
+        alone = self._suspects.next(self._who)
+        results = self._checked([alone]) if alone else self._collect()
         self._start_looks()
         if self._who is None:
             return None
-        slots = self._free()
+        slots = 0 if alone else self._free()
         wanted = self._intake.take(slots)
         if results or wanted or self._uncertain:
             try:
-                self._exchange(self._who, results, wanted, slots)
+                with self._suspects.watch([result for result, _ in results]):
+                    self._exchange(self._who, results, wanted, slots)
             except Unavailable as error:
                 LOG.warning("The database is away, work waits: %s", error)
                 self._put_back(results, wanted)
@@ -183,7 +187,7 @@ class Pipeline:
         return max(0, min(spare, self._limits.in_progress - len(self._held)))
 
     def _sleep(self) -> float | None:
-        if self._results or (len(self._intake) and self._free()):
+        if self._results or self._suspects or (len(self._intake) and self._free()):
             return 0.0
         due = self._timers.next_at()
         if due is None or self._busy >= 2 * self._limits.threads:
@@ -191,10 +195,14 @@ class Pipeline:
         return max(0.0, due - self._clock())
 
     def _collect(self) -> list[tuple[StepResult, Outcome]]:
-        """Results to store; a mere "look again" goes to the timers at once."""
+        """Results to store."""
+        count = min(len(self._results), self._limits.batch)
+        return self._checked([self._results.popleft() for _ in range(count)])
+
+    def _checked(self, found: Iterable[StepResult]) -> list[tuple[StepResult, Outcome]]:
+        """Those to store; a mere "look again" goes to the timers at once."""
         results: list[tuple[StepResult, Outcome]] = []
-        while self._results and len(results) < self._limits.batch:
-            result = self._results.popleft()
+        for result in found:
             task = result.claim.task
             if not self._holds(task.id, task.attempt):
                 LOG.info("A late result of task %s is refused", task.id)

@@ -13,7 +13,7 @@ from ..db.sealing import Sealer, SealError
 from ..db.states import TaskKind
 from ..resources.catalogue import Catalogue
 from ..resources.contract import Park, Poll, ResourceType, Step, Target
-from ..resources.errors import Cancelled, PropertyError, StepError, TimedOut, TryAgain, UnknownType
+from ..resources.errors import Cancelled, Final, PropertyError, StepError, TimedOut, TryAgain, UnknownType
 from ..resources.properties import changed
 from ..template.errors import TemplateError
 from ..traversal.definition import TaskDefinition
@@ -72,6 +72,11 @@ class StepRunner:
     def cancelled(self, claim: Claim, who: Claimant) -> StepResult:
         """What a task comes to that is stopped between two looks."""
         return Attempt(claim, who, self._clock, Secrets(self._sealer)).cancelled()
+
+    def unstorable(self, claim: Claim, who: Claimant) -> StepResult:
+        """What a task comes to whose result cannot be stored."""
+        text = f"{claim.task.kind.upper()} came to a result that cannot be stored"
+        return Attempt(claim, who, self._clock, Secrets(self._sealer)).failed(Final(text))
 
     def _run(self, claim: Claim, progress: Json, work: StepWork, attempt: Attempt) -> StepResult:
         expires_at = claim.task.expires_at

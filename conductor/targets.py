@@ -1,12 +1,13 @@
 """A claimed resource as its type sees it, and what is kept of what the type made of it."""
 
+import json
 import typing
 import uuid
 from collections.abc import Mapping
 
 from ..db.claims import Claim
 from ..db.states import TaskKind
-from ..resources.contract import ResourceType, StackFacts, Step, Target
+from ..resources.contract import Park, Poll, ResourceType, StackFacts, Step, Target
 from ..resources.errors import Final, PropertyError
 from ..resources.properties import resolve_properties, resolve_stored
 from ..template.errors import TemplateError
@@ -95,10 +96,22 @@ def _key(claim: Claim) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_OID, f"stoker-task-{claim.task.id}"))
 
 
+def check_storable(what: str, value: Json) -> None:
+    """:raises Final: the value is not JSON, so a plugin's bug would otherwise break the transaction."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise Final(f"the resource type returned {what} that cannot be stored: {error}") from error
+
+
 def kept_data(plugin: ResourceType, step: Step, target: Target, secrets: Secrets) -> dict[str, Json]:
     """Columns for what a step told."""
     changes: dict[str, Json] = {"physical_id": target.physical_id}
+    check_storable("a physical id", target.physical_id)
+    if isinstance(step, Poll | Park):
+        check_storable("progress", step.progress)
     if step.data is not None:
+        check_storable("data", dict(step.data))
         sensitive = any(attribute.sensitive for attribute in plugin.attributes_schema.values())
         changes["data"] = secrets.seal(dict(step.data)) if sensitive else secrets.protect(dict(step.data))
     return changes
@@ -106,11 +119,14 @@ def kept_data(plugin: ResourceType, step: Step, target: Target, secrets: Secrets
 
 def kept_values(plugin: ResourceType, target: Target, secrets: Secrets) -> dict[str, Json]:
     """Columns for what others may refer to: what is secret, or holds a secret, is sealed."""
-    values = plugin.attribute_values(target)
+    values = dict(plugin.attribute_values(target))
+    check_storable("attributes", values)
     for name, attribute in plugin.attributes_schema.items():
         if attribute.sensitive:
             secrets.add(values.get(name))
+    reference = plugin.reference_id(target)
+    check_storable("a reference", reference)
     return {
         "attributes": {name: secrets.protect(value) for name, value in values.items()},
-        "reference_id": secrets.protect(plugin.reference_id(target)),
+        "reference_id": secrets.protect(reference),
     }

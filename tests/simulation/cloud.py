@@ -3,7 +3,7 @@
 import typing
 from collections.abc import Mapping
 
-from stoker.resources.contract import Done, Json, Poll, ResourceType, Step, Target, Work
+from stoker.resources.contract import Done, Json, Park, Poll, ResourceType, Step, Target, Work
 from stoker.resources.errors import Final, TryAgain
 from stoker.resources.schema import Attribute, Property
 
@@ -57,6 +57,15 @@ class Cloud:
                 self.wrong.append(f"{target.stack.name}.{target.name} began before {physical} was there")
 
 
+BAD_STEPS: Mapping[str, Step] = {
+    "data": Done("id", {"x": object()}),
+    "nan": Done("id", {"x": float("nan")}),
+    "progress": Poll({"x": {1, 2}}),
+    "id": Done(object()),  # type: ignore[arg-type]
+    "waits_on": Park({}, "resource:none"),
+}
+
+
 def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
     """The resource types of that cloud."""
 
@@ -70,6 +79,7 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             "after": Property("number", default=1, update_allowed=True),
             "flaky": Property("integer", default=0, update_allowed=True),
             "fail": Property("boolean", default=False, update_allowed=True),
+            "returns": Property("string", "Something that no resource type may return.", default=""),
             "fail_with_value": Property("boolean", default=False),
             "endless": Property("boolean", default=False, update_allowed=True),
         }
@@ -84,6 +94,8 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
                 raise Final("told to fail")
             if target.properties["fail_with_value"]:
                 raise Final(f"cannot use {target.properties['value']}")
+            if target.properties["returns"]:
+                return BAD_STEPS[target.properties["returns"]]
             physical = cloud.make(target)
             return Poll({"looks": 0}, target.properties["after"], physical, {"address": f"at-{physical}"})
 

@@ -252,3 +252,17 @@ def test_deleted_stacks_are_forgotten_after_their_time(world: World) -> None:
     all_duties(world)
     with pytest.raises(Exception, match="could not be found"):
         world.stack(stack.id)
+
+
+@pytest.mark.parametrize("returned", ["data", "nan", "progress", "id", "waits_on"])
+def test_a_type_that_returns_nonsense_fails_its_resource_and_no_other(world: World, returned: str) -> None:
+    good = template(8, after=0)
+    good["resources"]["bad"] = {"type": "Sim::Server", "properties": {"returns": returned}}
+    stack = world.create("s", good)
+    assert world.settle(lambda: ended(world, stack), within=30)
+    found = world.stack(stack.id)
+    assert found.status == Status.FAILED
+    assert "resources.bad: " in found.reason
+    assert "cannot be stored" in found.reason
+    assert TaskState.RUNNING not in states(world, stack)
+    assert states(world, stack).count(TaskState.FAILED) == 1

@@ -1,0 +1,57 @@
+"""Results that could not be stored: one that broke its batch's transaction must not take the others along."""
+
+import collections
+import contextlib
+import logging
+from collections.abc import Iterator, Sequence
+
+from ..db.claims import Claimant
+from ..db.errors import Unavailable
+from .attempt import StepResult
+from .steps import StepRunner
+
+LOG = logging.getLogger(__name__)
+
+
+class Suspects:
+    """After an error that is not the database's absence, each result of the batch is tried alone; one that
+    breaks alone is replaced by a failure, and if that breaks too it is dropped.  For the mover's thread."""
+
+    def __init__(self, runner: StepRunner) -> None:
+        self._runner = runner
+        self._waiting: collections.deque[tuple[StepResult, bool]] = collections.deque()
+        self._guilty = False
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def next(self, who: Claimant | None) -> StepResult | None:
+        """The next one to be tried alone."""
+        self._guilty = False
+        if not self._waiting or who is None:
+            return None
+        result, self._guilty = self._waiting.popleft()
+        return self._runner.unstorable(result.claim, who) if self._guilty else result
+
+    @contextlib.contextmanager
+    def watch(self, batch: Sequence[StepResult]) -> Iterator[None]:
+        """Around the transaction that stores the batch; lets every error pass."""
+        stored = False
+        try:
+            yield
+            stored = True
+        except Unavailable:
+            stored = True  # Its absence says nothing about the batch; the pipeline keeps it.
+            raise
+        finally:
+            if not stored:
+                self._suspect(batch)
+
+    def _suspect(self, batch: Sequence[StepResult]) -> None:
+        if len(batch) > 1:
+            self._waiting.extend((result, False) for result in batch)
+        elif batch and not self._guilty:
+            LOG.error("The result of task %s cannot be stored", batch[0].claim.task.id)
+            self._waiting.appendleft((batch[0], True))
+        elif batch:
+            LOG.error("Task %s is given up: not even its failure can be stored", batch[0].claim.task.id)
