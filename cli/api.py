@@ -11,7 +11,7 @@ from . import options
 from .options import WrongConfiguration
 from .serving import HttpServer
 from .version import VERSION
-from .waiting import StopSignal
+from .waiting import StopSignal, end_process
 from .wiring import make_api, open_parts
 
 LOG = logging.getLogger(__name__)
@@ -34,4 +34,4 @@ def main(arguments: list[str] | None = None) -> int:
     stop.wait()
     http.stop()
     parts.close()
-    return 0
+    return end_process(0)

@@ -10,7 +10,7 @@ from oslo_log import log  # isort: skip
 from . import options
 from .options import WrongConfiguration
 from .version import VERSION
-from .waiting import StopSignal
+from .waiting import StopSignal, end_process
 from .wiring import make_conductor, open_parts, start_conductor
 
 LOG = logging.getLogger(__name__)
@@ -38,4 +38,4 @@ def main(arguments: list[str] | None = None) -> int:
     finished = conductor.stop()
     parts.close()
     LOG.warning("stoker-conductor %s has stopped", conf.host)
-    return 0 if finished else 1
+    return end_process(0 if finished else 1)

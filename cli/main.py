@@ -8,7 +8,7 @@ from . import threading_backend  # noqa: F401  - first: it decides how oslo work
 from .embedded import Embedded, EmbeddedSettings
 from .options import WrongConfiguration
 from .version import VERSION
-from .waiting import StopSignal
+from .waiting import StopSignal, end_process
 
 TENANT = "demo"
 
@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"Stoker serves at {embedded.url}; use it with:", flush=True)
     print(f"export {client_environment(embedded.url)}", flush=True)
     stop.wait()
-    return 0 if embedded.stop() else 1
+    return end_process(0 if embedded.stop() else 1)
 
 
 def client_environment(url: str, tenant: str = TENANT) -> str:

@@ -15,18 +15,19 @@ from ..db.errors import DatabaseError
 from ..db.sealing import Sealer
 from . import options, ring
 from .manage_base import AdminError, Session, conf_of, open_session
-from .opening import connect
+from .opening import connect, open_database
 from .options import WrongConfiguration
 from .version import VERSION
 
 
 class DbSync(Command):
-    """Bring the database to the version that this release needs."""
+    """Bring the database to the version that this release needs, and fix its number of shards."""
 
     def take_action(self, parsed: typing.Any) -> int:
-        database = connect(conf_of(self))
-        schema.upgrade(database)
-        self.app.stdout.write(f"the database is at {schema.current(database)}\n")
+        conf = conf_of(self)
+        schema.upgrade(connect(conf))
+        database, count = open_database(conf)
+        self.app.stdout.write(f"the database is at {schema.current(database)}, with {count} shards\n")
         return 0
 
 

@@ -5,6 +5,10 @@ import typing
 
 from cheroot import wsgi
 
+WAITING_CONNECTIONS = 1024
+"""New connections that the system keeps until they are looked at; more are refused.  cheroot's default, 5,
+refuses some of twenty clients that come at once."""
+
 
 class HttpServer:
     """cheroot in a thread of its own.
@@ -13,7 +17,13 @@ class HttpServer:
     """
 
     def __init__(self, app: typing.Any, *, host: str, port: int, threads: int) -> None:
-        self._server = wsgi.Server((host, port), app, numthreads=threads, server_name="stoker")
+        self._server = wsgi.Server(
+            (host, port),
+            app,
+            numthreads=threads,
+            server_name="stoker",
+            request_queue_size=WAITING_CONNECTIONS,
+        )
         self._thread = threading.Thread(target=self._server.serve, name="http", daemon=True)
 
     def start(self) -> int:

@@ -20,11 +20,11 @@ from ..ring.membership import Membership, Self
 from ..ring.timing import MembershipTiming
 from ..rpc.client import HintSender
 from ..rpc.outbox import Outbox
-from ..rpc.server import HintServer
 from ..template.compile import Limits
 from ..traversal.orders import Orders, OrderSettings
 from ..traversal.planning import Defaults
 from ..traversal.signals import Signals
+from .bus import PromptServer
 from .opening import check_backend, make_transport, open_database
 from .options import WrongConfiguration
 
@@ -148,5 +148,4 @@ def make_conductor(parts: Parts, host: str) -> Conductor:
 def start_conductor(parts: Parts, conductor: Conductor) -> None:
     """Start it, with a server on the message bus."""
     host = conductor.settings.host
-
-    conductor.start(lambda receiver: HintServer(parts.transport, host, receiver))
+    conductor.start(lambda receiver: PromptServer(parts.transport, host, receiver))

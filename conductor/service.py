@@ -16,7 +16,7 @@ from ..db.sealing import Sealer
 from ..resources.catalogue import Catalogue
 from ..ring.membership import Membership
 from ..rpc.server import HintServer
-from ..traversal.hints import Hints
+from ..traversal.hints import Hints, announce
 from .duties.report import Report
 from .duties.stacks import StackPurge, StackTimeouts
 from .duties.tasks import Orphans, TaskDue
@@ -27,10 +27,23 @@ from .slice import Absentees
 from .steps import StepRunner
 
 LOG = logging.getLogger(__name__)
+LONGEST_FAREWELL = 0.5
+"""Seconds that our farewell to the group is given at a stop.  It stands there until the backend forgets it,
+so that the others read it also when we are gone."""
+BUS_ENDS_WITHIN = 5.0
+"""Seconds that the message bus is given at a stop; oslo.messaging looks about once a second."""
+
+
+DUTY_THREADS = 2
+ROUND_ENDS_WITHIN = 10.0
+"""Seconds that a stop waits for the rounds in progress; one is a few short transactions."""
 
 
 class Duty(typing.Protocol):
-    """Periodic work on the slice."""
+    """Periodic work on the slice.
+
+    :ivar interval: seconds between two rounds.
+    """
 
     interval: float
 
@@ -60,8 +73,12 @@ class Conductor:
     """One conductor.  `start` and `stop` are called by the main thread.
 
     Started in the order of their needs: membership (nothing may be claimed without a name), the mover, the
-    duties, and last the message bus, which brings work.  Stopped the other way round: no new hints; draining,
-    so that the others take the slice while we still work; what runs is finished; then we leave the ring.
+    duties, and last the message bus, which brings work.
+
+    Stopped in this order: we leave the ring, as a draining member, so that the others take the slice while we
+    still work; nothing more is claimed, and what stands between two looks is handed over; the steps that run
+    end; the duties end; we leave the group, not earlier, for results are accepted from a member only.  The
+    message bus, which is slow to end, does so meanwhile; hints that it brings go to the others at the end.
     """
 
     def __init__(
@@ -112,6 +129,9 @@ class Conductor:
         self._scheduler = _Scheduler(self._duties, may_run=lambda: self._ownership.member() is not None)
         self._ownership.on_change(self._ring_changed)
         self._server: HintServer | None = None
+        self._hints = hints
+        self._stopping = False
+        self._passed_on: list[tuple[TraversalId, Sequence[TaskId]]] = []
 
     @property
     def pipeline(self) -> Pipeline:
@@ -130,7 +150,10 @@ class Conductor:
 
     def offer(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
         """See rpc.server.HintReceiver."""
-        self.pipeline.offer(traversal, task_ids)
+        if self._stopping:
+            self._passed_on.append((traversal, task_ids))
+        else:
+            self.pipeline.offer(traversal, task_ids)
 
     def cancel(self, traversal: TraversalId) -> None:
         """See rpc.server.HintReceiver."""
@@ -160,15 +183,23 @@ class Conductor:
 
     def stop(self) -> bool:
         """Stop in order; whether all steps in progress came to an end."""
-        if self._server is not None:
-            self._server.stop()
         self._report.drain()
+        self._stopping = True
+        bus = threading.Thread(target=self._stop_server, name="bus", daemon=True)
+        bus.start()
         finished = self._mover.stop(self.settings.drain)
         self._scheduler.stop()
         self._report.stopped()
-        self._membership.stop()
+        self._membership.stop(LONGEST_FAREWELL)
+        bus.join(BUS_ENDS_WITHIN)
+        for traversal, task_ids in self._passed_on:
+            announce(self._hints, traversal, task_ids)
         self._pool.shutdown(wait=False)
         return finished
+
+    def _stop_server(self) -> None:
+        if self._server is not None:
+            self._server.stop()
 
     def kill(self) -> None:
         """End where we stand, without a word to anybody: for demonstrations and tests."""
@@ -180,14 +211,18 @@ class Conductor:
 
 
 class _Scheduler:
-    """Runs duties at their intervals, each by one thread at a time, while we are in the ring."""
+    """Runs duties while we may.
+
+    :param may_run: asked before each round: whether we are in the ring.
+    """
 
     def __init__(self, duties: Sequence[Duty], *, may_run: Callable[[], bool]) -> None:
         self._may_run = may_run
+        self._stopped = False
         self._locks = {id(duty): threading.Lock() for duty in duties}
-        self._pool = futurist.ThreadPoolExecutor(max_workers=2)
+        self._pool = futurist.ThreadPoolExecutor(max_workers=DUTY_THREADS)
         self._worker = periodics.PeriodicWorker(
-            [(self._periodic(duty), (), {}) for duty in duties], executor_factory=lambda: self._pool
+            [(self._periodic(duty), (), {}) for duty in duties], executor_factory=_Lent(self._pool)
         )
         self._thread = threading.Thread(target=self._worker.start, name="duties", daemon=True)
 
@@ -196,10 +231,12 @@ class _Scheduler:
         self._thread.start()
 
     def stop(self) -> None:
-        """Let the round that runs end, begin no other."""
+        """Let the rounds that run end, begin no other."""
+        self._stopped = True
         self._worker.stop()
-        if self._thread.is_alive():
-            self._worker.wait(10)
+        for lock in self._locks.values():
+            if lock.acquire(timeout=ROUND_ENDS_WITHIN):
+                lock.release()
         self._pool.shutdown(wait=False)
 
     def soon(self, duty: Duty) -> None:
@@ -217,11 +254,24 @@ class _Scheduler:
         return typing.cast(Callable[[], None], run)
 
     def _round(self, duty: Duty) -> None:
-        if not self._may_run() or not self._locks[id(duty)].acquire(blocking=False):
+        if not self._locks[id(duty)].acquire(blocking=False):
             return
         try:
-            duty.run()
+            if self._may_run() and not self._stopped:
+                duty.run()
         except Exception:  # top of a duty: the next round tries again, the other duties go on
             LOG.exception("Duty %s broke", type(duty).__name__)
         finally:
             self._locks[id(duty)].release()
+
+
+class _Lent:
+    """Gives a pool to futurist, which then neither shuts it down nor waits for that."""
+
+    shutdown = False
+
+    def __init__(self, pool: futurist.ThreadPoolExecutor) -> None:
+        self._pool = pool
+
+    def __call__(self) -> futurist.ThreadPoolExecutor:
+        return self._pool

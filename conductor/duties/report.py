@@ -6,6 +6,7 @@ from collections.abc import Callable
 from ...db import conductors
 from ...db.conductors import ACTIVE, DRAINING, Conductor
 from ...db.engine import Database
+from ...db.errors import Unavailable
 from ...ring.membership import Membership
 from ..slice import Ring
 
@@ -44,22 +45,32 @@ class Report:
         """One report."""
         row = self.row()
         wanted = self._database.write(lambda conn: conductors.report(conn, row))
-        state = DRAINING if self._own_draining or wanted == DRAINING else ACTIVE
+        self._be(DRAINING if self._own_draining or wanted == DRAINING else ACTIVE)
+
+    def drain(self) -> None:
+        """Leave the ring, and say so; we stay in the group, and do not go back on the ring."""
+        self._own_draining = True
+        self._be(DRAINING)
+        self._tell_last()
+
+    def stopped(self) -> None:
+        """Say that we are gone; the duty is over."""
+        self._state = conductors.STOPPED
+        self._tell_last()
+
+    def _be(self, state: str) -> None:
         if state != self._state:
             LOG.info("This conductor is %s now", state)
             self._state = state
             self._membership.set_state(state)
 
-    def drain(self) -> None:
-        """Say that we are going, from now on."""
-        self._own_draining = True
-        self.run()
-
-    def stopped(self) -> None:
-        """Say that we are gone."""
-        self._state = conductors.STOPPED
+    def _tell_last(self) -> None:
+        """A stop goes on without the database: that we are silent is seen soon enough."""
         row = self.row()
-        self._database.write(lambda conn: conductors.report(conn, row))
+        try:
+            self._database.write(lambda conn: conductors.report(conn, row))
+        except Unavailable as error:
+            LOG.warning("The database is away, so it does not show that this conductor stops: %s", error)
 
     def row(self) -> Conductor:
         """What we say now."""
