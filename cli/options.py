@@ -115,6 +115,13 @@ STACKS = [
         min=0,
         help="How often a step that may work later is tried again where the environment sets nothing.",
     ),
+    cfg.IntOpt(
+        "max_events_per_stack",
+        default=1000,
+        min=0,
+        help="Events of a stack that are kept, at the most; a few more until the next purge, once a minute. "
+        "0: all.",
+    ),
     cfg.IntOpt("max_template", default=524288, min=0, help="Bytes of a template, at the most; 0: no limit."),
     cfg.IntOpt("max_resources", default=10000, min=0, help="Resources of a stack, at the most; 0: no limit."),
     cfg.IntOpt("max_depth", default=5, min=0, help="Levels of nested stacks, at the most; 0: no limit."),

@@ -106,3 +106,21 @@ def get(conn: Connection, event_uuid: str) -> Event:
     if row is None:
         raise NotFound("Event", event_uuid)
     return Event(**dict(row))
+
+
+def stacks_since(conn: Connection, moment: float) -> list[tuple[StackId, int]]:
+    """(id, shard) of the stacks to which something happened since the moment; by the index on it."""
+    e, s = tables.event, tables.stack
+    recent = sa.select(e.c.stack_id).where(e.c.at >= moment).distinct().subquery()
+    rows = conn.execute(sa.select(s.c.id, s.c.shard).join(recent, recent.c.stack_id == s.c.id))
+    return [(StackId(stack_id), shard) for stack_id, shard in rows]
+
+
+def keep_newest(conn: Connection, stack_id: StackId, most: int) -> int:
+    """Forget a stack's events but the newest `most`; how many that were."""
+    e = tables.event
+    newest = sa.select(e.c.id).where(e.c.stack_id == stack_id).order_by(e.c.id.desc())
+    last = conn.execute(newest.offset(most).limit(1)).scalar()
+    if last is None:
+        return 0
+    return conn.execute(sa.delete(e).where(e.c.stack_id == stack_id, e.c.id <= last)).rowcount

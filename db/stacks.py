@@ -215,6 +215,28 @@ def due(conn: Connection, now: float, *, limit: int, after: tuple[float, str] = 
     return [DueStack(**row) for row in rows]
 
 
+@dataclass(frozen=True)
+class LateStack:
+    """A stack whose deadline has passed, as it is while its row is locked."""
+
+    id: StackId
+    traversal: TraversalId
+    action: str
+    status: str
+
+
+def lock_due(conn: Connection, stack_ids: Iterable[StackId], now: float) -> list[LateStack]:
+    """Those of the stacks with deadline_at <= now; nobody else changes them until the transaction ends."""
+    s = tables.stack
+    rows = conn.execute(
+        sa.select(s.c.id, s.c.traversal, s.c.action, s.c.status)
+        .where(s.c.id.in_(sorted(stack_ids)), s.c.deadline_at <= now)
+        .order_by(s.c.id)
+        .with_for_update()
+    ).mappings()
+    return [LateStack(**row) for row in rows]
+
+
 def deleted_before(conn: Connection, moment: float, *, limit: int) -> list[tuple[StackId, int]]:
     """(id, shard) of stacks deleted before the moment, oldest first."""
     s = tables.stack

@@ -19,7 +19,7 @@ from .planning import Plan, Scope, ids_needed, plan_delete
 class Begun:
     """A traversal that was committed.
 
-    :ivar ready: to be announced by hints.
+    :ivar ready: to be announced by hints: its tasks, and those of parents that an empty plan's end woke.
     :ivar superseded: the traversal it took the place of, if that was still running.
     """
 
@@ -53,17 +53,17 @@ def store_new_stack(conn: Connection, stack: Stack, compiled: Compiled, plan: Pl
     stacks.insert(conn, stack)
     started = endings.stack_event(stack, Status.IN_PROGRESS, stack.reason, by=None, now=now)
     events.add_many(conn, [started])
-    store_plan(conn, stack, plan, now=now)
-    return Begun(stack, plan.ready)
+    woken = store_plan(conn, stack, plan, now=now)
+    return Begun(stack, [*plan.ready, *woken])
 
 
-def store_plan(conn: Connection, stack: Stack, plan: Plan, *, now: float) -> None:
-    """Insert a plan's rows; one that holds no task ends at once."""
+def store_plan(conn: Connection, stack: Stack, plan: Plan, *, now: float) -> list[TaskId]:
+    """Insert a plan's rows; one that holds no task ends at once: the parents' tasks which that woke."""
     resources.delete_many(conn, plan.settled)
     resources.insert_many(conn, plan.resources)
     tasks.insert_many(conn, [*plan.tasks, plan.finish])
-    if not plan.tasks:
-        endings.finish(conn, plan.finish.id, by=None, now=now)
+    ended = endings.finish(conn, plan.finish.id, by=None, now=now) if not plan.tasks else None
+    return [] if ended is None else list(ended.woken)
 
 
 @dataclass(frozen=True)
@@ -104,9 +104,9 @@ def start_delete(conn: Connection, order: Deletion, scope: Scope) -> Begun | Non
     _wait_for(conn, awaited, plan)
     started = endings.stack_event(deleting, Status.IN_PROGRESS, reason, by=None, now=order.now)
     events.add_many(conn, [started])
-    store_plan(conn, deleting, plan, now=order.now)
+    woken = store_plan(conn, deleting, plan, now=order.now)
     superseded = stack.traversal if stack.status == Status.IN_PROGRESS else None
-    return Begun(deleting, plan.ready, superseded)
+    return Begun(deleting, [*plan.ready, *woken], superseded)
 
 
 def _wait_for(conn: Connection, awaited: dict[ResourceId, Task], plan: Plan) -> None:

@@ -1,24 +1,34 @@
-"""Duties over stacks: timeouts, and the purge of deleted ones."""
+"""Duties over stacks: timeouts, and the purge of what is old."""
 
 import logging
-from collections.abc import Callable
+import typing
+from collections.abc import Callable, Iterable, Sequence
 
-from ...db import stacks
+from ...db import content, events, stacks
+from ...db.endings import Ended
 from ...db.engine import Database
+from ...db.ids import ContentId, StackId, TaskId, TraversalId
 from ...db.stacks import DueStack
 from ...traversal import ending
-from ...traversal.hints import Hints
+from ...traversal.hints import Hints, announce
 from ..slice import Ring
 
 LOG = logging.getLogger(__name__)
+T = typing.TypeVar("T")
 PAGE = 500
+TOGETHER = 20
+"""Stacks ended, or purged, in one transaction: fewer commits, while no row stays locked for long."""
+MOST_PAGES = 20
+"""Pages of deleted stacks that are purged in one round."""
+FIRST_SHARD = 0
+"""Its owner does what belongs to no stack."""
 
 
 class StackTimeouts:
     """Ends each stack of the slice whose deadline has passed; the deadline is a column, so it outlives every
     conductor, and the compare-and-swap on the traversal lets it strike once."""
 
-    interval = 0.5
+    interval = 0.25
 
     def __init__(
         self, *, database: Database, ring: Ring, hints: Hints, clock: Callable[[], float], host: str
@@ -34,9 +44,9 @@ class StackTimeouts:
         now, after = self._clock(), (0.0, "")
         while True:
             page = self._read(now, after)
-            for stack in page:
-                if self._ring.owns(stack.shard):
-                    self._time_out(stack, now)
+            mine = [stack for stack in page if self._ring.owns(stack.shard)]
+            for part in _parts(mine):
+                self._time_out(part)
             if len(page) < PAGE:
                 return
             after = (page[-1].deadline_at, page[-1].id)
@@ -44,32 +54,97 @@ class StackTimeouts:
     def _read(self, now: float, after: tuple[float, str]) -> list[DueStack]:
         return self._database.read(lambda conn: stacks.due(conn, now, limit=PAGE, after=after))
 
-    def _time_out(self, stack: DueStack, now: float) -> None:
-        ended = self._database.write(lambda conn: ending.time_out(conn, stack, by=self._host, now=now))
-        if ended:
-            LOG.info("Stack %s timed out", stack.id)
-            self._hints.cancel(stack.traversal)
+    def _time_out(self, due: Sequence[DueStack]) -> None:
+        now = self._clock()
+        ended = self._database.write(lambda conn: ending.time_out_all(conn, due, by=self._host, now=now))
+        traversals = {stack.id: stack.traversal for stack in due}
+        for end in ended:
+            LOG.info("Stack %s timed out", end.stack_id)
+            self._hints.cancel(traversals[end.stack_id])
+        self._wake(ended)
+
+    def _wake(self, ended: Iterable[Ended]) -> None:
+        woken: dict[TraversalId, list[TaskId]] = {}
+        for end in ended:
+            for task_id, traversal in end.woken.items():
+                woken.setdefault(traversal, []).append(task_id)
+        for traversal, task_ids in woken.items():
+            announce(self._hints, traversal, task_ids)
 
 
 class StackPurge:
-    """Forgets stacks that were deleted long ago, their events, and contents nobody uses.
+    """Forgets stacks that were deleted long ago, old events of stacks that have many, and contents nobody
+    uses.
 
     :param keep: seconds a deleted stack stays visible with ``--deleted``.
+    :param keep_events: of each stack that many are kept at the most; 0: all of them.
     """
 
     interval = 60.0
 
-    def __init__(self, *, database: Database, ring: Ring, clock: Callable[[], float], keep: float) -> None:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        ring: Ring,
+        clock: Callable[[], float],
+        keep: float,
+        keep_events: int = 0,
+    ) -> None:
         self._database = database
         self._ring = ring
         self._clock = clock
         self._keep = keep
+        self._keep_events = keep_events
+        self._swept: ContentId | None = None
 
     def run(self) -> None:
-        """One batch."""
+        """One round."""
+        self._purge_deleted()
+        if self._keep_events:
+            self._trim_events()
+        if self._ring.owns(FIRST_SHARD):
+            self._sweep_contents()
+
+    def _purge_deleted(self) -> None:
+        """All that the scan finds while some of it is ours: the others' part goes when they come to it."""
         before = self._clock() - self._keep
-        old = self._database.read(lambda conn: stacks.deleted_before(conn, before, limit=PAGE))
-        mine = [stack_id for stack_id, shard in old if self._ring.owns(shard)]
-        if mine:
-            self._database.write(lambda conn: stacks.purge(conn, mine))
-            LOG.info("%d deleted stacks were purged", len(mine))
+        for _ in range(MOST_PAGES):
+            old = self._database.read(lambda conn: stacks.deleted_before(conn, before, limit=PAGE))
+            mine = [stack_id for stack_id, shard in old if self._ring.owns(shard)]
+            for part in _parts(mine):
+                self._purge(part)
+            if mine:
+                LOG.info("%d deleted stacks were purged", len(mine))
+            if not mine or len(old) < PAGE:
+                return
+
+    def _purge(self, stack_ids: Sequence[StackId]) -> None:
+        self._database.write(lambda conn: stacks.purge(conn, stack_ids))
+
+    def _trim_events(self) -> None:
+        """Only stacks to which something happened since the last round can have too many; two rounds back,
+        for the slice may have moved since."""
+        since = self._clock() - 2 * self.interval
+        recent = self._database.read(lambda conn: events.stacks_since(conn, since))
+        for stack_id in [stack_id for stack_id, shard in recent if self._ring.owns(shard)]:
+            self._trim(stack_id)
+
+    def _trim(self, stack_id: StackId) -> None:
+        most = self._keep_events
+        gone = self._database.write(lambda conn: events.keep_newest(conn, stack_id, most))
+        if gone:
+            LOG.info("%d old events of stack %s were removed", gone, stack_id)
+
+    def _sweep_contents(self) -> None:
+        """One part; the next round goes on behind it, and begins anew behind the last."""
+        now, after = self._clock(), self._swept
+        gone, self._swept = self._database.write(
+            lambda conn: content.sweep(conn, now, limit=PAGE, after=after)
+        )
+        if gone:
+            LOG.info("%d templates that no stack uses were removed", gone)
+
+
+def _parts(found: Sequence[T]) -> Iterable[Sequence[T]]:
+    return (found[start : start + TOGETHER] for start in range(0, len(found), TOGETHER))
