@@ -20,7 +20,7 @@ from .wiring import Parts, make_api, make_conductor, open_parts, start_conductor
 # One process pauses for no other one: a conductor is known to be gone sooner than on a network.
 CONFIG = """\
 [DEFAULT]
-transport_url = kombu+memory://
+transport_url = local:
 
 [database]
 connection = sqlite:///{data}/stoker.sqlite

@@ -11,7 +11,7 @@ from ..db import settings as installation
 from ..db.engine import Database
 from ..db.errors import ShardCountMismatch, Unavailable
 from ..ring.group import make_coordinator
-from ..rpc.transport import open_transport
+from ..rpc.bus import Bus, open_bus
 from .options import WrongConfiguration
 
 CONNECTION = "[database] connection"
@@ -51,10 +51,10 @@ def open_database(conf: cfg.ConfigOpts) -> tuple[Database, int]:
         raise WrongConfiguration(f"[stacks] shard_count: {error}") from error
 
 
-def make_transport(conf: cfg.ConfigOpts) -> oslo_messaging.Transport:
+def make_bus(conf: cfg.ConfigOpts) -> Bus:
     """:raises WrongConfiguration: the URL is none."""
     try:
-        return open_transport(conf, conf.transport_url)
+        return open_bus(conf, conf.transport_url)
     except (oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure) as error:
         raise WrongConfiguration(f"transport_url: {error}") from error
 

@@ -16,9 +16,8 @@ from ..db import conductors, stacks
 from ..db.conductors import ACTIVE, DRAINING, STOPPED, Conductor
 from ..db.ids import StackId
 from ..ring.hashring import Member, View, assign, plan
-from ..rpc.client import HintSender
 from .manage_base import AdminError, Session, describe_age, session_of
-from .opening import make_transport
+from .opening import make_bus
 
 SILENT = "silent"
 SILENT_AFTER = 10.0
@@ -164,9 +163,9 @@ class RingRebalance(Command):
 
     def take_action(self, parsed: typing.Any) -> int:
         session = session_of(self)
-        transport = make_transport(session.conf)
-        HintSender(transport).look_now()
-        transport.cleanup()
+        bus = make_bus(session.conf)
+        bus.look_now()
+        bus.close()
         return self._wait(session, parsed.timeout) if parsed.wait else 0
 
     def _wait(self, session: Session, timeout: float) -> int:

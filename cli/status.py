@@ -9,7 +9,7 @@ from . import threading_backend  # noqa: F401  - first: it decides how oslo work
 from oslo_config import cfg  # isort: skip
 
 from . import options
-from .opening import check_backend, make_transport, open_database
+from .opening import check_backend, make_bus, open_database
 from .options import WrongConfiguration
 from .wiring import make_sealer, make_timing
 
@@ -23,7 +23,7 @@ def checks(conf: cfg.ConfigOpts) -> list[tuple[str, str | None]]:
         ("sealing keys", make_sealer),
         ("membership intervals", make_timing),
         ("coordination backend", check_backend),
-        ("message bus", make_transport),
+        ("message bus", make_bus),
         ("database", open_database),
     ]
     for name, make in tried:

@@ -4,7 +4,6 @@ import time
 import typing
 from dataclasses import dataclass
 
-import oslo_messaging
 from oslo_config import cfg
 
 from ..api.app import make_app
@@ -18,14 +17,13 @@ from ..resources.catalogue import Catalogue
 from ..ring.group import Group
 from ..ring.membership import Membership, Self
 from ..ring.timing import MembershipTiming
-from ..rpc.client import HintSender
+from ..rpc.bus import Bus
 from ..rpc.outbox import Outbox
 from ..template.compile import Limits
 from ..traversal.orders import Orders, OrderSettings
 from ..traversal.planning import Defaults
 from ..traversal.signals import Signals
-from .bus import PromptServer
-from .opening import check_backend, make_transport, open_database
+from .opening import check_backend, make_bus, open_database
 from .options import WrongConfiguration
 
 
@@ -38,13 +36,13 @@ class Parts:
     shard_count: int
     catalogue: Catalogue
     sealer: Sealer
-    transport: oslo_messaging.Transport
+    bus: Bus
     outbox: Outbox
 
     def close(self) -> None:
         """Send what waits, and disconnect."""
         self.outbox.stop()
-        self.transport.cleanup()
+        self.bus.close()
         self.database.close()
 
 
@@ -55,10 +53,10 @@ def open_parts(conf: cfg.ConfigOpts) -> Parts:
     """
     sealer = make_sealer(conf)
     database, shard_count = open_database(conf)
-    transport = make_transport(conf)
-    outbox = Outbox(HintSender(transport))
+    bus = make_bus(conf)
+    outbox = Outbox(bus)
     outbox.start()
-    return Parts(conf, database, shard_count, Catalogue.installed(), sealer, transport, outbox)
+    return Parts(conf, database, shard_count, Catalogue.installed(), sealer, bus, outbox)
 
 
 def make_sealer(conf: cfg.ConfigOpts) -> Sealer:
@@ -134,6 +132,7 @@ def make_conductor(parts: Parts, host: str) -> Conductor:
         drain=conf.conductor.drain,
         patience=2 * (timing.timeout + timing.poll),
         keep_deleted=conf.conductor.keep_deleted,
+        keep_events=conf.stacks.max_events_per_stack,
     )
     return Conductor(
         settings,
@@ -148,4 +147,4 @@ def make_conductor(parts: Parts, host: str) -> Conductor:
 def start_conductor(parts: Parts, conductor: Conductor) -> None:
     """Start it, with a server on the message bus."""
     host = conductor.settings.host
-    conductor.start(lambda receiver: PromptServer(parts.transport, host, receiver))
+    conductor.start(lambda receiver: parts.bus.listen(host, receiver))

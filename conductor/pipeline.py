@@ -12,10 +12,10 @@ import logging
 import threading
 import typing
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ..db import commits, tasks
-from ..db.claims import Claim, Claimant
+from ..db.claims import Claimant
 from ..db.commits import Exchange, Outcome
 from ..db.engine import Database
 from ..db.errors import Unavailable
@@ -23,10 +23,10 @@ from ..db.ids import MemberId, TaskId, TraversalId
 from ..db.states import TaskState
 from ..traversal.hints import Hints, announce
 from .attempt import StepResult
+from .holdings import Held, Holdings
 from .intake import Intake
 from .steps import StepRunner
 from .suspects import Suspects
-from .timers import TimerQueue
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any
@@ -51,15 +51,6 @@ class PipelineLimits:
     in_progress: int = 20_000
     batch: int = 100
     stalled: float = 0.5
-
-
-@dataclass
-class _Held:
-    """A task this conductor holds."""
-
-    claim: Claim
-    stop: threading.Event = field(default_factory=threading.Event)
-    busy: bool = False  # a step runs or waits for a thread, or its result is being stored
 
 
 class Pipeline:
@@ -93,8 +84,7 @@ class Pipeline:
         self._results: collections.deque[StepResult] = collections.deque()
         self._suspects = Suspects(runner)
         self._cancels: collections.deque[TraversalId] = collections.deque()
-        self._held: dict[TaskId, _Held] = {}
-        self._timers: TimerQueue[tuple[TaskId, int, Json]] = TimerQueue()
+        self._held = Holdings(clock)
         self._busy = 0
         self._counting = threading.Lock()
         self._who: Claimant | None = None
@@ -135,9 +125,7 @@ class Pipeline:
         """
         if who == self._who:
             return
-        for held in self._held.values():
-            held.stop.set()
-        self._held.clear()
+        self._held.drop_all()
         if who is None:
             self._intake.clear()
         self._who = who
@@ -174,10 +162,7 @@ class Pipeline:
         """Give back every task that stands between two looks, for others to go on with."""
         if self._who is None:
             return
-        idle = [
-            (held.claim.task.id, held.claim.task.attempt) for held in self._held.values() if not held.busy
-        ]
-        self._release(idle)
+        self._release(self._held.idle())
 
     # -- inside ------------------------------------------------------------------------------------
 
@@ -189,10 +174,7 @@ class Pipeline:
     def _sleep(self) -> float | None:
         if self._results or self._suspects or (len(self._intake) and self._free()):
             return 0.0
-        due = self._timers.next_at()
-        if due is None or self._busy >= 2 * self._limits.threads:
-            return None
-        return max(0.0, due - self._clock())
+        return None if self._busy >= 2 * self._limits.threads else self._held.next_look()
 
     def _collect(self) -> list[tuple[StepResult, Outcome]]:
         """Results to store."""
@@ -204,37 +186,26 @@ class Pipeline:
         results: list[tuple[StepResult, Outcome]] = []
         for result in found:
             task = result.claim.task
-            if not self._holds(task.id, task.attempt):
+            if not self._held.has(task.id, task.attempt):
                 LOG.info("A late result of task %s is refused", task.id)
             elif result.outcome is None:
-                self._look_later(result)
+                self._held.look_later(result)
             else:
                 results.append((result, result.outcome))
         return results
 
-    def _look_later(self, result: StepResult) -> None:
-        task = result.claim.task
-        held = self._held[task.id]
-        held.claim, held.busy = result.claim, False
-        after = 0.0 if held.stop.is_set() else result.look_after or 0.0
-        self._timers.add(self._clock() + after, (task.id, task.attempt, result.progress))
-
     def _start_looks(self) -> None:
-        for task_id, attempt, progress in self._timers.pop_due(
-            self._clock(), max(0, 2 * self._limits.threads - self._busy)
-        ):
-            held = self._held.get(task_id)
-            if held is not None and held.claim.task.attempt == attempt and not held.busy:
-                self._submit(held, progress)
+        for held, progress in self._held.due(2 * self._limits.threads - self._busy):
+            self._submit(held, progress)
 
-    def _submit(self, held: _Held, progress: Json) -> None:
+    def _submit(self, held: Held, progress: Json) -> None:
         assert self._who is not None
         held.busy = True
         with self._counting:
             self._busy += 1
         self._executor.submit(self._step, held, progress, self._who)
 
-    def _step(self, held: _Held, progress: Json, who: Claimant) -> None:
+    def _step(self, held: Held, progress: Json, who: Claimant) -> None:
         """In a thread of the pool.  It may have waited long, in a process that was paused: what is not ours
         any more is not begun."""
         if self._member() != who.member:
@@ -263,14 +234,13 @@ class Pipeline:
         refused = {outcome.task_id for outcome in done.refused}
         for result, outcome in results:
             if outcome.state == TaskState.RUNNING and outcome.task_id not in refused:
-                self._look_later(result)
+                self._held.look_later(result)
             else:
-                self._held.pop(outcome.task_id, None)
+                self._held.drop(outcome.task_id)
         for outcome in done.refused:
             LOG.info("The result of task %s, attempt %s, is refused", outcome.task_id, outcome.attempt)
         for claim in done.claims:
-            held = self._held[claim.task.id] = _Held(claim)
-            self._submit(held, None)
+            self._submit(self._held.add(claim), None)
         for traversal, task_ids in done.ready.items():
             announce(self._hints, traversal, task_ids)
 
@@ -284,12 +254,10 @@ class Pipeline:
     def _reconcile(self, who: Claimant) -> None:
         """Give back claims in our name that we do not know of."""
         claimed = self._database.read(lambda conn: tasks.claims_of(conn, who.member))
-        unknown = [(task_id, attempt) for task_id, attempt, _ in claimed if not self._holds(task_id, attempt)]
+        unknown = [
+            (task_id, attempt) for task_id, attempt, _ in claimed if not self._held.has(task_id, attempt)
+        ]
         self._release(unknown)
-
-    def _holds(self, task_id: TaskId, attempt: int) -> bool:
-        held = self._held.get(task_id)
-        return held is not None and held.claim.task.attempt == attempt
 
     def _release(self, claimed: Sequence[tuple[TaskId, int]]) -> None:
         if not claimed:
@@ -297,7 +265,7 @@ class Pipeline:
         now = self._clock()
         freed = self._database.write(lambda conn: tasks.release(conn, claimed, now=now))
         for task_id, _ in claimed:
-            self._held.pop(task_id, None)
+            self._held.drop(task_id)
         for traversal, task_ids in freed.items():
             announce(self._hints, traversal, task_ids)
 
@@ -308,8 +276,8 @@ class Pipeline:
             stopped.add(self._cancels.popleft())
         if not stopped or self._who is None:
             return
-        for held in self._held.values():
-            if held.claim.task.traversal in stopped and not held.stop.is_set():
+        for held in self._held.of(stopped):
+            if not held.stop.is_set():
                 held.stop.set()
                 if not held.busy:
                     held.busy = True

@@ -15,7 +15,7 @@ from ..db.ids import TaskId, TraversalId
 from ..db.sealing import Sealer
 from ..resources.catalogue import Catalogue
 from ..ring.membership import Membership
-from ..rpc.server import HintServer
+from ..rpc.bus import Server
 from ..traversal.hints import Hints, announce
 from .duties.report import Report
 from .duties.stacks import StackPurge, StackTimeouts
@@ -59,6 +59,7 @@ class ConductorSettings:
     :ivar drain: seconds that steps in progress are given at a stop.
     :ivar patience: seconds after which a claim of a member nobody sees is taken over.
     :ivar keep_deleted: seconds that deleted stacks stay visible.
+    :ivar keep_events: events of each stack at the most; 0: all.
     """
 
     host: str
@@ -67,6 +68,7 @@ class ConductorSettings:
     drain: float = 30.0
     patience: float = 15.0
     keep_deleted: float = 30 * 86400.0
+    keep_events: int = 1000
 
 
 class Conductor:
@@ -122,13 +124,13 @@ class Conductor:
         self._duties: Sequence[Duty] = (
             TaskDue(**shared, hints=hints),
             StackTimeouts(**shared, hints=hints, host=settings.host),
-            StackPurge(**shared, keep=settings.keep_deleted),
+            StackPurge(**shared, keep=settings.keep_deleted, keep_events=settings.keep_events),
             self._orphans,
             self._report,
         )
         self._scheduler = _Scheduler(self._duties, may_run=lambda: self._ownership.member() is not None)
         self._ownership.on_change(self._ring_changed)
-        self._server: HintServer | None = None
+        self._server: Server | None = None
         self._hints = hints
         self._stopping = False
         self._passed_on: list[tuple[TraversalId, Sequence[TaskId]]] = []
@@ -164,7 +166,7 @@ class Conductor:
         self._membership.poll_now()
         self._scheduler.soon(self._report)
 
-    def start(self, make_server: Callable[["Conductor"], HintServer]) -> None:
+    def start(self, make_server: Callable[["Conductor"], Server]) -> None:
         """Begin to work; returns at once, for the ring may take a moment to let us in."""
         self._membership.start()
         self._mover.start()

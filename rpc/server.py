@@ -1,5 +1,7 @@
 """The receiving side."""
 
+import logging
+import threading
 import typing
 from collections.abc import Sequence
 
@@ -7,6 +9,9 @@ import oslo_messaging
 
 from ..db.ids import TaskId, TraversalId
 from .contract import VERSION, WORK_TOPIC
+
+LOG = logging.getLogger(__name__)
+WAKE_EVERY = 0.1
 
 
 class HintReceiver(typing.Protocol):
@@ -41,12 +46,17 @@ class _Endpoint:
 class HintServer:
     """Listens on the work topic, shared with all conductors, and on the fan-out.
 
+    oslo.messaging's listener (18.3) sees that it shall stop when a message comes, or after it has waited for
+    one for up to 5 s.  So it is sent one, to its own address.
+
     :param host: stable over restarts, so that no queue is left behind by each incarnation.
     """
 
     def __init__(self, transport: oslo_messaging.Transport, host: str, receiver: HintReceiver) -> None:
-        target = oslo_messaging.Target(topic=WORK_TOPIC, server=host)
+        target = oslo_messaging.Target(topic=WORK_TOPIC, server=host, version=VERSION)
         self._server = oslo_messaging.get_rpc_server(transport, target, [_Endpoint(receiver)])
+        self._myself = oslo_messaging.get_rpc_client(transport, target)
+        self._ended = threading.Event()
 
     def start(self) -> None:
         """Begin to receive; returns at once."""
@@ -54,5 +64,15 @@ class HintServer:
 
     def stop(self) -> None:
         """Stop receiving and wait for the calls in progress."""
+        threading.Thread(target=self._wake, name="wake", daemon=True).start()
         self._server.stop()
         self._server.wait()
+        self._ended.set()
+
+    def _wake(self) -> None:
+        """In a thread of its own, for a broker that is away may hold it."""
+        while not self._ended.wait(WAKE_EVERY):
+            try:
+                self._myself.cast({}, "look_now")
+            except oslo_messaging.MessagingException as error:
+                LOG.debug("The listener could not be woken: %s", error)

@@ -1,0 +1,92 @@
+"""The tasks a conductor holds, and when it looks at which again."""
+
+import threading
+import typing
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+
+from ..db.claims import Claim
+from ..db.ids import TaskId, TraversalId
+from .attempt import StepResult
+from .timers import TimerQueue
+
+Json = typing.Any
+
+
+@dataclass
+class Held:
+    """A claimed task.
+
+    :ivar stop: set when its step shall end.
+    :ivar busy: a step runs or waits for a thread, or its result is being stored.
+    """
+
+    claim: Claim
+    stop: threading.Event = field(default_factory=threading.Event)
+    busy: bool = False
+
+
+class Holdings:
+    """Not thread-safe: the mover's thread uses it."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._held: dict[TaskId, Held] = {}
+        self._timers: TimerQueue[tuple[TaskId, int, Json]] = TimerQueue()
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def add(self, claim: Claim) -> Held:
+        """A task that was claimed now."""
+        held = self._held[claim.task.id] = Held(claim)
+        return held
+
+    def drop(self, task_id: TaskId) -> None:
+        """It is not ours any more."""
+        self._held.pop(task_id, None)
+
+    def drop_all(self) -> None:
+        """Nothing is ours any more; what runs is asked to stop."""
+        for held in self._held.values():
+            held.stop.set()
+        self._held.clear()
+
+    def has(self, task_id: TaskId, attempt: int) -> bool:
+        """Whether we hold that attempt."""
+        return self.get(task_id, attempt) is not None
+
+    def get(self, task_id: TaskId, attempt: int) -> Held | None:
+        """That attempt, if we hold it."""
+        held = self._held.get(task_id)
+        return held if held is not None and held.claim.task.attempt == attempt else None
+
+    def idle(self) -> list[tuple[TaskId, int]]:
+        """(task, attempt) of what stands between two looks."""
+        return [
+            (held.claim.task.id, held.claim.task.attempt) for held in self._held.values() if not held.busy
+        ]
+
+    def of(self, traversals: Collection[TraversalId]) -> Iterator[Held]:
+        """Those of some traversals."""
+        return (held for held in self._held.values() if held.claim.task.traversal in traversals)
+
+    def look_later(self, result: StepResult) -> None:
+        """The task waits for its next look."""
+        task = result.claim.task
+        held = self._held[task.id]
+        held.claim, held.busy = result.claim, False
+        after = 0.0 if held.stop.is_set() else result.look_after or 0.0
+        self._timers.add(self._clock() + after, (task.id, task.attempt, result.progress))
+
+    def due(self, most: int) -> Iterator[tuple[Held, Json]]:
+        """At most so many of those whose next look is due, each with the token to look with."""
+        for task_id, attempt, progress in self._timers.pop_due(self._clock(), max(0, most)):
+            held = self.get(task_id, attempt)
+            if held is not None and not held.busy:
+                yield held, progress
+
+    def next_look(self) -> float | None:
+        """Seconds until then; None: none waits for one."""
+        due = self._timers.next_at()
+        return None if due is None else max(0.0, due - self._clock())

@@ -1,0 +1,66 @@
+"""The message bus: between processes by oslo.messaging, or inside of one."""
+
+import typing
+
+import oslo_messaging
+
+from .client import HintSender
+from .local import LocalBus
+from .server import HintReceiver, HintServer
+from .transport import open_transport
+
+LOCAL = "local:"
+"""Scheme of the URL that stands for the inside of this process."""
+
+
+class Server(typing.Protocol):
+    """The receiving side of one conductor."""
+
+    def start(self) -> None:
+        """Begin to receive; returns at once."""
+
+    def stop(self) -> None:
+        """Stop receiving and wait for the calls in progress."""
+
+
+class Bus(typing.Protocol):
+    """Sends, and gives servers that receive.  The sending methods are those of `client.HintSender`."""
+
+    def run_tasks(self, traversal: typing.Any, task_ids: typing.Any) -> None:
+        """Tell any one conductor."""
+
+    def cancel(self, traversal: typing.Any) -> None:
+        """Tell all."""
+
+    def look_now(self) -> None:
+        """Tell all."""
+
+    def listen(self, host: str, receiver: HintReceiver) -> Server:
+        """A server that is not started yet."""
+
+    def close(self) -> None:
+        """Disconnect."""
+
+
+class OsloBus(HintSender):
+    """A bus on a message broker."""
+
+    def __init__(self, transport: oslo_messaging.Transport) -> None:
+        super().__init__(transport)
+        self._transport = transport
+
+    def listen(self, host: str, receiver: HintReceiver) -> HintServer:
+        """See Bus."""
+        return HintServer(self._transport, host, receiver)
+
+    def close(self) -> None:
+        """See Bus."""
+        self._transport.cleanup()
+
+
+def open_bus(conf: typing.Any, url: str) -> Bus:
+    """The bus of a URL: ``local:``, or one of oslo.messaging's.
+
+    :param conf: see `open_transport`.
+    """
+    return LocalBus() if url.startswith(LOCAL) else OsloBus(open_transport(conf, url))

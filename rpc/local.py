@@ -1,0 +1,79 @@
+"""Messages between the parts of one process: the embedded default, where no other process is to be reached.
+
+oslo.messaging on kombu's in-memory transport would do it too, but polls without a pause: a quarter of a core
+for each conductor that has nothing to do.
+"""
+
+import threading
+from collections.abc import Sequence
+
+from ..db.ids import TaskId, TraversalId
+from .server import HintReceiver
+
+
+class LocalBus:
+    """Calls the receivers that listen, in the sender's thread.  Thread-safe.
+
+    The sending side is that of rpc.client.HintSender; `listen` gives what rpc.server.HintServer is.  See
+    rpc.bus.Bus.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._receivers: list[HintReceiver] = []
+        self._turn = 0
+
+    def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
+        """Tell one of those who listen, in turn; lost if nobody does."""
+        with self._lock:
+            self._turn += 1
+            chosen = self._receivers[self._turn % len(self._receivers)] if self._receivers else None
+        if chosen is not None:
+            chosen.offer(traversal, task_ids)
+
+    def cancel(self, traversal: TraversalId) -> None:
+        """Tell all."""
+        for receiver in self._all():
+            receiver.cancel(traversal)
+
+    def look_now(self) -> None:
+        """Tell all."""
+        for receiver in self._all():
+            receiver.look_now()
+
+    def listen(self, host: str, receiver: HintReceiver) -> "LocalServer":
+        """A server that is not started yet."""
+        return LocalServer(self, receiver)
+
+    def close(self) -> None:
+        """There is nothing to disconnect."""
+
+    def add(self, receiver: HintReceiver) -> None:
+        """From now on it is told."""
+        with self._lock:
+            self._receivers.append(receiver)
+
+    def remove(self, receiver: HintReceiver) -> None:
+        """From now on it is not."""
+        with self._lock:
+            self._receivers = [other for other in self._receivers if other is not receiver]
+
+    def _all(self) -> list[HintReceiver]:
+        with self._lock:
+            return list(self._receivers)
+
+
+class LocalServer:
+    """The receiving side of one conductor."""
+
+    def __init__(self, bus: LocalBus, receiver: HintReceiver) -> None:
+        self._bus = bus
+        self._receiver = receiver
+
+    def start(self) -> None:
+        """Begin to receive."""
+        self._bus.add(self._receiver)
+
+    def stop(self) -> None:
+        """Stop receiving."""
+        self._bus.remove(self._receiver)
