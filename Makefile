@@ -16,6 +16,7 @@ test: .venv/test.stamp test-deps check
 	$(BIN)/python -m pytest -q $(PYTEST_ARGS)
 
 check: lint mypy
+	$(BIN)/python -m pytest -q tests/unit/test_architecture.py
 
 lint: .venv/test.stamp
 	$(BIN)/ruff check .

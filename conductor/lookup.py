@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from ..db.claims import Claim
 from ..resources.errors import Final
 from ..template.residual import evaluate
+from ..traversal.stored import StoredLookup
 from .secrets import Secrets
 
 Json = typing.Any
@@ -60,25 +61,6 @@ class ClaimLookup(SealedLookup):
         return self._secrets.open(token)
 
 
-class NoInputs:
-    """A lookup for stored properties: they hold secrets at the most."""
-
-    def __init__(self, secrets: Secrets) -> None:
-        self._secrets = secrets
-
-    def reference_id(self, resource: str) -> Json:
-        """Stored properties refer to no resource."""
-        raise Final(f"the stored properties refer to {resource}")
-
-    def attribute(self, resource: str, name: str) -> Json:
-        """Stored properties refer to no resource."""
-        raise Final(f"the stored properties refer to {resource}.{name}")
-
-    def unseal(self, token: str) -> Json:
-        """:raises SealError: the key is not there."""
-        return self._secrets.open(token)
-
-
 def stored_properties(stored: Mapping[str, Json] | None, secrets: Secrets) -> dict[str, Json]:
     """Properties as they were given to the plugin, from what is stored of them."""
-    return dict(evaluate(stored or {}, NoInputs(secrets)))
+    return dict(evaluate(stored or {}, StoredLookup(secrets.open)))

@@ -16,6 +16,7 @@ from ..resources.contract import Signal, StackFacts, Target
 from ..resources.errors import NotSupported
 from ..template.residual import evaluate, is_node
 from .hints import Hints, announce
+from .stored import StoredLookup
 
 Json = typing.Any
 TRIES = 10
@@ -34,25 +35,6 @@ class NotAvailable(Exception):
 
     def __init__(self, resource: str) -> None:
         super().__init__(f"The Resource ({resource}) is not available.")
-
-
-class SecretsOnly:
-    """A lookup for stored values: they hold secrets at the most."""
-
-    def __init__(self, sealer: Sealer) -> None:
-        self._sealer = sealer
-
-    def reference_id(self, resource: str) -> Json:
-        """Stored values refer to no resource."""
-        raise LookupError(resource)
-
-    def attribute(self, resource: str, name: str) -> Json:
-        """Stored values refer to no resource."""
-        raise LookupError(f"{resource}.{name}")
-
-    def unseal(self, token: str) -> Json:
-        """:raises SealError: the key is not there."""
-        return self._sealer.open(token)
 
 
 class Signals:
@@ -121,7 +103,7 @@ class Signals:
         self._database.write(change)
 
     def _taken(self, stack: Stack, resource: Resource, details: Json) -> Signal:
-        lookup = SecretsOnly(self._sealer)
+        lookup = StoredLookup(self._sealer.open)
         data = resource.data or {}
         target = Target(
             id=resource.id,
