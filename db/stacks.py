@@ -220,6 +220,7 @@ class LateStack:
     """A stack whose deadline has passed, as it is while its row is locked."""
 
     id: StackId
+    name: str
     traversal: TraversalId
     action: str
     status: str
@@ -229,12 +230,27 @@ def lock_due(conn: Connection, stack_ids: Iterable[StackId], now: float) -> list
     """Those of the stacks with deadline_at <= now; nobody else changes them until the transaction ends."""
     s = tables.stack
     rows = conn.execute(
-        sa.select(s.c.id, s.c.traversal, s.c.action, s.c.status)
+        sa.select(s.c.id, s.c.name, s.c.traversal, s.c.action, s.c.status)
         .where(s.c.id.in_(sorted(stack_ids)), s.c.deadline_at <= now)
         .order_by(s.c.id)
         .with_for_update()
     ).mappings()
     return [LateStack(**row) for row in rows]
+
+
+def fail_locked(conn: Connection, stack_ids: Iterable[StackId], reason: str, now: float) -> None:
+    """End what the stacks do, for one who holds their rows and has seen that they still do it."""
+    s = tables.stack
+    conn.execute(
+        sa.update(s)
+        .where(s.c.id.in_(sorted(stack_ids)), s.c.status == Status.IN_PROGRESS)
+        .values(
+            status=Status.FAILED,
+            reason=reason,
+            deadline_at=None,
+            updated_at=sa.case((s.c.action == "CREATE", s.c.updated_at), else_=now),
+        )
+    )
 
 
 def deleted_before(conn: Connection, moment: float, *, limit: int) -> list[tuple[StackId, int]]:

@@ -1,27 +1,41 @@
-"""Ending a traversal before its work is done."""
+"""Ending traversals before their work is done."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..db import endings, stacks, tables, tasks
-from ..db.endings import Ended
-from ..db.ids import StackId
-from ..db.stacks import DueStack
-from ..db.states import Status, TaskState
+from ..db import endings, events, stacks, tables, tasks
+from ..db.ids import StackId, TaskId, TraversalId
+from ..db.stacks import DueStack, LateStack
+from ..db.states import Status, TaskKind, TaskState
+
+
+@dataclass(frozen=True)
+class TimedOut:
+    """Stacks that were failed by one transaction.
+
+    :ivar stacks: their ids.
+    :ivar running: those of their traversals of which something still runs: to be told to stop.
+    :ivar woken: parents' tasks that waited for the stacks: to be announced by hints.
+    """
+
+    stacks: Sequence[StackId] = ()
+    running: Sequence[TraversalId] = ()
+    woken: Mapping[TraversalId, Sequence[TaskId]] | None = None
 
 
 def time_out(conn: Connection, due: DueStack, *, by: str, now: float) -> bool:
-    """As time_out_all, for one stack; whether it was ended."""
-    return bool(time_out_all(conn, [due], by=by, now=now))
+    """As time_out_all, for one stack; whether it was failed."""
+    return bool(time_out_all(conn, [due], by=by, now=now).stacks)
 
 
-def time_out_all(conn: Connection, due: Sequence[DueStack], *, by: str, now: float) -> list[Ended]:
-    """Fail each of the stacks whose deadline has passed while it still does what it did; those that were.
+def time_out_all(conn: Connection, due: Sequence[DueStack], *, by: str, now: float) -> TimedOut:
+    """Fail each of the stacks whose deadline has passed while it still does what it did.
 
     What runs is left to end, or to be stopped by the cancel that the caller sends; its results are still
-    recorded on its resources, but start nothing.  The caller announces the parents' tasks that were woken.
+    recorded on its resources, but start nothing.
 
     :param by: host of the conductor, for the events.
     """
@@ -31,23 +45,66 @@ def time_out_all(conn: Connection, due: Sequence[DueStack], *, by: str, now: flo
         for stack in stacks.lock_due(conn, seen, now)
         if stack.traversal == seen[stack.id] and stack.status == Status.IN_PROGRESS
     ]
+    if not late:
+        return TimedOut()
     for stack in late:
         tasks.cancel_unstarted(conn, stack.traversal, now=now)
-    _close(conn, [stack.id for stack in late], now=now)
-    ended = [
-        endings.end_stack(
-            conn, stack.id, stack.traversal, f"{stack.action.title()} timed out", by=by, now=now
-        )
-        for stack in late
-    ]
-    return [end for end in ended if end is not None]
+    _close(conn, late, now=now)
+    for action in sorted({stack.action for stack in late}):
+        ids = [stack.id for stack in late if stack.action == action]
+        stacks.fail_locked(conn, ids, _reason(action), now)
+    events.add_many(conn, [_event(stack, by, now) for stack in late])
+    return TimedOut([stack.id for stack in late], _running(conn, late), _wake(conn, late, now))
 
 
-def _close(conn: Connection, stack_ids: Iterable[StackId], *, now: float) -> None:
+def _reason(action: str) -> str:
+    return f"{action.title()} timed out"
+
+
+def _event(stack: LateStack, by: str, now: float) -> events.Event:
+    return events.new(
+        stack_id=stack.id,
+        resource_name=stack.name,
+        resource_type="OS::Heat::Stack",
+        physical_id=stack.id,
+        action=stack.action,
+        status=Status.FAILED,
+        reason=_reason(stack.action),
+        conductor=by,
+        at=now,
+    )
+
+
+def _close(conn: Connection, late: Sequence[LateStack], *, now: float) -> None:
     """Let the stacks' finish tasks end nothing any more; the purge duty takes them away."""
     t = tables.task
     conn.execute(
         sa.update(t)
-        .where(t.c.stack_id.in_(sorted(stack_ids)), t.c.kind == "finish", t.c.state == TaskState.WAITING)
+        .where(
+            t.c.stack_id.in_([stack.id for stack in late]),
+            t.c.kind == TaskKind.FINISH,
+            t.c.state == TaskState.WAITING,
+        )
         .values(state=TaskState.CANCELLED, due_at=now + endings.KEEP_TASKS)
     )
+
+
+def _running(conn: Connection, late: Sequence[LateStack]) -> list[TraversalId]:
+    t = tables.task
+    wanted = [stack.traversal for stack in late]
+    found = conn.execute(
+        sa.select(t.c.traversal).where(t.c.traversal.in_(wanted), t.c.state == TaskState.RUNNING).distinct()
+    )
+    return [TraversalId(traversal) for traversal in found.scalars()]
+
+
+def _wake(conn: Connection, late: Sequence[LateStack], now: float) -> Mapping[TraversalId, Sequence[TaskId]]:
+    """Few stacks are waited for, so that is asked for all of them at once."""
+    t = tables.task
+    names = [f"stack:{stack.id}" for stack in late]
+    awaited = conn.execute(sa.select(t.c.waits_on).where(t.c.waits_on.in_(names)).distinct()).scalars()
+    woken: dict[TraversalId, list[TaskId]] = {}
+    for name in sorted(awaited):
+        for traversal, task_ids in tasks.wake(conn, name, now=now).items():
+            woken.setdefault(traversal, []).extend(task_ids)
+    return woken

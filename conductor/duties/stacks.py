@@ -5,9 +5,8 @@ import typing
 from collections.abc import Callable, Iterable, Sequence
 
 from ...db import content, events, stacks
-from ...db.endings import Ended
 from ...db.engine import Database
-from ...db.ids import ContentId, StackId, TaskId, TraversalId
+from ...db.ids import ContentId, StackId
 from ...db.stacks import DueStack
 from ...traversal import ending
 from ...traversal.hints import Hints, announce
@@ -57,18 +56,11 @@ class StackTimeouts:
     def _time_out(self, due: Sequence[DueStack]) -> None:
         now = self._clock()
         ended = self._database.write(lambda conn: ending.time_out_all(conn, due, by=self._host, now=now))
-        traversals = {stack.id: stack.traversal for stack in due}
-        for end in ended:
-            LOG.info("Stack %s timed out", end.stack_id)
-            self._hints.cancel(traversals[end.stack_id])
-        self._wake(ended)
-
-    def _wake(self, ended: Iterable[Ended]) -> None:
-        woken: dict[TraversalId, list[TaskId]] = {}
-        for end in ended:
-            for task_id, traversal in end.woken.items():
-                woken.setdefault(traversal, []).append(task_id)
-        for traversal, task_ids in woken.items():
+        if ended.stacks:
+            LOG.info("Stacks timed out: %s", ", ".join(ended.stacks))
+        for traversal in ended.running:
+            self._hints.cancel(traversal)
+        for traversal, task_ids in (ended.woken or {}).items():
             announce(self._hints, traversal, task_ids)
 
 

@@ -76,6 +76,17 @@ def test_many_stacks_due_at_once_end_once_each_by_their_owner(world: World) -> N
         assert own_events(world, stack) == [("IN_PROGRESS", None), ("FAILED", owner)]
 
 
+def test_only_a_traversal_of_which_something_runs_is_told_to_stop(world: World) -> None:
+    busy = world.create("busy", template(1, endless=True))
+    world.calm()
+    world.create("idle", template(1, endless=True))
+    world.bus.hints.clear()
+    world.pass_time(301)
+    world.look_all()
+    time_out_all(world)
+    assert sorted(world.bus.cancels) == [("host0", busy.traversal), ("host1", busy.traversal)]
+
+
 def test_a_stack_that_went_on_to_something_else_does_not_time_out_with_the_others(world: World) -> None:
     late, gone_on = (world.create(name, template(1, endless=True)) for name in "ab")
     world.calm()
@@ -85,7 +96,7 @@ def test_a_stack_that_went_on_to_something_else_does_not_time_out_with_the_other
     ended = world.database.write(
         lambda conn: ending.time_out_all(conn, seen, by="host0", now=world.clock.now)
     )
-    assert [end.stack_id for end in ended] == [late.id]
+    assert ended.stacks == [late.id]
     assert (world.stack(gone_on.id).action, world.stack(gone_on.id).status) == ("DELETE", "IN_PROGRESS")
 
 
