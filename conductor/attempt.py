@@ -1,12 +1,14 @@
 """What one attempt at a task can come to."""
 
 import typing
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from ..db.claims import Claim, Claimant, resource_event
+from ..db.claims import Claim, Claimant, action_of, resource_event
 from ..db.commits import Outcome
-from ..db.states import Status, TaskState
+from ..db.resources import Resource
+from ..db.states import UNDECIDED, Status, TaskState
 from ..resources.contract import Park, Poll
 from ..resources.errors import Final, StepError, TimedOut, TryAgain
 from .secrets import Secrets
@@ -54,6 +56,15 @@ class Attempt:
             **fields,
         )
 
+    def _begun(self) -> dict[str, typing.Any]:
+        """The event of the beginning, where this step is the one that found that there is something to do."""
+        if self.claim.task.kind not in UNDECIDED or self.claim.begun:
+            return {}
+        return {"begun": self._event(Status.IN_PROGRESS, "state changed", self.claim.resource.physical_id)}
+
+    def _shown(self, status: Status, reason: str) -> dict[str, Json]:
+        return {"action": action_of(self.claim.task.kind), "status": status, "reason": reason}
+
     def _event(self, status: Status, reason: str, physical_id: str | None) -> typing.Any:
         resource = replace(self.claim.resource, physical_id=physical_id)
         return resource_event(resource, self.claim.task.kind, status, reason, self.who, self.clock())
@@ -63,19 +74,49 @@ class Attempt:
 
     def done(self, changes: Mapping[str, Json], physical_id: str | None) -> StepResult:
         """The action ended well."""
-        values = {**changes, "status": Status.COMPLETE, "reason": "state changed", "progress": None}
+        values = {**changes, **self._shown(Status.COMPLETE, "state changed"), "progress": None}
         event = self._event(Status.COMPLETE, "state changed", physical_id)
-        return StepResult(self.claim, self._outcome(TaskState.DONE, changes=values, event=event))
+        outcome = self._outcome(TaskState.DONE, changes=values, event=event, **self._begun())
+        return StepResult(self.claim, outcome)
+
+    def nothing_to_do(self, changes: Mapping[str, Json]) -> StepResult:
+        """The resource is as it shall be; nobody is told."""
+        return StepResult(self.claim, self._outcome(TaskState.DONE, changes=changes))
+
+    def replaced(self) -> StepResult:
+        """The resource cannot be updated: the task goes on by creating another one in its place."""
+        old, now = self.claim.resource, self.clock()
+        assert self.claim.task.spare_id is not None
+        new = Resource(
+            id=self.claim.task.spare_id,
+            stack_id=old.stack_id,
+            name=old.name,
+            type=old.type,
+            plugin=old.plugin,
+            action="INIT",
+            status=Status.COMPLETE,
+            reason="",
+            definition=self.claim.task.definition,
+            requires=old.requires,
+            replaces=old.id,
+            key=str(uuid.uuid4()),
+            created_at=now,
+            updated_at=now,
+        )
+        return StepResult(self.claim, self._outcome(TaskState.READY, due_at=now, replacement=new))
 
     def deleted(self) -> StepResult:
         """The thing is gone, so is its row."""
         event = self._event(Status.COMPLETE, "state changed", self.claim.resource.physical_id)
-        return StepResult(self.claim, self._outcome(TaskState.DONE, remove=True, event=event))
+        outcome = self._outcome(TaskState.DONE, remove=True, event=event, **self._begun())
+        return StepResult(self.claim, outcome)
 
     def looks_again(self, step: Poll, changes: Mapping[str, Json]) -> StepResult:
         """Between two looks the task stays with this conductor."""
         values = {**changes, "progress": self._progress(step.progress)}
-        outcome = self._outcome(TaskState.RUNNING, changes=values)
+        if begun := self._begun():
+            values.update(self._shown(Status.IN_PROGRESS, "state changed"))
+        outcome = self._outcome(TaskState.RUNNING, changes=values, **begun)
         after = replace(self.claim, resource=replace(self.claim.resource, **values))
         return StepResult(after, outcome, look_after=step.after, progress=step.progress)
 
@@ -84,9 +125,13 @@ class Attempt:
         moments = [self.claim.task.expires_at]
         moments.append(None if step.after is None else self.clock() + step.after)
         known = [moment for moment in moments if moment is not None]
+        values = {**changes, "progress": self._progress(step.progress)}
+        if begun := self._begun():
+            values.update(self._shown(Status.IN_PROGRESS, "state changed"))
         outcome = self._outcome(
             TaskState.PARKED,
-            changes={**changes, "progress": self._progress(step.progress)},
+            changes=values,
+            **begun,
             due_at=min(known) if known else None,
             waits_on=step.waits_on,
             seen=step.seen,
@@ -113,10 +158,10 @@ class Attempt:
 
     def cancelled(self) -> StepResult:
         """The step was asked to stop and did."""
-        reason = f"{self.claim.task.kind.upper()} aborted"
+        reason = f"{action_of(self.claim.task.kind)} aborted"
         event = self._event(Status.FAILED, reason, self.claim.resource.physical_id)
-        changes = {"status": Status.FAILED, "reason": reason}
-        outcome = self._outcome(TaskState.CANCELLED, changes=changes, event=event)
+        changes = self._shown(Status.FAILED, reason)
+        outcome = self._outcome(TaskState.CANCELLED, changes=changes, event=event, **self._begun())
         return StepResult(self.claim, outcome)
 
     def failed(self, error: Exception) -> StepResult:
@@ -124,12 +169,13 @@ class Attempt:
         kind = error.kind if isinstance(error, Final) else _kind(error)
         reason = self.secrets.redact(f"{kind}: resources.{self.claim.resource.name}: {error}")
         event = self._event(Status.FAILED, reason, self.claim.resource.physical_id)
-        changes = {"status": Status.FAILED, "reason": reason, "progress": None}
+        changes = {**self._shown(Status.FAILED, reason), "progress": None}
         outcome = self._outcome(
             TaskState.FAILED,
             changes=changes,
-            reason=f"Resource {self.claim.task.kind.upper()} failed: {reason}",
+            reason=f"Resource {action_of(self.claim.task.kind)} failed: {reason}",
             event=event,
+            **self._begun(),
         )
         return StepResult(self.claim, outcome)
 

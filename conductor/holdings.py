@@ -2,7 +2,7 @@
 
 import threading
 import typing
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from ..db.claims import Claim
@@ -67,9 +67,9 @@ class Holdings:
             (held.claim.task.id, held.claim.task.attempt) for held in self._held.values() if not held.busy
         ]
 
-    def of(self, traversals: Collection[TraversalId]) -> Iterator[Held]:
-        """Those of some traversals."""
-        return (held for held in self._held.values() if held.claim.task.traversal in traversals)
+    def of(self, traversal: TraversalId) -> list[Held]:
+        """Those of a traversal."""
+        return [held for held in self._held.values() if held.claim.task.traversal == traversal]
 
     def look_later(self, result: StepResult) -> None:
         """The task waits for its next look."""

@@ -21,6 +21,7 @@ class Ownership:
         self._membership = membership
         self._host = host
         self._assignment: Assignment | None = None
+        self._without: dict[str, Assignment] = {}
         self._listeners: list[Callable[[], None]] = []
         membership.on_change(self._changed)
 
@@ -39,6 +40,21 @@ class Ownership:
         if assignment is None or self._membership.member() is None:
             return False
         return assignment.owner_of(shard) == self._host
+
+    def is_deputy(self, shard: int) -> bool:
+        """Whether we would own the shard if its owner were gone: whoever finds it silent before the
+        membership does stands in for it, and is the one that owns the shard afterwards."""
+        assignment = self._assignment
+        if assignment is None or self._membership.member() is None:
+            return False
+        owner = assignment.owner_of(shard)
+        others = [member for member in assignment.view.owners if member.host != owner]
+        if owner == self._host or not others:
+            return False
+        without = self._without
+        if owner not in without:
+            without[owner] = assign(View.of(others, assignment.view.shard_count))
+        return without[owner].owner_of(shard) == self._host
 
     def shards_owned(self) -> int:
         """See slice.Ring."""
@@ -59,6 +75,7 @@ class Ownership:
         old = self._assignment
         if old is None or old.view.version != view.version or not view.owners:
             self._assignment = assign(view) if view.owners else None
+            self._without = {}
             LOG.info("The ring is at version %s, %d shards are ours", view.version, self.shards_owned())
         for listener in self._listeners:
             listener()

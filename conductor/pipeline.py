@@ -83,7 +83,7 @@ class Pipeline:
         self._intake = Intake()
         self._results: collections.deque[StepResult] = collections.deque()
         self._suspects = Suspects(runner)
-        self._cancels: collections.deque[TraversalId] = collections.deque()
+        self._cancels: collections.deque[tuple[TraversalId, frozenset[TaskId]]] = collections.deque()
         self._held = Holdings(clock)
         self._busy = 0
         self._counting = threading.Lock()
@@ -100,9 +100,9 @@ class Pipeline:
             LOG.warning("%d hints were dropped: too many wait for a free thread", dropped)
         self._wake()
 
-    def cancel(self, traversal: TraversalId) -> None:
-        """Stop what runs for a traversal that is not the current one any more."""
-        self._cancels.append(traversal)
+    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
+        """Stop what runs for a traversal that is not the current one any more, but for the spared tasks."""
+        self._cancels.append((traversal, frozenset(spared)))
         self._wake()
 
     @property
@@ -271,14 +271,14 @@ class Pipeline:
 
     def _apply_cancels(self) -> None:
         """Ask the steps of superseded traversals to stop; those between two looks end at once."""
-        stopped: set[TraversalId] = set()
         while self._cancels:
-            stopped.add(self._cancels.popleft())
-        if not stopped or self._who is None:
-            return
-        for held in self._held.of(stopped):
-            if not held.stop.is_set():
-                held.stop.set()
-                if not held.busy:
-                    held.busy = True
-                    self._results.append(self._runner.cancelled(held.claim, self._who))
+            traversal, spared = self._cancels.popleft()
+            for held in self._held.of(traversal):
+                if held.claim.task.id not in spared and not held.stop.is_set():
+                    self._stop(held)
+
+    def _stop(self, held: Held) -> None:
+        held.stop.set()
+        if not held.busy and self._who is not None:
+            held.busy = True
+            self._results.append(self._runner.cancelled(held.claim, self._who))

@@ -123,7 +123,7 @@ class Conductor:
         )
         self._duties: Sequence[Duty] = (
             TaskDue(**shared, hints=hints),
-            StackTimeouts(**shared, hints=hints, host=settings.host),
+            StackTimeouts(**shared, hints=hints, host=settings.host, is_deputy=self._ownership.is_deputy),
             StackPurge(**shared, keep=settings.keep_deleted, keep_events=settings.keep_events),
             self._orphans,
             self._report,
@@ -157,9 +157,9 @@ class Conductor:
         else:
             self.pipeline.offer(traversal, task_ids)
 
-    def cancel(self, traversal: TraversalId) -> None:
+    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId]) -> None:
         """See rpc.server.HintReceiver."""
-        self.pipeline.cancel(traversal)
+        self.pipeline.cancel(traversal, spared)
 
     def look_now(self) -> None:
         """See rpc.server.HintReceiver."""

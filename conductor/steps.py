@@ -7,12 +7,12 @@ import typing
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..db.claims import Claim, Claimant
+from ..db.claims import Claim, Claimant, action_of
 from ..db.engine import Database
 from ..db.sealing import Sealer, SealError
-from ..db.states import TaskKind
+from ..db.states import DELETING, TaskKind
 from ..resources.catalogue import Catalogue
-from ..resources.contract import Park, Poll, ResourceType, Step, Target
+from ..resources.contract import Done, Park, Poll, ResourceType, Step, Target
 from ..resources.errors import Cancelled, Final, PropertyError, StepError, TimedOut, TryAgain, UnknownType
 from ..resources.properties import changed
 from ..template.errors import TemplateError
@@ -20,10 +20,13 @@ from ..traversal.definition import TaskDefinition
 from .attempt import Attempt, StepResult
 from .secrets import Secrets
 from .targets import kept_data, kept_values, make_target, never_made
+from .verdict import Verdict, judge
 from .work import StepWork
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any
+GOAL = ("definition", "properties", "metadata", "generation")
+"""Columns that say what a resource was brought to."""
 
 
 class StepRunner:
@@ -75,23 +78,30 @@ class StepRunner:
 
     def unstorable(self, claim: Claim, who: Claimant) -> StepResult:
         """What a task comes to whose result cannot be stored."""
-        text = f"{claim.task.kind.upper()} came to a result that cannot be stored"
+        text = f"{action_of(claim.task.kind)} came to a result that cannot be stored"
         return Attempt(claim, who, self._clock, Secrets(self._sealer)).failed(Final(text))
 
     def _run(self, claim: Claim, progress: Json, work: StepWork, attempt: Attempt) -> StepResult:
         expires_at = claim.task.expires_at
         if expires_at is not None and self._clock() >= expires_at:
-            raise TimedOut(f"{claim.task.kind.upper()} timed out")
+            raise TimedOut(f"{action_of(claim.task.kind)} timed out")
         work.checkpoint()
         if progress is None and claim.begun:
             progress = claim.resource.progress["token"]
         definition = TaskDefinition.from_json(claim.task.definition)
-        if claim.task.kind == TaskKind.DELETE and definition.retain:
+        deleting = claim.task.kind in DELETING
+        if claim.task.kind == TaskKind.CLEANUP and claim.resource.replaced_by is None:
+            return attempt.nothing_to_do({})
+        if deleting and definition.retain:
             return attempt.deleted()
         plugin = self._catalogue.get(claim.resource.plugin)
-        if claim.task.kind == TaskKind.DELETE and never_made(claim, plugin, attempt.secrets):
+        if deleting and never_made(claim, plugin, attempt.secrets):
             return attempt.deleted()
         target, stored = make_target(claim, plugin, definition, attempt.secrets)
+        if claim.task.kind == TaskKind.UPDATE and progress is None:
+            verdict = judge(plugin, claim, target)
+            if verdict != Verdict.IN_PLACE:
+                return attempt.replaced() if verdict == Verdict.REPLACE else attempt.nothing_to_do(stored)
         if progress is None:
             target = _adopted(plugin, claim, target, work)
         step = _call(plugin, claim.task.kind, target, progress, work)
@@ -109,31 +119,36 @@ class StepRunner:
 def _result(
     plugin: ResourceType, step: Step, target: Target, changes: dict[str, Json], attempt: Attempt
 ) -> StepResult:
+    kind = attempt.claim.task.kind
+    if kind == TaskKind.UPDATE and not isinstance(step, Done):
+        # Until it has ended, what was given before is what counts: a second try has to see the difference.
+        changes = {name: value for name, value in changes.items() if name not in GOAL}
     if isinstance(step, Poll):
         return attempt.looks_again(step, changes)
     if isinstance(step, Park):
         return attempt.parked(step, changes)
-    if attempt.claim.task.kind == TaskKind.DELETE:
+    if kind in DELETING:
         return attempt.deleted()
     values = kept_values(plugin, target, attempt.secrets)
     return attempt.done({**changes, **values}, target.physical_id)
 
 
 def _call(plugin: ResourceType, kind: TaskKind, target: Target, progress: Json, work: StepWork) -> Step:
-    action = kind.value
+    action = "delete" if kind in DELETING else kind.value
     if progress is not None:
         look: Callable[..., Step] = getattr(plugin, f"check_{action}_complete")
         return look(target, progress, work)
     start: Callable[..., Step] = getattr(plugin, f"handle_{action}")
     if kind == TaskKind.UPDATE:
         names = changed(plugin.properties_schema, target.previous, target.properties)
-        return start(target, names, work)
+        return start(target, names, work) if names else Done()
     return start(target, work)
 
 
 def _adopted(plugin: ResourceType, claim: Claim, target: Target, work: StepWork) -> Target:
     """With the physical id of what an attempt has made that was lost before its result was stored."""
-    begun_before = claim.task.kind == TaskKind.DELETE or claim.task.attempt > 1
+    kind = claim.task.kind
+    begun_before = kind in DELETING or (kind == TaskKind.CREATE and claim.task.attempt > 1)
     if target.physical_id is not None or not claim.resource.key or not begun_before:
         return target
     return replace(target, physical_id=plugin.adopt(claim.resource.key, target, work))

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Mapping
 
 from ..db.claims import Claim
-from ..db.states import TaskKind
+from ..db.states import DELETING, TaskKind
 from ..resources.contract import Park, Poll, ResourceType, StackFacts, Step, Target
 from ..resources.errors import Final, PropertyError
 from ..resources.properties import resolve_properties, resolve_stored
@@ -37,9 +37,10 @@ def make_target(
         kept, properties = _resolved(definition.properties, claim, plugin, secrets)
         plugin.validate(properties)
         stored = {"definition": claim.task.definition, "properties": kept}
-        if resource.metadata is None:
+        if resource.metadata is None or _metadata_differs(claim, definition):
             metadata = evaluate(definition.metadata, ClaimLookup(claim, secrets))
             stored["metadata"] = partial(definition.metadata, SealedLookup(claim))
+            stored["generation"] = resource.generation + (resource.metadata is not None)
     target = Target(
         id=resource.id,
         name=resource.name,
@@ -55,6 +56,11 @@ def make_target(
     return target, {name: value for name, value in stored.items() if value != getattr(resource, name)}
 
 
+def _metadata_differs(claim: Claim, definition: TaskDefinition) -> bool:
+    """Whether the template wants another metadata than before; what signals have put there stays else."""
+    return bool(TaskDefinition.from_json(claim.resource.definition).metadata != definition.metadata)
+
+
 def properties_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> Mapping[str, Json]:
     """The properties that were last given to the plugin.
 
@@ -62,7 +68,7 @@ def properties_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> M
     definition again, for all it refers to is still there.
     """
     resource = claim.resource
-    if resource.properties is None and claim.task.kind == TaskKind.DELETE:
+    if resource.properties is None and claim.task.kind in DELETING:
         begun_with = TaskDefinition.from_json(resource.definition).properties
         return _resolved(begun_with, claim, plugin, secrets)[1]
     return resolve_stored(plugin.properties_schema, stored_properties(resource.properties, secrets))

@@ -11,7 +11,7 @@ from . import events, resources, tables
 from .events import Event
 from .ids import MemberId, ResourceId, TaskId
 from .resources import Resource
-from .states import Status, TaskKind, TaskState
+from .states import DELETING, UNDECIDED, Status, TaskKind, TaskState
 from .task_rows import IDS, Task, chunks
 
 Json = typing.Any
@@ -125,11 +125,30 @@ def claim(
         return [], []
     wanted = {task.resource_id for task in taken if task.resource_id is not None}
     wanted |= {ResourceId(i) for task in taken for i in task.inputs.values()}
-    rows = resources.by_ids(conn, wanted)
+    rows = _with_replacements(conn, resources.by_ids(conn, wanted))
     names = _stack_names(conn, {task.stack_id for task in taken})
     begun = [(task, rows[task.resource_id]) for task in taken if task.resource_id in rows]
     started = _mark_in_progress(conn, begun, who=who, now=now)
     return [_claim(task, resource, rows, names[task.stack_id]) for task, resource in begun], started
+
+
+def _with_replacements(conn: Connection, rows: Mapping[ResourceId, Resource]) -> dict[ResourceId, Resource]:
+    """With the replacements of those that were replaced."""
+    found = dict(rows)
+    ids = {row.replaced_by for row in rows.values() if row.replaced_by is not None}
+    while missing := ids - found.keys():
+        more = resources.by_ids(conn, missing)
+        found.update(more)
+        ids = {row.replaced_by for row in more.values() if row.replaced_by is not None}
+    return found
+
+
+def _newest(rows: Mapping[ResourceId, Resource], resource_id: ResourceId) -> Resource | None:
+    """The resource, or what it was replaced by."""
+    found = rows.get(resource_id)
+    while found is not None and found.replaced_by is not None and found.replaced_by in rows:
+        found = rows[found.replaced_by]
+    return found
 
 
 def _take(conn: Connection, seen: Sequence[Task], *, who: Claimant, now: float) -> list[Task]:
@@ -169,6 +188,8 @@ def _mark_in_progress(
     started: list[Event] = []
     for task, resource in begun:
         action = task.kind.upper()
+        if task.kind in UNDECIDED:
+            continue
         if task.attempt > 1 and (resource.action, resource.status) == (action, Status.IN_PROGRESS):
             continue
         by_action.setdefault(action, []).append(resource.id)
@@ -176,6 +197,11 @@ def _mark_in_progress(
     for action, ids in sorted(by_action.items()):
         conn.execute(_IN_PROGRESS, {"ids": sorted(ids), "new_action": action, "now": now})
     return started
+
+
+def action_of(kind: TaskKind) -> str:
+    """As users see it."""
+    return "DELETE" if kind in DELETING else kind.upper()
 
 
 def resource_event(
@@ -187,7 +213,7 @@ def resource_event(
         resource_name=resource.name,
         resource_type=resource.type,
         physical_id=resource.physical_id,
-        action=kind.upper(),
+        action=action_of(kind),
         status=status,
         reason=reason,
         conductor=who.host,
@@ -199,8 +225,8 @@ def _claim(
     task: Task, resource: Resource, rows: Mapping[ResourceId, Resource], stack: tuple[str, str]
 ) -> Claim:
     inputs = {
-        name: InputValue(rows[ResourceId(i)].reference_id, rows[ResourceId(i)].attributes or {})
+        name: InputValue(found.reference_id, found.attributes or {})
         for name, i in task.inputs.items()
-        if ResourceId(i) in rows
+        if (found := _newest(rows, ResourceId(i))) is not None
     }
     return Claim(task=task, resource=resource, inputs=inputs, stack_name=stack[0], tenant=stack[1])

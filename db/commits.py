@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import endings, events, tables
+from . import endings, events, resources, tables
 from .claims import Claim, Claimant, claim
 from .countdown import Final, mark_ready, unblock
 from .events import Event
 from .ids import ResourceId, StackId, TaskId, TraversalId
-from .states import FINAL, TRANSITIONS, UNSTARTED, Status, TaskState
+from .resources import Resource
+from .states import FINAL, TRANSITIONS, UNSTARTED, Status, TaskKind, TaskState
 from .stopping import stopped
 from .task_rows import IDS, REDELIVER_AFTER, Task, chunks
 
@@ -36,6 +37,10 @@ class Outcome:
     :ivar waits_on: for PARKED; see `resources.contract.Park`.
     :ivar seen: for PARKED on a resource: the generation of its metadata that the step saw.
     :ivar reason: for FAILED: first cause, shown on the stack.
+    :ivar begun: that the action begins, where the step had to find that out.
+    :ivar event: what happened.
+    :ivar replacement: for READY: the task goes on with the creation of this new resource instead of
+        `resource_id`, which it replaces.
     """
 
     task_id: TaskId
@@ -49,7 +54,9 @@ class Outcome:
     seen: int = 0
     retries_left: int | None = None
     reason: str | None = None
+    begun: Event | None = None
     event: Event | None = None
+    replacement: Resource | None = None
 
     def __post_init__(self) -> None:
         if self.state not in TRANSITIONS[TaskState.RUNNING]:
@@ -97,7 +104,7 @@ def exchange(
     ready.update(mark_ready(conn, unblocked[len(own) :], now=now))
     others = [*again, *wanted[: max(0, slots - len(own) - len(again))]]
     claims, started = claim(conn, others, who=who, now=now, waiting=own)
-    told = [outcome.event for outcome in accepted if outcome.event is not None]
+    told = [event for o in accepted for event in (o.begun, o.event) if event is not None]
     events.add_many(conn, [*told, *started])
     ended, woken = _finish(conn, accepted, rows, who=who, now=now)
     ready.update(woken)
@@ -205,6 +212,10 @@ def _store(
             again = replace(outcome, state=TaskState.READY, due_at=now + REDELIVER_AFTER, waits_on=None)
             _store_unfinished(conn, again)
             ready[outcome.task_id] = rows[outcome.task_id].traversal
+        elif outcome.state == TaskState.READY:
+            _store_unfinished(conn, outcome)
+            _replace(conn, outcome)
+            ready[outcome.task_id] = rows[outcome.task_id].traversal
         elif outcome.state != TaskState.RUNNING:
             _store_unfinished(conn, outcome)
     for state, ids in sorted(finals.items()):
@@ -225,6 +236,20 @@ def _store_unfinished(conn: Connection, outcome: Outcome) -> None:
     if outcome.retries_left is not None:
         values.update(retries_left=outcome.retries_left, expires_at=None)
     conn.execute(sa.update(t).where(t.c.id == outcome.task_id).values(**values))
+
+
+def _replace(conn: Connection, outcome: Outcome) -> None:
+    """Let a new resource take the place of one that cannot be updated."""
+    if outcome.replacement is None:
+        return
+    t, r, new = tables.task, tables.resource, outcome.replacement
+    resources.insert_many(conn, [new])
+    conn.execute(sa.update(r).where(r.c.id == outcome.resource_id).values(replaced_by=new.id))
+    conn.execute(
+        sa.update(t)
+        .where(t.c.id == outcome.task_id)
+        .values(resource_id=new.id, kind=TaskKind.CREATE, spare_id=None)
+    )
 
 
 def _store_resources(conn: Connection, accepted: Sequence[Outcome], *, now: float) -> None:

@@ -50,10 +50,16 @@ class TaskKind(enum.StrEnum):
     CREATE = "create"
     UPDATE = "update"
     DELETE = "delete"
+    CLEANUP = "cleanup"  #: deletes a resource if it was replaced meanwhile
     SUSPEND = "suspend"
     RESUME = "resume"
     CHECK = "check"
     FINISH = "finish"  #: counts the unfinished tasks of its traversal; never claimed
+
+
+DELETING = frozenset({TaskKind.DELETE, TaskKind.CLEANUP})
+UNDECIDED = frozenset({TaskKind.UPDATE, TaskKind.CLEANUP})
+"""Kinds of which only the step finds whether there is something to do; it shows the action's beginning."""
 
 
 class Status(enum.StrEnum):

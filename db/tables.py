@@ -189,6 +189,8 @@ task = sa.Table(
     _uuid("traversal", nullable=False),
     _uuid("stack_id", nullable=False),
     sa.Column("resource_id", RowId),  # NULL for the finish task
+    # For an update: the id of the resource's replacement, should it need one.
+    sa.Column("spare_id", RowId),
     sa.Column("kind", sa.String(16), nullable=False),
     sa.Column("state", sa.String(10), nullable=False),
     # Unfinished predecessors; for the finish task: all tasks of the traversal that are not final.

@@ -22,6 +22,7 @@ class Task:
     """One vertex of a traversal's graph.
 
     :ivar pending: unfinished predecessors; for the finish task all unfinished tasks of the traversal.
+    :ivar spare_id: for an update: the id of the resource's replacement, should it need one.
     :ivar attempt: grows with each claim; a result counts only if it carries the latest one.
     :ivar timeout: seconds the action may take over all its attempts' polls; None: no limit.
     :ivar inputs: resource name -> resource id, for the values the definition refers to.
@@ -35,6 +36,7 @@ class Task:
     pending: int
     shard: int
     resource_id: ResourceId | None = None
+    spare_id: ResourceId | None = None
     attempt: int = 0
     member: MemberId | None = None
     due_at: float | None = None

@@ -29,7 +29,7 @@ class Bus(typing.Protocol):
     def run_tasks(self, traversal: typing.Any, task_ids: typing.Any) -> None:
         """Tell any one conductor."""
 
-    def cancel(self, traversal: typing.Any) -> None:
+    def cancel(self, traversal: typing.Any, spared: typing.Any = ()) -> None:
         """Tell all."""
 
     def look_now(self) -> None:

@@ -27,9 +27,9 @@ class HintSender:
         """Tell any one conductor that these tasks are ready."""
         self._cast(self._client, "run_tasks", traversal=traversal, tasks=list(task_ids))
 
-    def cancel(self, traversal: TraversalId) -> None:
+    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
         """Tell all conductors that this traversal is not the current one any more."""
-        self._cast(self._everybody, "cancel", traversal=traversal)
+        self._cast(self._everybody, "cancel", traversal=traversal, spared=list(spared))
 
     def look_now(self) -> None:
         """Tell all conductors to look at the ring's members now, and to report what they own."""

@@ -7,7 +7,7 @@ but latency may change: the database says what is to be done, a message says whe
 method     to           since   arguments
 ========== ============ ======= ========================================================
 run_tasks  any one      1.0     traversal: str, tasks: list[int]
-cancel     all          1.0     traversal: str
+cancel     all          1.0     traversal: str, spared: list[int]
 look_now   all          1.0     none: look at the ring's members now, and report
 ========== ============ ======= ========================================================
 

@@ -31,10 +31,10 @@ class LocalBus:
         if chosen is not None:
             chosen.offer(traversal, task_ids)
 
-    def cancel(self, traversal: TraversalId) -> None:
+    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
         """Tell all."""
         for receiver in self._all():
-            receiver.cancel(traversal)
+            receiver.cancel(traversal, spared)
 
     def look_now(self) -> None:
         """Tell all."""

@@ -18,7 +18,7 @@ class Sender(typing.Protocol):
     def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
         """Cast to any one conductor."""
 
-    def cancel(self, traversal: TraversalId) -> None:
+    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
         """Cast to all conductors."""
 
 
@@ -31,7 +31,7 @@ class Outbox:
 
     def __init__(self, sender: Sender) -> None:
         self._sender = sender
-        self._waiting: collections.deque[tuple[TraversalId, Sequence[TaskId] | None]] = collections.deque()
+        self._waiting: collections.deque[tuple[str, TraversalId, Sequence[TaskId]]] = collections.deque()
         self._soon = threading.Condition()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="outbox", daemon=True)
@@ -49,13 +49,13 @@ class Outbox:
 
     def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
         """See Sender; returns at once."""
-        self._put((traversal, list(task_ids)))
+        self._put(("run_tasks", traversal, list(task_ids)))
 
-    def cancel(self, traversal: TraversalId) -> None:
+    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
         """See Sender; returns at once."""
-        self._put((traversal, None))
+        self._put(("cancel", traversal, list(spared)))
 
-    def _put(self, message: tuple[TraversalId, Sequence[TaskId] | None]) -> None:
+    def _put(self, message: tuple[str, TraversalId, Sequence[TaskId]]) -> None:
         with self._soon:
             if len(self._waiting) >= MOST:
                 self._waiting.popleft()
@@ -69,10 +69,10 @@ class Outbox:
                 self._soon.wait_for(lambda: self._waiting or self._stopping)
                 if not self._waiting:
                     return
-                traversal, task_ids = self._waiting.popleft()
+                method, traversal, task_ids = self._waiting.popleft()
             try:
-                if task_ids is None:
-                    self._sender.cancel(traversal)
+                if method == "cancel":
+                    self._sender.cancel(traversal, task_ids)
                 else:
                     self._sender.run_tasks(traversal, task_ids)
             except Exception:  # top of a thread: one message that cannot be sent must not stop the others

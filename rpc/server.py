@@ -20,8 +20,8 @@ class HintReceiver(typing.Protocol):
     def offer(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
         """These tasks are ready."""
 
-    def cancel(self, traversal: TraversalId) -> None:
-        """This traversal is not the current one any more."""
+    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId]) -> None:
+        """This traversal is not the current one any more; the spared tasks of it go on."""
 
     def look_now(self) -> None:
         """Look at the ring's members and report."""
@@ -36,8 +36,8 @@ class _Endpoint:
     def run_tasks(self, context: typing.Any, traversal: str, tasks: list[int]) -> None:
         self._receiver.offer(TraversalId(traversal), [TaskId(task) for task in tasks])
 
-    def cancel(self, context: typing.Any, traversal: str) -> None:
-        self._receiver.cancel(TraversalId(traversal))
+    def cancel(self, context: typing.Any, traversal: str, spared: list[int]) -> None:
+        self._receiver.cancel(TraversalId(traversal), [TaskId(task) for task in spared])
 
     def look_now(self, context: typing.Any) -> None:
         self._receiver.look_now()

@@ -16,8 +16,11 @@ class Hints(typing.Protocol):
     def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
         """Cast to any one conductor; never raises for a broker that is away: the hint is lost then."""
 
-    def cancel(self, traversal: TraversalId) -> None:
-        """Fan out to all conductors: stop what runs for this superseded traversal."""
+    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
+        """Fan out to all conductors: stop what runs for this superseded traversal.
+
+        :param spared: tasks of it that go on, for they do what is still wanted.
+        """
 
 
 def batches(task_ids: Sequence[TaskId], size: int = BATCH) -> Iterator[Sequence[TaskId]]:

@@ -171,8 +171,8 @@ class Orders:
     # -- inside ------------------------------------------------------------------------------------
 
     def _announce(self, begun: Begun) -> None:
-        if begun.superseded is not None:
-            self._hints.cancel(begun.superseded)
+        for traversal in begun.superseded:
+            self._hints.cancel(traversal, begun.spared)
         announce(self._hints, begun.stack.traversal, begun.ready)
 
     def _compile(self, request: CreateRequest, stack_id: StackId) -> Compiled:

@@ -1,6 +1,7 @@
 """Starting a traversal: all of its rows in one transaction."""
 
 import uuid
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sqlalchemy.engine import Connection
@@ -20,12 +21,14 @@ class Begun:
     """A traversal that was committed.
 
     :ivar ready: to be announced by hints: its tasks, and those of parents that an empty plan's end woke.
-    :ivar superseded: the traversal it took the place of, if that was still running.
+    :ivar superseded: older traversals of which tasks still run: to be told to the conductors.
+    :ivar spared: of these tasks those that go on.
     """
 
     stack: Stack
     ready: list[TaskId]
-    superseded: TraversalId | None = None
+    superseded: Sequence[TraversalId] = ()
+    spared: Sequence[TaskId] = ()
 
 
 def new_traversal() -> TraversalId:
@@ -105,8 +108,12 @@ def start_delete(conn: Connection, order: Deletion, scope: Scope) -> Begun | Non
     started = endings.stack_event(deleting, Status.IN_PROGRESS, reason, by=None, now=order.now)
     events.add_many(conn, [started])
     woken = store_plan(conn, deleting, plan, now=order.now)
-    superseded = stack.traversal if stack.status == Status.IN_PROGRESS else None
-    return Begun(deleting, [*plan.ready, *woken], superseded)
+    return Begun(deleting, [*plan.ready, *woken], traversals(running.values()))
+
+
+def traversals(running: Iterable[Task]) -> list[TraversalId]:
+    """Those that the tasks belong to."""
+    return sorted({task.traversal for task in running})
 
 
 def _wait_for(conn: Connection, awaited: dict[ResourceId, Task], plan: Plan) -> None:

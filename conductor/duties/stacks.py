@@ -19,36 +19,56 @@ TOGETHER = 20
 """Stacks ended, or purged, in one transaction: fewer commits, while no row stays locked for long."""
 MOST_PAGES = 20
 """Pages of deleted stacks that are purged in one round."""
+STAND_IN_AFTER = 0.5
+"""Seconds; longer than a living owner takes, which looks every quarter of a second."""
 FIRST_SHARD = 0
 """Its owner does what belongs to no stack."""
 
 
 class StackTimeouts:
     """Ends each stack of the slice whose deadline has passed; the deadline is a column, so it outlives every
-    conductor, and the compare-and-swap on the traversal lets it strike once."""
+    conductor, and the compare-and-swap on the traversal lets it strike once.
+
+    A stack that its owner has left undone for STAND_IN_AFTER is ended by who would own it without that owner:
+    so a death makes timeouts hardly later, however long the membership takes to notice it.
+
+    :param is_deputy: whether we are the next owner of a shard.
+    """
 
     interval = 0.25
 
     def __init__(
-        self, *, database: Database, ring: Ring, hints: Hints, clock: Callable[[], float], host: str
+        self,
+        *,
+        database: Database,
+        ring: Ring,
+        hints: Hints,
+        clock: Callable[[], float],
+        host: str,
+        is_deputy: Callable[[int], bool] = lambda shard: False,
     ) -> None:
         self._database = database
         self._ring = ring
         self._hints = hints
         self._clock = clock
         self._host = host
+        self._is_deputy = is_deputy
 
     def run(self) -> None:
         """One round over all deadlines that have passed."""
         now, after = self._clock(), (0.0, "")
         while True:
             page = self._read(now, after)
-            mine = [stack for stack in page if self._ring.owns(stack.shard)]
+            mine = [stack for stack in page if self._is_ours(stack, now)]
             for part in _parts(mine):
                 self._time_out(part)
             if len(page) < PAGE:
                 return
             after = (page[-1].deadline_at, page[-1].id)
+
+    def _is_ours(self, stack: DueStack, now: float) -> bool:
+        left_undone = now - stack.deadline_at >= STAND_IN_AFTER
+        return self._ring.owns(stack.shard) or (left_undone and self._is_deputy(stack.shard))
 
     def _read(self, now: float, after: tuple[float, str]) -> list[DueStack]:
         return self._database.read(lambda conn: stacks.due(conn, now, limit=PAGE, after=after))

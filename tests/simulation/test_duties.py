@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
-from simulation.world import SHARDS, World
+from simulation.world import SHARDS, SimConductor, World
 from stoker.conductor.duties.stacks import StackPurge, StackTimeouts
 from stoker.db import content, events, stacks, tables, tasks
 from stoker.db.events import EventQuery
@@ -45,15 +45,20 @@ def purges(world: World, **options: typing.Any) -> list[StackPurge]:
     ]
 
 
+def timeouts(world: World, conductor: SimConductor, **options: typing.Any) -> StackTimeouts:
+    return StackTimeouts(
+        database=world.database,
+        ring=conductor.ring,
+        hints=world.bus,
+        clock=world.clock,
+        host=conductor.host,
+        **options,
+    )
+
+
 def time_out_all(world: World) -> None:
     for conductor in world.awake():
-        StackTimeouts(
-            database=world.database,
-            ring=conductor.ring,
-            hints=world.bus,
-            clock=world.clock,
-            host=conductor.host,
-        ).run()
+        timeouts(world, conductor).run()
 
 
 def own_events(world: World, stack: Stack) -> list[tuple[str, str | None]]:
@@ -76,6 +81,28 @@ def test_many_stacks_due_at_once_end_once_each_by_their_owner(world: World) -> N
         assert own_events(world, stack) == [("IN_PROGRESS", None), ("FAILED", owner)]
 
 
+def test_what_its_owner_leaves_undone_is_ended_by_the_deputy_after_half_a_second(world: World) -> None:
+    stack = world.create("s", template(1, endless=True))
+    [other] = [conductor for conductor in world.awake() if not conductor.ring.owns(stack.shard)]
+    asked: list[int] = []
+
+    def is_deputy(shard: int) -> bool:
+        asked.append(shard)
+        return True
+
+    duty = timeouts(world, other, is_deputy=is_deputy)
+    world.pass_time(300.25)
+    world.look_all()
+    duty.run()
+    assert asked == []
+    world.pass_time(0.25)
+    timeouts(world, other).run()
+    assert world.stack(stack.id).status == Status.IN_PROGRESS, "no deputy, no owner"
+    duty.run()
+    assert asked == [stack.shard]
+    assert own_events(world, stack)[-1] == ("FAILED", other.host)
+
+
 def test_only_a_traversal_of_which_something_runs_is_told_to_stop(world: World) -> None:
     busy = world.create("busy", template(1, endless=True))
     world.calm()
@@ -84,7 +111,8 @@ def test_only_a_traversal_of_which_something_runs_is_told_to_stop(world: World) 
     world.pass_time(301)
     world.look_all()
     time_out_all(world)
-    assert sorted(world.bus.cancels) == [("host0", busy.traversal), ("host1", busy.traversal)]
+    told = sorted(world.bus.cancels)
+    assert told == [("host0", busy.traversal, ()), ("host1", busy.traversal, ())]
 
 
 def test_a_stack_that_went_on_to_something_else_does_not_time_out_with_the_others(world: World) -> None:

@@ -50,7 +50,7 @@ class Bus:
 
     def __init__(self) -> None:
         self.hints: list[tuple[TraversalId, Sequence[TaskId]]] = []
-        self.cancels: list[tuple[str, TraversalId]] = []
+        self.cancels: list[tuple[str, TraversalId, Sequence[TaskId]]] = []
         self.listeners: Callable[[], list[str]] = list
         self.sent = 0
 
@@ -59,9 +59,9 @@ class Bus:
         self.sent += 1
         self.hints.append((traversal, tuple(task_ids)))
 
-    def cancel(self, traversal: TraversalId) -> None:
+    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
         """See traversal.hints.Hints."""
-        self.cancels += [(host, traversal) for host in self.listeners()]
+        self.cancels += [(host, traversal, tuple(spared)) for host in self.listeners()]
 
 
 class FaultyDatabase(Database):
@@ -303,9 +303,9 @@ class World:
 
     def deliver_cancel(self, index: int) -> None:
         """Deliver one copy of a fan-out; to whoever does not run any more it is lost."""
-        host, traversal = self.bus.cancels.pop(index)
+        host, traversal, spared = self.bus.cancels.pop(index)
         if host in self.conductors and not self.conductors[host].paused:
-            self.conductors[host].pipeline.cancel(traversal)
+            self.conductors[host].pipeline.cancel(traversal, spared)
 
     # -- stacks ------------------------------------------------------------------------------------
 

@@ -205,6 +205,7 @@ def _task() -> None:
         sa.Column("traversal", sa.String(length=36), nullable=False),
         sa.Column("stack_id", sa.String(length=36), nullable=False),
         sa.Column("resource_id", row_id(), nullable=True),
+        sa.Column("spare_id", row_id(), nullable=True),
         sa.Column("kind", sa.String(length=16), nullable=False),
         sa.Column("state", sa.String(length=10), nullable=False),
         sa.Column("pending", sa.Integer(), nullable=False),

@@ -27,8 +27,8 @@ class Receiver:
     def offer(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
         self.told.append((traversal, list(task_ids)))
 
-    def cancel(self, traversal: TraversalId) -> None:
-        self.told.append(traversal)
+    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId]) -> None:
+        self.told.append((traversal, "but", list(spared)))
 
     def look_now(self) -> None:
         self.told.append("look")
@@ -74,11 +74,11 @@ def test_a_hint_reaches_exactly_one_and_all_get_their_share(
 
 
 def test_a_cancel_and_a_call_to_look_reach_all(bus: Bus, pair: tuple[Receiver, Receiver]) -> None:
-    bus.cancel(OLD)
+    bus.cancel(OLD, [TaskId(3)])
     bus.look_now()
     for receiver in pair:
         wait_for(lambda told=receiver.told: len(told) == 2, 10)  # type: ignore[misc]
-        assert sorted(map(str, receiver.told)) == ["look", "old"]
+        assert sorted(map(str, receiver.told)) == ["('old', 'but', [3])", "look"]
 
 
 def test_who_has_stopped_is_told_nothing_more(bus: Bus, pair: tuple[Receiver, Receiver]) -> None:
@@ -106,7 +106,7 @@ def test_the_outbox_never_makes_its_caller_wait() -> None:
             began.set()
             stuck.wait(30)
 
-        def cancel(self, traversal: TraversalId) -> None:
+        def cancel(self, traversal: TraversalId, spared: Sequence[TaskId]) -> None:
             raise RuntimeError("broken")
 
     outbox = Outbox(Slow())

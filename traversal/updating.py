@@ -1,0 +1,302 @@
+"""Pure planning of an update: from the resources there are and those the template wants, to tasks and edges.
+
+What is known to be the same is settled here, and costs neither a message nor a task.  Whether another
+resource is updated in place or replaced only its step can tell, for it depends on values that are known then;
+so an UPDATE task carries the id of a possible replacement, and a CLEANUP task stands ready that deletes the
+resource if it was replaced, after all that depend on it have moved over.
+"""
+
+import typing
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..db.ids import ResourceId, TaskId
+from ..db.resources import Resource
+from ..db.states import Status, TaskKind, TaskState
+from ..db.tasks import REDELIVER_AFTER, Task
+from ..template.model import CompiledTemplate, ResourceDefinition
+from .definition import TaskDefinition
+from .edges import Edges, without_cycles
+from .planning import Scope
+
+Json = typing.Any
+
+
+@dataclass(frozen=True)
+class UpdatePlan:
+    """What an update changes.
+
+    :ivar resources: rows to insert.
+    :ivar changes: columns to set, by row.
+    :ivar settled: rows that go at once: nothing was ever made for them.
+    :ivar tasks: to be inserted, without their finish task.
+    :ivar finish: the traversal's last task.
+    :ivar after: (old task, new task): the new one waits until the old one, of an older traversal, has ended.
+    :ivar spared: old tasks that do what is still wanted, so they are not stopped.
+    """
+
+    resources: Sequence[Resource]
+    changes: Mapping[ResourceId, Mapping[str, Json]]
+    settled: Sequence[ResourceId]
+    tasks: Sequence[Task]
+    finish: Task
+    after: Sequence[tuple[Task, TaskId]]
+    spared: Sequence[TaskId]
+
+    @property
+    def ready(self) -> list[TaskId]:
+        """Tasks that can be claimed at once."""
+        return [task.id for task in self.tasks if task.state == TaskState.READY]
+
+
+def update_ids_needed(existing: int, wanted: int) -> int:
+    """Ids a plan takes: rows, their replacements and tasks for what is wanted; deletions; the finish task."""
+    return 3 * wanted + existing + 1
+
+
+@dataclass
+class _Ids:
+    next: int
+
+    def take(self) -> int:
+        """One id of the reserved block."""
+        self.next += 1
+        return self.next - 1
+
+
+@dataclass
+class _Job:
+    """A task in the making."""
+
+    id: TaskId
+    kind: TaskKind
+    row: ResourceId
+    definition: Json
+    inputs: Mapping[str, ResourceId] = field(default_factory=dict)
+    spare: ResourceId | None = None
+    wanted: ResourceDefinition | None = None
+
+
+class UpdatePlanner:
+    """Makes one plan.
+
+    :param always: whether a type is replaced at every update, by the type's name.
+    """
+
+    def __init__(
+        self,
+        existing: Sequence[Resource],
+        compiled: CompiledTemplate,
+        running: Mapping[ResourceId, Task],
+        scope: Scope,
+        always: Callable[[str], bool],
+    ) -> None:
+        self._compiled = compiled
+        self._running = running
+        self._scope = scope
+        self._always = always
+        self._ids = _Ids(scope.first_id)
+        self._current: dict[str, Resource] = {}
+        for row in sorted(existing, key=lambda row: row.id):
+            if row.replaced_by is None and row.name in compiled.resources:
+                self._current[row.name] = row
+        kept = {row.id for row in self._current.values()}
+        self._obsolete = [row for row in existing if row.id not in kept]
+        self._existing = {row.id: row for row in existing}
+        self._rows: dict[str, ResourceId] = {}
+        self._jobs: dict[str, _Job] = {}
+        self._deletions: dict[ResourceId, _Job] = {}
+        self._new: list[Resource] = []
+        self._changes: dict[ResourceId, dict[str, Json]] = {}
+        self._settled: list[ResourceId] = []
+        self._spared: list[TaskId] = []
+
+    def plan(self) -> UpdatePlan:
+        """The plan."""
+        for definition in self._compiled.resources.values():
+            self._want(definition)
+        for row in self._obsolete:
+            self._discard(row)
+        self._set_requires()
+        edges = self._edges()
+        finish_id = TaskId(self._ids.take())
+        after = [(old, job.id) for job in self._all_jobs() if (old := self._running.get(job.row)) is not None]
+        waiting = {task_id for _, task_id in after}
+        tasks = [self._task(job, edges, finish_id, late=job.id in waiting) for job in self._all_jobs()]
+        return UpdatePlan(
+            resources=self._new,
+            changes=self._changes,
+            settled=self._settled,
+            tasks=tasks,
+            finish=self._finish(finish_id, len(tasks)),
+            after=after,
+            spared=self._spared,
+        )
+
+    # -- what each resource needs ------------------------------------------------------------------
+
+    def _want(self, definition: ResourceDefinition) -> None:
+        row, goal = self._current.get(definition.name), TaskDefinition.of(definition).to_json()
+        if row is not None and row.action == "INIT" and row.id not in self._running:
+            self._settled.append(row.id)
+            row = None
+        if row is None:
+            self._create(definition, goal, replaces=None)
+        elif row.id not in self._running and (row.plugin != definition.type or row.status == Status.FAILED):
+            self._create(definition, goal, replaces=row.id)
+            self._obsolete.append(row)
+        elif self._is_same(row, definition, goal):
+            self._rows[definition.name] = row.id
+        else:
+            self._update(row, definition, goal)
+
+    def _is_same(self, row: Resource, definition: ResourceDefinition, goal: Json) -> bool:
+        return (
+            row.definition == goal
+            and row.id not in self._running
+            and not self._always(definition.type)
+            and not any(reference.resource in self._jobs for reference in definition.references)
+        )
+
+    def _create(self, definition: ResourceDefinition, goal: Json, *, replaces: ResourceId | None) -> None:
+        row_id = ResourceId(self._ids.take())
+        self._rows[definition.name] = row_id
+        if replaces is not None:
+            self._changes.setdefault(replaces, {})["replaced_by"] = row_id
+        self._new.append(
+            Resource(
+                id=row_id,
+                stack_id=self._scope.stack_id,
+                name=definition.name,
+                type=definition.declared_type,
+                plugin=definition.type,
+                action="INIT",
+                status=Status.COMPLETE,
+                reason="",
+                definition=goal,
+                replaces=replaces,
+                key=str(uuid.uuid4()),
+                created_at=self._scope.now,
+                updated_at=self._scope.now,
+            )
+        )
+        self._jobs[definition.name] = _Job(
+            TaskId(self._ids.take()), TaskKind.CREATE, row_id, goal, wanted=definition
+        )
+
+    def _update(self, row: Resource, definition: ResourceDefinition, goal: Json) -> None:
+        self._rows[definition.name] = row.id
+        self._jobs[definition.name] = _Job(
+            TaskId(self._ids.take()),
+            TaskKind.UPDATE,
+            row.id,
+            goal,
+            spare=ResourceId(self._ids.take()),
+            wanted=definition,
+        )
+        old = self._running.get(row.id)
+        if old is not None and old.kind in (TaskKind.CREATE, TaskKind.UPDATE) and old.definition == goal:
+            self._spared.append(old.id)
+        self._delete(row, TaskKind.CLEANUP)
+
+    def _discard(self, row: Resource) -> None:
+        if row.action == "INIT" and row.id not in self._running:
+            self._settled.append(row.id)
+        else:
+            self._delete(row, TaskKind.DELETE)
+
+    def _delete(self, row: Resource, kind: TaskKind) -> None:
+        stored = TaskDefinition.from_json(row.definition)
+        definition = TaskDefinition(retain=stored.deletion_policy == "Retain").to_json()
+        names = {i: r.name for i, r in self._existing.items()}
+        inputs = {names[ResourceId(i)]: ResourceId(i) for i in row.requires if ResourceId(i) in names}
+        known = {} if row.properties is not None else inputs
+        self._deletions[row.id] = _Job(TaskId(self._ids.take()), kind, row.id, definition, inputs=known)
+
+    # -- how they depend on each other -------------------------------------------------------------
+
+    def _set_requires(self) -> None:
+        """What a row needs: until it is updated what it needed so far, and what the new goal wants; of that
+        also the possible replacement."""
+        new = {row.id: index for index, row in enumerate(self._new)}
+        for name, definition in self._compiled.resources.items():
+            wanted = {self._rows[other] for other in definition.requires}
+            wanted |= {
+                job.spare
+                for other in definition.requires
+                if (job := self._jobs.get(other)) is not None and job.spare is not None
+            }
+            row_id = self._rows[name]
+            if row_id in new:
+                row = self._new[new[row_id]]
+                self._new[new[row_id]] = Resource(**{**row.__dict__, "requires": sorted(wanted)})
+            elif not wanted <= (had := {ResourceId(i) for i in self._existing[row_id].requires}):
+                self._changes.setdefault(row_id, {})["requires"] = sorted(wanted | had)
+
+    def _edges(self) -> Edges:
+        """From each task to those that wait for it."""
+        edges = Edges()
+        for name, job in self._jobs.items():
+            for other in self._compiled.resources[name].requires:
+                if other in self._jobs:
+                    edges.add(self._jobs[other].id, job.id)
+        needs = without_cycles(
+            {i: [ResourceId(r) for r in row.requires] for i, row in self._existing.items()}
+        )
+        for row_id, deletion in self._deletions.items():
+            own = self._jobs.get(self._existing[row_id].name)
+            if own is not None:
+                edges.add(own.id, deletion.id)
+        for row_id, required in needs.items():
+            for needed in required:
+                if needed not in self._deletions:
+                    continue
+                if (above := self._deletions.get(row_id)) is not None:
+                    edges.add(above.id, self._deletions[needed].id)
+                moved = self._jobs.get(self._existing[row_id].name)
+                if moved is not None:
+                    edges.add(moved.id, self._deletions[needed].id)
+        return edges
+
+    def _all_jobs(self) -> list[_Job]:
+        return [*self._jobs.values(), *self._deletions.values()]
+
+    def _task(self, job: _Job, edges: Edges, finish_id: TaskId, *, late: bool) -> Task:
+        pending = edges.count_before(job.id) + late
+        defaults = self._scope.defaults
+        timeout, retries, inputs = defaults.timeout, defaults.retries, job.inputs
+        if job.wanted is not None:
+            settings = job.wanted.settings
+            timeout = settings.timeout if settings.timeout is not None else timeout
+            retries = settings.retries if settings.retries is not None else retries
+            inputs = {ref.resource: self._rows[ref.resource] for ref in job.wanted.references}
+        return Task(
+            id=job.id,
+            traversal=self._scope.traversal,
+            stack_id=self._scope.stack_id,
+            resource_id=job.row,
+            spare_id=job.spare,
+            kind=job.kind,
+            state=TaskState.WAITING if pending else TaskState.READY,
+            pending=pending,
+            shard=self._scope.shard,
+            due_at=None if pending else self._scope.now + REDELIVER_AFTER,
+            timeout=timeout,
+            retries_left=retries,
+            finish_id=finish_id,
+            definition=job.definition,
+            inputs=inputs,
+            successors=edges.after(job.id),
+        )
+
+    def _finish(self, finish_id: TaskId, pending: int) -> Task:
+        return Task(
+            id=finish_id,
+            traversal=self._scope.traversal,
+            stack_id=self._scope.stack_id,
+            kind=TaskKind.FINISH,
+            state=TaskState.WAITING,
+            pending=pending,
+            shard=self._scope.shard,
+        )
