@@ -1,6 +1,7 @@
 """The ring as the duties see it: built from the membership's view, swapped as a whole."""
 
 import logging
+import time
 from collections.abc import Callable
 
 from ..db.ids import MemberId
@@ -8,6 +9,8 @@ from ..ring.hashring import Assignment, View, assign
 from ..ring.membership import Membership
 
 LOG = logging.getLogger(__name__)
+SETTLING = 1.5
+"""Seconds after a change in which all have seen it: a look each, at their own intervals."""
 
 
 class Ownership:
@@ -17,7 +20,11 @@ class Ownership:
     every action is a compare-and-swap, so nothing is done twice.
     """
 
-    def __init__(self, membership: Membership, host: str) -> None:
+    def __init__(
+        self, membership: Membership, host: str, *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._monotonic = monotonic
+        self._changed_at = monotonic()
         self._membership = membership
         self._host = host
         self._assignment: Assignment | None = None
@@ -43,9 +50,14 @@ class Ownership:
 
     def is_deputy(self, shard: int) -> bool:
         """Whether we would own the shard if its owner were gone: whoever finds it silent before the
-        membership does stands in for it, and is the one that owns the shard afterwards."""
+        membership does stands in for it, and is the one that owns the shard afterwards.
+
+        Never just after a change: the new owner gets the time to see it, too.
+        """
         assignment = self._assignment
         if assignment is None or self._membership.member() is None:
+            return False
+        if self._monotonic() - self._changed_at < SETTLING:
             return False
         owner = assignment.owner_of(shard)
         others = [member for member in assignment.view.owners if member.host != owner]
@@ -75,7 +87,7 @@ class Ownership:
         old = self._assignment
         if old is None or old.view.version != view.version or not view.owners:
             self._assignment = assign(view) if view.owners else None
-            self._without = {}
+            self._without, self._changed_at = {}, self._monotonic()
             LOG.info("The ring is at version %s, %d shards are ours", view.version, self.shards_owned())
         for listener in self._listeners:
             listener()

@@ -1,0 +1,109 @@
+"""Who owns a shard, and who stands in for its owner."""
+
+import typing
+from collections.abc import Callable
+
+import pytest
+from stoker.conductor.ownership import SETTLING, Ownership
+from stoker.ring.hashring import DRAINING, Member, View, assign
+from stoker.ring.membership import Membership
+
+SHARDS = 256
+HOSTS = ("a", "b", "c")
+
+
+class FixedMembership:
+    """A membership that sees what it is told."""
+
+    def __init__(self, host: str) -> None:
+        self.name: str | None = f"{host}/1"
+        self.now = View(frozenset(), SHARDS)
+        self.listeners: list[Callable[[View], None]] = []
+
+    def member(self) -> str | None:
+        return self.name
+
+    def view(self) -> View:
+        return self.now
+
+    def on_change(self, listener: Callable[[View], None]) -> None:
+        self.listeners.append(listener)
+
+    def see(self, *members: Member) -> None:
+        self.now = View.of(members, SHARDS)
+        for listener in self.listeners:
+            listener(self.now)
+
+
+def member(host: str, **fields: typing.Any) -> Member:
+    return Member(host, "1", **fields)
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def seen(clock: Clock) -> dict[str, tuple[FixedMembership, Ownership]]:
+    """For each host its membership and what it owns by it, when all are there."""
+    made = {}
+    for host in HOSTS:
+        membership = FixedMembership(host)
+        ownership = Ownership(typing.cast(Membership, membership), host, monotonic=clock)
+        made[host] = (membership, ownership)
+        membership.see(*map(member, HOSTS))
+    clock.now += SETTLING
+    return made
+
+
+def test_each_shard_has_one_deputy_who_owns_it_when_its_owner_is_gone(
+    seen: dict[str, tuple[FixedMembership, Ownership]],
+) -> None:
+    for shard in range(SHARDS):
+        [owner] = [host for host, (_, ownership) in seen.items() if ownership.owns(shard)]
+        [deputy] = [host for host, (_, ownership) in seen.items() if ownership.is_deputy(shard)]
+        left = View.of([member(host) for host in HOSTS if host != owner], SHARDS)
+        assert deputy == assign(left).owner_of(shard)
+
+
+def test_a_lonely_conductor_is_nobodys_deputy(seen: dict[str, tuple[FixedMembership, Ownership]]) -> None:
+    membership, ownership = seen["a"]
+    membership.see(member("a"))
+    assert not any(ownership.is_deputy(shard) for shard in range(SHARDS))
+
+
+def test_who_is_not_sure_of_its_membership_stands_in_for_nobody(
+    seen: dict[str, tuple[FixedMembership, Ownership]],
+) -> None:
+    membership, ownership = seen["a"]
+    membership.name = None
+    assert not any(ownership.is_deputy(shard) for shard in range(SHARDS))
+
+
+def test_who_drains_stands_in_for_nobody(
+    seen: dict[str, tuple[FixedMembership, Ownership]], clock: Clock
+) -> None:
+    members = [member("a", state=DRAINING), member("b"), member("c")]
+    for membership, _ in seen.values():
+        membership.see(*members)
+    clock.now += SETTLING
+    assert not any(seen["a"][1].is_deputy(shard) for shard in range(SHARDS))
+    assert all(seen["b"][1].owns(s) != seen["b"][1].is_deputy(s) for s in range(SHARDS))
+
+
+def test_nobody_stands_in_for_an_owner_that_may_not_have_seen_the_last_change(
+    seen: dict[str, tuple[FixedMembership, Ownership]], clock: Clock
+) -> None:
+    membership, ownership = seen["a"]
+    membership.see(member("a"), member("b"))
+    assert not any(ownership.is_deputy(shard) for shard in range(SHARDS))
+    clock.now += SETTLING
+    assert any(ownership.is_deputy(shard) for shard in range(SHARDS))
