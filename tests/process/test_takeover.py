@@ -1,0 +1,244 @@
+"""Death, restart and removal of conductors under load: nothing is lost, nothing is done twice."""
+
+import collections
+import concurrent.futures
+import pathlib
+import threading
+import time
+import typing
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+import sqlalchemy as sa
+from harness import templates
+from harness.deployment import Deployment
+from harness.etcd import Etcd
+from harness.postgresql import PostgreSQL
+from harness.rabbitmq import RabbitMQ
+from harness.waiting import wait_for
+from stoker.ring.hashring import Assignment, Member, View, assign
+
+T = typing.TypeVar("T")
+HOSTS = ("one", "two", "three")
+TIMEOUT, POLL = 2.0, 0.5
+"""As tests/harness/deployment.py configures the membership."""
+SHARDS = 4096
+READY = "is in the ring and serves"
+CLIENTS = 8
+
+
+class Start(typing.Protocol):
+    """Starts a deployment with these conductors; ended with the test."""
+
+    def __call__(self, options: str = "", hosts: Sequence[str] = HOSTS) -> Deployment: ...
+
+
+@pytest.fixture
+def start(tmp_path: pathlib.Path, rabbitmq: RabbitMQ, postgresql: PostgreSQL, etcd: Etcd) -> Iterator[Start]:
+    made: list[Deployment] = []
+
+    def begin(options: str = "", hosts: Sequence[str] = HOSTS) -> Deployment:
+        deployment = Deployment(
+            tmp_path,
+            database_url=postgresql.create_database(),
+            transport_url=rabbitmq.create_vhost(),
+            backend_url=etcd.url,
+            options=f"[coordination]\ngroup = {tmp_path.name}\n{options}",
+        )
+        made.append(deployment)
+        deployment.start_api()
+        deployment.start_conductors(*hosts)
+        return deployment
+
+    yield begin
+    for deployment in made:
+        deployment.stop()
+
+
+def restart(deployment: Deployment, host: str) -> float:
+    """Start a conductor again on its host; the moment at which it was ready, by the monotonic clock."""
+    before = deployment.conductors[host].text().count(READY)
+    daemon = deployment.launch_conductor(host)
+    wait_for(lambda: daemon.text().count(READY) > before, 60, daemon.tail)
+    return time.monotonic()
+
+
+def query(deployment: Deployment, sql: str, **values: typing.Any) -> Sequence[typing.Any]:
+    engine = sa.create_engine(deployment.database_url, poolclass=sa.NullPool)
+    with engine.begin() as conn:
+        result = conn.execute(sa.text(sql), values)
+        return result.all() if result.returns_rows else []
+
+
+def create_many(deployment: Deployment, names: Sequence[str], template: typing.Any) -> None:
+    with concurrent.futures.ThreadPoolExecutor(CLIENTS) as clients:
+        list(clients.map(lambda name: deployment.create(name, template), names))
+
+
+def unfinished(deployment: Deployment) -> int:
+    [(count,)] = query(deployment, "SELECT count(*) FROM stack WHERE status = 'IN_PROGRESS'")
+    return int(count)
+
+
+def wait_all_final(deployment: Deployment, within: float) -> None:
+    def why() -> str:
+        rows = query(deployment, "SELECT stack_id, state, member, due_at FROM task WHERE state <> 'done'")
+        return f"{unfinished(deployment)} stacks are in progress; {rows[:20]}"
+
+    wait_for(lambda: unfinished(deployment) == 0, within, why)
+
+
+def repeated(deployment: Deployment) -> Sequence[typing.Any]:
+    """Events that are there more than once."""
+    return query(
+        deployment,
+        "SELECT stack_id, resource_name, action, status, count(*) FROM event "
+        "GROUP BY stack_id, resource_name, action, status HAVING count(*) > 1",
+    )
+
+
+def statuses(deployment: Deployment, table: str) -> dict[str, int]:
+    """How many stacks, or resources, ended how."""
+    rows = query(deployment, f"SELECT action, status, count(*) FROM {table} GROUP BY action, status")
+    return {f"{action}_{status}": count for action, status, count in rows}
+
+
+def ring(*hosts: str) -> Assignment:
+    return assign(View.of([Member(host, "x") for host in hosts], SHARDS))
+
+
+def test_300_stacks_survive_a_kill_and_their_timeouts_strike_once_by_the_new_owner(start: Start) -> None:
+    deployment = start()
+    create_many(deployment, [f"work{n}" for n in range(260)], templates.flat(1, wait_secs=12))
+    create_many(deployment, [f"late{n}" for n in range(40)], templates.flat(1, wait_secs=-1))
+    assert unfinished(deployment) == 300
+    now = time.time()
+    for number in range(40):
+        sql = "UPDATE stack SET deadline_at = :at WHERE name = :name"
+        query(deployment, sql, name=f"late{number}", at=now + 1 + number * (TIMEOUT + 1) / 40)
+    deadlines = query(deployment, "SELECT id, shard, deadline_at FROM stack WHERE name LIKE 'late%'")
+    deployment.conductors["two"].kill()
+    killed_at = time.time()
+    wait_all_final(deployment, 60)
+    assert statuses(deployment, "stack") == {"CREATE_COMPLETE": 260, "CREATE_FAILED": 40}
+    assert repeated(deployment) == []
+    struck = query(deployment, "SELECT stack_id, conductor, at FROM event WHERE reason = 'Create timed out'")
+    who = {stack_id: (conductor, at) for stack_id, conductor, at in struck}
+    before, after = ring(*HOSTS), ring("one", "three")
+    bereaved = 0
+    for stack_id, shard, deadline in deadlines:
+        conductor, at = who[stack_id]
+        assert deadline <= at <= max(deadline, killed_at) + TIMEOUT + 1
+        if before.owner_of(shard) == "two" and deadline > killed_at:
+            bereaved += 1
+            assert conductor == after.owner_of(shard), "the new owner"
+    assert bereaved >= 3
+
+
+def test_a_conductor_restarted_on_its_host_takes_up_what_its_predecessor_left_within_a_second(
+    start: Start,
+) -> None:
+    deployment = start("timeout = 60\n")
+    create_many(deployment, [f"s{n}" for n in range(30)], templates.flat(4, wait_secs=8))
+    claimed = "SELECT count(*) FROM task WHERE member = :member AND state = 'running'"
+    members = "SELECT member, count(*) FROM task WHERE state = 'running' GROUP BY member"
+    wait_for(lambda: len(query(deployment, members)) == 3)
+    [old] = [member for member, _ in query(deployment, members) if member.startswith("two/")]
+    deployment.conductors["two"].kill()
+    assert query(deployment, claimed, member=old)[0][0] > 0, "nobody may think it dead yet"
+    ready = restart(deployment, "two")
+    wait_for(lambda: query(deployment, claimed, member=old)[0][0] == 0, 10)
+    assert time.monotonic() - ready <= 1.0
+    wait_all_final(deployment, 60)
+    assert statuses(deployment, "stack") == {"CREATE_COMPLETE": 30}
+    assert repeated(deployment) == []
+
+
+def test_a_rebalance_settles_in_two_seconds_and_a_drain_with_work_in_progress_fails_nothing(
+    start: Start,
+) -> None:
+    deployment = start()
+    settled = "every one of 4096 shards has one owner"
+    times = [seconds_of(lambda: deployment.manage("ring", "show")) for _ in range(2)]
+    own_start = min(seconds for seconds, _ in times)
+    tries = [seconds_of(lambda: deployment.manage("ring", "rebalance", "--wait")) for _ in range(2)]
+    assert all(settled in told for _, told in tries)
+    assert min(seconds for seconds, _ in tries) - own_start < 2
+    create_many(deployment, [f"s{n}" for n in range(20)], templates.layered(3, 3, wait_secs=1))
+    deployment.manage("ring", "drain", "two")
+    owned = "SELECT shards_owned FROM conductor WHERE host = 'two'"
+    wait_for(lambda: query(deployment, owned)[0][0] == 0, 10)
+    assert unfinished(deployment) > 0, "the slice moved while work was in progress"
+    wait_all_final(deployment, 60)
+    assert statuses(deployment, "stack") == {"CREATE_COMPLETE": 20}
+    assert repeated(deployment) == []
+    deployment.manage("ring", "undrain", "two")
+    wait_for(lambda: query(deployment, owned)[0][0] > 0, 10)
+
+
+def seconds_of(job: Callable[[], T]) -> tuple[float, T]:
+    began = time.monotonic()
+    done = job()
+    return time.monotonic() - began, done
+
+
+class Load:
+    """Creates stacks, one after the other, until it is left."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._deployment = deployment
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.count = 0
+
+    def __enter__(self) -> "Load":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(0.1):
+            self._deployment.create(f"s{self.count}", templates.layered(2, 3, wait_secs=1))
+            self.count += 1
+
+
+def test_a_rolling_restart_under_load_loses_and_repeats_nothing(start: Start) -> None:
+    deployment = start()
+    with Load(deployment) as load:
+        time.sleep(2)
+        for host in HOSTS:
+            assert deployment.conductors[host].stop() == 0
+            restart(deployment, host)
+    wait_all_final(deployment, 60)
+    assert load.count > 20
+    assert statuses(deployment, "stack") == {"CREATE_COMPLETE": load.count}
+    assert statuses(deployment, "resource") == {"CREATE_COMPLETE": 6 * load.count}
+    assert repeated(deployment) == []
+    events = query(deployment, "SELECT status, count(*) FROM event GROUP BY status")
+    assert collections.Counter(dict(events)) == {
+        "IN_PROGRESS": 7 * load.count,
+        "COMPLETE": 7 * load.count,
+    }
+
+
+def test_an_idle_conductor_stops_in_a_second_and_a_half(start: Start) -> None:
+    deployment = start(hosts=["one", "two"])
+    time.sleep(4)  # The bus's listeners look more and more rarely while nothing comes.
+    times = [seconds_of(deployment.conductors[host].stop) for host in ("one", "two")]
+    assert [code for _, code in times] == [0, 0]
+    assert min(seconds for seconds, _ in times) < 1.5, f"{times}"
+
+
+def test_many_connections_at_once_are_all_answered(start: Start) -> None:
+    deployment = start(hosts=[])
+    together = threading.Barrier(60)
+
+    def ask(_: int) -> int:
+        together.wait()
+        return deployment.call("GET", "/healthcheck")[0]
+
+    with concurrent.futures.ThreadPoolExecutor(60) as clients:
+        assert list(clients.map(ask, range(60))) == [200] * 60
