@@ -5,8 +5,8 @@ Usage:
     options: --stacks 1000000   --few 100   --seconds 60
 
 Both databases hold finished stacks with one resource, two events and their contents each, made by
-INSERT … SELECT.  Printed are the statements and transactions that the server counted, and the CPU of the conductor and
-of the server, for each second; and the ratios.
+INSERT … SELECT.  Printed are the statements and transactions that the server counted, and the CPU of the
+conductor and of the server, for each second; and the ratios.
 """
 
 import argparse
