@@ -1,0 +1,148 @@
+"""Duties run at their intervals and at once, one round at a time, and never after a stop."""
+
+import threading
+import time
+import typing
+from collections.abc import Callable, Iterator
+
+import pytest
+from harness.waiting import wait_for
+from stoker.conductor.duties.report import Report
+from stoker.conductor.service import _Scheduler
+from stoker.conductor.slice import Ring
+from stoker.db.engine import Database
+from stoker.db.ids import MemberId
+from stoker.ring.membership import Membership
+
+
+class Work:
+    """A duty that counts its rounds.
+
+    :ivar most: rounds at the same time, at the most so far.
+    """
+
+    def __init__(self, interval: float = 0.02, job: Callable[[], object] = lambda: None) -> None:
+        self.interval = interval
+        self.rounds = self.most = self._now = 0
+        self._job = job
+
+    def run(self) -> None:
+        self.rounds += 1
+        self._now += 1
+        self.most = max(self.most, self._now)
+        try:
+            self._job()
+        finally:
+            self._now -= 1
+
+
+def fail() -> None:
+    raise ValueError("a bug")
+
+
+@pytest.fixture
+def begin() -> Iterator[Callable[..., _Scheduler]]:
+    made: list[_Scheduler] = []
+
+    def start(*duties: Work, may_run: Callable[[], bool] = lambda: True) -> _Scheduler:
+        made.append(_Scheduler(duties, may_run=may_run))
+        made[-1].start()
+        return made[-1]
+
+    yield start
+    for scheduler in made:
+        scheduler.stop()
+
+
+def test_a_duty_that_breaks_runs_again_and_the_others_go_on(begin: Callable[..., _Scheduler]) -> None:
+    broken, sound = Work(job=fail), Work()
+    begin(broken, sound)
+    wait_for(lambda: broken.rounds > 3 and sound.rounds > 3)
+
+
+def test_nothing_runs_while_we_are_not_in_the_ring(begin: Callable[..., _Scheduler]) -> None:
+    inside = False
+    duty = Work()
+    scheduler = begin(duty, may_run=lambda: inside)
+    scheduler.soon(duty)
+    time.sleep(0.2)
+    assert duty.rounds == 0
+    inside = True
+    wait_for(lambda: duty.rounds > 0)
+
+
+def test_a_duty_asked_for_runs_long_before_its_interval_ends(begin: Callable[..., _Scheduler]) -> None:
+    duty = Work(interval=60)
+    begin(duty).soon(duty)
+    wait_for(lambda: duty.rounds == 1, 5)
+
+
+def test_there_is_one_round_of_a_duty_at_a_time(begin: Callable[..., _Scheduler]) -> None:
+    duty = Work(job=lambda: time.sleep(0.05))
+    scheduler = begin(duty)
+    for _ in range(20):
+        scheduler.soon(duty)
+    wait_for(lambda: duty.rounds > 3)
+    assert duty.most == 1
+
+
+def test_a_stop_waits_for_the_round_that_runs_and_no_other_begins(begin: Callable[..., _Scheduler]) -> None:
+    go_on, ended = threading.Event(), threading.Event()
+
+    def job() -> None:
+        go_on.wait(10)
+        ended.set()
+
+    duty = Work(job=job)
+    scheduler = begin(duty)
+    wait_for(lambda: duty.rounds == 1)
+    threading.Timer(0.2, go_on.set).start()
+    scheduler.stop()
+    assert ended.is_set()
+    scheduler.soon(duty)
+    time.sleep(0.1)
+    assert duty.rounds == 1
+
+
+def test_an_idle_scheduler_stops_at_once(begin: Callable[..., _Scheduler]) -> None:
+    duty = Work(interval=60)
+    scheduler = begin(duty)
+    began = time.monotonic()
+    scheduler.stop()
+    assert time.monotonic() - began < 0.5, "futurist's own stop waits up to a second for each idle thread"
+
+
+class Alone:
+    """The ring and the membership of one conductor.
+
+    :ivar state: what it last told the others.
+    """
+
+    state = "active"
+
+    def set_state(self, state: str) -> None:
+        self.state = state
+
+    def member(self) -> MemberId | None:
+        return MemberId("a/1")
+
+    def shards_owned(self) -> int:
+        return 1
+
+    def version(self) -> str:
+        return "v"
+
+
+def test_a_conductor_leaves_the_ring_also_while_the_database_is_away() -> None:
+    alone = Alone()
+    report = Report(
+        database=Database("postgresql+psycopg://u@127.0.0.1:1/none", tries=1),
+        ring=typing.cast(Ring, alone),
+        membership=typing.cast(Membership, alone),
+        clock=time.time,
+        host="a",
+        busy=lambda: 0,
+    )
+    report.drain()
+    assert alone.state == "draining"
+    report.stopped()
