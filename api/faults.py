@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from ..db.errors import NameTaken, NotFound, Unavailable
 from ..resources.errors import NotSupported, PropertyError, SignalError, UnknownType
 from ..template.errors import TemplateError
+from ..traversal.change import NotUpdatable
 from ..traversal.signals import ActionInProgress, NotAvailable
+from ..traversal.updates import Changing
 
 Json = typing.Any
 
@@ -79,6 +81,8 @@ FAULTS: Mapping[type[Exception], Callable[[Exception], Fault]] = {
     UnknownType: _missing,
     NameTaken: lambda error: Fault(409, "StackExists", str(error)),
     ActionInProgress: lambda error: Fault(409, "ActionInProgress", str(error)),
+    NotUpdatable: lambda error: Fault(400, "NotSupported", str(error)),
+    Changing: lambda error: Fault(409, "ActionInProgress", str(error)),
     NotAvailable: lambda error: Fault(404, "ResourceNotAvailable", str(error)),
     NotSupported: lambda error: Fault(400, "NotSupported", str(error)),
     SignalError: lambda error: Fault(400, "StackValidationFailed", str(error)),

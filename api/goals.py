@@ -5,16 +5,16 @@ import typing
 from collections.abc import Mapping, Sequence
 
 from ..template.load import load_document
-from ..traversal.requests import CreateRequest, Goal
+from ..traversal.requests import CreateRequest, Goal, UpdateRequest
 from .call import LARGEST, Call, shortened
 from .faults import Fault, bad_request
-from .schemas import CREATE, NAME_PATTERN
+from .schemas import CREATE, NAME_PATTERN, UPDATE
 
 Json = typing.Any
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
 
 
-def goal(body: Mapping[str, Json]) -> Goal:
+def goal(body: Mapping[str, Json], *, template_needed: bool = True) -> Goal:
     """The goal of a body that fits its schema.
 
     :raises Fault: 400, there is no template.
@@ -22,13 +22,13 @@ def goal(body: Mapping[str, Json]) -> Goal:
     for key in ("template_url", "files_container"):
         if body.get(key):
             raise bad_request(f"{key} is not supported: send the template and the files in the request")
-    if not body.get("template"):
+    if template_needed and not body.get("template"):
         raise bad_request("No template specified")
     environment = body.get("environment") or {}
     if isinstance(environment, str):
         environment = load_document(environment, "environment")
     return Goal(
-        template=body["template"],
+        template=body.get("template") or {},
         environment=environment,
         environment_files=body.get("environment_files") or (),
         files=body.get("files") or {},
@@ -59,6 +59,26 @@ def create_request(call: Call) -> CreateRequest:
         timeout_mins=timeout(body.get("timeout_mins")),
         disable_rollback=boolean(body.get("disable_rollback"), "disable_rollback", default=True),
         tags=tags(body.get("tags")),
+    )
+
+
+def update_request(call: Call, *, existing: bool) -> UpdateRequest:
+    """What PUT and PATCH on a stack ask for.
+
+    :param existing: PATCH.
+    :raises Fault: 400, with what would be right.
+    """
+    body = call.valid(UPDATE)
+    if boolean(body.get("converge"), "converge", default=False):
+        raise bad_request("converge is not supported: check the stack first, then update it")
+    rollback = body.get("disable_rollback")
+    return UpdateRequest(
+        goal=goal(body, template_needed=not existing),
+        existing=existing,
+        clear_parameters=body.get("clear_parameters") or (),
+        timeout_mins=timeout(body.get("timeout_mins")),
+        disable_rollback=None if rollback is None else boolean(rollback, "disable_rollback", default=True),
+        tags=tags(body["tags"]) if body.get("tags") is not None else None,
     )
 
 

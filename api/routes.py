@@ -43,8 +43,8 @@ ROUTES: Routes = {
     _STACK: {
         "GET": Operation(stacks.show, "stacks:show"),
         "DELETE": Operation(stacks.delete, "stacks:delete"),
-        "PUT": Operation(stacks.not_yet, "stacks:update"),
-        "PATCH": Operation(stacks.not_yet, "stacks:update_patch"),
+        "PUT": Operation(stacks.update, "stacks:update"),
+        "PATCH": Operation(stacks.update_existing, "stacks:update_patch"),
     },
     f"{_STACK}/preview": {
         "PUT": Operation(stacks.not_yet, "stacks:preview_update"),

@@ -36,6 +36,19 @@ CREATE: Json = {
     "additionalProperties": False,
 }
 
+UPDATE: Json = {
+    "type": "object",
+    "properties": {
+        **_GOAL,
+        **_OPTIONS,
+        "existing": {"type": ["boolean", "string"]},
+        "clear_parameters": {"type": ["array", "null"], "items": {"type": "string"}},
+        "converge": {"type": ["boolean", "string", "null"]},
+        "stack_name": {"type": "string"},
+    },
+    "additionalProperties": False,
+}
+
 VALIDATE: Json = {
     "type": "object",
     "properties": {**_GOAL, **_OPTIONS, "ignore_errors": {"type": ["string", "array"]}},

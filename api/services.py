@@ -9,6 +9,7 @@ from ..db.sealing import Sealer
 from ..resources.catalogue import Catalogue
 from ..traversal.orders import Orders
 from ..traversal.signals import Signals
+from ..traversal.updates import Updates
 from .auth import Authenticator
 
 
@@ -30,6 +31,7 @@ class Services:
 
     database: Database
     orders: Orders
+    updates: Updates
     signals: Signals
     catalogue: Catalogue
     sealer: Sealer

@@ -40,6 +40,22 @@ def create(call: Call) -> Reply:
     return Reply({"stack": {"id": stack.id, "links": [views.link(url)]}}, 201, {"Location": url})
 
 
+def update(call: Call) -> Reply:
+    """PUT …: everything as the request says"""
+    return _update(call, existing=False)
+
+
+def update_existing(call: Call) -> Reply:
+    """PATCH …: what the request leaves out stays"""
+    return _update(call, existing=True)
+
+
+def _update(call: Call, *, existing: bool) -> Reply:
+    stack = call.stack()
+    call.services.updates.update(stack, goals.update_request(call, existing=existing))
+    return Reply(None, 202)
+
+
 def preview(call: Call) -> Reply:
     """POST /stacks/preview"""
     return Reply({"stack": _preview(call, call.services.orders.preview(goals.create_request(call)))})

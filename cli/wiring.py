@@ -23,6 +23,7 @@ from ..template.compile import Limits
 from ..traversal.orders import Orders, OrderSettings
 from ..traversal.planning import Defaults
 from ..traversal.signals import Signals
+from ..traversal.updates import Updates
 from .opening import check_backend, make_bus, open_database
 from .options import WrongConfiguration
 
@@ -76,37 +77,31 @@ def make_timing(conf: cfg.ConfigOpts) -> MembershipTiming:
         raise WrongConfiguration(f"[coordination]: {error}") from error
 
 
-def make_orders(parts: Parts) -> Orders:
-    """What the API asks for."""
+def _order_settings(parts: Parts) -> OrderSettings:
     wanted = parts.conf.stacks
-    return Orders(
-        database=parts.database,
-        catalogue=parts.catalogue,
-        sealer=parts.sealer,
-        hints=parts.outbox,
-        clock=time.time,
-        settings=OrderSettings(
-            shard_count=parts.shard_count,
-            limits=Limits(wanted.max_template, wanted.max_resources, wanted.max_depth),
-            defaults=Defaults(wanted.resource_timeout, wanted.resource_retries),
-            stack_timeout=wanted.timeout,
-        ),
+    return OrderSettings(
+        shard_count=parts.shard_count,
+        limits=Limits(wanted.max_template, wanted.max_resources, wanted.max_depth),
+        defaults=Defaults(wanted.resource_timeout, wanted.resource_retries),
+        stack_timeout=wanted.timeout,
     )
 
 
 def make_api(parts: Parts, *, version: str) -> typing.Any:
     """The WSGI application."""
-    signals = Signals(
-        database=parts.database,
-        catalogue=parts.catalogue,
-        sealer=parts.sealer,
-        hints=parts.outbox,
-        clock=time.time,
-    )
+    shared: dict[str, typing.Any] = {
+        "database": parts.database,
+        "catalogue": parts.catalogue,
+        "sealer": parts.sealer,
+        "hints": parts.outbox,
+        "clock": time.time,
+    }
+    settings = _order_settings(parts)
     services = Services(
         database=parts.database,
-        orders=make_orders(parts),
-        signals=signals,
+        orders=Orders(**shared, settings=settings),
+        updates=Updates(**shared, settings=settings),
+        signals=Signals(**shared),
         catalogue=parts.catalogue,
         sealer=parts.sealer,
         auth=NoAuthentication(),

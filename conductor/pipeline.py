@@ -126,6 +126,8 @@ class Pipeline:
         if who == self._who:
             return
         self._held.drop_all()
+        # It may be a name we had before a short lapse: what it still claims we have just dropped.
+        self._uncertain = who is not None
         if who is None:
             self._intake.clear()
         self._who = who
@@ -228,9 +230,6 @@ class Pipeline:
         done: Exchange = self._database.write(
             lambda conn: commits.exchange(conn, outcomes, wanted, who=who, now=now, slots=slots)
         )
-        if self._uncertain:
-            self._uncertain = False
-            self._reconcile(who)
         refused = {outcome.task_id for outcome in done.refused}
         for result, outcome in results:
             if outcome.state == TaskState.RUNNING and outcome.task_id not in refused:
@@ -243,6 +242,9 @@ class Pipeline:
             self._submit(self._held.add(claim), None)
         for traversal, task_ids in done.ready.items():
             announce(self._hints, traversal, task_ids)
+        if self._uncertain:
+            self._reconcile(who)
+            self._uncertain = False
 
     def _put_back(self, results: Iterable[tuple[StepResult, Outcome]], wanted: Sequence[TaskId]) -> None:
         """Keep what could not be stored.  Whether it was is open: the fence makes a repetition harmless, and

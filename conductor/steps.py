@@ -25,7 +25,7 @@ from .work import StepWork
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any
-GOAL = ("definition", "properties", "metadata", "generation")
+GOAL = ("definition", "properties", "metadata", "generation", "requires")
 """Columns that say what a resource was brought to."""
 
 

@@ -36,7 +36,8 @@ def make_target(
     if claim.task.kind in GIVEN:
         kept, properties = _resolved(definition.properties, claim, plugin, secrets)
         plugin.validate(properties)
-        stored = {"definition": claim.task.definition, "properties": kept}
+        needed = sorted({found.id for found in claim.inputs.values()})
+        stored = {"definition": claim.task.definition, "properties": kept, "requires": needed}
         if resource.metadata is None or _metadata_differs(claim, definition):
             metadata = evaluate(definition.metadata, ClaimLookup(claim, secrets))
             stored["metadata"] = partial(definition.metadata, SealedLookup(claim))

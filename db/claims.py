@@ -20,8 +20,9 @@ EXPIRED_GRACE = 30.0
 
 @dataclass(frozen=True)
 class InputValue:
-    """What another resource gives to those that refer to it."""
+    """What another resource gives to those that refer to it; `id` is that of its newest row."""
 
+    id: ResourceId
     reference_id: Json
     attributes: Mapping[str, Json]
 
@@ -101,6 +102,19 @@ _IN_PROGRESS = (
 )
 
 
+@dataclass(frozen=True)
+class Claimed:
+    """What claiming brought.
+
+    :ivar started: events of the claims' beginning, to be stored by the caller.
+    :ivar gone: tasks taken whose resource another task has deleted meanwhile: nothing is left to do.
+    """
+
+    claims: Sequence[Claim] = ()
+    started: Sequence[Event] = ()
+    gone: Sequence[Task] = ()
+
+
 def claim(
     conn: Connection,
     task_ids: Iterable[TaskId],
@@ -108,28 +122,28 @@ def claim(
     who: Claimant,
     now: float,
     waiting: Sequence[Task] = (),
-) -> tuple[list[Claim], list[Event]]:
+) -> Claimed:
     """Claim those of the tasks that are ready and that nobody else is claiming now.
 
     A task is ready only while its traversal is the current one, for whoever supersedes a traversal cancels
     its ready tasks in the same transaction.
 
     :param waiting: tasks to be claimed too, that this transaction has just counted down to no predecessor.
-    :returns: the claims, and the events of their beginning, to be stored by the caller.
     """
     taken = _take(conn, waiting, who=who, now=now)
     for part in chunks(task_ids):
         ready = conn.execute(_READY, {"ids": part}).mappings()
         taken += _take(conn, [Task.of(dict(row)) for row in ready], who=who, now=now)
     if not taken:
-        return [], []
+        return Claimed()
     wanted = {task.resource_id for task in taken if task.resource_id is not None}
     wanted |= {ResourceId(i) for task in taken for i in task.inputs.values()}
     rows = _with_replacements(conn, resources.by_ids(conn, wanted))
     names = _stack_names(conn, {task.stack_id for task in taken})
     begun = [(task, rows[task.resource_id]) for task in taken if task.resource_id in rows]
     started = _mark_in_progress(conn, begun, who=who, now=now)
-    return [_claim(task, resource, rows, names[task.stack_id]) for task, resource in begun], started
+    claims = [_claim(task, resource, rows, names[task.stack_id]) for task, resource in begun]
+    return Claimed(claims, started, [task for task in taken if task.resource_id not in rows])
 
 
 def _with_replacements(conn: Connection, rows: Mapping[ResourceId, Resource]) -> dict[ResourceId, Resource]:
@@ -225,7 +239,7 @@ def _claim(
     task: Task, resource: Resource, rows: Mapping[ResourceId, Resource], stack: tuple[str, str]
 ) -> Claim:
     inputs = {
-        name: InputValue(found.reference_id, found.attributes or {})
+        name: InputValue(found.id, found.reference_id, found.attributes or {})
         for name, i in task.inputs.items()
         if (found := _newest(rows, ResourceId(i))) is not None
     }

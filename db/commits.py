@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 
 from . import endings, events, resources, tables
 from .claims import Claim, Claimant, claim
-from .countdown import Final, mark_ready, unblock
+from .countdown import Final, count_down, mark_ready, unblock
 from .events import Event
 from .ids import ResourceId, StackId, TaskId, TraversalId
 from .resources import Resource
@@ -103,17 +103,19 @@ def exchange(
     again = list(ready)[: min(slots, len(accepted)) - len(own)]
     ready.update(mark_ready(conn, unblocked[len(own) :], now=now))
     others = [*again, *wanted[: max(0, slots - len(own) - len(again))]]
-    claims, started = claim(conn, others, who=who, now=now, waiting=own)
+    claimed = claim(conn, others, who=who, now=now, waiting=own)
     told = [event for o in accepted for event in (o.begun, o.event) if event is not None]
-    events.add_many(conn, [*told, *started])
-    ended, woken = _finish(conn, accepted, rows, who=who, now=now)
+    events.add_many(conn, [*told, *claimed.started])
+    ready.update(_end_gone(conn, claimed.gone, now=now))
+    over = [*claimed.gone, *(rows[o.task_id] for o in accepted if o.state in FINAL)]
+    ended, woken = _finish(conn, over, who=who, now=now)
     ready.update(woken)
-    held = {claimed.task.id for claimed in claims}
+    held = {held.task.id for held in claimed.claims}
     left: dict[TraversalId, list[TaskId]] = {}
     for task_id, traversal in ready.items():
         if task_id not in held:
             left.setdefault(traversal, []).append(task_id)
-    return Exchange(refused=refused, claims=claims, ready=left, ended=ended)
+    return Exchange(refused=refused, claims=list(claimed.claims), ready=left, ended=ended)
 
 
 _LOCKED = sa.select(tables.task).where(tables.task.c.id.in_(IDS)).order_by(tables.task.c.id).with_for_update()
@@ -274,6 +276,14 @@ def _set_columns(columns: tuple[str, ...]) -> sa.Update:
     return sa.update(r).where(r.c.id == sa.bindparam("row_id")).values(values)
 
 
+def _end_gone(conn: Connection, gone: Sequence[Task], *, now: float) -> dict[TaskId, TraversalId]:
+    """The tasks are done; those that became ready by it."""
+    if not gone:
+        return {}
+    conn.execute(_ENDED, {"ids": [task.id for task in gone], "reached": TaskState.DONE})
+    return count_down(conn, [Final(task) for task in gone], now=now)
+
+
 def _ended(accepted: Sequence[Outcome], rows: Mapping[TaskId, Task]) -> list[Final]:
     return [
         Final(
@@ -286,15 +296,11 @@ def _ended(accepted: Sequence[Outcome], rows: Mapping[TaskId, Task]) -> list[Fin
 
 
 def _finish(
-    conn: Connection,
-    accepted: Sequence[Outcome],
-    rows: Mapping[TaskId, Task],
-    *,
-    who: Claimant,
-    now: float,
+    conn: Connection, over: Sequence[Task], *, who: Claimant, now: float
 ) -> tuple[list[tuple[StackId, Status]], dict[TaskId, TraversalId]]:
-    """End the traversals in which nothing is left to do; ended stacks, and parents' tasks woken."""
-    finish_ids = {rows[o.task_id].finish_id for o in accepted if o.state in FINAL}
+    """End the traversals of tasks that have ended, where nothing is left to do; ended stacks, and parents'
+    tasks woken."""
+    finish_ids = {task.finish_id for task in over}
     ended: list[tuple[StackId, Status]] = []
     woken: dict[TaskId, TraversalId] = {}
     for finish_id in sorted(f for f in finish_ids if f is not None):

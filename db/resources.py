@@ -145,3 +145,10 @@ def delete_many(conn: Connection, ids: Iterable[ResourceId]) -> None:
     r, wanted = tables.resource, sorted(set(ids))
     for start in range(0, len(wanted), 500):
         conn.execute(sa.delete(r).where(r.c.id.in_(wanted[start : start + 500])))
+
+
+def change_many(conn: Connection, changes: Mapping[ResourceId, Mapping[str, Json]]) -> None:
+    """Set columns of rows."""
+    r = tables.resource
+    for resource_id, columns in sorted(changes.items()):
+        conn.execute(sa.update(r).where(r.c.id == resource_id).values(**columns))

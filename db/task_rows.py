@@ -25,7 +25,7 @@ class Task:
     :ivar spare_id: for an update: the id of the resource's replacement, should it need one.
     :ivar attempt: grows with each claim; a result counts only if it carries the latest one.
     :ivar timeout: seconds the action may take over all its attempts' polls; None: no limit.
-    :ivar inputs: resource name -> resource id, for the values the definition refers to.
+    :ivar inputs: resource name -> resource id, for all that the resource needs.
     """
 
     id: TaskId

@@ -10,6 +10,7 @@ from ..db.states import Status, TaskKind, TaskState
 from ..db.tasks import REDELIVER_AFTER, Task
 from ..template.model import CompiledTemplate, ResourceDefinition
 from .definition import TaskDefinition
+from .edges import without_cycles
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ def _create_task(
         retries_left=settings.retries if settings.retries is not None else scope.defaults.retries,
         finish_id=finish_id,
         definition=TaskDefinition.of(definition).to_json(),
-        inputs={ref.resource: rows[ref.resource] for ref in definition.references},
+        inputs={name: rows[name] for name in definition.requires},
         successors=successors,
     )
 
@@ -161,8 +162,9 @@ def plan_delete(existing: Sequence[Resource], awaited: Mapping[ResourceId, Task]
     names = {resource.id: resource.name for resource in rows}
     dependents = dict.fromkeys(task_of, 0)
     needs: dict[ResourceId, list[TaskId]] = {}
+    required = without_cycles({r.id: [ResourceId(i) for i in r.requires] for r in rows})
     for resource in rows:
-        wanted = sorted({ResourceId(i) for i in resource.requires} & task_of.keys())
+        wanted = sorted(set(required[resource.id]))
         needs[resource.id] = [task_of[i] for i in wanted]
         for i in wanted:
             dependents[i] += 1

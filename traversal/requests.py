@@ -43,6 +43,23 @@ class CreateRequest:
 
 
 @dataclass(frozen=True)
+class UpdateRequest:
+    """:ivar existing: what the goal leaves out is taken from what the stack has (PATCH).
+    :ivar clear_parameters: of those it has, not to be taken.
+    :ivar timeout_mins: None: as it was.
+    :ivar disable_rollback: None: as it was.
+    :ivar tags: None: none, or with `existing` those it has.
+    """
+
+    goal: Goal
+    existing: bool = False
+    clear_parameters: Sequence[str] = ()
+    timeout_mins: int | None = None
+    disable_rollback: bool | None = None
+    tags: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
 class PreviewedResource:
     """One resource of a previewed stack; `action` says what an action on the real one would do."""
 

@@ -41,6 +41,11 @@ def reserve(database: Database, resource_count: int) -> int:
     return database.write(lambda conn: sequences.reserve(conn, ids_needed(resource_count)))
 
 
+def reserve_many(database: Database, count: int) -> int:
+    """As reserve, for so many ids."""
+    return database.write(lambda conn: sequences.reserve(conn, count))
+
+
 def store_new_stack(conn: Connection, stack: Stack, compiled: Compiled, plan: Plan) -> Begun:
     """Insert a stack with its plan.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from ..db.ids import ResourceId, TaskId
 from ..db.resources import Resource
-from ..db.states import Status, TaskKind, TaskState
+from ..db.states import DELETING, Status, TaskKind, TaskState
 from ..db.tasks import REDELIVER_AFTER, Task
 from ..template.model import CompiledTemplate, ResourceDefinition
 from .definition import TaskDefinition
@@ -99,7 +99,8 @@ class UpdatePlanner:
         self._ids = _Ids(scope.first_id)
         self._current: dict[str, Resource] = {}
         for row in sorted(existing, key=lambda row: row.id):
-            if row.replaced_by is None and row.name in compiled.resources:
+            going = row.id in running and running[row.id].kind in DELETING
+            if row.replaced_by is None and row.name in compiled.resources and not going:
                 self._current[row.name] = row
         kept = {row.id for row in self._current.values()}
         self._obsolete = [row for row in existing if row.id not in kept]
@@ -201,10 +202,13 @@ class UpdatePlanner:
         self._delete(row, TaskKind.CLEANUP)
 
     def _discard(self, row: Resource) -> None:
-        if row.action == "INIT" and row.id not in self._running:
+        old = self._running.get(row.id)
+        if row.action == "INIT" and old is None:
             self._settled.append(row.id)
-        else:
-            self._delete(row, TaskKind.DELETE)
+            return
+        if old is not None and old.kind in DELETING:
+            self._spared.append(old.id)
+        self._delete(row, TaskKind.DELETE)
 
     def _delete(self, row: Resource, kind: TaskKind) -> None:
         stored = TaskDefinition.from_json(row.definition)
@@ -270,7 +274,7 @@ class UpdatePlanner:
             settings = job.wanted.settings
             timeout = settings.timeout if settings.timeout is not None else timeout
             retries = settings.retries if settings.retries is not None else retries
-            inputs = {ref.resource: self._rows[ref.resource] for ref in job.wanted.references}
+            inputs = {name: self._rows[name] for name in job.wanted.requires}
         return Task(
             id=job.id,
             traversal=self._scope.traversal,

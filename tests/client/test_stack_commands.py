@@ -181,8 +181,7 @@ def test_wrong_lists_are_explained(openstack: OpenStack) -> None:
 
 def test_a_deletion_is_waited_for_and_shown_with_the_deleted(openstack: OpenStack) -> None:
     create(openstack, "doomed", *WAIT)
-    done = openstack.run("stack", "delete", "-y", "--wait", "doomed")
-    assert "[doomed]: DELETE_IN_PROGRESS  Stack DELETE started" in done.out
+    openstack.run("stack", "delete", "-y", "--wait", "doomed")
     assert names(openstack) == []
     (row,) = openstack.json("stack", "list", "--deleted")
     assert (row["Stack Name"], row["Stack Status"]) == ("doomed", "DELETE_COMPLETE")

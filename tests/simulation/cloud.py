@@ -43,6 +43,14 @@ class Cloud:
         self.things[physical] = Thing(target.stack.id, target.name, target.key, needs)
         return physical
 
+    def change(self, target: Target) -> None:
+        """Bring a thing to its new properties."""
+        if target.physical_id not in self.things:
+            self.wrong.append(f"{target.stack.name}.{target.name} was updated but is not there")
+            return
+        old = self.things[target.physical_id]
+        self.things[target.physical_id] = old._replace(needs=tuple(target.properties["needs"]))
+
     def unmake(self, physical: str) -> None:
         """Remove a thing; one that is gone stays gone."""
         users = [thing.resource for thing in self.things.values() if physical in thing.needs]
@@ -78,6 +86,7 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             "looks": Property("integer", default=1, update_allowed=True),
             "after": Property("number", default=1, update_allowed=True),
             "flaky": Property("integer", default=0, update_allowed=True),
+            "size": Property("integer", "Cannot be changed.", default=1),
             "fail": Property("boolean", default=False, update_allowed=True),
             "returns": Property("string", "Something that no resource type may return.", default=""),
             "fail_with_value": Property("boolean", default=False),
@@ -106,6 +115,16 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             if target.properties["endless"] or looks < target.properties["looks"]:
                 return Poll({"looks": looks}, target.properties["after"])
             return Done()
+
+        def handle_update(self, target: Target, changed: frozenset[str], work: Work) -> Step:
+            cloud.check_needs(target)
+            if target.properties["fail"]:
+                raise Final("told to fail")
+            cloud.change(target)
+            return Poll({"looks": 0}, target.properties["after"])
+
+        def check_update_complete(self, target: Target, progress: Json, work: Work) -> Step:
+            return self.check_create_complete(target, progress, work)
 
         def handle_delete(self, target: Target, work: Work) -> Step:
             if target.physical_id is not None:

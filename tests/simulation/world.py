@@ -26,7 +26,8 @@ from stoker.resources.catalogue import Catalogue
 from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.ring.hashring import Member, View, assign
 from stoker.traversal.orders import Orders, OrderSettings
-from stoker.traversal.requests import CreateRequest, Goal
+from stoker.traversal.requests import CreateRequest, Goal, UpdateRequest
+from stoker.traversal.updates import Updates
 
 SHARDS = 64
 TIMEOUT = 2.0
@@ -206,6 +207,14 @@ class World:
             clock=self.clock,
             settings=OrderSettings(shard_count=SHARDS, stack_timeout=300.0),
         )
+        self.updates = Updates(
+            database=self.database,
+            catalogue=self.catalogue,
+            sealer=self.sealer,
+            hints=self.bus,
+            clock=self.clock,
+            settings=OrderSettings(shard_count=SHARDS, stack_timeout=300.0),
+        )
         self.group: dict[str, tuple[str, float]] = {}
         self._leaving: list[tuple[float, str, str]] = []
         self._incarnations = 0
@@ -315,6 +324,11 @@ class World:
         """An order of the API's."""
         goal = Goal(template, parameters=parameters or {}, environment=environment or {})
         return self.orders.create(CreateRequest("tenant", name, goal, **fields))
+
+    def update(self, stack: Stack, template: Json, *, parameters: Json = None, **fields: Json) -> None:
+        """An order of the API's."""
+        goal = Goal(template, parameters=parameters or {})
+        self.updates.update(self.stack(stack.id), UpdateRequest(goal, **fields))
 
     def stack(self, stack_id: StackId) -> Stack:
         return self.database.read(lambda conn: stacks.get(conn, stack_id))

@@ -1,0 +1,208 @@
+"""Updates: what is the same stays, what can be changed is changed, the rest is replaced, at any moment."""
+
+import pathlib
+import typing
+
+import pytest
+from simulation.world import World
+from stoker.db import events, resources
+from stoker.db.events import EventQuery
+from stoker.db.resources import Resource
+from stoker.db.stacks import Stack
+from stoker.db.states import Status
+
+Json = typing.Any
+
+
+@pytest.fixture
+def world(tmp_path: pathlib.Path) -> World:
+    return World(tmp_path, hosts=2, threads=4)
+
+
+def template(**found: Json) -> Json:
+    made = {
+        name: {"type": "Sim::Server", "properties": {"after": 0, **given}} for name, given in found.items()
+    }
+    return {"heat_template_version": "2018-08-31", "resources": made}
+
+
+def on(*names: str) -> Json:
+    return [{"get_resource": name} for name in names]
+
+
+def ended(world: World, stack: Stack) -> bool:
+    return world.stack(stack.id).status != Status.IN_PROGRESS
+
+
+def rows(world: World, stack: Stack) -> dict[str, Resource]:
+    found = world.database.read(lambda conn: resources.of_stack(conn, stack.id))
+    return {row.name: row for row in found if row.replaced_by is None}
+
+
+def all_rows(world: World, stack: Stack) -> int:
+    return len(world.database.read(lambda conn: resources.of_stack(conn, stack.id)))
+
+
+def told(world: World, stack: Stack, since: int = 0) -> list[tuple[str, str, str]]:
+    found = world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
+    return [(e.resource_name, e.action, str(e.status)) for e, _ in found][since:]
+
+
+def created(world: World, made: Json) -> Stack:
+    stack = world.create("s", made)
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert world.stack(stack.id).status == Status.COMPLETE, world.stack(stack.id).reason
+    return stack
+
+
+def updated(world: World, stack: Stack, made: Json) -> Stack:
+    world.update(stack, made)
+    assert world.settle(lambda: ended(world, stack), within=60)
+    found = world.stack(stack.id)
+    assert (found.action, found.status) == ("UPDATE", Status.COMPLETE), found.reason
+    assert world.cloud.wrong == []
+    return found
+
+
+def test_an_update_to_the_same_costs_no_message_and_no_task(world: World) -> None:
+    made = template(a={}, b={"needs": on("a")}, c={"value": {"get_attr": ["b", "address"]}})
+    stack = created(world, made)
+    before, sent = told(world, stack), world.bus.sent
+    world.update(stack, made)
+    assert world.stack(stack.id).reason == "Stack UPDATE completed successfully"
+    assert world.bus.sent == sent
+    more = told(world, stack)[len(before) :]
+    assert more == [("s", "UPDATE", "IN_PROGRESS"), ("s", "UPDATE", "COMPLETE")]
+
+
+def test_what_can_be_changed_is_changed_and_what_refers_to_it_follows(world: World) -> None:
+    def made(value: str) -> Json:
+        return template(
+            a={"value": value},
+            b={"value": {"get_attr": ["a", "value"]}},
+            c={"value": {"get_attr": ["a", "address"]}},
+            d={},
+        )
+
+    stack = created(world, made("one"))
+    before, count = rows(world, stack), len(told(world, stack))
+    updated(world, stack, made("two"))
+    after = rows(world, stack)
+    assert {n: r.physical_id for n, r in after.items()} == {n: r.physical_id for n, r in before.items()}
+    assert after["b"].attributes is not None
+    assert after["b"].attributes["value"] == "two"
+    more = told(world, stack, count)
+    assert {name for name, _, _ in more} == {"s", "a", "b"}, "c looked, found nothing to do, and said nothing"
+    assert ("a", "UPDATE", "IN_PROGRESS") in more
+    assert ("b", "UPDATE", "COMPLETE") in more
+
+
+def test_what_cannot_be_changed_is_replaced_and_cleaned_up_after_its_dependents_moved(world: World) -> None:
+    def made(size: int) -> Json:
+        return template(a={"size": size}, b={"needs": on("a")}, c={"needs": on("b")})
+
+    stack = created(world, made(1))
+    before = rows(world, stack)
+    updated(world, stack, made(2))
+    after = rows(world, stack)
+    assert after["a"].physical_id != before["a"].physical_id
+    assert after["b"].physical_id == before["b"].physical_id, "moved over in place"
+    assert world.cloud.things[str(after["b"].physical_id)].needs == (after["a"].physical_id,)
+    assert before["a"].physical_id not in world.cloud.things
+    assert all_rows(world, stack) == 3
+    world.orders.delete(world.stack(stack.id))
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert world.cloud.things == {}
+    assert world.cloud.wrong == []
+
+
+def test_a_chain_of_replacements_is_cleaned_up_in_order(world: World) -> None:
+    def made(size: int) -> Json:
+        return template(
+            a={"size": size}, b={"needs": on("a"), "size": size}, c={"needs": on("b"), "size": size}
+        )
+
+    stack = created(world, made(1))
+    updated(world, stack, made(2))
+    assert all_rows(world, stack) == 3
+    assert len(world.cloud.things) == 3
+
+
+def test_resources_come_and_go(world: World) -> None:
+    stack = created(world, template(a={}, b={"needs": on("a")}, c={"needs": on("b")}))
+    updated(world, stack, template(a={}, d={"needs": on("a")}))
+    assert set(rows(world, stack)) == {"a", "d"}
+    assert len(world.cloud.things) == 2
+
+
+def test_a_dependency_can_be_turned_round(world: World) -> None:
+    stack = created(world, template(a={}, b={"needs": on("a")}))
+    updated(world, stack, template(b={}, a={"needs": on("b")}))
+    world.orders.delete(world.stack(stack.id))
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert world.cloud.things == {}
+    assert world.cloud.wrong == []
+
+
+def test_a_failed_resource_is_replaced_by_the_next_update_and_only_it(world: World) -> None:
+    stack = world.create("s", template(a={}, b={"needs": on("a"), "fail": True}, c={"needs": on("b")}))
+    assert world.settle(lambda: ended(world, stack), within=60)
+    before = rows(world, stack)
+    updated(world, stack, template(a={}, b={"needs": on("a")}, c={"needs": on("b")}))
+    after = rows(world, stack)
+    assert after["a"].physical_id == before["a"].physical_id
+    assert after["b"].id != before["b"].id
+    assert all_rows(world, stack) == 3
+
+
+def test_an_update_that_fails_keeps_what_was_and_the_next_one_repairs_it(world: World) -> None:
+    stack = created(world, template(a={"value": "1"}, b={"needs": on("a")}))
+    world.update(stack, template(a={"value": "2", "fail": True}, b={"needs": on("a"), "value": "new"}))
+    assert world.settle(lambda: ended(world, stack), within=60)
+    found = world.stack(stack.id)
+    assert (found.action, found.status) == ("UPDATE", Status.FAILED)
+    assert found.reason == "Resource UPDATE failed: ResourceFailure: resources.a: told to fail"
+    updated(world, stack, template(a={"value": "3"}, b={"needs": on("a"), "value": "new"}))
+    assert len(world.cloud.things) == 2
+
+
+def test_an_update_during_a_creation_lets_go_on_what_is_still_wanted(world: World) -> None:
+    slow = {"after": 5, "looks": 3}
+    stack = world.create("s", template(a=slow, b=slow))
+    world.calm()
+    before = rows(world, stack)
+    updated(world, stack, template(a=slow, b={**slow, "size": 2}, c={"needs": on("a")}))
+    after = rows(world, stack)
+    assert after["a"].physical_id == before["a"].physical_id, "its creation was not disturbed"
+    assert after["b"].physical_id != before["b"].physical_id
+    assert ("a", "CREATE", "FAILED") not in told(world, stack)
+    assert set(world.cloud.things) == {row.physical_id for row in after.values()}
+
+
+def test_an_update_ends_what_never_ends(world: World) -> None:
+    stack = world.create("s", template(a={"endless": True, "after": 3}))
+    world.calm()
+    updated(world, stack, template(a={}))
+    assert len(world.cloud.things) == 1
+
+
+def test_the_last_of_many_updates_wins(world: World) -> None:
+    stack = world.create("s", template(a={"after": 3}))
+    for number in range(5):
+        world.update(stack, template(a={"after": 3, "value": str(number)}, **{f"x{number}": {"after": 1}}))
+        world.calm_once()
+    assert world.settle(lambda: ended(world, stack), within=120)
+    assert set(rows(world, stack)) == {"a", "x4"}
+    assert len(world.cloud.things) == 2
+    assert world.cloud.wrong == []
+
+
+def test_a_deletion_during_an_update_takes_old_and_new_away(world: World) -> None:
+    stack = created(world, template(a={}, b={"needs": on("a")}))
+    world.update(stack, template(a={"size": 2, "after": 9}, b={"needs": on("a")}))
+    world.calm()
+    world.orders.delete(world.stack(stack.id))
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert world.stack(stack.id).action == "DELETE"
+    assert world.cloud.things == {}
+    assert world.cloud.wrong == []

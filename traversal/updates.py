@@ -1,0 +1,154 @@
+"""Updates of stacks: the new goal is compiled, then committed with its plan, then announced."""
+
+import json
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from ..db import content, resources, stacks
+from ..db.engine import Database
+from ..db.sealing import Sealer
+from ..db.stacks import Stack
+from ..resources.catalogue import Catalogue
+from ..resources.errors import UnknownType
+from ..template.compile import Identity
+from ..template.errors import TemplateError
+from ..template.parameters import parameter_strings
+from ..template.residual import evaluate
+from .change import Change, start_update
+from .compiling import Compiled, compile_goal
+from .hints import Hints, announce
+from .orders import OrderSettings
+from .planning import Scope
+from .requests import Goal, UpdateRequest, check_storable
+from .start import Begun, new_traversal, reserve_many
+from .stored import StoredLookup
+from .updating import update_ids_needed
+
+Json = typing.Any
+TRIES = 20
+EXISTING = "the stack's own environment"
+"""Name under which it is merged as a file; it is not stored."""
+
+
+class Changing(Exception):
+    """Others changed the stack again and again while this update was compiled; try again."""
+
+
+class Updates:
+    """Carries out updates.  Thread-safe."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        catalogue: Catalogue,
+        sealer: Sealer,
+        hints: Hints,
+        clock: Callable[[], float],
+        settings: OrderSettings,
+    ) -> None:
+        self._database = database
+        self._catalogue = catalogue
+        self._sealer = sealer
+        self._hints = hints
+        self._clock = clock
+        self._settings = settings
+
+    def update(self, stack: Stack, request: UpdateRequest) -> None:
+        """Bring the stack to a new goal, at whatever moment; committed when this returns.
+
+        :raises TemplateError: the goal is wrong.
+        :raises NotUpdatable: see change.start_update.
+        """
+        for _ in range(TRIES):
+            begun = self._try(stack, request)
+            if begun is not None:
+                for traversal in begun.superseded:
+                    self._hints.cancel(traversal, begun.spared)
+                announce(self._hints, begun.stack.traversal, begun.ready)
+                return
+            stack = self._database.read(lambda conn, key=stack.id: stacks.get(conn, key))  # type: ignore[misc]
+        raise Changing(f"Stack {stack.name} is being changed by others all the time; try again")
+
+    def _try(self, stack: Stack, request: UpdateRequest) -> Begun | None:
+        compiled = self._compile(stack, request)
+        existing = self._database.read(lambda conn: len(resources.of_stack(conn, stack.id)))
+        # Rows may be added until the stack is locked, by replacements: no more than there are resources.
+        needed = update_ids_needed(2 * existing, len(compiled.plan.resources))
+        timeout = request.timeout_mins if request.timeout_mins is not None else stack.timeout_mins
+        now = self._clock()
+        scope = Scope(
+            stack_id=stack.id,
+            traversal=new_traversal(),
+            shard=stack.shard,
+            first_id=reserve_many(self._database, needed),
+            now=now,
+            defaults=self._settings.defaults,
+        )
+        columns: dict[str, object] = {"timeout_mins": timeout}
+        if request.disable_rollback is not None:
+            columns["disable_rollback"] = request.disable_rollback
+        change = Change(
+            stack=stack,
+            compiled=compiled,
+            parameter_view={
+                **Identity(stack.name, stack.id, stack.tenant).pseudo(),
+                **parameter_strings(compiled.plan.parameters),
+            },
+            deadline_at=now + (timeout * 60.0 if timeout else self._settings.stack_timeout),
+            columns=columns,
+            tags=request.tags if request.tags is not None or request.existing else (),
+        )
+        return self._database.write(lambda conn: start_update(conn, change, scope, self._always))
+
+    def _always(self, type_name: str) -> bool:
+        try:
+            return self._catalogue.get(type_name).always_replaced
+        except UnknownType:
+            return False
+
+    def _compile(self, stack: Stack, request: UpdateRequest) -> Compiled:
+        goal = self._merged(stack, request) if request.existing else request.goal
+        compiled = compile_goal(
+            goal,
+            identity=Identity(stack.name, stack.id, stack.tenant),
+            catalogue=self._catalogue,
+            limits=self._settings.limits,
+            sealer=self._sealer,
+        )
+        check_storable(compiled.plan)
+        strings = parameter_strings(compiled.plan.parameters)
+        fixed = [
+            name
+            for name, parameter in compiled.plan.parameters.items()
+            if parameter.immutable and stack.parameter_view.get(name, strings[name]) != strings[name]
+        ]
+        if fixed:
+            raise TemplateError(
+                f"The following parameters are immutable and may not be updated: {', '.join(sorted(fixed))}"
+            )
+        return replace(compiled, files={k: v for k, v in compiled.files.items() if k != EXISTING})
+
+    def _merged(self, stack: Stack, request: UpdateRequest) -> Goal:
+        """The goal with what it leaves out taken from what the stack has."""
+        template, environment, files = (
+            self._database.read(lambda conn, key=key: content.get(conn, key))  # type: ignore[misc]
+            for key in (stack.template_id, stack.environment_id, stack.files_id)
+        )
+        goal, lookup = request.goal, StoredLookup(self._sealer.open)
+        cleared = set(request.clear_parameters)
+        document = dict(evaluate(environment, lookup))
+        document["parameters"] = _without(document.get("parameters") or {}, cleared)
+        had = _without(evaluate(stack.parameters, lookup), cleared)
+        return Goal(
+            template=goal.template or template,
+            environment=goal.environment,
+            environment_files=(EXISTING, *goal.environment_files),
+            files={**files, **goal.files, EXISTING: json.dumps(document)},
+            parameters={**had, **goal.parameters},
+        )
+
+
+def _without(values: Mapping[str, Json], names: set[str]) -> dict[str, Json]:
+    return {name: value for name, value in values.items() if name not in names}
