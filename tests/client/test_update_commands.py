@@ -1,0 +1,83 @@
+"""``openstack stack update`` against a running Stoker."""
+
+from client.commands import OpenStack
+
+WAIT = ("--wait",)
+TEMPLATE = """
+heat_template_version: 2018-08-31
+parameters:
+  word: {type: string, default: none}
+  fixed: {type: string, default: x, immutable: true}
+resources:
+  r:
+    type: OS::Heat::TestResource
+    properties: {value: {get_param: word}, update_replace: %s}
+  follower: {type: OS::Heat::Value, properties: {value: {get_attr: [r, output]}}}
+outputs:
+  word: {value: {get_attr: [follower, value]}}
+"""
+SMALL = "heat_template_version: 2018-08-31\nresources: {only: {type: OS::Heat::None}}\n"
+
+
+def create(openstack: OpenStack, *, replaced: bool = False) -> str:
+    path = openstack.file("t.yaml", TEMPLATE % str(replaced).lower())
+    openstack.run("stack", "create", "s", "-t", path, "--parameter", "word=one", *WAIT, "--poll", "1")
+    return path
+
+
+def physical(openstack: OpenStack) -> dict[str, str]:
+    rows = openstack.json("stack", "resource", "list", "s")
+    return {row["resource_name"]: row["physical_resource_id"] for row in rows}
+
+
+def output(openstack: OpenStack) -> str:
+    return str(openstack.json("stack", "output", "show", "s", "word")["output_value"])
+
+
+def test_a_parameter_changes_what_depends_on_it_in_place(openstack: OpenStack) -> None:
+    path = create(openstack)
+    before = physical(openstack)
+    openstack.run("stack", "update", "s", "-t", path, "--parameter", "word=two", *WAIT)
+    shown = openstack.json("stack", "show", "s")
+    assert (shown["stack_status"], shown["parameters"]["word"]) == ("UPDATE_COMPLETE", "two")
+    assert shown["updated_time"].endswith("Z")
+    assert output(openstack) == "two"
+    assert physical(openstack) == before
+
+
+def test_existing_keeps_what_is_not_said(openstack: OpenStack) -> None:
+    create(openstack)
+    openstack.run("stack", "update", "s", "--existing", "--parameter", "word=three", "--tags", "a,b", *WAIT)
+    assert output(openstack) == "three"
+    assert openstack.json("stack", "show", "s")["tags"] == ["a", "b"]
+    openstack.run("stack", "update", "s", "--existing", "--clear-parameter", "word", *WAIT)
+    assert output(openstack) == "none"
+    assert openstack.json("stack", "show", "s")["tags"] == ["a", "b"]
+
+
+def test_a_replacement_moves_its_followers_and_goes_away(openstack: OpenStack) -> None:
+    path = create(openstack, replaced=True)
+    before = physical(openstack)
+    openstack.run("stack", "update", "s", "-t", path, "--parameter", "word=two", *WAIT)
+    after = physical(openstack)
+    assert set(after) == set(before)
+    assert after["r"] != before["r"]
+    assert output(openstack) == "two"
+
+
+def test_another_template_brings_and_removes_resources(openstack: OpenStack) -> None:
+    create(openstack)
+    openstack.run("stack", "update", "s", "-t", openstack.file("small.yaml", SMALL), *WAIT)
+    assert set(physical(openstack)) == {"only"}
+    assert openstack.json("stack", "show", "s")["outputs"] == []
+
+
+def test_an_update_that_cannot_be_is_refused_and_changes_nothing(openstack: OpenStack) -> None:
+    path = create(openstack)
+    printed = openstack.fails("stack", "update", "s", "-t", path, "--parameter", "fixed=y")
+    assert "The following parameters are immutable and may not be updated: fixed" in printed
+    missing = openstack.fails("stack", "update", "missing", "-t", path)
+    assert "The Stack (missing) could not be found." in missing
+    bad = openstack.file("bad.yaml", SMALL.replace("None", "Nothing"))
+    assert "OS::Heat::Nothing" in openstack.fails("stack", "update", "s", "-t", bad)
+    assert openstack.json("stack", "show", "s")["stack_status"] == "CREATE_COMPLETE"
