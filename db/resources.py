@@ -100,7 +100,7 @@ def by_name(conn: Connection, stack_id: StackId, name: str) -> Resource:
 
 
 def of_tree(conn: Connection, stack: Stack, depth: int) -> list[tuple[Resource, str]]:
-    """Resources of a stack and of the stacks nested in it, each with its stack's name.
+    """Resources of a stack and of those nested in it, without those replaced, each with its stack's name.
 
     :param depth: levels below the stack; 0: its own only.
     """
@@ -108,7 +108,7 @@ def of_tree(conn: Connection, stack: Stack, depth: int) -> list[tuple[Resource, 
     rows = conn.execute(
         sa.select(r, s.c.name.label("stack_name"))
         .join(s, s.c.id == r.c.stack_id)
-        .where(s.c.id.in_(trees.below(stack.id, stack.depth + depth)))
+        .where(s.c.id.in_(trees.below(stack.id, stack.depth + depth)), r.c.replaced_by.is_(None))
         .order_by(s.c.depth, r.c.id)
     ).mappings()
     split = ((dict(row), row["stack_name"]) for row in rows)

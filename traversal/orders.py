@@ -1,5 +1,6 @@
 """What the API can ask for: each order is one committed transaction, then hints."""
 
+import functools
 import typing
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -23,9 +24,9 @@ from ..template.load import load_template
 from ..template.parameters import parameter_strings
 from .compiling import Compiled, check_types, compile_goal, read_environment
 from .hints import Hints, announce
-from .planning import Defaults, Scope, plan_create
+from .planning import Defaults, Scope, TooFewIds, ids_needed, plan_create
 from .requests import CreateRequest, Goal, Preview, PreviewedResource, check_storable, validated
-from .start import Begun, Deletion, new_traversal, reserve, start_delete, store_new_stack
+from .start import Begun, new_traversal, reserve, start_delete, store_new_stack
 
 Json = typing.Any
 UNSTORED = ContentId("")
@@ -71,7 +72,7 @@ class Orders:
         """
         stack_id = StackId(str(uuid.uuid4()))
         compiled = self._compile(request, stack_id)
-        scope = self._scope(stack_id, reserve(self._database, len(compiled.plan.resources)))
+        scope = self._scope(stack_id, ids_needed(len(compiled.plan.resources)))
         plan = plan_create(compiled.plan, scope)
         stack = self._new_stack(request, compiled, scope)
         begun = self._database.write(lambda conn: store_new_stack(conn, stack, compiled, plan))
@@ -144,25 +145,17 @@ class Orders:
 
     def delete(self, stack: Stack) -> None:
         """Delete a stack at whatever moment; a stack that is deleted, or is being deleted, stays as it is."""
-        now, found = self._clock(), self._database.read(lambda conn: resources.of_stack(conn, stack.id))
-        order = Deletion(
-            stack_id=stack.id,
-            traversal=new_traversal(),
-            first_id=reserve(self._database, len(found)),
-            now=now,
-            timeout=self._timeout(stack.timeout_mins),
-        )
-        scope = Scope(
-            stack_id=stack.id,
-            traversal=order.traversal,
-            shard=stack.shard,
-            first_id=order.first_id,
-            now=now,
-            defaults=self._settings.defaults,
-        )
-        begun = self._database.write(lambda conn: start_delete(conn, order, scope))
-        if begun is not None:
-            self._announce(begun)
+        timeout = self._timeout(stack.timeout_mins)
+        while True:
+            found = self._database.read(lambda conn: resources.of_stack(conn, stack.id))
+            scope = self._scope(stack.id, ids_needed(len(found)))
+            try:
+                begun = self._database.write(functools.partial(start_delete, scope=scope, timeout=timeout))
+            except TooFewIds:
+                continue
+            if begun is not None:
+                self._announce(begun)
+            return
 
     def services(self) -> Sequence[Conductor]:
         """The conductors as they last reported."""
@@ -186,12 +179,13 @@ class Orders:
         check_storable(compiled.plan)
         return compiled
 
-    def _scope(self, stack_id: StackId, first_id: int) -> Scope:
+    def _scope(self, stack_id: StackId, id_count: int) -> Scope:
         return Scope(
             stack_id=stack_id,
             traversal=new_traversal(),
             shard=shard_of(stack_id, self._settings.shard_count),
-            first_id=first_id,
+            first_id=reserve(self._database, id_count),
+            id_count=id_count,
             now=self._clock(),
             defaults=self._settings.defaults,
         )

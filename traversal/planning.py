@@ -29,15 +29,21 @@ class Defaults:
 class Scope:
     """The traversal a plan is for, and where its ids begin.
 
-    :ivar first_id: first of a reserved block of ids, at least `ids_needed` long.
+    :ivar first_id: first of a reserved block of ids.
+    :ivar id_count: how many they are.
     """
 
     stack_id: StackId
     traversal: TraversalId
     shard: int
     first_id: int
+    id_count: int
     now: float
     defaults: Defaults = Defaults()
+
+
+class TooFewIds(Exception):
+    """Rows have come since the ids were reserved; reserve again."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,8 @@ def ids_needed(count: int) -> int:
 
 
 def _task_ids(scope: Scope, count: int) -> tuple[list[TaskId], TaskId]:
+    if ids_needed(count) > scope.id_count:
+        raise TooFewIds
     first = scope.first_id + count
     return [TaskId(first + index) for index in range(count)], TaskId(first + count)
 

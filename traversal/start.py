@@ -8,12 +8,12 @@ from sqlalchemy.engine import Connection
 
 from ..db import content, endings, events, resources, sequences, stacks, tasks
 from ..db.engine import Database
-from ..db.ids import ResourceId, StackId, TaskId, TraversalId
+from ..db.ids import ResourceId, TaskId, TraversalId
 from ..db.stacks import Stack
 from ..db.states import Status, TaskState
 from ..db.tasks import Task
 from .compiling import Compiled
-from .planning import Plan, Scope, ids_needed, plan_delete
+from .planning import Plan, Scope, plan_delete
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,8 @@ def new_traversal() -> TraversalId:
     return TraversalId(str(uuid.uuid4()))
 
 
-def reserve(database: Database, resource_count: int) -> int:
-    """Ids for a plan, in a transaction of their own: the sequence's row must not stay locked."""
-    return database.write(lambda conn: sequences.reserve(conn, ids_needed(resource_count)))
-
-
-def reserve_many(database: Database, count: int) -> int:
-    """As reserve, for so many ids."""
+def reserve(database: Database, count: int) -> int:
+    """The first of so many ids, in a transaction of their own: the sequence's row must not stay locked."""
     return database.write(lambda conn: sequences.reserve(conn, count))
 
 
@@ -74,23 +69,15 @@ def store_plan(conn: Connection, stack: Stack, plan: Plan, *, now: float) -> lis
     return [] if ended is None else list(ended.woken)
 
 
-@dataclass(frozen=True)
-class Deletion:
-    """What a deletion is started with; `timeout` in seconds."""
-
-    stack_id: StackId
-    traversal: TraversalId
-    first_id: int
-    now: float
-    timeout: float
-
-
-def start_delete(conn: Connection, order: Deletion, scope: Scope) -> Begun | None:
+def start_delete(conn: Connection, scope: Scope, *, timeout: float) -> Begun | None:
     """Supersede whatever the stack does with its deletion; None if it is deleted, or is being deleted.
 
     Work that runs on a resource is asked to stop by the caller; the resource's deletion waits for its end.
+
+    :param timeout: seconds the deletion may take.
+    :raises TooFewIds: the stack has more resources than ids were reserved for.
     """
-    stack = stacks.lock(conn, order.stack_id)
+    stack = stacks.lock(conn, scope.stack_id)
     if stack.action == "DELETE" and stack.status != Status.FAILED:
         return None
     reason = "Stack DELETE started"
@@ -98,21 +85,21 @@ def start_delete(conn: Connection, order: Deletion, scope: Scope) -> Begun | Non
         conn,
         stack.id,
         seen=stack.traversal,
-        traversal=order.traversal,
+        traversal=scope.traversal,
         action="DELETE",
         reason=reason,
-        deadline_at=order.now + order.timeout,
+        deadline_at=scope.now + timeout,
     )
     assert begun, "the row is locked"
-    tasks.cancel_unstarted(conn, stack.traversal, now=order.now)
+    tasks.cancel_unstarted(conn, stack.traversal, now=scope.now)
     running = {task.resource_id: task for task in tasks.running_of_stack(conn, stack.id)}
     awaited = {ResourceId(i): task for i, task in running.items() if i is not None}
-    deleting = replace(stack, action="DELETE", traversal=order.traversal, reason=reason)
+    deleting = replace(stack, action="DELETE", traversal=scope.traversal, reason=reason)
     plan = plan_delete(resources.of_stack(conn, stack.id), awaited, scope)
     _wait_for(conn, awaited, plan)
-    started = endings.stack_event(deleting, Status.IN_PROGRESS, reason, by=None, now=order.now)
+    started = endings.stack_event(deleting, Status.IN_PROGRESS, reason, by=None, now=scope.now)
     events.add_many(conn, [started])
-    woken = store_plan(conn, deleting, plan, now=order.now)
+    woken = store_plan(conn, deleting, plan, now=scope.now)
     return Begun(deleting, [*plan.ready, *woken], traversals(running.values()))
 
 

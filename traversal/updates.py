@@ -19,9 +19,9 @@ from .change import Change, start_update
 from .compiling import Compiled, compile_goal
 from .hints import Hints, announce
 from .orders import OrderSettings
-from .planning import Scope
+from .planning import Scope, TooFewIds
 from .requests import Goal, UpdateRequest, check_storable
-from .start import Begun, new_traversal, reserve_many
+from .start import Begun, new_traversal, reserve
 from .stored import StoredLookup
 from .updating import update_ids_needed
 
@@ -74,7 +74,7 @@ class Updates:
     def _try(self, stack: Stack, request: UpdateRequest) -> Begun | None:
         compiled = self._compile(stack, request)
         existing = self._database.read(lambda conn: len(resources.of_stack(conn, stack.id)))
-        # Rows may be added until the stack is locked, by replacements: no more than there are resources.
+        # Replacements may add rows until the stack is locked.
         needed = update_ids_needed(2 * existing, len(compiled.plan.resources))
         timeout = request.timeout_mins if request.timeout_mins is not None else stack.timeout_mins
         now = self._clock()
@@ -82,7 +82,8 @@ class Updates:
             stack_id=stack.id,
             traversal=new_traversal(),
             shard=stack.shard,
-            first_id=reserve_many(self._database, needed),
+            first_id=reserve(self._database, needed),
+            id_count=needed,
             now=now,
             defaults=self._settings.defaults,
         )
@@ -100,7 +101,10 @@ class Updates:
             columns=columns,
             tags=request.tags if request.tags is not None or request.existing else (),
         )
-        return self._database.write(lambda conn: start_update(conn, change, scope, self._always))
+        try:
+            return self._database.write(lambda conn: start_update(conn, change, scope, self._always))
+        except TooFewIds:
+            return None
 
     def _always(self, type_name: str) -> bool:
         try:

@@ -18,7 +18,7 @@ from ..db.tasks import REDELIVER_AFTER, Task
 from ..template.model import CompiledTemplate, ResourceDefinition
 from .definition import TaskDefinition
 from .edges import Edges, without_cycles
-from .planning import Scope
+from .planning import Scope, TooFewIds
 
 Json = typing.Any
 
@@ -58,9 +58,15 @@ def update_ids_needed(existing: int, wanted: int) -> int:
 @dataclass
 class _Ids:
     next: int
+    end: int
 
     def take(self) -> int:
-        """One id of the reserved block."""
+        """One id of the reserved block.
+
+        :raises TooFewIds: it is used up.
+        """
+        if self.next >= self.end:
+            raise TooFewIds
         self.next += 1
         return self.next - 1
 
@@ -96,7 +102,7 @@ class UpdatePlanner:
         self._running = running
         self._scope = scope
         self._always = always
-        self._ids = _Ids(scope.first_id)
+        self._ids = _Ids(scope.first_id, scope.first_id + scope.id_count)
         self._current: dict[str, Resource] = {}
         for row in sorted(existing, key=lambda row: row.id):
             going = row.id in running and running[row.id].kind in DELETING
