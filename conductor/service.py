@@ -178,7 +178,7 @@ class Conductor:
         """Wait until we are in the ring; False if we are not within `timeout` seconds."""
         end = time.monotonic() + timeout
         while time.monotonic() < end:
-            if self._ownership.member() is not None and self._ownership.shards_owned():
+            if self._ownership.member() in self._ownership.present():
                 return True
             time.sleep(0.02)
         return False
