@@ -72,7 +72,11 @@ CONDUCTOR = [
     ),
     cfg.IntOpt("in_progress", default=20000, min=1, help="Tasks that one conductor holds at the most."),
     cfg.FloatOpt(
-        "weight", default=1.0, min=0.01, max=1000, help="Share of the duties relative to the other conductors' weights."
+        "weight",
+        default=1.0,
+        min=0.01,
+        max=1000,
+        help="Share of the duties relative to the other conductors' weights.",
     ),
     cfg.FloatOpt("drain", default=30.0, min=0, help="Seconds that steps in progress are given at a stop."),
     cfg.FloatOpt(

@@ -4,9 +4,10 @@ What is shown is computed from the conductors' own reports in the database, by t
 they use: so it is what they believe, and works from any host.
 """
 
+import collections
 import time
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from cliff.command import Command
 from cliff.lister import Lister
@@ -53,8 +54,19 @@ def unsettled(found: Sequence[Conductor], shard_count: int, now: float) -> str |
     return None
 
 
+def stacks_by_owner(view: View, by_shard: Mapping[int, int]) -> collections.Counter[str]:
+    """How many stacks in progress each conductor looks after."""
+    found: collections.Counter[str] = collections.Counter()
+    if view.owners:
+        assignment = assign(view)
+        for shard, count in by_shard.items():
+            found[assignment.owner_of(shard)] += count
+    return found
+
+
 class RingShow(Lister):
-    """Show who owns how much of the ring; with --stack, who owns one stack and why."""
+    """Show who owns how much of the ring, and how many stacks in progress; with --stack, who owns one stack
+    and why."""
 
     def get_parser(self, prog_name: str) -> typing.Any:
         parser = super().get_parser(prog_name)
@@ -75,6 +87,7 @@ class RingShow(Lister):
             "Weight",
             "Shards",
             "Share",
+            "Stacks",
             "Busy",
             "Ring",
             "Reported",
@@ -82,6 +95,7 @@ class RingShow(Lister):
         )
         living = {c.host for c in alive(found, now)}
         owned = {c.host: c.shards_owned if c.host in living else 0 for c in found}
+        stacks_of = stacks_by_owner(view, session.database.read(stacks.in_progress_by_shard))
         rows = [
             (
                 c.host,
@@ -90,6 +104,7 @@ class RingShow(Lister):
                 c.weight,
                 owned[c.host],
                 f"{owned[c.host] / session.shard_count:.1%}",
+                stacks_of.get(c.host, 0),
                 c.threads_busy,
                 c.ring_version,
                 describe_age(now - c.heartbeat_at),

@@ -215,6 +215,15 @@ def due(conn: Connection, now: float, *, limit: int, after: tuple[float, str] = 
     return [DueStack(**row) for row in rows]
 
 
+def in_progress_by_shard(conn: Connection) -> dict[int, int]:
+    """How many stacks are in progress, by shard: those are the ones that have a deadline."""
+    s = tables.stack
+    rows = conn.execute(
+        sa.select(s.c.shard, sa.func.count()).where(s.c.deadline_at.is_not(None)).group_by(s.c.shard)
+    )
+    return dict(rows)
+
+
 @dataclass(frozen=True)
 class LateStack:
     """A stack whose deadline has passed, as it is while its row is locked."""

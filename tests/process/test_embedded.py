@@ -85,10 +85,13 @@ def test_its_configuration_holds_the_key_for_its_owner_only_and_serves_the_admin
     shares = dict(line.split() for line in shown.splitlines())
     assert set(shares) == {"conductor-1", "conductor-2", "conductor-3"}
     assert sum(map(int, shares.values())) == 4096
-    path = create(embedded, "owned", templates.flat(1))
+    path = create(embedded, "owned", templates.flat(1, wait_secs=-1))
     stack_id = path.rsplit("/", 1)[1]
     owner = embedded.manage("ring", "show", "--stack", stack_id, "-f", "value", "-c", "Owner").strip()
     assert owner in shares
+    busy = embedded.manage("ring", "show", "-f", "value", "-c", "Host", "-c", "Stacks")
+    counts = dict(line.split() for line in busy.splitlines())
+    assert {host for host, count in counts.items() if count == "1"} == {owner}
 
 
 @pytest.mark.parametrize(
