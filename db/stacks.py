@@ -221,7 +221,7 @@ def in_progress_by_shard(conn: Connection) -> dict[int, int]:
     rows = conn.execute(
         sa.select(s.c.shard, sa.func.count()).where(s.c.deadline_at.is_not(None)).group_by(s.c.shard)
     )
-    return dict(rows)
+    return dict(rows.tuples().all())
 
 
 @dataclass(frozen=True)
