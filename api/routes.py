@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from . import events, installation, resources, stacks
+from . import actions, events, installation, resources, stacks
 from .call import Operation
 
 _TENANT = "/v1/{tenant_id}"
@@ -55,7 +55,7 @@ ROUTES: Routes = {
     f"{_STACK}/files": {"GET": Operation(stacks.files, "stacks:files")},
     f"{_STACK}/outputs": {"GET": Operation(stacks.outputs, "stacks:list_outputs")},
     f"{_STACK}/outputs/{{output_key}}": {"GET": Operation(stacks.output_show, "stacks:show_output")},
-    f"{_STACK}/actions": {"POST": Operation(stacks.not_yet, "actions:action")},
+    f"{_STACK}/actions": {"POST": Operation(actions.act, "actions:action")},
     f"{_STACK}/snapshots": {
         "GET": Operation(stacks.not_yet, "stacks:list_snapshots"),
         "POST": Operation(stacks.not_yet, "stacks:snapshot"),

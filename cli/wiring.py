@@ -87,16 +87,19 @@ def _order_settings(parts: Parts) -> OrderSettings:
     )
 
 
-def make_api(parts: Parts, *, version: str) -> typing.Any:
-    """The WSGI application."""
-    shared: dict[str, typing.Any] = {
+def _shared(parts: Parts) -> dict[str, typing.Any]:
+    return {
         "database": parts.database,
         "catalogue": parts.catalogue,
         "sealer": parts.sealer,
         "hints": parts.outbox,
         "clock": time.time,
     }
-    settings = _order_settings(parts)
+
+
+def make_api(parts: Parts, *, version: str) -> typing.Any:
+    """The WSGI application."""
+    shared, settings = _shared(parts), _order_settings(parts)
     services = Services(
         database=parts.database,
         orders=Orders(**shared, settings=settings),
@@ -136,6 +139,7 @@ def make_conductor(parts: Parts, host: str) -> Conductor:
         sealer=parts.sealer,
         hints=parts.outbox,
         membership=membership,
+        updates=Updates(**_shared(parts), settings=_order_settings(parts)),
     )
 
 

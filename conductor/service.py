@@ -17,7 +17,9 @@ from ..resources.catalogue import Catalogue
 from ..ring.membership import Membership
 from ..rpc.bus import Server
 from ..traversal.hints import Hints, announce
+from ..traversal.updates import Updates
 from .duties.report import Report
+from .duties.rollbacks import Rollbacks
 from .duties.stacks import StackPurge, StackTimeouts
 from .duties.tasks import Orphans, TaskDue
 from .mover import Mover
@@ -92,6 +94,7 @@ class Conductor:
         sealer: Sealer,
         hints: Hints,
         membership: Membership,
+        updates: Updates,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.settings = settings
@@ -124,6 +127,7 @@ class Conductor:
         self._duties: Sequence[Duty] = (
             TaskDue(**shared, hints=hints),
             StackTimeouts(**shared, hints=hints, host=settings.host, is_deputy=self._ownership.is_deputy),
+            Rollbacks(**shared, updates=updates),
             StackPurge(**shared, keep=settings.keep_deleted, keep_events=settings.keep_events),
             self._orphans,
             self._report,

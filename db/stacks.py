@@ -39,6 +39,7 @@ class Stack:
     depth: int = 0
     owner: str | None = None
     deadline_at: float | None = None
+    rollback_at: float | None = None
     timeout_mins: int | None = None
     parameters: Mapping[str, Json] = field(default_factory=dict)
     previous: Mapping[str, Json] | None = None
@@ -140,7 +141,7 @@ def begin(
     done = conn.execute(
         sa.update(s)
         .where(s.c.id == stack_id, s.c.traversal == seen)
-        .values(traversal=traversal, status=Status.IN_PROGRESS, **columns)
+        .values(traversal=traversal, status=Status.IN_PROGRESS, rollback_at=None, **columns)
     )
     if done.rowcount == 1 and not columns.keys().isdisjoint(CONTENTS):
         row = conn.execute(sa.select(*(s.c[name] for name in CONTENTS)).where(s.c.id == stack_id))
@@ -148,10 +149,23 @@ def begin(
     return done.rowcount == 1
 
 
+ROLLED_BACK = ("CREATE", "UPDATE")
+"""Actions whose failure is rolled back where the user wishes it."""
+
+
+def _rollback_at(now: float) -> sa.Case[typing.Any]:
+    s = tables.stack
+    wanted = sa.and_(s.c.disable_rollback.is_(sa.false()), s.c.action.in_(ROLLED_BACK))
+    return sa.case((wanted, now), else_=None)
+
+
 def finish(
     conn: Connection, stack_id: StackId, traversal: TraversalId, status: Status, reason: str, now: float
 ) -> bool:
-    """End the traversal; False if it is not the current one or has ended already."""
+    """End the traversal; False if it is not the current one or has ended already.
+
+    A failure waits from now on to be rolled back, where that is wished.
+    """
     s = tables.stack
     done = conn.execute(
         sa.update(s)
@@ -160,6 +174,7 @@ def finish(
             status=status,
             reason=reason,
             deadline_at=None,
+            rollback_at=_rollback_at(now) if status == Status.FAILED else None,
             # As Heat: a stack that was only created has no updated_time.
             updated_at=sa.case((s.c.action == "CREATE", s.c.updated_at), else_=now),
         )
@@ -247,8 +262,13 @@ def lock_due(conn: Connection, stack_ids: Iterable[StackId], now: float) -> list
     return [LateStack(**row) for row in rows]
 
 
-def fail_locked(conn: Connection, stack_ids: Iterable[StackId], reason: str, now: float) -> None:
-    """End what the stacks do, for one who holds their rows and has seen that they still do it."""
+def fail_locked(
+    conn: Connection, stack_ids: Iterable[StackId], reason: str, now: float, *, rollback: bool = True
+) -> None:
+    """End what the stacks do, for one who holds their rows and has seen that they still do it.
+
+    :param rollback: they are rolled back where that is wished.
+    """
     s = tables.stack
     conn.execute(
         sa.update(s)
@@ -257,8 +277,31 @@ def fail_locked(conn: Connection, stack_ids: Iterable[StackId], reason: str, now
             status=Status.FAILED,
             reason=reason,
             deadline_at=None,
+            rollback_at=_rollback_at(now) if rollback else None,
             updated_at=sa.case((s.c.action == "CREATE", s.c.updated_at), else_=now),
         )
+    )
+
+
+def to_roll_back(conn: Connection, *, limit: int) -> list[tuple[StackId, int]]:
+    """(id, shard) of the stacks that wait for it, the longest waiting first."""
+    s = tables.stack
+    rows = conn.execute(
+        sa.select(s.c.id, s.c.shard)
+        .where(s.c.rollback_at.is_not(None))
+        .order_by(s.c.rollback_at)
+        .limit(limit)
+    )
+    return [(StackId(stack_id), shard) for stack_id, shard in rows]
+
+
+def give_up_rollback(conn: Connection, stack_id: StackId, traversal: TraversalId, why: str) -> None:
+    """The stack stays failed; the text is added to its reason."""
+    s = tables.stack
+    conn.execute(
+        sa.update(s)
+        .where(s.c.id == stack_id, s.c.traversal == traversal, s.c.rollback_at.is_not(None))
+        .values(rollback_at=None, reason=s.c.reason + sa.literal(f"; it cannot be rolled back: {why}"))
     )
 
 

@@ -109,6 +109,8 @@ stack = sa.Table(
     _uuid("traversal", nullable=False),
     sa.Column("shard", sa.Integer, nullable=False),
     sa.Column("deadline_at", Instant),
+    # Since when a failed stack waits to be rolled back.
+    sa.Column("rollback_at", Instant),
     sa.Column("timeout_mins", sa.Integer),
     sa.Column("template_id", sa.String(64), nullable=False),
     sa.Column("environment_id", sa.String(64), nullable=False),
@@ -129,6 +131,7 @@ stack = sa.Table(
     sa.UniqueConstraint("tenant", "live_name", name="uq_stack_live_name"),
     sa.Index("ix_stack_tenant_created", "tenant", "created_at", "id"),
     sa.Index("ix_stack_deadline", "deadline_at"),
+    sa.Index("ix_stack_rollback", "rollback_at"),
     sa.Index("ix_stack_deleted", "deleted_at"),
     sa.Index("ix_stack_root", "root_id"),
     sa.Index("ix_stack_parent", "parent_id"),

@@ -25,6 +25,7 @@ class Change:
 
     :ivar stack: as it was when the goal was compiled.
     :ivar columns: of the stack to set beside the goal: timeout_mins, disable_rollback …
+    :ivar action: UPDATE, or ROLLBACK.
     :ivar deadline_at: seconds since the epoch.
     :ivar tags: None leaves them.
     """
@@ -33,6 +34,7 @@ class Change:
     compiled: Compiled
     parameter_view: Mapping[str, str]
     deadline_at: float
+    action: str = "UPDATE"
     columns: Mapping[str, object] = field(default_factory=dict)
     tags: Sequence[str] | None = None
 
@@ -50,14 +52,14 @@ def start_update(
     if stack.traversal != change.stack.traversal:
         return None
     _check(stack)
-    reason = "Stack UPDATE started"
+    reason = f"Stack {change.action} started"
     updating = _with_goal(conn, stack, change, scope)
     begun = stacks.begin(
         conn,
         stack.id,
         seen=stack.traversal,
         traversal=scope.traversal,
-        action="UPDATE",
+        action=change.action,
         reason=reason,
         deadline_at=change.deadline_at,
         template_id=updating.template_id,
@@ -93,7 +95,7 @@ def _check(stack: Stack) -> None:
 def _with_goal(conn: Connection, stack: Stack, change: Change, scope: Scope) -> Stack:
     """The stack with the new goal, the last complete one kept beside it."""
     compiled, previous = change.compiled, stack.previous
-    if stack.status == Status.COMPLETE:
+    if stack.status == Status.COMPLETE and change.action != "ROLLBACK":
         previous = {
             "template": stack.template_id,
             "environment": stack.environment_id,
@@ -102,7 +104,7 @@ def _with_goal(conn: Connection, stack: Stack, change: Change, scope: Scope) -> 
         }
     return replace(
         stack,
-        action="UPDATE",
+        action=change.action,
         status=Status.IN_PROGRESS,
         traversal=scope.traversal,
         template_id=content.put(conn, compiled.template, scope.now),

@@ -8,7 +8,7 @@ from sqlalchemy.engine import Connection
 
 from ..db import endings, events, stacks, tables, tasks
 from ..db.ids import StackId, TaskId, TraversalId
-from ..db.stacks import DueStack, LateStack
+from ..db.stacks import DueStack, LateStack, Stack
 from ..db.states import Status, TaskKind, TaskState
 
 
@@ -55,6 +55,19 @@ def time_out_all(conn: Connection, due: Sequence[DueStack], *, by: str, now: flo
         stacks.fail_locked(conn, ids, _reason(action), now)
     events.add_many(conn, [_event(stack, by, now) for stack in late])
     return TimedOut([stack.id for stack in late], _running(conn, late), _wake(conn, late, now))
+
+
+def stop(conn: Connection, seen: Stack, reason: str, *, now: float) -> TimedOut | None:
+    """Fail a stack that is in progress, because the user wishes it; None if it is not as `seen` any more."""
+    stack = stacks.lock(conn, seen.id)
+    if stack.traversal != seen.traversal or stack.status != Status.IN_PROGRESS:
+        return None
+    late = [LateStack(stack.id, stack.name, stack.traversal, stack.action, stack.status)]
+    tasks.cancel_unstarted(conn, stack.traversal, now=now)
+    _close(conn, late, now=now)
+    stacks.fail_locked(conn, [stack.id], reason, now, rollback=False)
+    events.add_many(conn, [endings.stack_event(stack, Status.FAILED, reason, by=None, now=now)])
+    return TimedOut([stack.id], _running(conn, late), _wake(conn, late, now))
 
 
 def _reason(action: str) -> str:

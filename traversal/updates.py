@@ -7,15 +7,18 @@ from dataclasses import replace
 
 from ..db import content, resources, stacks
 from ..db.engine import Database
+from ..db.ids import ContentId
 from ..db.sealing import Sealer
 from ..db.stacks import Stack
+from ..db.states import Status
 from ..resources.catalogue import Catalogue
 from ..resources.errors import UnknownType
 from ..template.compile import Identity
 from ..template.errors import TemplateError
 from ..template.parameters import parameter_strings
 from ..template.residual import evaluate
-from .change import Change, start_update
+from . import ending
+from .change import Change, NotUpdatable, start_update
 from .compiling import Compiled, compile_goal
 from .hints import Hints, announce
 from .orders import OrderSettings
@@ -27,6 +30,7 @@ from .updating import update_ids_needed
 
 Json = typing.Any
 TRIES = 20
+CANCELLED = "User cancelled operation"
 EXISTING = "the stack's own environment"
 """Name under which it is merged as a file; it is not stored."""
 
@@ -64,15 +68,56 @@ class Updates:
         for _ in range(TRIES):
             begun = self._try(stack, request)
             if begun is not None:
-                for traversal in begun.superseded:
-                    self._hints.cancel(traversal, begun.spared)
-                announce(self._hints, begun.stack.traversal, begun.ready)
+                self._tell(begun)
                 return
             stack = self._database.read(lambda conn, key=stack.id: stacks.get(conn, key))  # type: ignore[misc]
         raise Changing(f"Stack {stack.name} is being changed by others all the time; try again")
 
+    def roll_back(self, stack: Stack) -> bool:
+        """Bring the stack back to its last complete goal, or to nothing if there is none; False if somebody
+        else has changed it meanwhile.
+
+        :raises TemplateError: the old goal is wrong today.
+        :raises NotUpdatable: see change.start_update.
+        """
+        goal = self._previous(stack)
+        compiled = self._compiled(stack, goal)
+        begun = self._start(stack, compiled, UpdateRequest(goal, existing=True), "ROLLBACK")
+        if begun is not None:
+            self._tell(begun)
+        return begun is not None
+
+    def cancel(self, stack: Stack, *, rollback: bool) -> None:
+        """Stop what the stack does; with `rollback` it then goes back to its last complete goal.
+
+        :raises NotUpdatable: the stack does nothing that could be cancelled.
+        """
+        allowed = ("UPDATE",) if rollback else ("CREATE", "UPDATE")
+        if stack.status != Status.IN_PROGRESS or stack.action not in allowed:
+            state = f"{stack.action}_{stack.status}"
+            raise NotUpdatable(f"Cancelling update when stack is {state} is not supported.")
+        if rollback:
+            if not self.roll_back(stack):
+                raise Changing(f"Stack {stack.name} was changed by somebody else meanwhile")
+            return
+        now = self._clock()
+        done = self._database.write(lambda conn: ending.stop(conn, stack, CANCELLED, now=now))
+        if done is None:
+            raise Changing(f"Stack {stack.name} was changed by somebody else meanwhile")
+        for traversal in done.running:
+            self._hints.cancel(traversal)
+        for traversal, task_ids in (done.woken or {}).items():
+            announce(self._hints, traversal, task_ids)
+
+    def _tell(self, begun: Begun) -> None:
+        for traversal in begun.superseded:
+            self._hints.cancel(traversal, begun.spared)
+        announce(self._hints, begun.stack.traversal, begun.ready)
+
     def _try(self, stack: Stack, request: UpdateRequest) -> Begun | None:
-        compiled = self._compile(stack, request)
+        return self._start(stack, self._compile(stack, request), request, "UPDATE")
+
+    def _start(self, stack: Stack, compiled: Compiled, request: UpdateRequest, action: str) -> Begun | None:
         existing = self._database.read(lambda conn: len(resources.of_stack(conn, stack.id)))
         # Replacements may add rows until the stack is locked.
         needed = update_ids_needed(2 * existing, len(compiled.plan.resources))
@@ -93,6 +138,7 @@ class Updates:
         change = Change(
             stack=stack,
             compiled=compiled,
+            action=action,
             parameter_view={
                 **Identity(stack.name, stack.id, stack.tenant).pseudo(),
                 **parameter_strings(compiled.plan.parameters),
@@ -114,14 +160,7 @@ class Updates:
 
     def _compile(self, stack: Stack, request: UpdateRequest) -> Compiled:
         goal = self._merged(stack, request) if request.existing else request.goal
-        compiled = compile_goal(
-            goal,
-            identity=Identity(stack.name, stack.id, stack.tenant),
-            catalogue=self._catalogue,
-            limits=self._settings.limits,
-            sealer=self._sealer,
-        )
-        check_storable(compiled.plan)
+        compiled = self._compiled(stack, goal)
         strings = parameter_strings(compiled.plan.parameters)
         fixed = [
             name
@@ -134,12 +173,38 @@ class Updates:
             )
         return replace(compiled, files={k: v for k, v in compiled.files.items() if k != EXISTING})
 
+    def _compiled(self, stack: Stack, goal: Goal) -> Compiled:
+        compiled = compile_goal(
+            goal,
+            identity=Identity(stack.name, stack.id, stack.tenant),
+            catalogue=self._catalogue,
+            limits=self._settings.limits,
+            sealer=self._sealer,
+        )
+        check_storable(compiled.plan)
+        return compiled
+
+    def _content(self, key: ContentId) -> Json:
+        return self._database.read(lambda conn: content.get(conn, key))
+
+    def _previous(self, stack: Stack) -> Goal:
+        """The stack's last complete goal; one without resources if there is none."""
+        kept, lookup = stack.previous, StoredLookup(self._sealer.open)
+        if not kept:
+            template = self._content(stack.template_id)
+            versions = ("heat_template_version", "HeatTemplateFormatVersion")
+            return Goal({name: template[name] for name in versions if name in template})
+        return Goal(
+            template=self._content(kept["template"]),
+            environment=evaluate(self._content(kept["environment"]), lookup),
+            files=self._content(kept["files"]),
+            parameters=evaluate(kept["parameters"], lookup),
+        )
+
     def _merged(self, stack: Stack, request: UpdateRequest) -> Goal:
         """The goal with what it leaves out taken from what the stack has."""
-        template, environment, files = (
-            self._database.read(lambda conn, key=key: content.get(conn, key))  # type: ignore[misc]
-            for key in (stack.template_id, stack.environment_id, stack.files_id)
-        )
+        keys = (stack.template_id, stack.environment_id, stack.files_id)
+        template, environment, files = map(self._content, keys)
         goal, lookup = request.goal, StoredLookup(self._sealer.open)
         cleared = set(request.clear_parameters)
         document = dict(evaluate(environment, lookup))

@@ -200,9 +200,22 @@ def test_what_comes_later_says_so(service: Service, tenant: str) -> None:
     for method, below in (
         ("PUT", "/preview"),
         ("PATCH", "/preview"),
-        ("POST", "/actions"),
         ("POST", "/snapshots"),
         ("GET", "/export"),
         ("DELETE", "/abandon"),
     ):
         assert fault(service.call(method, path + below, {})) == (501, "NotSupported")
+
+
+def test_an_action_that_is_none_is_told(service: Service, tenant: str) -> None:
+    path = service.made(tenant, "acted", flat(1)) + "/actions"
+    for body, status, told in (
+        ({}, 400, "No action specified"),
+        ({"check": None, "cancel_update": None}, 400, "Multiple actions specified"),
+        ({"explode": None}, 400, "Invalid action explode specified; known are: cancel_update, "),
+        ([], 400, "object"),
+        ({"suspend": None}, 501, "The action suspend is not supported"),
+    ):
+        answer = service.call("POST", path, body)
+        assert answer.status == status
+        assert told in answer.body["error"]["message"]

@@ -210,9 +210,7 @@ def test_commands_work_as_processes_of_their_own(openstack: OpenStack) -> None:
 
 def test_what_comes_later_is_refused_with_a_reason(openstack: OpenStack) -> None:
     create(openstack, "now", *WAIT)
-    path = openstack.file("tiny.yaml", TINY)
     commands: list[tuple[str, ...]] = [
-        ("stack", "update", "now", "-t", path),
         ("stack", "suspend", "now"),
         ("stack", "snapshot", "create", "now"),
         ("stack", "export", "now"),

@@ -1,6 +1,7 @@
 """``openstack stack update`` against a running Stoker."""
 
 from client.commands import OpenStack
+from harness.waiting import wait_for
 
 WAIT = ("--wait",)
 TEMPLATE = """
@@ -81,3 +82,42 @@ def test_an_update_that_cannot_be_is_refused_and_changes_nothing(openstack: Open
     bad = openstack.file("bad.yaml", SMALL.replace("None", "Nothing"))
     assert "OS::Heat::Nothing" in openstack.fails("stack", "update", "s", "-t", bad)
     assert openstack.json("stack", "show", "s")["stack_status"] == "CREATE_COMPLETE"
+
+
+STUCK = """
+heat_template_version: 2018-08-31
+resources:
+  r: {type: OS::Heat::TestResource, properties: {value: one}}
+  stuck: {type: OS::Heat::TestResource, properties: {action_wait_secs: {create: -1}}}
+"""
+
+
+def test_a_stuck_update_is_cancelled_and_rolled_back(openstack: OpenStack) -> None:
+    create(openstack)
+    before = physical(openstack)
+    openstack.run("stack", "update", "s", "-t", openstack.file("stuck.yaml", STUCK))
+    openstack.run("stack", "cancel", "s", "--wait")
+    assert openstack.json("stack", "show", "s")["stack_status"] == "ROLLBACK_COMPLETE"
+    after = physical(openstack)
+    assert after["r"] == before["r"]
+    assert set(after) == set(before)
+    assert output(openstack) == "one"
+
+
+def test_a_stuck_creation_is_cancelled_without_rollback(openstack: OpenStack) -> None:
+    openstack.run("stack", "create", "s", "-t", openstack.file("stuck.yaml", STUCK))
+    openstack.run("stack", "cancel", "s", "--no-rollback")
+    shown = openstack.json("stack", "show", "s")
+    assert (shown["stack_status"], shown["stack_status_reason"]) == (
+        "CREATE_FAILED",
+        "User cancelled operation",
+    )
+    printed = openstack.fails("stack", "cancel", "s")
+    assert "not in cancelable state" in printed
+
+
+def test_a_failed_creation_is_rolled_back_where_that_is_wished(openstack: OpenStack) -> None:
+    bad = STUCK.replace("action_wait_secs: {create: -1}", "fail: true")
+    openstack.run("stack", "create", "s", "--enable-rollback", "-t", openstack.file("bad.yaml", bad))
+    wait_for(lambda: openstack.json("stack", "show", "s")["stack_status"] == "ROLLBACK_COMPLETE", 20)
+    assert physical(openstack) == {}

@@ -13,6 +13,7 @@ from stoker.db import events, resources
 from stoker.db.events import EventQuery
 from stoker.db.stacks import Stack
 from stoker.db.states import Status
+from stoker.traversal.change import NotUpdatable
 
 Json = typing.Any
 SETTLE_WITHIN = 4000.0
@@ -79,7 +80,7 @@ class Run:
         """Faults and work in a random order; then time without faults until all stacks are final."""
         self.world.database.before, self.world.database.after = 0.03, 0.03
         actions = [
-            (self._create, 3), (self._update, 3), (self._delete, 1),
+            (self._create, 3), (self._update, 3), (self._stop, 1), (self._delete, 1),
             (self._turn, 40), (self._step, 40), (self._deliver, 30),
             (self._lose, 3), (self._double, 3), (self._cancel, 10), (self._duty, 12), (self._look, 12),
             (self._time, 12), (self._kill, 1.5), (self._revive, 2), (self._pause, 1), (self._cut_off, 1),
@@ -105,7 +106,8 @@ class Run:
         world.pass_time(TIMEOUT)
 
     def _all_final(self) -> bool:
-        return all(self.world.stack(s.id).status != Status.IN_PROGRESS for s in self.stacks.values())
+        found = [self.world.stack(stack.id) for stack in self.stacks.values()]
+        return all(s.status != Status.IN_PROGRESS and s.rollback_at is None for s in found)
 
     def _stuck(self) -> str:
         lines = [str(self.world.stack(s.id)) for s in self.stacks.values()]
@@ -124,7 +126,10 @@ class Run:
         self.goals[name] = goal
         minutes = self.dice.choice([1, 2, 5])
         with self._database_there():
-            self.stacks[name] = self.world.create(name, goal, timeout_mins=minutes)
+            rolled_back = self.dice.random() < 0.3
+            self.stacks[name] = self.world.create(
+                name, goal, timeout_mins=minutes, disable_rollback=not rolled_back
+            )
         return name
 
     def _update(self) -> str | None:
@@ -134,6 +139,18 @@ class Run:
             with self._database_there():
                 self.world.update(self.stacks[name], self.goals[name])
         return name
+
+    def _stop(self) -> str | None:
+        """The user cancels what a stack does."""
+        name, rollback = self._living(), self.dice.random() < 0.5
+        if name is None:
+            return None
+        with self._database_there():
+            try:
+                self.world.updates.cancel(self.world.stack(self.stacks[name].id), rollback=rollback)
+            except NotUpdatable:
+                return None
+        return f"{name} {rollback=}"
 
     def _delete(self) -> str | None:
         name = self._living()
@@ -265,7 +282,7 @@ class Run:
         for name, stack in self.stacks.items():
             now = self.world.stack(stack.id)
             self._check_stack(name, now)
-            if now.status == Status.COMPLETE and now.action != "DELETE":
+            if now.status == Status.COMPLETE and now.action in ("CREATE", "UPDATE"):
                 self._check_goal(name, now)
 
     def _check_goal(self, name: str, stack: Stack) -> None:

@@ -10,6 +10,7 @@ import typing
 from collections.abc import Callable, Sequence
 
 from simulation import cloud
+from stoker.conductor.duties.rollbacks import Rollbacks
 from stoker.conductor.duties.stacks import StackPurge, StackTimeouts
 from stoker.conductor.duties.tasks import Orphans, TaskDue
 from stoker.conductor.pipeline import Pipeline, PipelineLimits
@@ -150,6 +151,7 @@ class SimConductor:
         self.duties = [
             TaskDue(**shared, hints=world.bus),
             StackTimeouts(**shared, hints=world.bus, host=host),
+            Rollbacks(**shared, updates=world.updates),
             StackPurge(**shared, keep=86400.0),
             Orphans(**shared, hints=world.bus, absentees=Absentees(patience=2 * TIMEOUT, clock=world.clock)),
         ]

@@ -163,6 +163,7 @@ def _stack() -> None:
         sa.Column("traversal", sa.String(length=36), nullable=False),
         sa.Column("shard", sa.Integer(), nullable=False),
         sa.Column("deadline_at", sa.Double(), nullable=True),
+        sa.Column("rollback_at", sa.Double(), nullable=True),
         sa.Column("timeout_mins", sa.Integer(), nullable=True),
         sa.Column("template_id", sa.String(length=64), nullable=False),
         sa.Column("environment_id", sa.String(length=64), nullable=False),
@@ -180,6 +181,7 @@ def _stack() -> None:
         sa.UniqueConstraint("tenant", "live_name", name="uq_stack_live_name"),
     )
     op.create_index("ix_stack_deadline", "stack", ["deadline_at"], unique=False)
+    op.create_index("ix_stack_rollback", "stack", ["rollback_at"], unique=False)
     op.create_index("ix_stack_deleted", "stack", ["deleted_at"], unique=False)
     op.create_index("ix_stack_name", "stack", ["tenant", "name"], unique=False)
     op.create_index("ix_stack_parent", "stack", ["parent_id"], unique=False)

@@ -1,0 +1,49 @@
+"""Rolling back what has failed, where the user wishes it."""
+
+import logging
+from collections.abc import Callable
+
+from ...db import stacks
+from ...db.engine import Database
+from ...db.ids import StackId
+from ...resources.errors import UnknownType
+from ...template.errors import TemplateError
+from ...traversal.change import NotUpdatable
+from ...traversal.updates import Updates
+from ..slice import Ring
+
+LOG = logging.getLogger(__name__)
+PAGE = 100
+
+
+class Rollbacks:
+    """Starts the rollback of each failed stack of the slice that waits for one.  That it waits is a column,
+    written with the failure: so no rollback is lost with a conductor."""
+
+    interval = 0.25
+
+    def __init__(
+        self, *, database: Database, ring: Ring, clock: Callable[[], float], updates: Updates
+    ) -> None:
+        self._database = database
+        self._ring = ring
+        self._clock = clock
+        self._updates = updates
+
+    def run(self) -> None:
+        """One round over all that wait."""
+        for stack_id, shard in self._database.read(lambda conn: stacks.to_roll_back(conn, limit=PAGE)):
+            if self._ring.owns(shard):
+                self._roll_back(stack_id)
+
+    def _roll_back(self, stack_id: StackId) -> None:
+        stack = self._database.read(lambda conn: stacks.get(conn, stack_id))
+        if stack.rollback_at is None:
+            return
+        try:
+            if self._updates.roll_back(stack):
+                LOG.info("Stack %s is rolled back", stack_id)
+        except (TemplateError, UnknownType, NotUpdatable) as error:
+            why = str(error)
+            LOG.warning("Stack %s cannot be rolled back: %s", stack_id, why)
+            self._database.write(lambda conn: stacks.give_up_rollback(conn, stack_id, stack.traversal, why))

@@ -1,0 +1,132 @@
+"""Rollback and cancel: back to the last complete goal, by itself after a failure or because the user asks."""
+
+import pathlib
+import typing
+
+import pytest
+from simulation.test_update import all_rows, created, ended, on, rows, template, told, updated
+from simulation.world import World
+from stoker.db import tasks
+from stoker.db.states import Status, TaskState
+from stoker.traversal.change import NotUpdatable
+
+Json = typing.Any
+
+
+@pytest.fixture
+def world(tmp_path: pathlib.Path) -> World:
+    return World(tmp_path, hosts=2, threads=4)
+
+
+def test_a_failed_creation_is_taken_back_where_that_is_wished(world: World) -> None:
+    made = template(a={}, b={"needs": on("a"), "fail": True})
+    stack = world.create("s", made, disable_rollback=False)
+    assert world.settle(lambda: world.stack(stack.id).action == "ROLLBACK" and ended(world, stack), within=60)
+    found = world.stack(stack.id)
+    assert (found.status, found.reason) == (Status.COMPLETE, "Stack ROLLBACK completed successfully")
+    assert world.cloud.things == {}
+    assert rows(world, stack) == {}
+    own = [event[1:] for event in told(world, stack) if event[0] == "s"]
+    assert own == [
+        ("CREATE", "IN_PROGRESS"),
+        ("CREATE", "FAILED"),
+        ("ROLLBACK", "IN_PROGRESS"),
+        ("ROLLBACK", "COMPLETE"),
+    ]
+
+
+def test_a_failed_update_goes_back_to_what_was(world: World) -> None:
+    stack = created(world, template(a={"value": "old"}, b={"needs": on("a")}, c={}))
+    before = rows(world, stack)
+    bad = template(a={"value": "new"}, b={"needs": on("a"), "fail": True}, d={})
+    world.update(stack, bad, disable_rollback=False)
+    assert world.settle(lambda: world.stack(stack.id).action == "ROLLBACK" and ended(world, stack), within=60)
+    assert world.stack(stack.id).status == Status.COMPLETE, world.stack(stack.id).reason
+    after = rows(world, stack)
+    assert set(after) == {"a", "b", "c"}
+    assert after["a"].physical_id == before["a"].physical_id
+    assert after["a"].attributes is not None
+    assert after["a"].attributes["value"] == "old"
+    assert after["c"].physical_id != before["c"].physical_id, "it had been deleted already, as with Heat"
+    assert set(world.cloud.things) == {row.physical_id for row in after.values()}
+    assert world.cloud.wrong == []
+
+
+def test_a_rollback_is_not_lost_with_the_conductor_that_saw_the_failure(world: World) -> None:
+    stack = world.create("s", template(a={}, b={"fail": True}), disable_rollback=False)
+    world.calm()
+    assert world.stack(stack.id).status == Status.FAILED
+    for host in list(world.conductors):
+        world.kill(host)
+    world.start("fresh")
+    assert world.settle(lambda: world.stack(stack.id).action == "ROLLBACK" and ended(world, stack), within=60)
+    assert world.cloud.things == {}
+
+
+def test_a_timeout_is_rolled_back_too(world: World) -> None:
+    stack = world.create(
+        "s", template(a={}, b={"endless": True, "after": 3}), disable_rollback=False, timeout_mins=1
+    )
+    assert world.settle(lambda: world.stack(stack.id).action == "ROLLBACK" and ended(world, stack), within=90)
+    assert world.stack(stack.id).status == Status.COMPLETE
+    assert world.cloud.things == {}
+
+
+def test_a_failure_stays_where_no_rollback_is_wished(world: World) -> None:
+    stack = world.create("s", template(a={}, b={"fail": True}))
+    world.settle(lambda: False, within=20)
+    assert (world.stack(stack.id).action, world.stack(stack.id).status) == ("CREATE", Status.FAILED)
+    assert len(world.cloud.things) == 1
+
+
+def test_cancelling_an_update_goes_back_at_once_although_a_step_never_ends(world: World) -> None:
+    stack = created(world, template(a={"value": "old"}))
+    before = rows(world, stack)
+    world.update(stack, template(a={"value": "new"}, b={"endless": True, "after": 5}))
+    world.calm()
+    world.updates.cancel(world.stack(stack.id), rollback=True)
+    assert world.settle(lambda: ended(world, stack), within=20)
+    found = world.stack(stack.id)
+    assert (found.action, found.status) == ("ROLLBACK", Status.COMPLETE)
+    after = rows(world, stack)
+    assert set(after) == {"a"}
+    assert after["a"].physical_id == before["a"].physical_id
+    assert all_rows(world, stack) == len(world.cloud.things) == 1
+
+
+def test_cancelling_without_rollback_stops_all_and_the_next_update_goes_on(world: World) -> None:
+    stack = world.create(
+        "s", template(a={"endless": True, "after": 5}, b={"needs": on("a")}, c={}), disable_rollback=False
+    )
+    world.calm()
+    world.updates.cancel(world.stack(stack.id), rollback=False)
+    found = world.stack(stack.id)
+    assert (found.action, found.status, found.reason) == (
+        "CREATE",
+        Status.FAILED,
+        "User cancelled operation",
+    )
+    world.settle(lambda: False, within=10)
+    assert sum(c.pipeline.in_progress for c in world.awake()) == 0
+    assert (world.stack(stack.id).action, world.stack(stack.id).status) == ("CREATE", Status.FAILED)
+    left = world.database.read(lambda conn: tasks.of_traversal(conn, stack.traversal))
+    assert TaskState.RUNNING not in [task.state for task in left]
+    updated(world, stack, template(a={}, b={"needs": on("a")}, c={}))
+    assert len(world.cloud.things) == 3
+
+
+@pytest.mark.parametrize("rollback", [True, False])
+def test_what_does_nothing_cannot_be_cancelled(world: World, rollback: bool) -> None:
+    stack = created(world, template(a={}))
+    with pytest.raises(NotUpdatable, match="Cancelling update when stack is CREATE_COMPLETE"):
+        world.updates.cancel(world.stack(stack.id), rollback=rollback)
+
+
+def test_a_user_may_do_something_else_before_the_rollback_begins(world: World) -> None:
+    stack = world.create("s", template(a={}, b={"fail": True}), disable_rollback=False)
+    world.calm()
+    world.update(stack, template(a={}, b={}))
+    assert world.settle(lambda: ended(world, stack), within=20)
+    world.settle(lambda: False, within=10)
+    found = world.stack(stack.id)
+    assert (found.action, found.status) == ("UPDATE", Status.COMPLETE)
