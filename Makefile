@@ -3,8 +3,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PYTEST_ARGS ?=
+SEEDS ?= 1000
 
-.PHONY: demo serve test check lint mypy test-deps bench clean
+.PHONY: demo serve test check lint mypy test-deps simulate bench clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -28,6 +29,9 @@ mypy: .venv/test.stamp
 
 test-deps: .venv/test.stamp
 	tools/install-test-deps
+
+simulate: .venv/test.stamp
+	$(BIN)/python -m pytest -q tests/simulation/test_schedules.py --seeds $(SEEDS)
 
 bench: .venv/test.stamp
 	$(BIN)/python benchmarks/end_to_end.py
