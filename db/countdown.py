@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 
 from . import tables
 from .ids import TaskId, TraversalId
-from .states import TaskState
+from .states import TaskKind, TaskState
 from .stopping import cancel_behind_failure
 from .task_rows import IDS, REDELIVER_AFTER, Task, chunks
 
@@ -60,11 +60,15 @@ def unblock(conn: Connection, ended: Sequence[Final], *, now: float) -> list[Tas
     successors cannot be locked in opposite orders.
 
     A failed task's own traversal starts nothing more (its unstarted tasks are cancelled first), yet tasks
-    of a newer traversal may wait for it too.
+    of a newer traversal may wait for it too.  Only a check goes on: it shall find all that is wrong.
     """
     _count_down_finish(conn, ended)
     for traversal, finish_id in sorted(
-        {(f.task.traversal, f.task.finish_id) for f in ended if f.failure is not None and f.task.finish_id}
+        {
+            (final.task.traversal, final.task.finish_id)
+            for final in ended
+            if final.failure is not None and final.task.finish_id and final.task.kind != TaskKind.CHECK
+        }
     ):
         _take_off(conn, finish_id, cancel_behind_failure(conn, traversal, now=now))
     counts = Counter(TaskId(successor) for final in ended for successor in final.task.successors)

@@ -13,7 +13,7 @@ from ..db.errors import NameTaken, NotFound
 from ..db.ids import ContentId, StackId
 from ..db.sealing import Sealer
 from ..db.stacks import Stack
-from ..db.states import Status
+from ..db.states import Status, TaskKind
 from ..resources.catalogue import Catalogue
 from ..resources.errors import UnknownType
 from ..ring.shards import shard_of
@@ -22,6 +22,7 @@ from ..template.environment import Environment, map_type
 from ..template.errors import TemplateError
 from ..template.load import load_template
 from ..template.parameters import parameter_strings
+from .actions import start_action
 from .compiling import Compiled, check_types, compile_goal, read_environment
 from .hints import Hints, announce
 from .planning import Defaults, Scope, TooFewIds, ids_needed, plan_create
@@ -155,6 +156,22 @@ class Orders:
                 continue
             if begun is not None:
                 self._announce(begun)
+            return
+
+    def act(self, stack: Stack, kind: TaskKind) -> None:
+        """Check, suspend or resume a stack.
+
+        :raises NotUpdatable: see actions.start_action.
+        """
+        while True:
+            found = self._database.read(lambda conn: resources.of_stack(conn, stack.id))
+            scope = self._scope(stack.id, ids_needed(len(found)))
+            deadline = scope.now + self._timeout(stack.timeout_mins)
+            begin = functools.partial(start_action, kind=kind, scope=scope, deadline_at=deadline)
+            try:
+                self._announce(self._database.write(begin))
+            except TooFewIds:
+                continue
             return
 
     def services(self) -> Sequence[Conductor]:

@@ -71,14 +71,14 @@ def ids_needed(count: int) -> int:
     return 2 * count + 1
 
 
-def _task_ids(scope: Scope, count: int) -> tuple[list[TaskId], TaskId]:
+def task_ids(scope: Scope, count: int) -> tuple[list[TaskId], TaskId]:
     if ids_needed(count) > scope.id_count:
         raise TooFewIds
     first = scope.first_id + count
     return [TaskId(first + index) for index in range(count)], TaskId(first + count)
 
 
-def _finish(scope: Scope, finish_id: TaskId, pending: int) -> Task:
+def finish_task(scope: Scope, finish_id: TaskId, pending: int) -> Task:
     return Task(
         id=finish_id,
         traversal=scope.traversal,
@@ -94,8 +94,8 @@ def plan_create(compiled: CompiledTemplate, scope: Scope) -> Plan:
     """Tasks that create every resource, each after all it requires."""
     names = list(compiled.resources)
     rows = {name: ResourceId(scope.first_id + index) for index, name in enumerate(names)}
-    task_ids, finish_id = _task_ids(scope, len(names))
-    task_of = dict(zip(names, task_ids, strict=True))
+    ids, finish_id = task_ids(scope, len(names))
+    task_of = dict(zip(names, ids, strict=True))
     successors: dict[str, list[TaskId]] = {name: [] for name in names}
     for name, definition in compiled.resources.items():
         for required in definition.requires:
@@ -106,7 +106,7 @@ def plan_create(compiled: CompiledTemplate, scope: Scope) -> Plan:
             _create_task(compiled.resources[name], task_of[name], rows, scope, finish_id, successors[name])
             for name in names
         ],
-        finish=_finish(scope, finish_id, len(names)),
+        finish=finish_task(scope, finish_id, len(names)),
     )
 
 
@@ -165,8 +165,8 @@ def plan_delete(existing: Sequence[Resource], awaited: Mapping[ResourceId, Task]
     settled = [r.id for r in existing if r.action == "INIT" and r.id not in awaited]
     gone = set(settled)
     rows = [resource for resource in existing if resource.id not in gone]
-    task_ids, finish_id = _task_ids(scope, len(rows))
-    task_of = {resource.id: task_id for resource, task_id in zip(rows, task_ids, strict=True)}
+    ids, finish_id = task_ids(scope, len(rows))
+    task_of = {resource.id: task_id for resource, task_id in zip(rows, ids, strict=True)}
     names = {resource.id: resource.name for resource in rows}
     dependents = dict.fromkeys(task_of, 0)
     needs: dict[ResourceId, list[TaskId]] = {}
@@ -198,7 +198,7 @@ def plan_delete(existing: Sequence[Resource], awaited: Mapping[ResourceId, Task]
                 successors=needs[resource.id],
             )
         )
-    return Plan(resources=[], tasks=tasks, finish=_finish(scope, finish_id, len(tasks)), settled=settled)
+    return Plan(resources=[], tasks=tasks, finish=finish_task(scope, finish_id, len(tasks)), settled=settled)
 
 
 def _delete_inputs(resource: Resource, names: Mapping[ResourceId, str]) -> dict[str, ResourceId]:

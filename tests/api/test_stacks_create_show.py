@@ -214,7 +214,7 @@ def test_an_action_that_is_none_is_told(service: Service, tenant: str) -> None:
         ({"check": None, "cancel_update": None}, 400, "Multiple actions specified"),
         ({"explode": None}, 400, "Invalid action explode specified; known are: cancel_update, "),
         ([], 400, "object"),
-        ({"suspend": None}, 501, "The action suspend is not supported"),
+        ({"resume": None}, 400, "only a suspended stack is resumed"),
     ):
         answer = service.call("POST", path, body)
         assert answer.status == status

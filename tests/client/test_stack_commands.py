@@ -211,7 +211,6 @@ def test_commands_work_as_processes_of_their_own(openstack: OpenStack) -> None:
 def test_what_comes_later_is_refused_with_a_reason(openstack: OpenStack) -> None:
     create(openstack, "now", *WAIT)
     commands: list[tuple[str, ...]] = [
-        ("stack", "suspend", "now"),
         ("stack", "snapshot", "create", "now"),
         ("stack", "export", "now"),
     ]

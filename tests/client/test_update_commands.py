@@ -121,3 +121,17 @@ def test_a_failed_creation_is_rolled_back_where_that_is_wished(openstack: OpenSt
     openstack.run("stack", "create", "s", "--enable-rollback", "-t", openstack.file("bad.yaml", bad))
     wait_for(lambda: openstack.json("stack", "show", "s")["stack_status"] == "ROLLBACK_COMPLETE", 20)
     assert physical(openstack) == {}
+
+
+def test_a_stack_is_suspended_resumed_and_checked(openstack: OpenStack) -> None:
+    create(openstack)
+    for command, state in (
+        ("suspend", "SUSPEND_COMPLETE"),
+        ("resume", "RESUME_COMPLETE"),
+        ("check", "CHECK_COMPLETE"),
+    ):
+        openstack.run("stack", command, "s", "--wait")
+        assert openstack.json("stack", "show", "s")["stack_status"] == state
+        listed = openstack.json("stack", "resource", "list", "s")
+        assert {item["resource_status"] for item in listed} == {state}
+    assert "only a suspended stack is resumed" in openstack.fails("stack", "resume", "s")

@@ -126,6 +126,11 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
         def check_update_complete(self, target: Target, progress: Json, work: Work) -> Step:
             return self.check_create_complete(target, progress, work)
 
+        def handle_check(self, target: Target, work: Work) -> Step:
+            if target.physical_id not in cloud.things:
+                raise Final("it is gone")
+            return Done()
+
         def handle_delete(self, target: Target, work: Work) -> Step:
             if target.physical_id is not None:
                 cloud.unmake(target.physical_id)

@@ -12,7 +12,7 @@ from simulation.world import TIMEOUT, World
 from stoker.db import events, resources
 from stoker.db.events import EventQuery
 from stoker.db.stacks import Stack
-from stoker.db.states import Status
+from stoker.db.states import Status, TaskKind
 from stoker.traversal.change import NotUpdatable
 
 Json = typing.Any
@@ -80,7 +80,7 @@ class Run:
         """Faults and work in a random order; then time without faults until all stacks are final."""
         self.world.database.before, self.world.database.after = 0.03, 0.03
         actions = [
-            (self._create, 3), (self._update, 3), (self._stop, 1), (self._delete, 1),
+            (self._create, 3), (self._update, 3), (self._stop, 1), (self._act, 3), (self._delete, 1),
             (self._turn, 40), (self._step, 40), (self._deliver, 30),
             (self._lose, 3), (self._double, 3), (self._cancel, 10), (self._duty, 12), (self._look, 12),
             (self._time, 12), (self._kill, 1.5), (self._revive, 2), (self._pause, 1), (self._cut_off, 1),
@@ -134,11 +134,28 @@ class Run:
 
     def _update(self) -> str | None:
         name = self._living()
-        if name is not None:
-            self.goals[name] = mutated(self.goals[name], self.dice)
-            with self._database_there():
-                self.world.update(self.stacks[name], self.goals[name])
+        if name is None:
+            return None
+        goal = mutated(self.goals[name], self.dice)
+        with self._database_there():
+            try:
+                self.world.update(self.stacks[name], goal)
+            except NotUpdatable:
+                return None
+        self.goals[name] = goal
         return name
+
+    def _act(self) -> str | None:
+        """Check, suspend or resume."""
+        name, kind = self._living(), self.dice.choice([TaskKind.CHECK, TaskKind.SUSPEND, TaskKind.RESUME])
+        if name is None:
+            return None
+        with self._database_there():
+            try:
+                self.world.orders.act(self.world.stack(self.stacks[name].id), kind)
+            except NotUpdatable:
+                return None
+        return f"{name} {kind}"
 
     def _stop(self) -> str | None:
         """The user cancels what a stack does."""
@@ -271,7 +288,7 @@ class Run:
         """The invariants, after `go`; the names are those of the design."""
         assert not self.world.cloud.wrong, "\n".join(["I3", *self.world.cloud.wrong, *self.told])
         keys = {
-            row.key: row.physical_id if row.action != "DELETE" else None
+            row.key: row.physical_id if row.action != "DELETE" and row.replaced_by is None else None
             for stack in self.stacks.values()
             for row in self.world.database.read(lambda conn, s=stack: resources.of_stack(conn, s.id))
         }

@@ -1,0 +1,83 @@
+"""Check, suspend, resume: one action on every resource of a stack."""
+
+import pathlib
+
+import pytest
+from simulation.test_update import created, ended, on, rows, template, told, updated
+from simulation.world import World
+from stoker.db.stacks import Stack
+from stoker.db.states import Status, TaskKind
+from stoker.traversal.change import NotUpdatable
+
+
+@pytest.fixture
+def world(tmp_path: pathlib.Path) -> World:
+    return World(tmp_path, hosts=2, threads=4)
+
+
+def act(world: World, stack: Stack, kind: TaskKind) -> Stack:
+    world.orders.act(world.stack(stack.id), kind)
+    assert world.settle(lambda: ended(world, stack), within=60)
+    return world.stack(stack.id)
+
+
+def test_a_suspension_goes_against_the_order_and_a_resumption_with_it(world: World) -> None:
+    stack = created(world, template(a={}, b={"needs": on("a")}, c={"needs": on("b")}))
+    count = len(told(world, stack))
+    found = act(world, stack, TaskKind.SUSPEND)
+    assert (found.action, found.status) == ("SUSPEND", Status.COMPLETE)
+    began = [name for name, _, status in told(world, stack, count) if status == "IN_PROGRESS"]
+    assert began == ["s", "c", "b", "a"]
+    assert {(row.action, row.status) for row in rows(world, stack).values()} == {("SUSPEND", "COMPLETE")}
+    with pytest.raises(NotUpdatable, match="Updating a stack when it is suspended is not supported"):
+        world.update(stack, template(a={}))
+    with pytest.raises(NotUpdatable, match="SUSPEND of stack s in the state SUSPEND_COMPLETE"):
+        world.orders.act(world.stack(stack.id), TaskKind.SUSPEND)
+    count = len(told(world, stack))
+    found = act(world, stack, TaskKind.RESUME)
+    assert (found.action, found.status) == ("RESUME", Status.COMPLETE)
+    began = [name for name, _, status in told(world, stack, count) if status == "IN_PROGRESS"]
+    assert began == ["s", "a", "b", "c"]
+    updated(world, stack, template(a={"value": "x"}))
+    assert len(world.cloud.things) == 1
+
+
+def test_a_check_finds_all_that_is_wrong_and_the_next_update_heals_it(world: World) -> None:
+    made = template(a={}, b={"needs": on("a")}, c={}, d={"needs": on("c")})
+    stack = created(world, made)
+    before = rows(world, stack)
+    for name in ("a", "c"):
+        del world.cloud.things[str(before[name].physical_id)]
+    found = act(world, stack, TaskKind.CHECK)
+    assert (found.action, found.status) == ("CHECK", Status.FAILED)
+    states = {name: row.status for name, row in rows(world, stack).items()}
+    assert states == {"a": "FAILED", "b": "COMPLETE", "c": "FAILED", "d": "COMPLETE"}
+    updated(world, stack, made)
+    after = rows(world, stack)
+    assert {row.physical_id for row in after.values()} == set(world.cloud.things)
+    assert after["b"].physical_id == before["b"].physical_id
+    assert act(world, stack, TaskKind.CHECK).status == Status.COMPLETE
+
+
+def test_what_was_never_made_is_left_for_an_update(world: World) -> None:
+    stack = world.create("s", template(a={}, b={"fail": True}))
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert act(world, stack, TaskKind.CHECK).status == Status.COMPLETE
+    updated(world, stack, template(a={}, b={}))
+    assert len(world.cloud.things) == 2
+
+
+@pytest.mark.parametrize("kind", [TaskKind.CHECK, TaskKind.SUSPEND, TaskKind.RESUME])
+def test_no_action_begins_while_another_is_going_on(world: World, kind: TaskKind) -> None:
+    stack = world.create("s", template(a={"after": 10}))
+    with pytest.raises(NotUpdatable, match="CREATE_IN_PROGRESS is not supported"):
+        world.orders.act(world.stack(stack.id), kind)
+
+
+def test_a_stack_can_be_deleted_while_it_is_being_suspended(world: World) -> None:
+    stack = created(world, template(a={}, b={"needs": on("a")}))
+    world.orders.act(world.stack(stack.id), TaskKind.SUSPEND)
+    world.orders.delete(world.stack(stack.id))
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert world.stack(stack.id).action == "DELETE"
+    assert world.cloud.things == {}
