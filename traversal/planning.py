@@ -72,6 +72,10 @@ def ids_needed(count: int) -> int:
 
 
 def task_ids(scope: Scope, count: int) -> tuple[list[TaskId], TaskId]:
+    """Ids for so many tasks, after as many for resources, and for the finish task.
+
+    :raises TooFewIds: fewer are reserved.
+    """
     if ids_needed(count) > scope.id_count:
         raise TooFewIds
     first = scope.first_id + count
@@ -79,6 +83,7 @@ def task_ids(scope: Scope, count: int) -> tuple[list[TaskId], TaskId]:
 
 
 def finish_task(scope: Scope, finish_id: TaskId, pending: int) -> Task:
+    """The traversal's last task."""
     return Task(
         id=finish_id,
         traversal=scope.traversal,

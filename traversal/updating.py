@@ -18,7 +18,7 @@ from ..db.tasks import REDELIVER_AFTER, Task
 from ..template.model import CompiledTemplate, ResourceDefinition
 from .definition import TaskDefinition
 from .edges import Edges, without_cycles
-from .planning import Scope, TooFewIds
+from .planning import Scope, TooFewIds, finish_task
 
 Json = typing.Any
 
@@ -136,7 +136,7 @@ class UpdatePlanner:
             changes=self._changes,
             settled=self._settled,
             tasks=tasks,
-            finish=self._finish(finish_id, len(tasks)),
+            finish=finish_task(self._scope, finish_id, len(tasks)),
             after=after,
             spared=self._spared,
         )
@@ -298,15 +298,4 @@ class UpdatePlanner:
             definition=job.definition,
             inputs=inputs,
             successors=edges.after(job.id),
-        )
-
-    def _finish(self, finish_id: TaskId, pending: int) -> Task:
-        return Task(
-            id=finish_id,
-            traversal=self._scope.traversal,
-            stack_id=self._scope.stack_id,
-            kind=TaskKind.FINISH,
-            state=TaskState.WAITING,
-            pending=pending,
-            shard=self._scope.shard,
         )
