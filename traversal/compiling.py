@@ -16,10 +16,10 @@ from ..template.fold import closest
 from ..template.load import load_template
 from ..template.merging import merge_environments
 from ..template.model import CompiledTemplate, Reference, ResourceDefinition
-from ..template.parameters import parse_declarations
+from ..template.parameters import parameter_strings, parse_declarations
 from ..template.residual import sealed
 from ..template.versions import find_version
-from .requests import Goal
+from .requests import Goal, check_storable
 
 Json = typing.Any
 
@@ -38,6 +38,18 @@ class Compiled:
     parameters: Mapping[str, Json]
     plan: CompiledTemplate
 
+    @property
+    def outputs(self) -> dict[str, Json]:
+        """As stored on the stack."""
+        return {
+            name: {"value": output.value, "description": output.description}
+            for name, output in self.plan.outputs.items()
+        }
+
+    def parameter_view(self, identity: Identity) -> dict[str, str]:
+        """Every parameter as the API shows it, with the pseudo parameters."""
+        return {**identity.pseudo(), **parameter_strings(self.plan.parameters)}
+
 
 def compile_goal(
     goal: Goal, *, identity: Identity, catalogue: Catalogue, limits: Limits, sealer: Sealer
@@ -55,6 +67,7 @@ def compile_goal(
         seal=sealer.seal,
     )
     check_types(plan, catalogue)
+    check_storable(plan)
     hidden = {name for name, parameter in plan.parameters.items() if parameter.hidden}
     document = as_document(environment)
     for section in ("parameters", "parameter_defaults"):

@@ -21,12 +21,11 @@ from ..template.compile import Identity, Limits, describe
 from ..template.environment import Environment, map_type
 from ..template.errors import TemplateError
 from ..template.load import load_template
-from ..template.parameters import parameter_strings
 from .actions import start_action
 from .compiling import Compiled, check_types, compile_goal, read_environment
 from .hints import Hints, announce
 from .planning import Defaults, Scope, TooFewIds, ids_needed, plan_create
-from .requests import CreateRequest, Goal, Preview, PreviewedResource, check_storable, validated
+from .requests import CreateRequest, Goal, Preview, PreviewedResource, validated
 from .start import Begun, new_traversal, reserve, start_delete, store_new_stack
 
 Json = typing.Any
@@ -96,7 +95,7 @@ class Orders:
         return Preview(
             name=request.name,
             description=compiled.plan.description,
-            parameters=self._parameter_view(compiled, request.tenant, request.name, ""),
+            parameters=compiled.parameter_view(Identity(request.name, "", request.tenant)),
             timeout_mins=request.timeout_mins,
             disable_rollback=request.disable_rollback,
             tags=request.tags,
@@ -186,15 +185,13 @@ class Orders:
         announce(self._hints, begun.stack.traversal, begun.ready)
 
     def _compile(self, request: CreateRequest, stack_id: StackId) -> Compiled:
-        compiled = compile_goal(
+        return compile_goal(
             request.goal,
             identity=Identity(request.name, stack_id, request.tenant),
             catalogue=self._catalogue,
             limits=self._settings.limits,
             sealer=self._sealer,
         )
-        check_storable(compiled.plan)
-        return compiled
 
     def _scope(self, stack_id: StackId, id_count: int) -> Scope:
         return Scope(
@@ -229,21 +226,13 @@ class Orders:
             environment_id=UNSTORED,
             files_id=UNSTORED,
             parameters=compiled.parameters,
-            parameter_view=self._parameter_view(compiled, request.tenant, request.name, scope.stack_id),
-            outputs={
-                name: {"value": output.value, "description": output.description}
-                for name, output in compiled.plan.outputs.items()
-            },
+            parameter_view=compiled.parameter_view(Identity(request.name, scope.stack_id, request.tenant)),
+            outputs=compiled.outputs,
             description=compiled.plan.description,
             disable_rollback=request.disable_rollback,
             created_at=scope.now,
             tags=tuple(request.tags),
         )
-
-    @staticmethod
-    def _parameter_view(compiled: Compiled, tenant: str, name: str, stack_id: str) -> Mapping[str, str]:
-        pseudo = Identity(name, stack_id, tenant).pseudo()
-        return {**pseudo, **parameter_strings(compiled.plan.parameters)}
 
 
 def _lives(conn: typing.Any, request: CreateRequest) -> bool:

@@ -1,16 +1,19 @@
 """Pure planning: from a compiled template, or from the resources there are, to tasks and edges."""
 
+import typing
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..db.ids import ResourceId, StackId, TaskId, TraversalId
 from ..db.resources import Resource
 from ..db.states import Status, TaskKind, TaskState
 from ..db.tasks import REDELIVER_AFTER, Task
-from ..template.model import CompiledTemplate, ResourceDefinition
+from ..template.model import CompiledTemplate, ResourceDefinition, ResourceSettings
 from .definition import TaskDefinition
-from .edges import without_cycles
+from .edges import Edges, without_cycles
+
+Json = typing.Any
 
 
 @dataclass(frozen=True)
@@ -48,22 +51,101 @@ class TooFewIds(Exception):
 
 @dataclass(frozen=True)
 class Plan:
-    """Rows to insert.
+    """What a traversal does, and what its start changes.
 
-    :ivar ready: tasks that can be claimed at once.
+    :ivar resources: rows to insert.
+    :ivar tasks: to be inserted, with the finish task.
     :ivar finish: the traversal's last task; its `pending` is the number of the others.
-    :ivar settled: ids of resource rows that need no work and go at once (deletion only).
+    :ivar after: (old task, new task): the new one waits until the old one, of an older traversal, has ended.
+    :ivar settled: rows that go at once: nothing was ever made for them.
+    :ivar changes: columns to set, by row.
+    :ivar spared: old tasks that do what is still wanted, so they are not stopped.
     """
 
     resources: Sequence[Resource]
     tasks: Sequence[Task]
     finish: Task
+    after: Sequence[tuple[Task, TaskId]] = ()
     settled: Sequence[ResourceId] = ()
+    changes: Mapping[ResourceId, Mapping[str, Json]] = field(default_factory=dict)
+    spared: Sequence[TaskId] = ()
 
     @property
     def ready(self) -> list[TaskId]:
-        """See the class."""
+        """Tasks that can be claimed at once."""
         return [task.id for task in self.tasks if task.state == TaskState.READY]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A task in the making.
+
+    :ivar inputs: as the task's.
+    :ivar spare: for an update: the id of the row's replacement, should it need one.
+    :ivar settings: what the environment says of the resource.
+    """
+
+    id: TaskId
+    kind: TaskKind
+    row: ResourceId
+    definition: Json = None
+    inputs: Mapping[str, ResourceId] = field(default_factory=dict)
+    spare: ResourceId | None = None
+    settings: ResourceSettings = ResourceSettings()
+
+
+def make_plan(
+    jobs: Sequence[Job],
+    edges: Edges,
+    running: Mapping[ResourceId, Task],
+    finish_id: TaskId,
+    scope: Scope,
+    **rows: typing.Any,
+) -> Plan:
+    """The plan of these jobs.
+
+    :param running: tasks of older traversals that still run on a resource; its new task comes after them.
+    :param rows: the plan's fields that concern rows.
+    """
+    after = [(old, job.id) for job in jobs if (old := running.get(job.row)) is not None]
+    late = {task_id for _, task_id in after}
+    return Plan(
+        tasks=[_task(job, edges, finish_id, scope, late=job.id in late) for job in jobs],
+        finish=Task(
+            id=finish_id,
+            traversal=scope.traversal,
+            stack_id=scope.stack_id,
+            kind=TaskKind.FINISH,
+            state=TaskState.WAITING,
+            pending=len(jobs),
+            shard=scope.shard,
+        ),
+        after=after,
+        **rows,
+    )
+
+
+def _task(job: Job, edges: Edges, finish_id: TaskId, scope: Scope, *, late: bool) -> Task:
+    pending = edges.count_before(job.id) + late
+    settings, defaults = job.settings, scope.defaults
+    return Task(
+        id=job.id,
+        traversal=scope.traversal,
+        stack_id=scope.stack_id,
+        resource_id=job.row,
+        spare_id=job.spare,
+        kind=job.kind,
+        state=TaskState.WAITING if pending else TaskState.READY,
+        pending=pending,
+        shard=scope.shard,
+        due_at=None if pending else scope.now + REDELIVER_AFTER,
+        timeout=settings.timeout if settings.timeout is not None else defaults.timeout,
+        retries_left=settings.retries if settings.retries is not None else defaults.retries,
+        finish_id=finish_id,
+        definition=job.definition,
+        inputs=job.inputs,
+        successors=edges.after(job.id),
+    )
 
 
 def ids_needed(count: int) -> int:
@@ -82,42 +164,43 @@ def task_ids(scope: Scope, count: int) -> tuple[list[TaskId], TaskId]:
     return [TaskId(first + index) for index in range(count)], TaskId(first + count)
 
 
-def finish_task(scope: Scope, finish_id: TaskId, pending: int) -> Task:
-    """The traversal's last task."""
-    return Task(
-        id=finish_id,
-        traversal=scope.traversal,
-        stack_id=scope.stack_id,
-        kind=TaskKind.FINISH,
-        state=TaskState.WAITING,
-        pending=pending,
-        shard=scope.shard,
-    )
-
-
 def plan_create(compiled: CompiledTemplate, scope: Scope) -> Plan:
     """Tasks that create every resource, each after all it requires."""
     names = list(compiled.resources)
     rows = {name: ResourceId(scope.first_id + index) for index, name in enumerate(names)}
     ids, finish_id = task_ids(scope, len(names))
-    task_of = dict(zip(names, ids, strict=True))
-    successors: dict[str, list[TaskId]] = {name: [] for name in names}
+    task_of, edges = dict(zip(names, ids, strict=True)), Edges()
+    jobs, new = [], []
     for name, definition in compiled.resources.items():
-        for required in definition.requires:
-            successors[required].append(task_of[name])
-    return Plan(
-        resources=[_new_resource(compiled.resources[name], rows, scope) for name in names],
-        tasks=[
-            _create_task(compiled.resources[name], task_of[name], rows, scope, finish_id, successors[name])
-            for name in names
-        ],
-        finish=finish_task(scope, finish_id, len(names)),
-    )
+        needed = {other: rows[other] for other in definition.requires}
+        row = new_row(definition, rows[name], scope, requires=list(needed.values()))
+        new.append(row)
+        jobs.append(
+            Job(
+                task_of[name],
+                TaskKind.CREATE,
+                row.id,
+                row.definition,
+                inputs=needed,
+                settings=definition.settings,
+            )
+        )
+        for other in definition.requires:
+            edges.add(task_of[other], task_of[name])
+    return make_plan(jobs, edges, {}, finish_id, scope, resources=new)
 
 
-def _new_resource(definition: ResourceDefinition, rows: Mapping[str, ResourceId], scope: Scope) -> Resource:
+def new_row(
+    definition: ResourceDefinition,
+    row_id: ResourceId,
+    scope: Scope,
+    *,
+    requires: Sequence[ResourceId] = (),
+    replaces: ResourceId | None = None,
+) -> Resource:
+    """The row of a resource that nothing was made for yet."""
     return Resource(
-        id=rows[definition.name],
+        id=row_id,
         stack_id=scope.stack_id,
         name=definition.name,
         type=definition.declared_type,
@@ -126,95 +209,46 @@ def _new_resource(definition: ResourceDefinition, rows: Mapping[str, ResourceId]
         status=Status.COMPLETE,
         reason="",
         definition=TaskDefinition.of(definition).to_json(),
-        requires=[rows[name] for name in definition.requires],
+        requires=requires,
+        replaces=replaces,
         key=str(uuid.uuid4()),
         created_at=scope.now,
         updated_at=scope.now,
     )
 
 
-def _create_task(
-    definition: ResourceDefinition,
-    task_id: TaskId,
-    rows: Mapping[str, ResourceId],
-    scope: Scope,
-    finish_id: TaskId,
-    successors: Sequence[TaskId],
-) -> Task:
-    settings, pending = definition.settings, len(definition.requires)
-    return Task(
-        id=task_id,
-        traversal=scope.traversal,
-        stack_id=scope.stack_id,
-        resource_id=rows[definition.name],
-        kind=TaskKind.CREATE,
-        state=TaskState.WAITING if pending else TaskState.READY,
-        pending=pending,
-        shard=scope.shard,
-        due_at=None if pending else scope.now + REDELIVER_AFTER,
-        timeout=settings.timeout if settings.timeout is not None else scope.defaults.timeout,
-        retries_left=settings.retries if settings.retries is not None else scope.defaults.retries,
-        finish_id=finish_id,
-        definition=TaskDefinition.of(definition).to_json(),
-        inputs={name: rows[name] for name in definition.requires},
-        successors=successors,
-    )
-
-
-def plan_delete(existing: Sequence[Resource], awaited: Mapping[ResourceId, Task], scope: Scope) -> Plan:
+def plan_delete(existing: Sequence[Resource], running: Mapping[ResourceId, Task], scope: Scope) -> Plan:
     """Tasks that delete every resource, each before all that it requires.
 
-    :param awaited: tasks of older traversals that still run on a resource; its deletion comes after them.
-        The caller adds the deletion to their successors.
+    :param running: see make_plan.
     """
-    settled = [r.id for r in existing if r.action == "INIT" and r.id not in awaited]
+    settled = [r.id for r in existing if r.action == "INIT" and r.id not in running]
     gone = set(settled)
     rows = [resource for resource in existing if resource.id not in gone]
     ids, finish_id = task_ids(scope, len(rows))
-    task_of = {resource.id: task_id for resource, task_id in zip(rows, ids, strict=True)}
-    names = {resource.id: resource.name for resource in rows}
-    dependents = dict.fromkeys(task_of, 0)
-    needs: dict[ResourceId, list[TaskId]] = {}
-    required = without_cycles({r.id: [ResourceId(i) for i in r.requires] for r in rows})
-    for resource in rows:
-        wanted = sorted(set(required[resource.id]))
-        needs[resource.id] = [task_of[i] for i in wanted]
-        for i in wanted:
-            dependents[i] += 1
-    tasks = []
-    for resource in rows:
-        pending = dependents[resource.id] + (1 if resource.id in awaited else 0)
-        tasks.append(
-            Task(
-                id=task_of[resource.id],
-                traversal=scope.traversal,
-                stack_id=scope.stack_id,
-                resource_id=resource.id,
-                kind=TaskKind.DELETE,
-                state=TaskState.WAITING if pending else TaskState.READY,
-                pending=pending,
-                shard=scope.shard,
-                due_at=None if pending else scope.now + REDELIVER_AFTER,
-                timeout=scope.defaults.timeout,
-                retries_left=scope.defaults.retries,
-                finish_id=finish_id,
-                definition=_delete_definition(resource),
-                inputs=_delete_inputs(resource, names),
-                successors=needs[resource.id],
-            )
-        )
-    return Plan(resources=[], tasks=tasks, finish=finish_task(scope, finish_id, len(tasks)), settled=settled)
+    task_of, edges = {row.id: task_id for row, task_id in zip(rows, ids, strict=True)}, Edges()
+    names = {row.id: row.name for row in rows}
+    for row_id, required in needs_of(rows).items():
+        for other in required:
+            edges.add(task_of[row_id], task_of[other])
+    jobs = [delete_job(task_of[row.id], TaskKind.DELETE, row, names) for row in rows]
+    return make_plan(jobs, edges, running, finish_id, scope, resources=[], settled=settled)
 
 
-def _delete_inputs(resource: Resource, names: Mapping[ResourceId, str]) -> dict[str, ResourceId]:
-    """What a resource refers to whose creation may have begun without leaving a trace of its properties: to
-    find what it may have made, they are resolved once more."""
-    if resource.properties is not None:
-        return {}
-    required = [ResourceId(i) for i in resource.requires]
-    return {names[i]: i for i in required if i in names}
+def needs_of(rows: Sequence[Resource]) -> dict[ResourceId, list[ResourceId]]:
+    """Which of these rows each of them needs, without circles."""
+    return without_cycles({row.id: [ResourceId(i) for i in row.requires] for row in rows})
 
 
-def _delete_definition(resource: Resource) -> object:
-    stored = TaskDefinition.from_json(resource.definition)
-    return TaskDefinition(retain=stored.deletion_policy == "Retain").to_json()
+def delete_job(task_id: TaskId, kind: TaskKind, row: Resource, names: Mapping[ResourceId, str]) -> Job:
+    """A deletion.
+
+    A creation may have begun without leaving a trace of its properties: to find what it may have made, they
+    are resolved once more, so the deletion gets what the resource refers to.
+
+    :param names: of the stack's resources, by row.
+    """
+    stored = TaskDefinition.from_json(row.definition)
+    definition = TaskDefinition(retain=stored.deletion_policy == "Retain").to_json()
+    required = [] if row.properties is not None else [ResourceId(i) for i in row.requires]
+    return Job(task_id, kind, row.id, definition, inputs={names[i]: i for i in required if i in names})

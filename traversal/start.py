@@ -1,5 +1,6 @@
 """Starting a traversal: all of its rows in one transaction."""
 
+import typing
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from ..db import content, endings, events, resources, sequences, stacks, tasks
 from ..db.engine import Database
 from ..db.ids import ResourceId, TaskId, TraversalId
 from ..db.stacks import Stack
-from ..db.states import Status, TaskState
+from ..db.states import Status
 from ..db.tasks import Task
 from .compiling import Compiled
 from .planning import Plan, Scope, plan_delete
@@ -54,19 +55,53 @@ def store_new_stack(conn: Connection, stack: Stack, compiled: Compiled, plan: Pl
         files_id=content.put(conn, dict(compiled.files), now),
     )
     stacks.insert(conn, stack)
-    started = endings.stack_event(stack, Status.IN_PROGRESS, stack.reason, by=None, now=now)
-    events.add_many(conn, [started])
-    woken = store_plan(conn, stack, plan, now=now)
-    return Begun(stack, [*plan.ready, *woken])
+    _tell(conn, stack, now)
+    return store_plan(conn, stack, plan, [], now=now)
 
 
-def store_plan(conn: Connection, stack: Stack, plan: Plan, *, now: float) -> list[TaskId]:
-    """Insert a plan's rows; one that holds no task ends at once: the parents' tasks which that woke."""
+def _tell(conn: Connection, stack: Stack, now: float) -> None:
+    events.add_many(conn, [endings.stack_event(stack, Status.IN_PROGRESS, stack.reason, by=None, now=now)])
+
+
+def store_plan(conn: Connection, stack: Stack, plan: Plan, running: Iterable[Task], *, now: float) -> Begun:
+    """Store what a plan changes; one that holds no task ends at once.
+
+    :param running: tasks of older traversals that still run; their rows are locked.
+    """
     resources.delete_many(conn, plan.settled)
     resources.insert_many(conn, plan.resources)
+    resources.change_many(conn, plan.changes)
+    waiting: dict[TaskId, list[TaskId]] = {}
+    for old, new in plan.after:
+        waiting.setdefault(old.id, list(old.successors)).append(new)
+    for old_id, successors in waiting.items():
+        tasks.set_successors(conn, old_id, successors)
     tasks.insert_many(conn, [*plan.tasks, plan.finish])
     ended = endings.finish(conn, plan.finish.id, by=None, now=now) if not plan.tasks else None
-    return [] if ended is None else list(ended.woken)
+    woken = [] if ended is None else list(ended.woken)
+    superseded = sorted({task.traversal for task in running})
+    return Begun(stack, [*plan.ready, *woken], superseded, plan.spared)
+
+
+def begin(
+    conn: Connection, stack: Stack, scope: Scope, *, action: str, deadline_at: float, **columns: typing.Any
+) -> Stack:
+    """Make the scope's traversal the current one of a stack whose row is locked, and tell it.
+
+    :param columns: of the stack to set beside.
+    """
+    columns |= {"action": action, "reason": f"Stack {action} started", "deadline_at": deadline_at}
+    begun = stacks.begin(conn, stack.id, seen=stack.traversal, traversal=scope.traversal, **columns)
+    assert begun, "the row is locked"
+    stack = replace(stack, status=Status.IN_PROGRESS, traversal=scope.traversal, **columns)
+    _tell(conn, stack, scope.now)
+    return stack
+
+
+def running_of(conn: Connection, stack: Stack) -> dict[ResourceId, Task]:
+    """The tasks that still run, of whatever traversal, by their resource; their rows are locked."""
+    found = tasks.running_of_stack(conn, stack.id)
+    return {ResourceId(task.resource_id): task for task in found if task.resource_id is not None}
 
 
 def start_delete(conn: Connection, scope: Scope, *, timeout: float) -> Begun | None:
@@ -80,37 +115,8 @@ def start_delete(conn: Connection, scope: Scope, *, timeout: float) -> Begun | N
     stack = stacks.lock(conn, scope.stack_id)
     if stack.action == "DELETE" and stack.status != Status.FAILED:
         return None
-    reason = "Stack DELETE started"
-    begun = stacks.begin(
-        conn,
-        stack.id,
-        seen=stack.traversal,
-        traversal=scope.traversal,
-        action="DELETE",
-        reason=reason,
-        deadline_at=scope.now + timeout,
-    )
-    assert begun, "the row is locked"
+    deleting = begin(conn, stack, scope, action="DELETE", deadline_at=scope.now + timeout)
     tasks.cancel_unstarted(conn, stack.traversal, now=scope.now)
-    running = {task.resource_id: task for task in tasks.running_of_stack(conn, stack.id)}
-    awaited = {ResourceId(i): task for i, task in running.items() if i is not None}
-    deleting = replace(stack, action="DELETE", traversal=scope.traversal, reason=reason)
-    plan = plan_delete(resources.of_stack(conn, stack.id), awaited, scope)
-    _wait_for(conn, awaited, plan)
-    started = endings.stack_event(deleting, Status.IN_PROGRESS, reason, by=None, now=scope.now)
-    events.add_many(conn, [started])
-    woken = store_plan(conn, deleting, plan, now=scope.now)
-    return Begun(deleting, [*plan.ready, *woken], traversals(running.values()))
-
-
-def traversals(running: Iterable[Task]) -> list[TraversalId]:
-    """Those that the tasks belong to."""
-    return sorted({task.traversal for task in running})
-
-
-def _wait_for(conn: Connection, awaited: dict[ResourceId, Task], plan: Plan) -> None:
-    """Make the new tasks successors of the old ones that still run on the same resource."""
-    for task in plan.tasks:
-        old = awaited.get(task.resource_id) if task.resource_id is not None else None
-        if old is not None and old.state == TaskState.RUNNING:
-            tasks.set_successors(conn, old.id, [*old.successors, task.id])
+    running = running_of(conn, stack)
+    plan = plan_delete(resources.of_stack(conn, stack.id), running, scope)
+    return store_plan(conn, deleting, plan, running.values(), now=scope.now)

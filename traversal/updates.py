@@ -15,7 +15,6 @@ from ..resources.catalogue import Catalogue
 from ..resources.errors import UnknownType
 from ..template.compile import Identity
 from ..template.errors import TemplateError
-from ..template.parameters import parameter_strings
 from ..template.residual import evaluate
 from . import ending
 from .change import Change, NotUpdatable, start_update
@@ -23,7 +22,7 @@ from .compiling import Compiled, compile_goal
 from .hints import Hints, announce
 from .orders import OrderSettings
 from .planning import Scope, TooFewIds
-from .requests import Goal, UpdateRequest, check_storable
+from .requests import Goal, UpdateRequest
 from .start import Begun, new_traversal, reserve
 from .stored import StoredLookup
 from .updating import update_ids_needed
@@ -139,10 +138,7 @@ class Updates:
             stack=stack,
             compiled=compiled,
             action=action,
-            parameter_view={
-                **Identity(stack.name, stack.id, stack.tenant).pseudo(),
-                **parameter_strings(compiled.plan.parameters),
-            },
+            parameter_view=compiled.parameter_view(_identity(stack)),
             deadline_at=now + (timeout * 60.0 if timeout else self._settings.stack_timeout),
             columns=columns,
             tags=request.tags if request.tags is not None or request.existing else (),
@@ -161,7 +157,7 @@ class Updates:
     def _compile(self, stack: Stack, request: UpdateRequest) -> Compiled:
         goal = self._merged(stack, request) if request.existing else request.goal
         compiled = self._compiled(stack, goal)
-        strings = parameter_strings(compiled.plan.parameters)
+        strings = compiled.parameter_view(_identity(stack))
         fixed = [
             name
             for name, parameter in compiled.plan.parameters.items()
@@ -174,15 +170,13 @@ class Updates:
         return replace(compiled, files={k: v for k, v in compiled.files.items() if k != EXISTING})
 
     def _compiled(self, stack: Stack, goal: Goal) -> Compiled:
-        compiled = compile_goal(
+        return compile_goal(
             goal,
-            identity=Identity(stack.name, stack.id, stack.tenant),
+            identity=_identity(stack),
             catalogue=self._catalogue,
             limits=self._settings.limits,
             sealer=self._sealer,
         )
-        check_storable(compiled.plan)
-        return compiled
 
     def _content(self, key: ContentId) -> Json:
         return self._database.read(lambda conn: content.get(conn, key))
@@ -217,6 +211,10 @@ class Updates:
             files={**files, **goal.files, EXISTING: json.dumps(document)},
             parameters={**had, **goal.parameters},
         )
+
+
+def _identity(stack: Stack) -> Identity:
+    return Identity(stack.name, stack.id, stack.tenant)
 
 
 def _without(values: Mapping[str, Json], names: set[str]) -> dict[str, Json]:

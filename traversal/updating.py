@@ -7,47 +7,19 @@ resource if it was replaced, after all that depend on it have moved over.
 """
 
 import typing
-import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from ..db.ids import ResourceId, TaskId
 from ..db.resources import Resource
-from ..db.states import DELETING, Status, TaskKind, TaskState
-from ..db.tasks import REDELIVER_AFTER, Task
+from ..db.states import DELETING, Status, TaskKind
+from ..db.tasks import Task
 from ..template.model import CompiledTemplate, ResourceDefinition
 from .definition import TaskDefinition
-from .edges import Edges, without_cycles
-from .planning import Scope, TooFewIds, finish_task
+from .edges import Edges
+from .planning import Job, Plan, Scope, TooFewIds, delete_job, make_plan, needs_of, new_row
 
 Json = typing.Any
-
-
-@dataclass(frozen=True)
-class UpdatePlan:
-    """What an update changes.
-
-    :ivar resources: rows to insert.
-    :ivar changes: columns to set, by row.
-    :ivar settled: rows that go at once: nothing was ever made for them.
-    :ivar tasks: to be inserted, without their finish task.
-    :ivar finish: the traversal's last task.
-    :ivar after: (old task, new task): the new one waits until the old one, of an older traversal, has ended.
-    :ivar spared: old tasks that do what is still wanted, so they are not stopped.
-    """
-
-    resources: Sequence[Resource]
-    changes: Mapping[ResourceId, Mapping[str, Json]]
-    settled: Sequence[ResourceId]
-    tasks: Sequence[Task]
-    finish: Task
-    after: Sequence[tuple[Task, TaskId]]
-    spared: Sequence[TaskId]
-
-    @property
-    def ready(self) -> list[TaskId]:
-        """Tasks that can be claimed at once."""
-        return [task.id for task in self.tasks if task.state == TaskState.READY]
 
 
 def update_ids_needed(existing: int, wanted: int) -> int:
@@ -69,19 +41,6 @@ class _Ids:
             raise TooFewIds
         self.next += 1
         return self.next - 1
-
-
-@dataclass
-class _Job:
-    """A task in the making."""
-
-    id: TaskId
-    kind: TaskKind
-    row: ResourceId
-    definition: Json
-    inputs: Mapping[str, ResourceId] = field(default_factory=dict)
-    spare: ResourceId | None = None
-    wanted: ResourceDefinition | None = None
 
 
 class UpdatePlanner:
@@ -111,15 +70,16 @@ class UpdatePlanner:
         kept = {row.id for row in self._current.values()}
         self._obsolete = [row for row in existing if row.id not in kept]
         self._existing = {row.id: row for row in existing}
+        self._names = {row.id: row.name for row in existing}
         self._rows: dict[str, ResourceId] = {}
-        self._jobs: dict[str, _Job] = {}
-        self._deletions: dict[ResourceId, _Job] = {}
+        self._jobs: dict[str, Job] = {}
+        self._deletions: dict[ResourceId, Job] = {}
         self._new: list[Resource] = []
         self._changes: dict[ResourceId, dict[str, Json]] = {}
         self._settled: list[ResourceId] = []
         self._spared: list[TaskId] = []
 
-    def plan(self) -> UpdatePlan:
+    def plan(self) -> Plan:
         """The plan."""
         for definition in self._compiled.resources.values():
             self._want(definition)
@@ -127,17 +87,16 @@ class UpdatePlanner:
             self._discard(row)
         self._set_requires()
         edges = self._edges()
-        finish_id = TaskId(self._ids.take())
-        after = [(old, job.id) for job in self._all_jobs() if (old := self._running.get(job.row)) is not None]
-        waiting = {task_id for _, task_id in after}
-        tasks = [self._task(job, edges, finish_id, late=job.id in waiting) for job in self._all_jobs()]
-        return UpdatePlan(
+        jobs = [*self._jobs.values(), *self._deletions.values()]
+        return make_plan(
+            jobs,
+            edges,
+            self._running,
+            TaskId(self._ids.take()),
+            self._scope,
             resources=self._new,
             changes=self._changes,
             settled=self._settled,
-            tasks=tasks,
-            finish=finish_task(self._scope, finish_id, len(tasks)),
-            after=after,
             spared=self._spared,
         )
 
@@ -171,36 +130,30 @@ class UpdatePlanner:
         self._rows[definition.name] = row_id
         if replaces is not None:
             self._changes.setdefault(replaces, {})["replaced_by"] = row_id
-        self._new.append(
-            Resource(
-                id=row_id,
-                stack_id=self._scope.stack_id,
-                name=definition.name,
-                type=definition.declared_type,
-                plugin=definition.type,
-                action="INIT",
-                status=Status.COMPLETE,
-                reason="",
-                definition=goal,
-                replaces=replaces,
-                key=str(uuid.uuid4()),
-                created_at=self._scope.now,
-                updated_at=self._scope.now,
-            )
+        self._new.append(new_row(definition, row_id, self._scope, replaces=replaces))
+        self._jobs[definition.name] = Job(
+            TaskId(self._ids.take()),
+            TaskKind.CREATE,
+            row_id,
+            goal,
+            inputs=self._inputs(definition),
+            settings=definition.settings,
         )
-        self._jobs[definition.name] = _Job(
-            TaskId(self._ids.take()), TaskKind.CREATE, row_id, goal, wanted=definition
-        )
+
+    def _inputs(self, definition: ResourceDefinition) -> dict[str, ResourceId]:
+        """Rows of what it requires, which stands before it in the template."""
+        return {name: self._rows[name] for name in definition.requires}
 
     def _update(self, row: Resource, definition: ResourceDefinition, goal: Json) -> None:
         self._rows[definition.name] = row.id
-        self._jobs[definition.name] = _Job(
+        self._jobs[definition.name] = Job(
             TaskId(self._ids.take()),
             TaskKind.UPDATE,
             row.id,
             goal,
+            inputs=self._inputs(definition),
             spare=ResourceId(self._ids.take()),
-            wanted=definition,
+            settings=definition.settings,
         )
         old = self._running.get(row.id)
         if old is not None and old.kind in (TaskKind.CREATE, TaskKind.UPDATE) and old.definition == goal:
@@ -217,12 +170,7 @@ class UpdatePlanner:
         self._delete(row, TaskKind.DELETE)
 
     def _delete(self, row: Resource, kind: TaskKind) -> None:
-        stored = TaskDefinition.from_json(row.definition)
-        definition = TaskDefinition(retain=stored.deletion_policy == "Retain").to_json()
-        names = {i: r.name for i, r in self._existing.items()}
-        inputs = {names[ResourceId(i)]: ResourceId(i) for i in row.requires if ResourceId(i) in names}
-        known = {} if row.properties is not None else inputs
-        self._deletions[row.id] = _Job(TaskId(self._ids.take()), kind, row.id, definition, inputs=known)
+        self._deletions[row.id] = delete_job(TaskId(self._ids.take()), kind, row, self._names)
 
     # -- how they depend on each other -------------------------------------------------------------
 
@@ -240,7 +188,7 @@ class UpdatePlanner:
             row_id = self._rows[name]
             if row_id in new:
                 row = self._new[new[row_id]]
-                self._new[new[row_id]] = Resource(**{**row.__dict__, "requires": sorted(wanted)})
+                self._new[new[row_id]] = replace(row, requires=sorted(wanted))
             elif not wanted <= (had := {ResourceId(i) for i in self._existing[row_id].requires}):
                 self._changes.setdefault(row_id, {})["requires"] = sorted(wanted | had)
 
@@ -251,9 +199,7 @@ class UpdatePlanner:
             for other in self._compiled.resources[name].requires:
                 if other in self._jobs:
                     edges.add(self._jobs[other].id, job.id)
-        needs = without_cycles(
-            {i: [ResourceId(r) for r in row.requires] for i, row in self._existing.items()}
-        )
+        needs = needs_of(list(self._existing.values()))
         for row_id, deletion in self._deletions.items():
             own = self._jobs.get(self._existing[row_id].name)
             if own is not None:
@@ -268,34 +214,3 @@ class UpdatePlanner:
                 if moved is not None:
                     edges.add(moved.id, self._deletions[needed].id)
         return edges
-
-    def _all_jobs(self) -> list[_Job]:
-        return [*self._jobs.values(), *self._deletions.values()]
-
-    def _task(self, job: _Job, edges: Edges, finish_id: TaskId, *, late: bool) -> Task:
-        pending = edges.count_before(job.id) + late
-        defaults = self._scope.defaults
-        timeout, retries, inputs = defaults.timeout, defaults.retries, job.inputs
-        if job.wanted is not None:
-            settings = job.wanted.settings
-            timeout = settings.timeout if settings.timeout is not None else timeout
-            retries = settings.retries if settings.retries is not None else retries
-            inputs = {name: self._rows[name] for name in job.wanted.requires}
-        return Task(
-            id=job.id,
-            traversal=self._scope.traversal,
-            stack_id=self._scope.stack_id,
-            resource_id=job.row,
-            spare_id=job.spare,
-            kind=job.kind,
-            state=TaskState.WAITING if pending else TaskState.READY,
-            pending=pending,
-            shard=self._scope.shard,
-            due_at=None if pending else self._scope.now + REDELIVER_AFTER,
-            timeout=timeout,
-            retries_left=retries,
-            finish_id=finish_id,
-            definition=job.definition,
-            inputs=inputs,
-            successors=edges.after(job.id),
-        )
