@@ -21,7 +21,7 @@ from ..db.engine import Database
 from ..db.errors import Unavailable
 from ..db.ids import MemberId, TaskId, TraversalId
 from ..db.states import TaskState
-from ..traversal.hints import Hints, announce
+from ..traversal.hints import Hints, announce_all
 from .attempt import StepResult
 from .holdings import Held, Holdings
 from .intake import Intake
@@ -240,8 +240,7 @@ class Pipeline:
             LOG.info("The result of task %s, attempt %s, is refused", outcome.task_id, outcome.attempt)
         for claim in done.claims:
             self._submit(self._held.add(claim), None)
-        for traversal, task_ids in done.ready.items():
-            announce(self._hints, traversal, task_ids)
+        announce_all(self._hints, done.ready)
         if self._uncertain:
             self._reconcile(who)
             self._uncertain = False
@@ -268,8 +267,7 @@ class Pipeline:
         freed = self._database.write(lambda conn: tasks.release(conn, claimed, now=now))
         for task_id, _ in claimed:
             self._held.drop(task_id)
-        for traversal, task_ids in freed.items():
-            announce(self._hints, traversal, task_ids)
+        announce_all(self._hints, freed)
 
     def _apply_cancels(self) -> None:
         """Ask the steps of superseded traversals to stop; those between two looks end at once."""

@@ -1,7 +1,7 @@
 """Ending traversals before their work is done."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -10,6 +10,7 @@ from ..db import endings, events, stacks, tables, tasks
 from ..db.ids import StackId, TaskId, TraversalId
 from ..db.stacks import DueStack, LateStack, Stack
 from ..db.states import Status, TaskKind, TaskState
+from .hints import Hints, announce_all
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,14 @@ class TimedOut:
 
     stacks: Sequence[StackId] = ()
     running: Sequence[TraversalId] = ()
-    woken: Mapping[TraversalId, Sequence[TaskId]] | None = None
+    woken: Mapping[TraversalId, Sequence[TaskId]] = field(default_factory=dict)
+
+
+def tell(hints: Hints, ended: TimedOut) -> None:
+    """Say what has ended, once it is committed."""
+    for traversal in ended.running:
+        hints.cancel(traversal)
+    announce_all(hints, ended.woken)
 
 
 def time_out(conn: Connection, due: DueStack, *, by: str, now: float) -> bool:

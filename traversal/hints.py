@@ -1,7 +1,7 @@
 """How the announcement of ready tasks is cut into messages."""
 
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ..db.ids import TaskId, TraversalId
 
@@ -32,3 +32,9 @@ def announce(hints: Hints, traversal: TraversalId, task_ids: Sequence[TaskId]) -
     """Cast hints for all the tasks."""
     for batch in batches(task_ids):
         hints.run_tasks(traversal, batch)
+
+
+def announce_all(hints: Hints, ready: Mapping[TraversalId, Sequence[TaskId]]) -> None:
+    """Cast hints for the tasks of several traversals."""
+    for traversal, task_ids in ready.items():
+        announce(hints, traversal, task_ids)

@@ -23,10 +23,10 @@ from ..template.errors import TemplateError
 from ..template.load import load_template
 from .actions import start_action
 from .compiling import Compiled, check_types, compile_goal, read_environment
-from .hints import Hints, announce
+from .hints import Hints
 from .planning import Defaults, Scope, TooFewIds, ids_needed, plan_create
 from .requests import CreateRequest, Goal, Preview, PreviewedResource, validated
-from .start import Begun, new_traversal, reserve, start_delete, store_new_stack
+from .start import new_traversal, reserve, start_delete, store_new_stack, tell
 
 Json = typing.Any
 UNSTORED = ContentId("")
@@ -76,7 +76,7 @@ class Orders:
         plan = plan_create(compiled.plan, scope)
         stack = self._new_stack(request, compiled, scope)
         begun = self._database.write(lambda conn: store_new_stack(conn, stack, compiled, plan))
-        announce(self._hints, begun.stack.traversal, begun.ready)
+        tell(self._hints, begun)
         return begun.stack
 
     def preview(self, request: CreateRequest) -> Preview:
@@ -154,7 +154,7 @@ class Orders:
             except TooFewIds:
                 continue
             if begun is not None:
-                self._announce(begun)
+                tell(self._hints, begun)
             return
 
     def act(self, stack: Stack, kind: TaskKind) -> None:
@@ -168,7 +168,7 @@ class Orders:
             deadline = scope.now + self._timeout(stack.timeout_mins)
             begin = functools.partial(start_action, kind=kind, scope=scope, deadline_at=deadline)
             try:
-                self._announce(self._database.write(begin))
+                tell(self._hints, self._database.write(begin))
             except TooFewIds:
                 continue
             return
@@ -178,11 +178,6 @@ class Orders:
         return self._database.read(conductors.list_all)
 
     # -- inside ------------------------------------------------------------------------------------
-
-    def _announce(self, begun: Begun) -> None:
-        for traversal in begun.superseded:
-            self._hints.cancel(traversal, begun.spared)
-        announce(self._hints, begun.stack.traversal, begun.ready)
 
     def _compile(self, request: CreateRequest, stack_id: StackId) -> Compiled:
         return compile_goal(

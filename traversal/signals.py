@@ -15,7 +15,7 @@ from ..resources.catalogue import Catalogue
 from ..resources.contract import Signal, StackFacts, Target
 from ..resources.errors import NotSupported
 from ..template.residual import evaluate, is_node
-from .hints import Hints, announce
+from .hints import Hints, announce_all
 from .stored import StoredLookup
 
 Json = typing.Any
@@ -131,8 +131,7 @@ class Signals:
             return tasks.wake(conn, f"resource:{resource.id}", now=now)
 
         woken = self._database.write(change)
-        for traversal, task_ids in (woken or {}).items():
-            announce(self._hints, traversal, task_ids)
+        announce_all(self._hints, woken or {})
         return woken is not None
 
 

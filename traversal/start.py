@@ -14,6 +14,7 @@ from ..db.stacks import Stack
 from ..db.states import Status
 from ..db.tasks import Task
 from .compiling import Compiled
+from .hints import Hints, announce
 from .planning import Plan, Scope, plan_delete
 
 
@@ -30,6 +31,13 @@ class Begun:
     ready: list[TaskId]
     superseded: Sequence[TraversalId] = ()
     spared: Sequence[TaskId] = ()
+
+
+def tell(hints: Hints, begun: Begun) -> None:
+    """Say what has begun, once it is committed."""
+    for traversal in begun.superseded:
+        hints.cancel(traversal, begun.spared)
+    announce(hints, begun.stack.traversal, begun.ready)
 
 
 def new_traversal() -> TraversalId:

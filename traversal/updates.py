@@ -19,11 +19,11 @@ from ..template.residual import evaluate
 from . import ending
 from .change import Change, NotUpdatable, start_update
 from .compiling import Compiled, compile_goal
-from .hints import Hints, announce
+from .hints import Hints
 from .orders import OrderSettings
 from .planning import Scope, TooFewIds
 from .requests import Goal, UpdateRequest
-from .start import Begun, new_traversal, reserve
+from .start import Begun, new_traversal, reserve, tell
 from .stored import StoredLookup
 from .updating import update_ids_needed
 
@@ -67,7 +67,7 @@ class Updates:
         for _ in range(TRIES):
             begun = self._try(stack, request)
             if begun is not None:
-                self._tell(begun)
+                tell(self._hints, begun)
                 return
             stack = self._database.read(lambda conn, key=stack.id: stacks.get(conn, key))  # type: ignore[misc]
         raise Changing(f"Stack {stack.name} is being changed by others all the time; try again")
@@ -83,7 +83,7 @@ class Updates:
         compiled = self._compiled(stack, goal)
         begun = self._start(stack, compiled, UpdateRequest(goal, existing=True), "ROLLBACK")
         if begun is not None:
-            self._tell(begun)
+            tell(self._hints, begun)
         return begun is not None
 
     def cancel(self, stack: Stack, *, rollback: bool) -> None:
@@ -103,15 +103,7 @@ class Updates:
         done = self._database.write(lambda conn: ending.stop(conn, stack, CANCELLED, now=now))
         if done is None:
             raise Changing(f"Stack {stack.name} was changed by somebody else meanwhile")
-        for traversal in done.running:
-            self._hints.cancel(traversal)
-        for traversal, task_ids in (done.woken or {}).items():
-            announce(self._hints, traversal, task_ids)
-
-    def _tell(self, begun: Begun) -> None:
-        for traversal in begun.superseded:
-            self._hints.cancel(traversal, begun.spared)
-        announce(self._hints, begun.stack.traversal, begun.ready)
+        ending.tell(self._hints, done)
 
     def _try(self, stack: Stack, request: UpdateRequest) -> Begun | None:
         return self._start(stack, self._compile(stack, request), request, "UPDATE")

@@ -9,7 +9,7 @@ from ...db.engine import Database
 from ...db.ids import ContentId, StackId
 from ...db.stacks import DueStack
 from ...traversal import ending
-from ...traversal.hints import Hints, announce
+from ...traversal.hints import Hints
 from ..slice import Ring
 
 LOG = logging.getLogger(__name__)
@@ -78,10 +78,7 @@ class StackTimeouts:
         ended = self._database.write(lambda conn: ending.time_out_all(conn, due, by=self._host, now=now))
         if ended.stacks:
             LOG.info("Stacks timed out: %s", ", ".join(ended.stacks))
-        for traversal in ended.running:
-            self._hints.cancel(traversal)
-        for traversal, task_ids in (ended.woken or {}).items():
-            announce(self._hints, traversal, task_ids)
+        ending.tell(self._hints, ended)
 
 
 class StackPurge:

@@ -9,7 +9,7 @@ from ...db.engine import Database
 from ...db.ids import MemberId, TaskId, TraversalId
 from ...db.states import TaskKind, TaskState
 from ...db.tasks import DueTask
-from ...traversal.hints import Hints, announce
+from ...traversal.hints import Hints, announce_all
 from ..slice import Absentees, Ring
 
 LOG = logging.getLogger(__name__)
@@ -69,8 +69,7 @@ class TaskDue:
         if running:
             LOG.info("Resource timeouts struck for tasks %s", [task_id for task_id, _ in running])
             freed = self._database.write(lambda conn: tasks.release(conn, running, now=now))
-            for traversal, task_ids in freed.items():
-                announce(self._hints, traversal, task_ids)
+            announce_all(self._hints, freed)
 
     def _purge(self, mine: Iterable[DueTask]) -> None:
         for task in mine:
@@ -82,8 +81,7 @@ class TaskDue:
         by_traversal: dict[TraversalId, list[TaskId]] = {}
         for task_id in task_ids:
             by_traversal.setdefault(traversal_of[task_id], []).append(task_id)
-        for traversal, ids in by_traversal.items():
-            announce(self._hints, traversal, ids)
+        announce_all(self._hints, by_traversal)
 
 
 class Orphans:
@@ -125,5 +123,4 @@ class Orphans:
         LOG.warning("Conductor %s is gone, %d of its tasks go to others", member, len(mine))
         now = self._clock()
         freed = self._database.write(lambda conn: tasks.release(conn, mine, now=now))
-        for traversal, task_ids in freed.items():
-            announce(self._hints, traversal, task_ids)
+        announce_all(self._hints, freed)
