@@ -1,5 +1,6 @@
 """``stoker-manage``: what the operator does by hand."""
 
+import logging
 import pathlib
 import sys
 import typing
@@ -80,6 +81,7 @@ class ManageApp(App):
 
     def initialize_app(self, argv: list[str]) -> None:
         """Read the configuration."""
+        logging.getLogger("alembic").setLevel(logging.WARNING)  # It tells of each look at the version.
         self.conf = options.load([], program="stoker-manage", files=self.options.config_file)
 
     def session(self) -> Session:
