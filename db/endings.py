@@ -8,7 +8,7 @@ from sqlalchemy.engine import Connection
 
 from . import events, stacks, tables, tasks
 from .ids import StackId, TaskId, TraversalId
-from .stacks import Stack
+from .stacks import LateStack, Stack
 from .states import Status, TaskKind, TaskState
 
 KEEP_TASKS = 60.0
@@ -94,7 +94,9 @@ def _close_superseded(conn: Connection, stack_id: StackId, *, now: float) -> Non
     )
 
 
-def stack_event(stack: Stack, status: Status, reason: str, *, by: str | None, now: float) -> events.Event:
+def stack_event(
+    stack: Stack | LateStack, status: Status, reason: str, *, by: str | None, now: float
+) -> events.Event:
     """The stack's own event: it stands in the list under the stack's name."""
     return events.new(
         stack_id=stack.id,

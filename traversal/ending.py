@@ -61,7 +61,10 @@ def time_out_all(conn: Connection, due: Sequence[DueStack], *, by: str, now: flo
     for action in sorted({stack.action for stack in late}):
         ids = [stack.id for stack in late if stack.action == action]
         stacks.fail_locked(conn, ids, _reason(action), now)
-    events.add_many(conn, [_event(stack, by, now) for stack in late])
+    events.add_many(
+        conn,
+        [endings.stack_event(stack, Status.FAILED, _reason(stack.action), by=by, now=now) for stack in late],
+    )
     return TimedOut([stack.id for stack in late], _running(conn, late), _wake(conn, late, now))
 
 
@@ -80,20 +83,6 @@ def stop(conn: Connection, seen: Stack, reason: str, *, now: float) -> TimedOut 
 
 def _reason(action: str) -> str:
     return f"{action.title()} timed out"
-
-
-def _event(stack: LateStack, by: str, now: float) -> events.Event:
-    return events.new(
-        stack_id=stack.id,
-        resource_name=stack.name,
-        resource_type="OS::Heat::Stack",
-        physical_id=stack.id,
-        action=stack.action,
-        status=Status.FAILED,
-        reason=_reason(stack.action),
-        conductor=by,
-        at=now,
-    )
 
 
 def _close(conn: Connection, late: Sequence[LateStack], *, now: float) -> None:

@@ -201,22 +201,16 @@ class World:
         self.database = FaultyDatabase(f"sqlite:///{folder / 'sim.sqlite'}", self.dice)
         schema.upgrade(self.database)
         self.database.write(lambda conn: settings.shard_count(conn, SHARDS))
-        self.orders = Orders(
-            database=self.database,
-            catalogue=self.catalogue,
-            sealer=self.sealer,
-            hints=self.bus,
-            clock=self.clock,
-            settings=OrderSettings(shard_count=SHARDS, stack_timeout=300.0),
-        )
-        self.updates = Updates(
-            database=self.database,
-            catalogue=self.catalogue,
-            sealer=self.sealer,
-            hints=self.bus,
-            clock=self.clock,
-            settings=OrderSettings(shard_count=SHARDS, stack_timeout=300.0),
-        )
+        wanted: Json = {
+            "database": self.database,
+            "catalogue": self.catalogue,
+            "sealer": self.sealer,
+            "hints": self.bus,
+            "clock": self.clock,
+            "settings": OrderSettings(shard_count=SHARDS, stack_timeout=300.0),
+        }
+        self.orders = Orders(**wanted)
+        self.updates = Updates(**wanted)
         self.group: dict[str, tuple[str, float]] = {}
         self._leaving: list[tuple[float, str, str]] = []
         self._incarnations = 0
