@@ -20,7 +20,8 @@ from ..ring.timing import MembershipTiming
 from ..rpc.bus import Bus
 from ..rpc.outbox import Outbox
 from ..template.compile import Limits
-from ..traversal.orders import Orders, OrderSettings
+from ..traversal.desk import Desk, OrderSettings
+from ..traversal.orders import Orders
 from ..traversal.planning import Defaults
 from ..traversal.signals import Signals
 from ..traversal.updates import Updates
@@ -87,24 +88,25 @@ def _order_settings(parts: Parts) -> OrderSettings:
     )
 
 
-def _shared(parts: Parts) -> dict[str, typing.Any]:
-    return {
-        "database": parts.database,
-        "catalogue": parts.catalogue,
-        "sealer": parts.sealer,
-        "hints": parts.outbox,
-        "clock": time.time,
-    }
+def _desk(parts: Parts) -> Desk:
+    return Desk(
+        database=parts.database,
+        catalogue=parts.catalogue,
+        sealer=parts.sealer,
+        hints=parts.outbox,
+        clock=time.time,
+        settings=_order_settings(parts),
+    )
 
 
 def make_api(parts: Parts, *, version: str) -> typing.Any:
     """The WSGI application."""
-    shared, settings = _shared(parts), _order_settings(parts)
+    desk = _desk(parts)
     services = Services(
         database=parts.database,
-        orders=Orders(**shared, settings=settings),
-        updates=Updates(**shared, settings=settings),
-        signals=Signals(**shared),
+        orders=Orders(desk),
+        updates=Updates(desk),
+        signals=Signals(desk),
         catalogue=parts.catalogue,
         sealer=parts.sealer,
         auth=NoAuthentication(),
@@ -139,7 +141,7 @@ def make_conductor(parts: Parts, host: str) -> Conductor:
         sealer=parts.sealer,
         hints=parts.outbox,
         membership=membership,
-        updates=Updates(**_shared(parts), settings=_order_settings(parts)),
+        updates=Updates(_desk(parts)),
     )
 
 

@@ -3,66 +3,35 @@
 import functools
 import typing
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 from ..db import conductors, resources, stacks
 from ..db.conductors import Conductor
-from ..db.engine import Database
 from ..db.errors import NameTaken, NotFound
 from ..db.ids import ContentId, StackId
-from ..db.sealing import Sealer
 from ..db.stacks import Stack
 from ..db.states import Status, TaskKind
-from ..resources.catalogue import Catalogue
 from ..resources.errors import UnknownType
-from ..ring.shards import shard_of
-from ..template.compile import Identity, Limits, describe
+from ..template.compile import Identity, describe
 from ..template.environment import Environment, map_type
 from ..template.errors import TemplateError
 from ..template.load import load_template
 from .actions import start_action
-from .compiling import Compiled, check_types, compile_goal, read_environment
-from .hints import Hints
-from .planning import Defaults, Scope, TooFewIds, ids_needed, plan_create
+from .compiling import Compiled, check_types, read_environment
+from .desk import Desk
+from .planning import Scope, TooFewIds, ids_needed, plan_create
 from .requests import CreateRequest, Goal, Preview, PreviewedResource, validated
-from .start import new_traversal, reserve, start_delete, store_new_stack, tell
+from .start import start_delete, store_new_stack, tell
 
 Json = typing.Any
 UNSTORED = ContentId("")
 
 
-@dataclass(frozen=True)
-class OrderSettings:
-    """:ivar stack_timeout: seconds an action of a stack may take where the user says nothing.
-    :ivar shard_count: as the database was made with.
-    """
-
-    shard_count: int
-    limits: Limits = Limits()
-    defaults: Defaults = Defaults()
-    stack_timeout: float = 3600.0
-
-
 class Orders:
     """Carries out what users ask.  Thread-safe."""
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        catalogue: Catalogue,
-        sealer: Sealer,
-        hints: Hints,
-        clock: Callable[[], float],
-        settings: OrderSettings,
-    ) -> None:
-        self._database = database
-        self._catalogue = catalogue
-        self._sealer = sealer
-        self._hints = hints
-        self._clock = clock
-        self._settings = settings
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
 
     def create(self, request: CreateRequest) -> Stack:
         """Create a stack; it is committed when this returns, and runs as soon as a conductor is there.
@@ -72,11 +41,11 @@ class Orders:
         """
         stack_id = StackId(str(uuid.uuid4()))
         compiled = self._compile(request, stack_id)
-        scope = self._scope(stack_id, ids_needed(len(compiled.plan.resources)))
+        scope = self._desk.scope(stack_id, ids_needed(len(compiled.plan.resources)))
         plan = plan_create(compiled.plan, scope)
         stack = self._new_stack(request, compiled, scope)
-        begun = self._database.write(lambda conn: store_new_stack(conn, stack, compiled, plan))
-        tell(self._hints, begun)
+        begun = self._desk.database.write(lambda conn: store_new_stack(conn, stack, compiled, plan))
+        tell(self._desk.hints, begun)
         return begun.stack
 
     def preview(self, request: CreateRequest) -> Preview:
@@ -85,7 +54,7 @@ class Orders:
         :raises TemplateError: the goal is wrong.
         :raises NameTaken: a living stack has the name.
         """
-        if self._database.read(lambda conn: _lives(conn, request)):
+        if self._desk.database.read(lambda conn: _lives(conn, request)):
             raise NameTaken(request.name)
         compiled = self._compile(request, StackId(""))
         required_by: dict[str, list[str]] = {name: [] for name in compiled.plan.resources}
@@ -120,14 +89,14 @@ class Orders:
 
         :raises TemplateError: the template or the environment is wrong.
         """
-        template = load_template(goal.template, max_bytes=self._settings.limits.template_bytes)
+        template = load_template(goal.template, max_bytes=self._desk.settings.limits.template_bytes)
         described = describe(template)
         environment = read_environment(goal, template)
         given = {**environment.parameters, **goal.parameters}
         known = {**environment.parameter_defaults, **given}
         if all("Default" in schema or name in known for name, schema in described["Parameters"].items()):
             request = CreateRequest(tenant=tenant, name="validated", goal=goal)
-            check_types(self._compile(request, StackId("")).plan, self._catalogue)
+            check_types(self._compile(request, StackId("")).plan, self._desk.catalogue)
         else:
             self._check_type_names(template, environment)
         return validated(described, environment, given)
@@ -139,22 +108,24 @@ class Orders:
             if not isinstance(declared, str):
                 raise TemplateError("must be a map with a type", ("resources", str(name)))
             try:
-                self._catalogue.get(map_type(environment, (str(name),), declared))
+                self._desk.catalogue.get(map_type(environment, (str(name),), declared))
             except UnknownType as error:
                 raise TemplateError(str(error), ("resources", str(name), "type")) from error
 
     def delete(self, stack: Stack) -> None:
         """Delete a stack at whatever moment; a stack that is deleted, or is being deleted, stays as it is."""
-        timeout = self._timeout(stack.timeout_mins)
+        timeout = self._desk.timeout(stack.timeout_mins)
         while True:
-            found = self._database.read(lambda conn: resources.of_stack(conn, stack.id))
-            scope = self._scope(stack.id, ids_needed(len(found)))
+            found = self._desk.database.read(lambda conn: resources.of_stack(conn, stack.id))
+            scope = self._desk.scope(stack.id, ids_needed(len(found)))
             try:
-                begun = self._database.write(functools.partial(start_delete, scope=scope, timeout=timeout))
+                begun = self._desk.database.write(
+                    functools.partial(start_delete, scope=scope, timeout=timeout)
+                )
             except TooFewIds:
                 continue
             if begun is not None:
-                tell(self._hints, begun)
+                tell(self._desk.hints, begun)
             return
 
     def act(self, stack: Stack, kind: TaskKind) -> None:
@@ -163,44 +134,24 @@ class Orders:
         :raises NotUpdatable: see actions.start_action.
         """
         while True:
-            found = self._database.read(lambda conn: resources.of_stack(conn, stack.id))
-            scope = self._scope(stack.id, ids_needed(len(found)))
-            deadline = scope.now + self._timeout(stack.timeout_mins)
+            found = self._desk.database.read(lambda conn: resources.of_stack(conn, stack.id))
+            scope = self._desk.scope(stack.id, ids_needed(len(found)))
+            deadline = scope.now + self._desk.timeout(stack.timeout_mins)
             begin = functools.partial(start_action, kind=kind, scope=scope, deadline_at=deadline)
             try:
-                tell(self._hints, self._database.write(begin))
+                tell(self._desk.hints, self._desk.database.write(begin))
             except TooFewIds:
                 continue
             return
 
     def services(self) -> Sequence[Conductor]:
         """The conductors as they last reported."""
-        return self._database.read(conductors.list_all)
+        return self._desk.database.read(conductors.list_all)
 
     # -- inside ------------------------------------------------------------------------------------
 
     def _compile(self, request: CreateRequest, stack_id: StackId) -> Compiled:
-        return compile_goal(
-            request.goal,
-            identity=Identity(request.name, stack_id, request.tenant),
-            catalogue=self._catalogue,
-            limits=self._settings.limits,
-            sealer=self._sealer,
-        )
-
-    def _scope(self, stack_id: StackId, id_count: int) -> Scope:
-        return Scope(
-            stack_id=stack_id,
-            traversal=new_traversal(),
-            shard=shard_of(stack_id, self._settings.shard_count),
-            first_id=reserve(self._database, id_count),
-            id_count=id_count,
-            now=self._clock(),
-            defaults=self._settings.defaults,
-        )
-
-    def _timeout(self, timeout_mins: int | None) -> float:
-        return self._settings.stack_timeout if not timeout_mins else timeout_mins * 60.0
+        return self._desk.compile(request.goal, Identity(request.name, stack_id, request.tenant))
 
     def _new_stack(self, request: CreateRequest, compiled: Compiled, scope: Scope) -> Stack:
         return Stack(
@@ -215,7 +166,7 @@ class Orders:
             reason="Stack CREATE started",
             traversal=scope.traversal,
             shard=scope.shard,
-            deadline_at=scope.now + self._timeout(request.timeout_mins),
+            deadline_at=scope.now + self._desk.timeout(request.timeout_mins),
             timeout_mins=request.timeout_mins,
             template_id=UNSTORED,
             environment_id=UNSTORED,

@@ -1,21 +1,18 @@
 """Signals to resources, and marking them unhealthy: changes that no task makes."""
 
 import typing
-from collections.abc import Callable
 
 from ..db import events, resources, tasks
-from ..db.engine import Database
 from ..db.errors import NotFound
 from ..db.ids import TaskId, TraversalId
 from ..db.resources import Resource
-from ..db.sealing import Sealer
 from ..db.stacks import Stack
 from ..db.states import Status
-from ..resources.catalogue import Catalogue
 from ..resources.contract import Signal, StackFacts, Target
 from ..resources.errors import NotSupported
 from ..template.residual import evaluate, is_node
-from .hints import Hints, announce_all
+from .desk import Desk
+from .hints import announce_all
 from .stored import StoredLookup
 
 Json = typing.Any
@@ -40,20 +37,8 @@ class NotAvailable(Exception):
 class Signals:
     """Carries out signals.  Thread-safe."""
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        catalogue: Catalogue,
-        sealer: Sealer,
-        hints: Hints,
-        clock: Callable[[], float],
-    ) -> None:
-        self._database = database
-        self._catalogue = catalogue
-        self._sealer = sealer
-        self._hints = hints
-        self._clock = clock
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
 
     def signal(self, stack: Stack, resource_name: str, details: Json) -> None:
         """Hand the details to the resource; what waits for it is woken.
@@ -66,7 +51,7 @@ class Signals:
         :raises SignalError: the details are of no use.
         """
         for _ in range(TRIES):
-            resource = self._database.read(lambda conn: resources.by_name(conn, stack.id, resource_name))
+            resource = self._desk.database.read(lambda conn: resources.by_name(conn, stack.id, resource_name))
             if resource.metadata is None:
                 raise NotAvailable(resource_name)
             if resource.action == "DELETE":
@@ -85,7 +70,7 @@ class Signals:
         :raises NotFound: no such resource.
         :raises ActionInProgress: something is done to the resource right now.
         """
-        now = self._clock()
+        now = self._desk.clock()
 
         def change(conn: typing.Any) -> None:
             resource = _named(conn, stack, wanted)
@@ -100,10 +85,10 @@ class Signals:
             resources.set_status(conn, resource.id, action="CHECK", status=status, reason=text, now=now)
             events.add_many(conn, [_event(resource, "CHECK", status, text, now)])
 
-        self._database.write(change)
+        self._desk.database.write(change)
 
     def _taken(self, stack: Stack, resource: Resource, details: Json) -> Signal:
-        lookup = StoredLookup(self._sealer.open)
+        lookup = StoredLookup(self._desk.sealer.open)
         data = resource.data or {}
         target = Target(
             id=resource.id,
@@ -116,10 +101,10 @@ class Signals:
             metadata=resource.metadata or {},
             data=evaluate(data, lookup) if is_node(data) else data,
         )
-        return self._catalogue.get(resource.plugin).handle_signal(target, details)
+        return self._desk.catalogue.get(resource.plugin).handle_signal(target, details)
 
     def _store(self, stack: Stack, resource: Resource, taken: Signal) -> bool:
-        now = self._clock()
+        now = self._desk.clock()
 
         def change(conn: typing.Any) -> dict[TraversalId, list[TaskId]] | None:
             metadata = dict(taken.metadata)
@@ -130,8 +115,8 @@ class Signals:
             events.add_many(conn, [_event(resource, "SIGNAL", Status.COMPLETE, taken.reason, now)])
             return tasks.wake(conn, f"resource:{resource.id}", now=now)
 
-        woken = self._database.write(change)
-        announce_all(self._hints, woken or {})
+        woken = self._desk.database.write(change)
+        announce_all(self._desk.hints, woken or {})
         return woken is not None
 
 

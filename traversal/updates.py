@@ -2,28 +2,24 @@
 
 import json
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ..db import content, resources, stacks
-from ..db.engine import Database
 from ..db.ids import ContentId
-from ..db.sealing import Sealer
 from ..db.stacks import Stack
 from ..db.states import Status
-from ..resources.catalogue import Catalogue
 from ..resources.errors import UnknownType
 from ..template.compile import Identity
 from ..template.errors import TemplateError
 from ..template.residual import evaluate
 from . import ending
 from .change import Change, NotUpdatable, start_update
-from .compiling import Compiled, compile_goal
-from .hints import Hints
-from .orders import OrderSettings
-from .planning import Scope, TooFewIds
+from .compiling import Compiled
+from .desk import Desk
+from .planning import TooFewIds
 from .requests import Goal, UpdateRequest
-from .start import Begun, new_traversal, reserve, tell
+from .start import Begun, tell
 from .stored import StoredLookup
 from .updating import update_ids_needed
 
@@ -41,22 +37,8 @@ class Changing(Exception):
 class Updates:
     """Carries out updates.  Thread-safe."""
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        catalogue: Catalogue,
-        sealer: Sealer,
-        hints: Hints,
-        clock: Callable[[], float],
-        settings: OrderSettings,
-    ) -> None:
-        self._database = database
-        self._catalogue = catalogue
-        self._sealer = sealer
-        self._hints = hints
-        self._clock = clock
-        self._settings = settings
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
 
     def update(self, stack: Stack, request: UpdateRequest) -> None:
         """Bring the stack to a new goal, at whatever moment; committed when this returns.
@@ -67,9 +49,9 @@ class Updates:
         for _ in range(TRIES):
             begun = self._try(stack, request)
             if begun is not None:
-                tell(self._hints, begun)
+                tell(self._desk.hints, begun)
                 return
-            stack = self._database.read(lambda conn, key=stack.id: stacks.get(conn, key))  # type: ignore[misc]
+            stack = self._desk.database.read(lambda conn, key=stack.id: stacks.get(conn, key))  # type: ignore[misc]
         raise Changing(f"Stack {stack.name} is being changed by others all the time; try again")
 
     def roll_back(self, stack: Stack) -> bool:
@@ -80,10 +62,10 @@ class Updates:
         :raises NotUpdatable: see change.start_update.
         """
         goal = self._previous(stack)
-        compiled = self._compiled(stack, goal)
+        compiled = self._desk.compile(goal, _identity(stack))
         begun = self._start(stack, compiled, UpdateRequest(goal, existing=True), "ROLLBACK")
         if begun is not None:
-            tell(self._hints, begun)
+            tell(self._desk.hints, begun)
         return begun is not None
 
     def cancel(self, stack: Stack, *, rollback: bool) -> None:
@@ -99,30 +81,21 @@ class Updates:
             if not self.roll_back(stack):
                 raise Changing(f"Stack {stack.name} was changed by somebody else meanwhile")
             return
-        now = self._clock()
-        done = self._database.write(lambda conn: ending.stop(conn, stack, CANCELLED, now=now))
+        now = self._desk.clock()
+        done = self._desk.database.write(lambda conn: ending.stop(conn, stack, CANCELLED, now=now))
         if done is None:
             raise Changing(f"Stack {stack.name} was changed by somebody else meanwhile")
-        ending.tell(self._hints, done)
+        ending.tell(self._desk.hints, done)
 
     def _try(self, stack: Stack, request: UpdateRequest) -> Begun | None:
         return self._start(stack, self._compile(stack, request), request, "UPDATE")
 
     def _start(self, stack: Stack, compiled: Compiled, request: UpdateRequest, action: str) -> Begun | None:
-        existing = self._database.read(lambda conn: len(resources.of_stack(conn, stack.id)))
+        existing = self._desk.database.read(lambda conn: len(resources.of_stack(conn, stack.id)))
         # Replacements may add rows until the stack is locked.
         needed = update_ids_needed(2 * existing, len(compiled.plan.resources))
         timeout = request.timeout_mins if request.timeout_mins is not None else stack.timeout_mins
-        now = self._clock()
-        scope = Scope(
-            stack_id=stack.id,
-            traversal=new_traversal(),
-            shard=stack.shard,
-            first_id=reserve(self._database, needed),
-            id_count=needed,
-            now=now,
-            defaults=self._settings.defaults,
-        )
+        scope = self._desk.scope(stack.id, needed)
         columns: dict[str, object] = {"timeout_mins": timeout}
         if request.disable_rollback is not None:
             columns["disable_rollback"] = request.disable_rollback
@@ -131,24 +104,24 @@ class Updates:
             compiled=compiled,
             action=action,
             parameter_view=compiled.parameter_view(_identity(stack)),
-            deadline_at=now + (timeout * 60.0 if timeout else self._settings.stack_timeout),
+            deadline_at=scope.now + self._desk.timeout(timeout),
             columns=columns,
             tags=request.tags if request.tags is not None or request.existing else (),
         )
         try:
-            return self._database.write(lambda conn: start_update(conn, change, scope, self._always))
+            return self._desk.database.write(lambda conn: start_update(conn, change, scope, self._always))
         except TooFewIds:
             return None
 
     def _always(self, type_name: str) -> bool:
         try:
-            return self._catalogue.get(type_name).always_replaced
+            return self._desk.catalogue.get(type_name).always_replaced
         except UnknownType:
             return False
 
     def _compile(self, stack: Stack, request: UpdateRequest) -> Compiled:
         goal = self._merged(stack, request) if request.existing else request.goal
-        compiled = self._compiled(stack, goal)
+        compiled = self._desk.compile(goal, _identity(stack))
         strings = compiled.parameter_view(_identity(stack))
         fixed = [
             name
@@ -161,21 +134,12 @@ class Updates:
             )
         return replace(compiled, files={k: v for k, v in compiled.files.items() if k != EXISTING})
 
-    def _compiled(self, stack: Stack, goal: Goal) -> Compiled:
-        return compile_goal(
-            goal,
-            identity=_identity(stack),
-            catalogue=self._catalogue,
-            limits=self._settings.limits,
-            sealer=self._sealer,
-        )
-
     def _content(self, key: ContentId) -> Json:
-        return self._database.read(lambda conn: content.get(conn, key))
+        return self._desk.database.read(lambda conn: content.get(conn, key))
 
     def _previous(self, stack: Stack) -> Goal:
         """The stack's last complete goal; one without resources if there is none."""
-        kept, lookup = stack.previous, StoredLookup(self._sealer.open)
+        kept, lookup = stack.previous, StoredLookup(self._desk.sealer.open)
         if not kept:
             template = self._content(stack.template_id)
             versions = ("heat_template_version", "HeatTemplateFormatVersion")
@@ -191,7 +155,7 @@ class Updates:
         """The goal with what it leaves out taken from what the stack has."""
         keys = (stack.template_id, stack.environment_id, stack.files_id)
         template, environment, files = map(self._content, keys)
-        goal, lookup = request.goal, StoredLookup(self._sealer.open)
+        goal, lookup = request.goal, StoredLookup(self._desk.sealer.open)
         cleared = set(request.clear_parameters)
         document = dict(evaluate(environment, lookup))
         document["parameters"] = _without(document.get("parameters") or {}, cleared)

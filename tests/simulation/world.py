@@ -26,7 +26,8 @@ from stoker.db.stacks import Stack
 from stoker.resources.catalogue import Catalogue
 from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.ring.hashring import Member, View, assign
-from stoker.traversal.orders import Orders, OrderSettings
+from stoker.traversal.desk import Desk, OrderSettings
+from stoker.traversal.orders import Orders
 from stoker.traversal.requests import CreateRequest, Goal, UpdateRequest
 from stoker.traversal.updates import Updates
 
@@ -201,16 +202,16 @@ class World:
         self.database = FaultyDatabase(f"sqlite:///{folder / 'sim.sqlite'}", self.dice)
         schema.upgrade(self.database)
         self.database.write(lambda conn: settings.shard_count(conn, SHARDS))
-        wanted: Json = {
-            "database": self.database,
-            "catalogue": self.catalogue,
-            "sealer": self.sealer,
-            "hints": self.bus,
-            "clock": self.clock,
-            "settings": OrderSettings(shard_count=SHARDS, stack_timeout=300.0),
-        }
-        self.orders = Orders(**wanted)
-        self.updates = Updates(**wanted)
+        desk = Desk(
+            database=self.database,
+            catalogue=self.catalogue,
+            sealer=self.sealer,
+            hints=self.bus,
+            clock=self.clock,
+            settings=OrderSettings(shard_count=SHARDS, stack_timeout=300.0),
+        )
+        self.orders = Orders(desk)
+        self.updates = Updates(desk)
         self.group: dict[str, tuple[str, float]] = {}
         self._leaving: list[tuple[float, str, str]] = []
         self._incarnations = 0

@@ -1,0 +1,69 @@
+"""What all orders are carried out with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..db.engine import Database
+from ..db.ids import StackId
+from ..db.sealing import Sealer
+from ..resources.catalogue import Catalogue
+from ..ring.shards import shard_of
+from ..template.compile import Identity, Limits
+from .compiling import Compiled, compile_goal
+from .hints import Hints
+from .planning import Defaults, Scope
+from .requests import Goal
+from .start import new_traversal, reserve
+
+
+@dataclass(frozen=True)
+class OrderSettings:
+    """:ivar stack_timeout: seconds an action of a stack may take where the user says nothing.
+    :ivar shard_count: as the database was made with.
+    """
+
+    shard_count: int
+    limits: Limits = Limits()
+    defaults: Defaults = Defaults()
+    stack_timeout: float = 3600.0
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Collaborators of orders, updates and signals, and what all of them do with these.  Thread-safe."""
+
+    database: Database
+    catalogue: Catalogue
+    sealer: Sealer
+    hints: Hints
+    clock: Callable[[], float]
+    settings: OrderSettings
+
+    def compile(self, goal: Goal, identity: Identity) -> Compiled:
+        """See compile_goal.
+
+        :raises TemplateError: the goal is wrong.
+        """
+        return compile_goal(
+            goal,
+            identity=identity,
+            catalogue=self.catalogue,
+            limits=self.settings.limits,
+            sealer=self.sealer,
+        )
+
+    def scope(self, stack_id: StackId, id_count: int) -> Scope:
+        """A new traversal of the stack, with a block of so many ids."""
+        return Scope(
+            stack_id=stack_id,
+            traversal=new_traversal(),
+            shard=shard_of(stack_id, self.settings.shard_count),
+            first_id=reserve(self.database, id_count),
+            id_count=id_count,
+            now=self.clock(),
+            defaults=self.settings.defaults,
+        )
+
+    def timeout(self, timeout_mins: int | None) -> float:
+        """Seconds an action of a stack may take."""
+        return self.settings.stack_timeout if not timeout_mins else timeout_mins * 60.0
