@@ -210,24 +210,29 @@ class DueStack:
     deadline_at: float
 
 
+def _due_statement() -> sa.Select[typing.Any]:
+    s = tables.stack
+    last_deadline: sa.BindParameter[float] = sa.bindparam("last_deadline")
+    behind = sa.or_(s.c.deadline_at > last_deadline, s.c.id > sa.bindparam("last_id"))
+    return (
+        sa.select(s.c.id, s.c.shard, s.c.traversal, s.c.deadline_at)
+        .where(s.c.deadline_at <= sa.bindparam("now"), s.c.deadline_at >= last_deadline, behind)
+        .order_by(s.c.deadline_at, s.c.id)
+        .limit(sa.bindparam("most"))
+    )
+
+
+_DUE = _due_statement()
+
+
 def due(conn: Connection, now: float, *, limit: int, after: tuple[float, str] = (0.0, "")) -> list[DueStack]:
     """Stacks with deadline_at <= now, oldest first, by the index on deadline_at.
 
     :param after: (deadline_at, id) of the last one seen, to read on.
     """
-    s = tables.stack
     last_deadline, last_id = after
-    rows = conn.execute(
-        sa.select(s.c.id, s.c.shard, s.c.traversal, s.c.deadline_at)
-        .where(
-            s.c.deadline_at <= now,
-            s.c.deadline_at >= last_deadline,
-            sa.or_(s.c.deadline_at > last_deadline, s.c.id > last_id),
-        )
-        .order_by(s.c.deadline_at, s.c.id)
-        .limit(limit)
-    ).mappings()
-    return [DueStack(**row) for row in rows]
+    values = {"now": now, "last_deadline": last_deadline, "last_id": last_id, "most": limit}
+    return [DueStack(**row) for row in conn.execute(_DUE, values).mappings()]
 
 
 def in_progress_by_shard(conn: Connection) -> dict[int, int]:
@@ -283,15 +288,17 @@ def fail_locked(
     )
 
 
+_TO_ROLL_BACK = (
+    sa.select(tables.stack.c.id, tables.stack.c.shard)
+    .where(tables.stack.c.rollback_at.is_not(None))
+    .order_by(tables.stack.c.rollback_at)
+    .limit(sa.bindparam("most"))
+)
+
+
 def to_roll_back(conn: Connection, *, limit: int) -> list[tuple[StackId, int]]:
     """(id, shard) of the stacks that wait for it, the longest waiting first."""
-    s = tables.stack
-    rows = conn.execute(
-        sa.select(s.c.id, s.c.shard)
-        .where(s.c.rollback_at.is_not(None))
-        .order_by(s.c.rollback_at)
-        .limit(limit)
-    )
+    rows = conn.execute(_TO_ROLL_BACK, {"most": limit})
     return [(StackId(stack_id), shard) for stack_id, shard in rows]
 
 

@@ -1,5 +1,6 @@
 """Rows of tasks: cancel what has not started, look up what is due, wake, hand back, purge."""
 
+import typing
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -63,26 +64,31 @@ class DueTask:
     member: MemberId | None
 
 
+def _due_statement() -> sa.Select[typing.Any]:
+    t = tables.task
+    last_due: sa.BindParameter[float] = sa.bindparam("last_due")
+    behind = sa.or_(t.c.due_at > last_due, t.c.id > sa.bindparam("last_id"))
+    return (
+        sa.select(*(t.c[name] for name in DueTask.__dataclass_fields__))
+        .where(t.c.due_at <= sa.bindparam("now"), t.c.due_at >= last_due, behind)
+        .order_by(t.c.due_at, t.c.id)
+        .limit(sa.bindparam("most"))
+    )
+
+
+_DUE = _due_statement()
+
+
 def due(conn: Connection, now: float, *, limit: int, after: tuple[float, int] = (0.0, 0)) -> list[DueTask]:
     """Tasks with due_at <= now, oldest first, by the index on due_at.
 
     :param after: (due_at, id) of the last one seen, to read on.
     """
-    t = tables.task
-    columns = [t.c[name] for name in DueTask.__dataclass_fields__]
     last_due, last_id = after
-    rows = conn.execute(
-        sa.select(*columns)
-        .where(
-            t.c.due_at <= now,
-            t.c.due_at >= last_due,
-            sa.or_(t.c.due_at > last_due, t.c.id > last_id),
-        )
-        .order_by(t.c.due_at, t.c.id)
-        .limit(limit)
-    ).mappings()
+    rows = conn.execute(_DUE, {"now": now, "last_due": last_due, "last_id": last_id, "most": limit})
     return [
-        DueTask(**{**row, "state": TaskState(row["state"]), "kind": TaskKind(row["kind"])}) for row in rows
+        DueTask(**{**row, "state": TaskState(row["state"]), "kind": TaskKind(row["kind"])})
+        for row in rows.mappings()
     ]
 
 
@@ -142,12 +148,13 @@ def claims_of(conn: Connection, member: MemberId) -> list[tuple[TaskId, int, int
     return [(TaskId(task_id), attempt, shard) for task_id, attempt, shard in rows]
 
 
+# Not "IS NOT NULL": a SQLite built without STAT4 reads the whole index for that, the NULLs too.
+_CLAIMING = sa.select(tables.task.c.member).where(tables.task.c.member > "").distinct()
+
+
 def claiming_members(conn: Connection) -> list[MemberId]:
     """All members that hold a claim now."""
-    t = tables.task
-    # Not "IS NOT NULL": a SQLite built without STAT4 reads the whole index for that, the NULLs too.
-    rows = conn.execute(sa.select(t.c.member).where(t.c.member > "").distinct())
-    return [MemberId(member) for member in rows.scalars()]
+    return [MemberId(member) for member in conn.execute(_CLAIMING).scalars()]
 
 
 def purge_traversal(conn: Connection, traversal: TraversalId) -> int:

@@ -1,6 +1,9 @@
 """Options of the simulation."""
 
+from collections.abc import Iterator
+
 import pytest
+from simulation.repeatable import repeatable
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -10,3 +13,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         count = metafunc.config.getoption("--seeds")
         seeds = range(count) if only is None else [only]
         metafunc.parametrize("simulation_seed", seeds)
+
+
+@pytest.fixture(autouse=True)
+def same_ids() -> Iterator[None]:
+    """The same ids at each run, so the same owners."""
+    with repeatable(0):
+        yield

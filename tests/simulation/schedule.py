@@ -8,8 +8,10 @@ import random
 import typing
 from collections.abc import Iterator
 
+import sqlalchemy as sa
+from simulation.repeatable import repeatable
 from simulation.world import TIMEOUT, World
-from stoker.db import events, resources
+from stoker.db import events, resources, tables
 from stoker.db.events import EventQuery
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind
@@ -37,7 +39,7 @@ def random_template(dice: random.Random) -> Json:
         odds = dice.random()
         properties["fail"] = odds < 0.03
         if odds > 0.97:
-            properties.update(endless=True, after=5)
+            properties.update(endless=True, after=20)
         found[name] = {"type": "Sim::Server", "properties": properties}
     return {"heat_template_version": "2018-08-31", "resources": found}
 
@@ -57,6 +59,23 @@ def mutated(template: Json, dice: random.Random) -> Json:
         elif odds < 0.5:
             properties.update(fail=False, endless=False)
     return found
+
+
+LENGTH = 500
+
+
+def play(seed: int, folder: pathlib.Path, length: int = LENGTH) -> "Run":
+    """One run from its beginning to its end, with everything that must hold; the same each time.
+
+    :raises AssertionError: something does not hold.
+    """
+    with repeatable(seed):
+        run = Run(seed, folder)
+        run.go(length)
+        run.check()
+        run.clean_up()
+        run.check()
+        return run
 
 
 class Run:
@@ -106,8 +125,9 @@ class Run:
         world.pass_time(TIMEOUT)
 
     def _all_final(self) -> bool:
-        found = [self.world.stack(stack.id) for stack in self.stacks.values()]
-        return all(s.status != Status.IN_PROGRESS and s.rollback_at is None for s in found)
+        s = tables.stack.c
+        busy = sa.select(s.id).where(sa.or_(s.status == Status.IN_PROGRESS, s.rollback_at.is_not(None)))
+        return self.world.database.read(lambda conn: conn.execute(busy.limit(1)).first()) is None
 
     def _stuck(self) -> str:
         lines = [str(self.world.stack(s.id)) for s in self.stacks.values()]
@@ -342,6 +362,14 @@ class Run:
         states = {(s.action, s.status) for s in map(self._now, self.stacks.values())}
         assert states <= {("DELETE", Status.COMPLETE)}, "\n".join([str(states), *self.told])
         assert not self.world.cloud.things, "\n".join([f"I7: {self.world.cloud.things}", *self.told])
+
+    def fingerprint(self) -> str:
+        """All that is stored, and what happened: two equal runs have equal ones."""
+        found = [*self.told]
+        for table in tables.metadata.sorted_tables:
+            rows = self.world.database.read(lambda conn, t=table: conn.execute(sa.select(t)).all())
+            found += [f"{table.name} {row}" for row in rows]
+        return "\n".join(found)
 
     def _now(self, stack: Stack) -> Stack:
         return self.world.stack(stack.id)

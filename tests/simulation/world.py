@@ -4,11 +4,15 @@ Nothing happens by itself: each thing that could happen (deliver this message, r
 conductor take a turn, let time pass) is a method, and whoever calls them decides the order.
 """
 
+import base64
+import functools
 import pathlib
 import random
+import tempfile
 import typing
 from collections.abc import Callable, Sequence
 
+import sqlalchemy as sa
 from simulation import cloud
 from stoker.conductor.duties.rollbacks import Rollbacks
 from stoker.conductor.duties.stacks import StackPurge, StackTimeouts
@@ -16,7 +20,7 @@ from stoker.conductor.duties.tasks import Orphans, TaskDue
 from stoker.conductor.pipeline import Pipeline, PipelineLimits
 from stoker.conductor.slice import Absentees
 from stoker.conductor.steps import StepRunner
-from stoker.db import schema, settings, stacks
+from stoker.db import schema, settings, stacks, tables
 from stoker.db.claims import Claimant
 from stoker.db.engine import Database
 from stoker.db.errors import Unavailable
@@ -25,7 +29,7 @@ from stoker.db.sealing import Sealer
 from stoker.db.stacks import Stack
 from stoker.resources.catalogue import Catalogue
 from stoker.resources.heat.registry import RESOURCE_TYPES
-from stoker.ring.hashring import Member, View, assign
+from stoker.ring.hashring import Assignment, Member, View, assign
 from stoker.traversal.desk import Desk, OrderSettings
 from stoker.traversal.orders import Orders
 from stoker.traversal.requests import CreateRequest, Goal, UpdateRequest
@@ -36,7 +40,8 @@ TIMEOUT = 2.0
 """Seconds after which the backend forgets a member that is silent."""
 SELF_STOP = 0.75 * TIMEOUT
 """Seconds without a confirmed sign of life after which a conductor stops its own work."""
-SHORTEST, LONGEST = 0.5, 8.0
+SHORTEST, LONGEST = 0.5, 60.0
+KEY = base64.b64encode(bytes(range(64))).decode()
 Json = typing.Any
 
 
@@ -87,6 +92,24 @@ class FaultyDatabase(Database):
         return result
 
 
+@functools.cache
+def _new_database() -> bytes:
+    """The file of a database in which nothing has happened: the migrations take longer than most tests."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "new.sqlite"
+        database = Database(f"sqlite:///{path}")
+        schema.upgrade(database)
+        database.write(lambda conn: settings.shard_count(conn, SHARDS))
+        database.close()
+        return path.read_bytes()
+
+
+@functools.cache
+def _owners(hosts: frozenset[str]) -> Assignment:
+    """Who owns what follows from the names of the hosts alone, as their weights are equal."""
+    return assign(View.of([Member(host, "any") for host in hosts], SHARDS))
+
+
 class SimRing:
     """conductor.slice.Ring on what a conductor last saw.
 
@@ -106,7 +129,9 @@ class SimRing:
         return MemberId(f"{self.host}/{self.incarnation}")
 
     def owns(self, shard: int) -> bool:
-        return bool(self.member() and self.view.owners) and assign(self.view).owner_of(shard) == self.host
+        if self.member() is None or not self.view.owners:
+            return False
+        return _owners(frozenset(member.host for member in self.view.owners)).owner_of(shard) == self.host
 
     def shards_owned(self) -> int:
         return sum(self.owns(shard) for shard in range(SHARDS))
@@ -124,6 +149,7 @@ class SimConductor:
     :ivar steps: handed to the pool, not run yet.
     :ivar paused: does nothing; the backend forgets it after a while.
     :ivar cut_off: works, but does not reach the backend, which forgets it after a while.
+    :ivar rest: seconds until it wants its next turn, as it said at the last one.
     """
 
     def __init__(self, host: str, world: "World") -> None:
@@ -131,6 +157,7 @@ class SimConductor:
         self.ring = SimRing(host, world.clock)
         self.paused = self.cut_off = False
         self.steps: list[Callable[[], object]] = []
+        self.rest: float | None = None
         runner = StepRunner(
             catalogue=world.catalogue,
             sealer=world.sealer,
@@ -156,6 +183,7 @@ class SimConductor:
             StackPurge(**shared, keep=86400.0),
             Orphans(**shared, hints=world.bus, absentees=Absentees(patience=2 * TIMEOUT, clock=world.clock)),
         ]
+        self._ran = [0.0] * len(self.duties)
 
     def submit(self, fn: Callable[..., object], /, *args: object) -> object:
         """See conductor.pipeline.Executor."""
@@ -167,9 +195,10 @@ class SimConductor:
         name = self.ring.member()
         self.pipeline.work_as(None if name is None else Claimant(name, self.host))
         try:
-            return self.pipeline.turn()
+            self.rest = self.pipeline.turn()
         except Exception:  # noqa: BLE001 - as in the mover, whose thread goes on after a bug
-            return 0.0
+            self.rest = 0.0
+        return self.rest
 
     def run_step(self, index: int = 0) -> None:
         """Let a thread of the pool do its step."""
@@ -182,6 +211,13 @@ class SimConductor:
                 self.duties[index].run()
             except Unavailable:
                 return
+
+    def run_due_duties(self, now: float) -> None:
+        """Those whose interval has passed since the last time."""
+        for index, duty in enumerate(self.duties):
+            if now - self._ran[index] >= duty.interval:
+                self._ran[index] = now
+                self.run_duty(index)
 
 
 class World:
@@ -198,10 +234,9 @@ class World:
         self.bus.listeners = lambda: list(self.conductors)
         self.cloud = cloud.Cloud()
         self.catalogue = Catalogue({**RESOURCE_TYPES, **cloud.types(self.cloud)})
-        self.sealer = Sealer([Sealer.generate_key()])
+        self.sealer = Sealer([KEY])
+        (folder / "sim.sqlite").write_bytes(_new_database())
         self.database = FaultyDatabase(f"sqlite:///{folder / 'sim.sqlite'}", self.dice)
-        schema.upgrade(self.database)
-        self.database.write(lambda conn: settings.shard_count(conn, SHARDS))
         desk = Desk(
             database=self.database,
             catalogue=self.catalogue,
@@ -359,16 +394,26 @@ class World:
     def settle(self, until: Callable[[], bool], *, within: float) -> bool:
         """Let time pass without faults until the condition holds; whether it does after `within` seconds.
 
-        While nothing happens time passes in longer steps.
+        While nothing happens time passes in longer steps, each up to the moment at which something is due.
         """
         end, step = self.clock.now + within, SHORTEST
         while True:
             step = SHORTEST if self.calm() else min(2 * step, LONGEST)
             if until():
                 return True
-            if self.clock.now >= end:
+            left = end - self.clock.now
+            if left <= 0:
                 return False
-            self.pass_time(step)
+            self.pass_time(min(step, left, max(SHORTEST, self._until_due())))
             for conductor in self.awake():
-                for index in range(len(conductor.duties)):
-                    conductor.run_duty(index)
+                conductor.run_due_duties(self.clock.now)
+
+    def _until_due(self) -> float:
+        """Seconds until something is due that nobody needs to find out first."""
+        task, stack = tables.task.c.due_at, tables.stack.c.deadline_at
+        moments = self.database.read(
+            lambda conn: [conn.execute(sa.select(sa.func.min(column))).scalar() for column in (task, stack)]
+        )
+        waits = [moment - self.clock.now for moment in moments if moment is not None]
+        waits += [conductor.rest for conductor in self.awake() if conductor.rest is not None]
+        return min(waits, default=LONGEST)
