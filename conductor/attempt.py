@@ -8,14 +8,17 @@ from dataclasses import dataclass, replace
 from ..db.claims import Claim, Claimant, action_of, resource_event
 from ..db.commits import Outcome
 from ..db.resources import Resource
-from ..db.states import UNDECIDED, Status, TaskState
+from ..db.states import UNDECIDED, Status, TaskKind, TaskState
 from ..resources.contract import Park, Poll
 from ..resources.errors import Final, StepError, TimedOut, TryAgain
+from ..traversal.definition import TaskDefinition
 from .secrets import Secrets
 
 Json = typing.Any
 RETRY_FIRST = 1.0
 RETRY_MOST = 60.0
+STILL_GOOD = "Update status to COMPLETE for FAILED resource neither update nor replace."
+"""Heat's words."""
 
 
 @dataclass(frozen=True)
@@ -81,18 +84,28 @@ class Attempt:
 
     def nothing_to_do(self, changes: Mapping[str, Json]) -> StepResult:
         """The resource is as it shall be; nobody is told."""
+        if self.claim.task.kind == TaskKind.UPDATE and self.claim.resource.status == Status.FAILED:
+            changes = {**changes, "status": Status.COMPLETE, "reason": STILL_GOOD}
         return StepResult(self.claim, self._outcome(TaskState.DONE, changes=changes))
+
+    def refused(self, error: Exception) -> StepResult:
+        """The action must not be; the resource stays as it is, and the stack fails."""
+        event = self._event(Status.FAILED, str(error), self.claim.resource.physical_id)
+        where = f"ResourceActionRestricted: resources.{self.claim.resource.name}: {error}"
+        reason = f"Resource {action_of(self.claim.task.kind)} failed: {where}"
+        return StepResult(self.claim, self._outcome(TaskState.FAILED, reason=reason, event=event))
 
     def replaced(self) -> StepResult:
         """The resource cannot be updated: the task goes on by creating another one in its place."""
         old, now = self.claim.resource, self.clock()
+        wanted = TaskDefinition.from_json(self.claim.task.definition)
         assert self.claim.task.spare_id is not None
         new = Resource(
             id=self.claim.task.spare_id,
             stack_id=old.stack_id,
             name=old.name,
-            type=old.type,
-            plugin=old.plugin,
+            type=wanted.type or old.type,
+            plugin=wanted.plugin or old.plugin,
             action="INIT",
             status=Status.COMPLETE,
             reason="",

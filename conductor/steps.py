@@ -13,19 +13,29 @@ from ..db.sealing import Sealer, SealError
 from ..db.states import DELETING, TaskKind
 from ..resources.catalogue import Catalogue
 from ..resources.contract import Done, Park, Poll, ResourceType, Step, Target
-from ..resources.errors import Cancelled, Final, PropertyError, StepError, TimedOut, TryAgain, UnknownType
+from ..resources.errors import (
+    Cancelled,
+    Final,
+    PropertyError,
+    ReplaceNeeded,
+    StepError,
+    TimedOut,
+    TryAgain,
+    UnknownType,
+)
 from ..resources.properties import changed
+from ..resources.verdict import Verdict
 from ..template.errors import TemplateError
 from ..traversal.definition import TaskDefinition
 from .attempt import Attempt, StepResult
+from .decide import Restricted, check_allowed, decide
 from .secrets import Secrets
-from .targets import kept_data, kept_values, make_target, never_made
-from .verdict import Verdict, judge
+from .targets import kept_data, kept_values, make_target, never_made, restored
 from .work import StepWork
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any
-GOAL = ("definition", "properties", "metadata", "generation", "requires")
+GOAL = ("definition", "type", "properties", "metadata", "generation", "requires")
 """Columns that say what a resource was brought to."""
 
 
@@ -64,6 +74,8 @@ class StepRunner:
             return attempt.again(error)
         except Cancelled:
             return attempt.cancelled()
+        except Restricted as error:
+            return attempt.refused(error)
         except (StepError, PropertyError, TemplateError, SealError, UnknownType) as error:
             return attempt.failed(error)
         except Exception as error:  # noqa: BLE001 - top of a thread: a plugin's bug fails its resource only
@@ -99,12 +111,22 @@ class StepRunner:
             return attempt.deleted()
         target, stored = make_target(claim, plugin, definition, attempt.secrets)
         if claim.task.kind == TaskKind.UPDATE and progress is None:
-            verdict = judge(plugin, claim, target)
-            if verdict != Verdict.IN_PLACE:
-                return attempt.replaced() if verdict == Verdict.REPLACE else attempt.nothing_to_do(stored)
+            if restored(claim):
+                plugin.restore_after_replace(target, work)
+            verdict = decide(claim, plugin, target, work)
+            if verdict == Verdict.SAME:
+                return attempt.nothing_to_do(stored)
+            if verdict == Verdict.REPLACE:
+                return _replaced(plugin, target, work, attempt)
         if progress is None:
             target = _adopted(plugin, claim, target, work)
-        step = _call(plugin, claim.task.kind, target, progress, work)
+        try:
+            step = _call(plugin, claim.task.kind, target, progress, work)
+        except ReplaceNeeded:
+            if claim.task.kind != TaskKind.UPDATE:
+                raise
+            check_allowed(claim, Verdict.REPLACE)
+            return _replaced(plugin, target, work, attempt)
         if isinstance(step, Poll) and progress is not None and _nothing_new(step, progress):
             return StepResult(claim, None, look_after=step.after, progress=step.progress)
         after = replace(
@@ -114,6 +136,11 @@ class StepRunner:
         )
         changes = {**stored, **kept_data(plugin, step, after, attempt.secrets)}
         return _result(plugin, step, after, changes, attempt)
+
+
+def _replaced(plugin: ResourceType, target: Target, work: StepWork, attempt: Attempt) -> StepResult:
+    plugin.prepare_for_replace(target, work)
+    return attempt.replaced()
 
 
 def _result(

@@ -29,15 +29,18 @@ def make_target(
     :raises PropertyError: a value is wrong.
     :raises Final: something it refers to is gone.
     """
-    resource = claim.resource
+    resource, giving = claim.resource, claim.task.kind in GIVEN and fits(claim)
     before = properties_before(claim, plugin, secrets)
     stored: dict[str, Json] = {}
     properties, metadata = before, resource.metadata or {}
-    if claim.task.kind in GIVEN:
+    if giving:
         kept, properties = _resolved(definition.properties, claim, plugin, secrets)
         plugin.validate(properties)
         needed = sorted({found.id for found in claim.inputs.values()})
         stored = {"definition": claim.task.definition, "properties": kept, "requires": needed}
+        stored["type"] = definition.type or resource.type
+        if restored(claim):
+            stored["replaces"] = None
         if resource.metadata is None or _metadata_differs(claim, definition):
             metadata = evaluate(definition.metadata, ClaimLookup(claim, secrets))
             stored["metadata"] = partial(definition.metadata, SealedLookup(claim))
@@ -49,12 +52,32 @@ def make_target(
         stack=StackFacts(id=claim.task.stack_id, name=claim.stack_name, tenant=claim.tenant),
         properties=properties,
         previous=before if claim.task.kind == TaskKind.UPDATE else {},
+        update_policy=_update_policy(definition, claim, plugin, secrets) if giving else {},
         key=_key(claim),
         physical_id=resource.physical_id,
         metadata=metadata,
         data=secrets.open_value(resource.data) or {},
     )
     return target, {name: value for name, value in stored.items() if value != getattr(resource, name)}
+
+
+def restored(claim: Claim) -> bool:
+    """Whether the resource was replaced, and takes the place of its own replacement again."""
+    replaces = claim.resource.replaces
+    return replaces is not None and replaces > claim.resource.id
+
+
+def fits(claim: Claim) -> bool:
+    """Whether the resource shall go on being of the type that it is."""
+    wanted = TaskDefinition.from_json(claim.task.definition).plugin
+    return wanted in ("", claim.resource.plugin)
+
+
+def _update_policy(
+    definition: TaskDefinition, claim: Claim, plugin: ResourceType, secrets: Secrets
+) -> Mapping[str, Json]:
+    values = evaluate(definition.update_policy, ClaimLookup(claim, secrets))
+    return resolve_properties(plugin.update_policy_schema, values)
 
 
 def _metadata_differs(claim: Claim, definition: TaskDefinition) -> bool:

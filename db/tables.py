@@ -209,6 +209,7 @@ task = sa.Table(
     sa.Column("redelivered", sa.Integer, nullable=False, default=0),
     sa.Column("finish_id", RowId),  # the traversal's finish task
     sa.Column("definition", JsonText),
+    sa.Column("restricted", JsonText, nullable=False),  # what an update must not do: update, replace
     sa.Column("inputs", JsonText, nullable=False),  # {resource name: resource id}
     sa.Column("successors", JsonText, nullable=False),  # [task id]
     # What a parked task waits for: "resource:ID" (its metadata) or "stack:ID" (its end).

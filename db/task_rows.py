@@ -24,6 +24,7 @@ class Task:
     :ivar pending: unfinished predecessors; for the finish task all unfinished tasks of the traversal.
     :ivar spare_id: for an update: the id of the resource's replacement, should it need one.
     :ivar attempt: grows with each claim; a result counts only if it carries the latest one.
+    :ivar restricted: what an update of the resource must not do: update, replace.
     :ivar timeout: seconds the action may take over all its attempts' polls; None: no limit.
     :ivar inputs: resource name -> resource id, for all that the resource needs.
     """
@@ -46,6 +47,7 @@ class Task:
     redelivered: int = 0
     finish_id: TaskId | None = None
     definition: Json = None
+    restricted: Sequence[str] = ()
     inputs: Mapping[str, ResourceId] = field(default_factory=dict)
     successors: Sequence[TaskId] = ()
     waits_on: str | None = None

@@ -39,6 +39,7 @@ class Target:
     :ivar id: number of the resource row, unique in the installation.
     :ivar properties: resolved and converted by the schema, defaults filled in; secrets in clear.
     :ivar previous: the properties last applied (update only), else empty.
+    :ivar update_policy: resolved by the type's schema for it.
     :ivar data: what earlier steps of this resource kept; private to the plugin.
     :ivar key: idempotency key; the same for every repetition of this action, new for the next action.
     :ivar physical_id: id of the thing outside, None before it exists.
@@ -54,6 +55,7 @@ class Target:
     metadata: Mapping[str, Json] = field(default_factory=dict)
     data: Mapping[str, Json] = field(default_factory=dict)
     previous: Mapping[str, Json] = field(default_factory=dict)
+    update_policy: Mapping[str, Json] = field(default_factory=dict)
 
     @property
     def physical_name(self) -> str:
@@ -171,6 +173,11 @@ class ResourceType:
     support_status: typing.ClassVar[SupportStatus] = SUPPORTED
     #: Every update of the stack replaces the resource, even where nothing of it has changed.
     always_replaced: typing.ClassVar[bool] = False
+    #: What ``update_policy`` in a template may say, in the way of a properties schema.
+    update_policy_schema: typing.ClassVar[Mapping[str, Property]] = {}
+    #: An update replaces what a check has found broken, or the user has marked unhealthy, without asking
+    #: `needs_replace_failed`.
+    replaced_when_check_failed: typing.ClassVar[bool] = True
     #: Seconds one action may take; None: the service's default.
     default_timeout: typing.ClassVar[float | None] = None
 
@@ -233,6 +240,29 @@ class ResourceType:
     def needs_replace(self, before: Mapping[str, Json], after: Mapping[str, Json]) -> bool:
         """Whether this change needs a new resource although the schema allows an update."""
         return False
+
+    def needs_replace_failed(self, target: Target, work: Work) -> bool:
+        """Whether an update has to replace a resource whose last action failed.
+
+        May look at the thing outside.  One that is kept is updated like any other.
+        """
+        return True
+
+    def prepare_for_replace(self, target: Target, work: Work) -> None:
+        """Make room for the replacement, e.g. give a name or an address free; may be called again after a
+        crash."""
+
+    def restore_after_replace(self, target: Target, work: Work) -> None:
+        """Take back what `prepare_for_replace` did: the resource is kept, and its replacement goes; may be
+        called again after a crash."""
+
+    def live_properties(self, target: Target, work: Work) -> Mapping[str, Json]:
+        """What the service behind says of the properties now, as far as it tells: for an update that shall
+        look at the real state (``converge``).
+
+        :raises Final: the thing is gone.
+        """
+        return {}
 
     def validate(self, properties: Mapping[str, Json]) -> None:
         """Check rules over several properties.

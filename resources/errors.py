@@ -31,6 +31,13 @@ class Final(StepError):
         self.kind = kind
 
 
+class ReplaceNeeded(StepError):
+    """What is to be changed cannot be changed in place; raised by handle_update or check_update_complete.
+
+    The resource is replaced then, as though its schema had said so.
+    """
+
+
 class Cancelled(StepError):
     """The step was asked to stop; raised by Work.checkpoint and Work.pause."""
 

@@ -1,6 +1,6 @@
 """Starting an update: the new goal and its plan in one transaction, at whatever moment."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlalchemy.engine import Connection
@@ -11,6 +11,7 @@ from ..db.states import Status
 from .compiling import Compiled
 from .planning import Scope
 from .start import Begun, begin, running_of, store_plan
+from .type_facts import TypeFacts
 from .updating import UpdatePlanner
 
 
@@ -38,9 +39,7 @@ class Change:
     tags: Sequence[str] | None = None
 
 
-def start_update(
-    conn: Connection, change: Change, scope: Scope, always: Callable[[str], bool]
-) -> Begun | None:
+def start_update(conn: Connection, change: Change, scope: Scope, types: TypeFacts) -> Begun | None:
     """Supersede whatever the stack does with an update to a new goal; None if the stack was changed by
     somebody else meanwhile: compile again, for the old goal that this one was merged with is not the current
     one any more.
@@ -64,7 +63,14 @@ def start_update(
         stacks.set_tags(conn, stack.id, change.tags)
     tasks.cancel_unstarted(conn, stack.traversal, now=scope.now)
     running = running_of(conn, stack)
-    planner = UpdatePlanner(resources.of_stack(conn, stack.id), change.compiled.plan, running, scope, always)
+    planner = UpdatePlanner(
+        resources.of_stack(conn, stack.id),
+        change.compiled.plan,
+        running,
+        scope,
+        types,
+        going_back=change.action == "ROLLBACK",
+    )
     return store_plan(conn, updating, planner.plan(), running.values(), now=scope.now)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ..db.sealing import Sealer
 from ..resources.catalogue import Catalogue
+from ..resources.contract import ResourceType
 from ..resources.errors import PropertyError, UnknownType
 from ..resources.properties import validate_properties
 from ..resources.schema import has_attribute
@@ -113,9 +114,18 @@ def check_types(plan: CompiledTemplate, catalogue: Catalogue) -> None:
         except PropertyError as error:
             where = (*path, "properties", *error.path)
             raise TemplateError(f"Property error: {error.message}", where) from error
+        _check_update_policy(definition, plugin, path)
         _check_references(definition.references, path, plan.resources, catalogue)
     for name, output in plan.outputs.items():
         _check_references(output.references, ("outputs", name), plan.resources, catalogue)
+
+
+def _check_update_policy(definition: ResourceDefinition, plugin: ResourceType, path: tuple[str, ...]) -> None:
+    try:
+        validate_properties(plugin.update_policy_schema, definition.update_policy)
+    except PropertyError as error:
+        message = error.message.replace("Unknown Property", "Unknown key")
+        raise TemplateError(message, (*path, "update_policy", *error.path)) from error
 
 
 def _check_references(

@@ -13,10 +13,13 @@ Json = typing.Any
 class TaskDefinition:
     """What one resource shall be.
 
+    :ivar type: as written in the template; `plugin`: what the environment makes of it.
     :ivar properties: residuals; see template/residual.py.
     :ivar retain: a deletion leaves the thing outside alone.
     """
 
+    type: str = ""
+    plugin: str = ""
     properties: Mapping[str, Json] = field(default_factory=dict)
     metadata: Json = field(default_factory=dict)
     update_policy: Mapping[str, Json] = field(default_factory=dict)
@@ -29,6 +32,8 @@ class TaskDefinition:
     def of(cls, definition: ResourceDefinition) -> "TaskDefinition":
         """From a resource of a compiled template."""
         return cls(
+            type=definition.declared_type,
+            plugin=definition.type,
             properties=definition.properties,
             metadata=definition.metadata,
             update_policy=definition.update_policy,

@@ -143,6 +143,7 @@ def _task(job: Job, edges: Edges, finish_id: TaskId, scope: Scope, *, late: bool
         retries_left=settings.retries if settings.retries is not None else defaults.retries,
         finish_id=finish_id,
         definition=job.definition,
+        restricted=sorted(settings.restricted_actions) if job.kind == TaskKind.UPDATE else (),
         inputs=job.inputs,
         successors=edges.after(job.id),
     )

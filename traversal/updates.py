@@ -9,7 +9,6 @@ from ..db import content, resources, stacks
 from ..db.ids import ContentId
 from ..db.stacks import Stack
 from ..db.states import Status
-from ..resources.errors import UnknownType
 from ..template.compile import Identity
 from ..template.errors import TemplateError
 from ..template.residual import evaluate
@@ -21,6 +20,7 @@ from .planning import TooFewIds
 from .requests import Goal, UpdateRequest
 from .start import Begun, tell
 from .stored import StoredLookup
+from .type_facts import CatalogueFacts
 from .updating import update_ids_needed
 
 Json = typing.Any
@@ -39,6 +39,7 @@ class Updates:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
+        self._types = CatalogueFacts(desk.catalogue)
 
     def update(self, stack: Stack, request: UpdateRequest) -> None:
         """Bring the stack to a new goal, at whatever moment; committed when this returns.
@@ -109,15 +110,9 @@ class Updates:
             tags=request.tags if request.tags is not None or request.existing else (),
         )
         try:
-            return self._desk.database.write(lambda conn: start_update(conn, change, scope, self._always))
+            return self._desk.database.write(lambda conn: start_update(conn, change, scope, self._types))
         except TooFewIds:
             return None
-
-    def _always(self, type_name: str) -> bool:
-        try:
-            return self._desk.catalogue.get(type_name).always_replaced
-        except UnknownType:
-            return False
 
     def _compile(self, stack: Stack, request: UpdateRequest) -> Compiled:
         goal = self._merged(stack, request) if request.existing else request.goal

@@ -7,7 +7,7 @@ resource if it was replaced, after all that depend on it have moved over.
 """
 
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..db.ids import ResourceId, TaskId
@@ -18,6 +18,7 @@ from ..template.model import CompiledTemplate, ResourceDefinition
 from .definition import TaskDefinition
 from .edges import Edges
 from .planning import Job, Plan, Scope, TooFewIds, delete_job, make_plan, needs_of, new_row
+from .type_facts import TypeFacts
 
 Json = typing.Any
 
@@ -46,7 +47,8 @@ class _Ids:
 class UpdatePlanner:
     """Makes one plan.
 
-    :param always: whether a type is replaced at every update, by the type's name.
+    :param running: tasks of older traversals that go on for the time being, by resource.
+    :param going_back: this is a rollback: what an update has replaced, and is still there, is taken again.
     """
 
     def __init__(
@@ -55,22 +57,22 @@ class UpdatePlanner:
         compiled: CompiledTemplate,
         running: Mapping[ResourceId, Task],
         scope: Scope,
-        always: Callable[[str], bool],
+        types: TypeFacts,
+        *,
+        going_back: bool = False,
     ) -> None:
         self._compiled = compiled
         self._running = running
         self._scope = scope
-        self._always = always
+        self._types = types
+        self._going_back = going_back
         self._ids = _Ids(scope.first_id, scope.first_id + scope.id_count)
-        self._current: dict[str, Resource] = {}
-        for row in sorted(existing, key=lambda row: row.id):
-            going = row.id in running and running[row.id].kind in DELETING
-            if row.replaced_by is None and row.name in compiled.resources and not going:
-                self._current[row.name] = row
+        self._current = self._chosen(existing)
         kept = {row.id for row in self._current.values()}
         self._obsolete = [row for row in existing if row.id not in kept]
         self._existing = {row.id: row for row in existing}
         self._names = {row.id: row.name for row in existing}
+        self._restored = {row.id for row in self._current.values() if row.replaced_by is not None}
         self._rows: dict[str, ResourceId] = {}
         self._jobs: dict[str, Job] = {}
         self._deletions: dict[ResourceId, Job] = {}
@@ -78,6 +80,35 @@ class UpdatePlanner:
         self._changes: dict[ResourceId, dict[str, Json]] = {}
         self._settled: list[ResourceId] = []
         self._spared: list[TaskId] = []
+
+    def _chosen(self, existing: Iterable[Resource]) -> dict[str, Resource]:
+        """For each name of the template the row that the update starts from."""
+        found: dict[str, Resource] = {}
+        for row in sorted(existing, key=lambda row: row.id):
+            going = row.id in self._running and self._running[row.id].kind in DELETING
+            if going or row.name not in self._compiled.resources:
+                continue
+            other = found.get(row.name)
+            if other is None or self._suitability(row) >= self._suitability(other):
+                found[row.name] = row
+        return {n: row for n, row in found.items() if row.replaced_by is None or self._suitability(row) > -30}
+
+    def _suitability(self, row: Resource) -> int:
+        """As Heat weighs them (Stack._get_best_existing_rsrc_db), but that a replacement for which nothing
+        was made yet is not preferred to what it was to replace."""
+        score = 0
+        if row.status == Status.FAILED or (row.action == "INIT" and row.id not in self._running):
+            score -= 30
+        if row.action == "DELETE":
+            score -= 50
+        if row.replaced_by is not None:
+            score -= 1
+        if self._going_back and row.definition == self._goal(row.name):
+            score += 10
+        return score
+
+    def _goal(self, name: str) -> Json:
+        return TaskDefinition.of(self._compiled.resources[name]).to_json()
 
     def plan(self) -> Plan:
         """The plan."""
@@ -103,13 +134,13 @@ class UpdatePlanner:
     # -- what each resource needs ------------------------------------------------------------------
 
     def _want(self, definition: ResourceDefinition) -> None:
-        row, goal = self._current.get(definition.name), TaskDefinition.of(definition).to_json()
+        row, goal = self._current.get(definition.name), self._goal(definition.name)
         if row is not None and row.action == "INIT" and row.id not in self._running:
             self._settled.append(row.id)
             row = None
         if row is None:
             self._create(definition, goal, replaces=None)
-        elif row.id not in self._running and (row.plugin != definition.type or row.status == Status.FAILED):
+        elif self._replaced_for_certain(row, definition):
             self._create(definition, goal, replaces=row.id)
             self._obsolete.append(row)
         elif self._is_same(row, definition, goal):
@@ -117,11 +148,20 @@ class UpdatePlanner:
         else:
             self._update(row, definition, goal)
 
+    def _replaced_for_certain(self, row: Resource, definition: ResourceDefinition) -> bool:
+        """Whether that is known already, and needs no step that finds or forbids it."""
+        if row.id in self._running or "replace" in definition.settings.restricted_actions:
+            return False
+        other = row.plugin != definition.type or row.status == Status.FAILED
+        return other and not self._types.asked_first(row)
+
     def _is_same(self, row: Resource, definition: ResourceDefinition, goal: Json) -> bool:
         return (
             row.definition == goal
+            and row.status != Status.FAILED
             and row.id not in self._running
-            and not self._always(definition.type)
+            and row.id not in self._restored
+            and not self._types.always_replaced(definition.type)
             and not any(reference.resource in self._jobs for reference in definition.references)
         )
 
@@ -130,6 +170,7 @@ class UpdatePlanner:
         self._rows[definition.name] = row_id
         if replaces is not None:
             self._changes.setdefault(replaces, {})["replaced_by"] = row_id
+        self._supersede_others(definition.name, row_id)
         self._new.append(new_row(definition, row_id, self._scope, replaces=replaces))
         self._jobs[definition.name] = Job(
             TaskId(self._ids.take()),
@@ -140,12 +181,20 @@ class UpdatePlanner:
             settings=definition.settings,
         )
 
+    def _supersede_others(self, name: str, by: ResourceId) -> None:
+        for other in self._obsolete:
+            if other.name == name and other.replaced_by is None and other.id != by:
+                self._changes.setdefault(other.id, {}).setdefault("replaced_by", by)
+
     def _inputs(self, definition: ResourceDefinition) -> dict[str, ResourceId]:
         """Rows of what it requires, which stands before it in the template."""
         return {name: self._rows[name] for name in definition.requires}
 
     def _update(self, row: Resource, definition: ResourceDefinition, goal: Json) -> None:
         self._rows[definition.name] = row.id
+        if row.id in self._restored:
+            self._supersede_others(row.name, row.id)
+            self._changes.setdefault(row.id, {}).update(replaced_by=None, replaces=row.replaced_by)
         self._jobs[definition.name] = Job(
             TaskId(self._ids.take()),
             TaskKind.UPDATE,

@@ -4,7 +4,7 @@ import typing
 from collections.abc import Mapping
 
 from stoker.resources.contract import Done, Json, Park, Poll, ResourceType, Step, Target, Work
-from stoker.resources.errors import Final, TryAgain
+from stoker.resources.errors import Final, ReplaceNeeded, TryAgain
 from stoker.resources.schema import Attribute, Property
 
 
@@ -20,10 +20,14 @@ class Thing(typing.NamedTuple):
 class Cloud:
     """Things by their physical id.
 
+    :ivar asked: what of a Sim::Volume's rarer hooks was called.
+    :ivar live: by physical id, properties that somebody has changed behind our back.
     :ivar wrong: what must never happen and did.
     """
 
     def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.live: dict[str, Json] = {}
         self.things: dict[str, Thing] = {}
         self.made: dict[str, str] = {}
         self.tries: dict[str, int] = {}
@@ -142,4 +146,30 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
         def attribute_values(self, target: Target) -> dict[str, Json]:
             return {"address": target.data.get("address"), "value": target.properties["value"]}
 
-    return {"Sim::Server": Server}
+    class Volume(Server):
+        """Uses what of the contract concerns updates beyond the schema; outlives a failed update."""
+
+        update_policy_schema = {"batch": Property("integer", default=1), "kind": Property("string")}
+        replaced_when_check_failed = False
+
+        def handle_update(self, target: Target, changed: frozenset[str], work: Work) -> Step:
+            cloud.asked.append(f"update {target.update_policy['batch']}")
+            if target.properties["value"] == "elsewhere":
+                raise ReplaceNeeded
+            return super().handle_update(target, changed, work)
+
+        def needs_replace_failed(self, target: Target, work: Work) -> bool:
+            cloud.asked.append("failed?")
+            return target.physical_id not in cloud.things
+
+        def prepare_for_replace(self, target: Target, work: Work) -> None:
+            cloud.asked.append(f"prepare {target.physical_id}")
+
+        def restore_after_replace(self, target: Target, work: Work) -> None:
+            cloud.asked.append(f"restore {target.physical_id}")
+
+        def live_properties(self, target: Target, work: Work) -> Mapping[str, Json]:
+            live: Mapping[str, Json] = cloud.live.get(str(target.physical_id), {})
+            return live
+
+    return {"Sim::Server": Server, "Sim::Volume": Volume}

@@ -1,0 +1,46 @@
+"""What an update's first step finds that it has to do."""
+
+from ..db.claims import Claim
+from ..db.states import Status
+from ..resources.contract import ResourceType, Target, Work
+from ..resources.errors import StepError
+from ..resources.verdict import RESTRICTED, Verdict, judge, survives_failure
+from .targets import fits
+
+
+class Restricted(StepError):
+    """The environment forbids what the update would have to do; the resource stays as it is."""
+
+
+def decide(claim: Claim, plugin: ResourceType, target: Target, work: Work) -> Verdict:
+    """What the update comes to, once all values are known.
+
+    One whose last action failed is replaced, as in Heat, unless its type knows better: nobody knows what
+    state it is in.
+
+    :param plugin: the type that the resource has, which need not be the one it shall have.
+    :raises Restricted: it is forbidden.
+    :raises Final: a property has changed that never may.
+    """
+    verdict = _verdict(claim, plugin, target, work)
+    check_allowed(claim, verdict)
+    return verdict
+
+
+def check_allowed(claim: Claim, verdict: Verdict) -> None:
+    """:raises Restricted: the environment forbids it."""
+    word = RESTRICTED.get(verdict)
+    if word in claim.task.restricted:
+        raise Restricted(f"{word} is restricted for resource.")
+
+
+def _verdict(claim: Claim, plugin: ResourceType, target: Target, work: Work) -> Verdict:
+    resource = claim.resource
+    if not fits(claim):
+        return Verdict.REPLACE
+    if resource.status == Status.FAILED:
+        asked = survives_failure(plugin, action=resource.action)
+        if not asked or plugin.needs_replace_failed(target, work):
+            return Verdict.REPLACE
+    redefined = resource.definition != claim.task.definition
+    return judge(plugin, target.previous, target.properties, redefined=redefined)

@@ -1,0 +1,208 @@
+"""Updates: what the environment forbids, and what a resource type may decide itself."""
+
+import pathlib
+import typing
+
+import pytest
+from simulation.test_update import created, ended, on, rows, told
+from simulation.world import World
+from stoker.db import resources
+from stoker.db.stacks import Stack
+from stoker.db.states import Status
+from stoker.resources.heat.none import NoneResource
+from stoker.template.errors import TemplateError
+from stoker.traversal.requests import Goal, UpdateRequest
+
+Json = typing.Any
+
+
+@pytest.fixture
+def world(tmp_path: pathlib.Path) -> World:
+    return World(tmp_path, hosts=2, threads=4)
+
+
+def server(**properties: Json) -> Json:
+    return {"type": "Sim::Server", "properties": {"after": 0, **properties}}
+
+
+def volume(policy: Json = None, **properties: Json) -> Json:
+    made = {"type": "Sim::Volume", "properties": {"after": 0, **properties}}
+    return made if policy is None else {**made, "update_policy": policy}
+
+
+def template(**found: Json) -> Json:
+    return {"heat_template_version": "2018-08-31", "resources": found}
+
+
+def restricted(**actions: Json) -> Json:
+    entries = {name: {"restricted_actions": words} for name, words in actions.items()}
+    return {"resource_registry": {"resources": entries}}
+
+
+def update(world: World, stack: Stack, made: Json, environment: Json = None, **fields: Json) -> Stack:
+    request = UpdateRequest(Goal(made, environment=environment or {}), **fields)
+    world.updates.update(world.stack(stack.id), request)
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert world.cloud.wrong == []
+    return world.stack(stack.id)
+
+
+def state(stack: Stack) -> tuple[str, str]:
+    return stack.action, str(stack.status)
+
+
+@pytest.mark.parametrize(
+    ("word", "wanted"),
+    [
+        ("update", server(value="2")),
+        ("replace", server(size=2)),
+        ("replace", {"type": "OS::Heat::None"}),
+        (["update", "replace"], server(value="2")),
+    ],
+)
+def test_what_the_environment_restricts_fails_and_leaves_the_resource_alone(
+    world: World, word: Json, wanted: Json
+) -> None:
+    stack = created(world, template(a=server(), b=server()))
+    before = rows(world, stack)["a"]
+    count = len(told(world, stack))
+    for pattern in ("a", "[a]*"):
+        found = update(world, stack, template(a=wanted, b=server()), restricted(**{pattern: word}))
+        forbidden = word if isinstance(word, str) else "update"
+        assert found.reason == (
+            "Resource UPDATE failed: ResourceActionRestricted: resources.a: "
+            f"{forbidden} is restricted for resource."
+        )
+        assert state(found) == ("UPDATE", "FAILED")
+        after = rows(world, stack)["a"]
+        assert (after.id, after.action, after.status, after.properties) == (
+            before.id,
+            before.action,
+            before.status,
+            before.properties,
+        )
+    assert [event for event in told(world, stack)[count:] if event[0] == "a"] == [
+        ("a", "UPDATE", "FAILED"),
+        ("a", "UPDATE", "FAILED"),
+    ]
+    assert state(update(world, stack, template(a=wanted, b=server()))) == ("UPDATE", "COMPLETE")
+
+
+@pytest.mark.parametrize(("word", "wanted"), [("replace", server(value="2")), ("update", server(size=2))])
+def test_what_is_not_restricted_goes_on(world: World, word: str, wanted: Json) -> None:
+    stack = created(world, template(a=server()))
+    assert state(update(world, stack, template(a=wanted), restricted(a=word))) == ("UPDATE", "COMPLETE")
+
+
+def test_an_unchanged_resource_may_be_restricted(world: World) -> None:
+    stack = created(world, template(a=server()))
+    found = update(world, stack, template(a=server(), b=server()), restricted(a=["update", "replace"]))
+    assert state(found) == ("UPDATE", "COMPLETE")
+
+
+def test_a_failed_resource_is_not_replaced_where_that_is_restricted(world: World) -> None:
+    stack = world.create("s", template(a=server(fail=True)))
+    assert world.settle(lambda: ended(world, stack), within=60)
+    before = rows(world, stack)["a"]
+    found = update(world, stack, template(a=server()), restricted(a="replace"))
+    assert "replace is restricted" in found.reason
+    after = rows(world, stack)["a"]
+    assert (after.id, after.action, after.status) == (before.id, "CREATE", Status.FAILED)
+    assert state(update(world, stack, template(a=server()))) == ("UPDATE", "COMPLETE")
+
+
+def test_another_type_wanted_while_the_first_is_being_made_replaces_it(world: World) -> None:
+    stack = world.create("s", template(a=server(endless=True, after=3)))
+    world.calm()
+    found = update(world, stack, template(a={"type": "OS::Heat::None"}))
+    assert state(found) == ("UPDATE", "COMPLETE")
+    row = rows(world, stack)["a"]
+    assert (row.type, row.plugin) == ("OS::Heat::None", "OS::Heat::None")
+    assert world.cloud.things == {}
+
+
+def test_the_type_that_is_shown_is_the_one_of_the_template(world: World) -> None:
+    stack = created(world, template(a={"type": "OS::Heat::None"}))
+    mapped = {"resource_registry": {"My::Own": "OS::Heat::None"}}
+    update(world, stack, template(a={"type": "My::Own"}), mapped)
+    row = rows(world, stack)["a"]
+    assert (row.type, row.plugin) == ("My::Own", "OS::Heat::None")
+    assert isinstance(world.catalogue.get(row.plugin), NoneResource)
+
+
+def test_update_policy_is_judged_by_the_type_and_given_to_its_steps(world: World) -> None:
+    stack = created(world, template(a=volume({"batch": 2})))
+    update(world, stack, template(a=volume({"batch": 3}, value="x")))
+    update(world, stack, template(a=volume(value="y")))
+    assert world.cloud.asked == ["update 3", "update 1"]
+    for policy, complaint in (
+        ({"bach": 1}, r"resources.a.update_policy.bach: Unknown key bach.*allowed: batch, kind"),
+        ({"batch": "many"}, r"resources.a.update_policy.batch: .*many"),
+    ):
+        with pytest.raises(TemplateError, match=complaint):
+            update(world, stack, template(a=volume(policy)))
+    with pytest.raises(TemplateError, match="Unknown key batch"):
+        update(world, stack, template(a={**server(), "update_policy": {"batch": 1}}))
+
+
+def test_a_type_may_keep_what_failed(world: World) -> None:
+    stack = created(world, template(a=volume()))
+    before = rows(world, stack)["a"]
+    update(world, stack, template(a=volume(value="1", fail=True)))
+    assert rows(world, stack)["a"].status == Status.FAILED
+    found = update(world, stack, template(a=volume(value="2")))
+    assert state(found) == ("UPDATE", "COMPLETE")
+    assert rows(world, stack)["a"].physical_id == before.physical_id
+    assert world.cloud.asked == ["update 1", "failed?", "update 1"]
+    update(world, stack, template(a=volume(value="3", fail=True)))
+    assert state(update(world, stack, template(a=volume(value="2")))) == ("UPDATE", "COMPLETE")
+    row = rows(world, stack)["a"]
+    assert (row.status, row.reason) == (
+        Status.COMPLETE,
+        "Update status to COMPLETE for FAILED resource neither update nor replace.",
+    )
+
+
+def test_a_type_may_have_what_failed_replaced(world: World) -> None:
+    stack = created(world, template(a=volume()))
+    before = rows(world, stack)["a"]
+    update(world, stack, template(a=volume(fail=True)))
+    del world.cloud.things[str(before.physical_id)]
+    assert state(update(world, stack, template(a=volume()))) == ("UPDATE", "COMPLETE")
+    assert rows(world, stack)["a"].physical_id != before.physical_id
+    assert f"prepare {before.physical_id}" in world.cloud.asked
+
+
+def test_a_step_may_find_that_its_resource_has_to_be_replaced(world: World) -> None:
+    stack = created(world, template(a=volume(), b=server(needs=on("a"))))
+    before = rows(world, stack)["a"]
+    wanted = template(a=volume(value="elsewhere"), b=server(needs=on("a")))
+    found = update(world, stack, wanted, restricted(a="replace"))
+    assert "resources.a: replace is restricted" in found.reason
+    assert rows(world, stack)["a"].physical_id == before.physical_id
+    assert state(update(world, stack, wanted)) == ("UPDATE", "COMPLETE")
+    after = rows(world, stack)
+    assert after["a"].physical_id != before.physical_id
+    assert set(world.cloud.things) == {after["a"].physical_id, after["b"].physical_id}
+
+
+@pytest.mark.parametrize("word", ["size", "type"])
+def test_a_rollback_takes_again_what_was_replaced_and_is_still_there(world: World, word: str) -> None:
+    old = template(a=volume(), b=server(needs=on("a")))
+    stack = created(world, old)
+    before = rows(world, stack)
+    other = volume(size=2) if word == "size" else server()
+    broken = template(a=other, b=server(needs=on("a"), fail=True))
+    found = update(world, stack, broken, disable_rollback=False)
+    assert world.settle(lambda: state(world.stack(stack.id)) == ("ROLLBACK", "COMPLETE"), within=60), found
+    after = rows(world, stack)
+    assert {n: r.physical_id for n, r in after.items() if n == "a"} == {"a": before["a"].physical_id}
+    assert after["a"].replaces is None
+    everything = world.database.read(lambda conn: resources.of_stack(conn, stack.id))
+    assert len(everything) == 2
+    assert set(world.cloud.things) == {row.physical_id for row in after.values()}
+    needs = world.cloud.things[str(after["b"].physical_id)].needs
+    assert needs == (before["a"].physical_id,)
+    physical = before["a"].physical_id
+    assert world.cloud.asked == [f"prepare {physical}", f"restore {physical}"]
+    assert world.cloud.wrong == []

@@ -1,0 +1,48 @@
+"""What an update's planning has to know of resource types."""
+
+import typing
+
+from ..db.resources import Resource
+from ..db.states import Status
+from ..resources.catalogue import Catalogue
+from ..resources.contract import ResourceType
+from ..resources.errors import UnknownType
+from ..resources.verdict import survives_failure
+
+
+class TypeFacts(typing.Protocol):
+    """Answers by a type's name; of one that is not installed any more nothing is known."""
+
+    def always_replaced(self, type_name: str) -> bool:
+        """Whether every update replaces it."""
+
+    def asked_first(self, row: Resource) -> bool:
+        """Whether the resource's type has a say before a resource that failed, or of which another type is
+        wanted now, is replaced: then only a step can do it."""
+
+
+class CatalogueFacts:
+    """The facts of the installed types."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+
+    def always_replaced(self, type_name: str) -> bool:
+        """See TypeFacts."""
+        plugin = self._get(type_name)
+        return plugin is not None and plugin.always_replaced
+
+    def asked_first(self, row: Resource) -> bool:
+        """See TypeFacts."""
+        plugin = self._get(row.plugin)
+        if plugin is None:
+            return False
+        if type(plugin).prepare_for_replace is not ResourceType.prepare_for_replace:
+            return True
+        return row.status == Status.FAILED and survives_failure(plugin, action=row.action)
+
+    def _get(self, type_name: str) -> ResourceType | None:
+        try:
+            return self._catalogue.get(type_name)
+        except UnknownType:
+            return None
