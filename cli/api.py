@@ -2,6 +2,8 @@
 
 import logging
 import sys
+import time
+from collections.abc import Callable
 
 from . import threading_backend  # noqa: F401  - first: it decides how oslo works
 
@@ -9,19 +11,26 @@ from oslo_log import log  # isort: skip
 
 from . import options
 from .options import WrongConfiguration
+from .reloading import reload_options
 from .serving import HttpServer
+from .systemd import Systemd
 from .version import VERSION
-from .waiting import StopSignal, end_process
+from .waiting import Signals, end_process, show_stacks_of_threads, stay
 from .wiring import make_api, open_parts
 
 LOG = logging.getLogger(__name__)
+STOPS_WITHIN = 10.0
+PROBE_WITHIN = 5.0
+"""Seconds; an overloaded server is slow, a hanging one does not answer at all."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Entry point; the exit code: 0 after SIGTERM or SIGINT, 1 if it could not start."""
-    stop = StopSignal()
+    arguments = sys.argv[1:] if arguments is None else arguments
+    signals, systemd = Signals(), Systemd()
+    show_stacks_of_threads()
     try:
-        conf = options.load(sys.argv[1:] if arguments is None else arguments, program="stoker-api")
+        conf = options.load(arguments, program="stoker-api")
         log.setup(conf, "stoker", VERSION)
         parts = open_parts(conf)
         app = make_api(parts, version=VERSION)
@@ -31,7 +40,28 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"stoker-api: cannot start: {error}", file=sys.stderr)
         return 1
     LOG.info("stoker-api listens on %s:%s", conf.api.bind_host, port)
-    stop.wait()
+    systemd.ready(f"serves at {conf.api.bind_host}:{port}")
+    stay(
+        signals,
+        systemd,
+        reload=lambda: reload_options(conf, arguments, program="stoker-api"),
+        late=silence(lambda: http.answers(PROBE_WITHIN)),
+    )
+    systemd.stopping(STOPS_WITHIN)
     http.stop()
     parts.close()
     return end_process(0)
+
+
+def silence(
+    answers: Callable[[], bool], monotonic: Callable[[], float] = time.monotonic
+) -> Callable[[float], list[str]]:
+    """For `stay`: whether the server has not answered for too long, by asking it."""
+    answered = [monotonic()]
+
+    def late(grace: float) -> list[str]:
+        if answers():
+            answered[0] = monotonic()
+        return ["the HTTP server"] if monotonic() - answered[0] > grace else []
+
+    return late

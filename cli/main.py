@@ -8,7 +8,7 @@ from . import threading_backend  # noqa: F401  - first: it decides how oslo work
 from .embedded import Embedded, EmbeddedSettings
 from .options import WrongConfiguration
 from .version import VERSION
-from .waiting import StopSignal, end_process
+from .waiting import Signals, Wanted, end_process
 
 TENANT = "demo"
 
@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     if wanted.conductors < 1:
         print(f"stoker: --conductors must be 1 or more, not {wanted.conductors}", file=sys.stderr)
         return 2
-    stop = StopSignal()
+    signals = Signals()
     embedded = Embedded(
         EmbeddedSettings(
             wanted.data_dir.resolve(), wanted.host, wanted.port, wanted.conductors, wanted.config_file
@@ -50,7 +50,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     print(f"Stoker serves at {embedded.url}; use it with:", flush=True)
     print(f"export {client_environment(embedded.url)}", flush=True)
-    stop.wait()
+    while signals.next() != Wanted.STOP:
+        print("stoker: SIGHUP changes nothing here; restart it instead", file=sys.stderr)
     return end_process(0 if embedded.stop() else 1)
 
 

@@ -3,6 +3,7 @@
 import pathlib
 import socket
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import oslo_messaging.opts
 from oslo_config import cfg
@@ -76,11 +77,22 @@ CONDUCTOR = [
         default=1.0,
         min=0.01,
         max=1000,
+        mutable=True,
         help="Share of the duties relative to the other conductors' weights.",
     ),
-    cfg.FloatOpt("drain", default=30.0, min=0, help="Seconds that steps in progress are given at a stop."),
     cfg.FloatOpt(
-        "keep_deleted", default=30 * 86400.0, min=0, help="Seconds that deleted stacks stay visible."
+        "drain",
+        default=30.0,
+        min=0,
+        mutable=True,
+        help="Seconds that steps in progress are given at a stop.",
+    ),
+    cfg.FloatOpt(
+        "keep_deleted",
+        default=30 * 86400.0,
+        min=0,
+        mutable=True,
+        help="Seconds that deleted stacks stay visible.",
     ),
 ]
 API = [
@@ -123,6 +135,7 @@ STACKS = [
         "max_events_per_stack",
         default=1000,
         min=0,
+        mutable=True,
         help="Events of a stack that are kept, at the most; a few more until the next purge, once a minute. "
         "0: all.",
     ),
@@ -174,8 +187,7 @@ def load(arguments: list[str], *, program: str, files: list[pathlib.Path] | None
     conf = cfg.CONF
     if program == "stoker-conductor":
         conf.register_cli_opts(DEFAULTS)  # So that several can share a host and a file.
-    for group, options in GROUPS.items():
-        conf.register_opts(options, None if group == "DEFAULT" else group)
+    _register_own(conf)
     for name, options in oslo_messaging.opts.list_opts():
         if name is None:
             conf.register_opts(options)
@@ -191,9 +203,55 @@ def load(arguments: list[str], *, program: str, files: list[pathlib.Path] | None
     return conf
 
 
+@dataclass(frozen=True)
+class Reloaded:
+    """What a second look at the configuration has found.
+
+    :ivar changed: options that have another value now, as ``group.name``.
+    :ivar ignored: those whose new value needs a restart.
+    """
+
+    changed: Sequence[str]
+    ignored: Sequence[str]
+
+
+def reload(conf: cfg.ConfigOpts, arguments: list[str], *, program: str) -> Reloaded:
+    """Read the files again that `load` has read, and take over what can change at run time.
+
+    :raises WrongConfiguration: as `load`; then nothing has changed.
+    """
+    fresh = cfg.ConfigOpts()
+    if program == "stoker-conductor":
+        fresh.register_cli_opts(DEFAULTS)
+    _register_own(fresh)
+    log.register_options(fresh)
+    before = _values(conf)
+    try:
+        fresh(arguments, project="stoker", prog=program)
+        _check_values(fresh)
+        other = {name for name, value in _values(fresh).items() if value != before[name]}
+        conf.mutate_config_files()
+    except (cfg.Error, ValueError) as error:
+        raise WrongConfiguration(str(error)) from error
+    after = _values(conf)
+    changed = sorted(name for name in after if after[name] != before[name])
+    return Reloaded(changed, sorted(other - set(changed)))
+
+
+def _register_own(conf: cfg.ConfigOpts) -> None:
+    for group, options in GROUPS.items():
+        conf.register_opts(options, None if group == "DEFAULT" else group)
+
+
+def _values(conf: cfg.ConfigOpts) -> dict[str, object]:
+    """The values of our own options, and whether debugging is on."""
+    found: dict[str, object] = {"DEFAULT.debug": conf.debug}
+    for group, options in GROUPS.items():
+        section = conf if group == "DEFAULT" else conf[group]
+        found |= {f"{group}.{option.dest}": getattr(section, option.dest) for option in options}
+    return found
+
+
 def _check_values(conf: cfg.ConfigOpts) -> None:
     """Read every option once: a wrong value is told at the start, not when it is first used."""
-    for group, options in GROUPS.items():
-        for option in options:
-            section = conf if group == "DEFAULT" else conf[group]
-            getattr(section, option.dest)
+    _values(conf)

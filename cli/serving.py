@@ -1,5 +1,6 @@
 """Serving a WSGI application over HTTP."""
 
+import http.client
 import threading
 import typing
 
@@ -34,6 +35,19 @@ class HttpServer:
         self._server.prepare()
         self._thread.start()
         return int(self._server.bind_addr[1])
+
+    def answers(self, within: float) -> bool:
+        """Whether a request is answered in so many seconds: the one for the API's versions, which needs
+        neither a database nor a right."""
+        host, port = self._server.bind_addr[:2]
+        probe = http.client.HTTPConnection(str(host), int(port), timeout=within)
+        try:
+            probe.request("GET", "/")
+            return probe.getresponse().status < 500
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            probe.close()
 
     def stop(self) -> None:
         """Answer the requests in progress, and end."""

@@ -1,28 +1,81 @@
-"""Waiting for the end of a daemon's life."""
+"""The main thread of a daemon: it waits for signals, feeds the watchdog, and ends the process."""
 
+import enum
+import faulthandler
 import logging
 import os
+import queue
 import signal
 import sys
-import threading
 import typing
+from collections.abc import Callable, Sequence
 from types import FrameType
 
+from .systemd import Systemd
 
-class StopSignal:
-    """Set by SIGTERM and SIGINT.  Made by the main thread."""
+LOG = logging.getLogger(__name__)
+
+
+class Wanted(enum.Enum):
+    """What the operator wants."""
+
+    STOP = "stop"
+    RELOAD = "reload"
+
+
+WANTED = {signal.SIGTERM: Wanted.STOP, signal.SIGINT: Wanted.STOP, signal.SIGHUP: Wanted.RELOAD}
+
+
+class Signals:
+    """SIGTERM and SIGINT mean stop, SIGHUP: read the configuration again.  Made by the main thread."""
 
     def __init__(self) -> None:
-        self._event = threading.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._caught)
+        # Of all queues and events only this one may be used in a signal handler.
+        self._caught: queue.SimpleQueue[Wanted] = queue.SimpleQueue()
+        for number in WANTED:
+            signal.signal(number, self._catch)
 
-    def _caught(self, number: int, frame: FrameType | None) -> None:
-        self._event.set()
+    def _catch(self, number: int, frame: FrameType | None) -> None:
+        self._caught.put(WANTED[signal.Signals(number)])
 
-    def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the signal, or for `seconds`; whether it came."""
-        return self._event.wait(seconds)
+    def next(self, seconds: float | None = None) -> Wanted | None:
+        """Wait for a signal, or for `seconds`; what it wants, None if none came."""
+        try:
+            return self._caught.get(timeout=seconds)
+        except queue.Empty:
+            return None
+
+
+def stay(
+    signals: Signals,
+    systemd: Systemd,
+    *,
+    reload: Callable[[], str],
+    late: Callable[[float], Sequence[str]] = lambda grace: (),
+) -> None:
+    """Stay until a stop is wanted.
+
+    :param reload: reads the configuration again; the status that systemd shows afterwards.
+    :param late: which of the daemon's loops have not come round for longer than so many seconds.  The
+        watchdog is not fed while there are any.
+    """
+    told: list[str] = []
+    while (wanted := signals.next(systemd.pause)) != Wanted.STOP:
+        if wanted == Wanted.RELOAD:
+            systemd.reloading()
+            systemd.ready(reload())
+        # Half of the interval: so a loop that hangs is found out in 1.5 intervals at the most.
+        stuck = list(late(systemd.watchdog / 2)) if systemd.watchdog else []
+        if stuck and stuck != told:
+            LOG.critical("Does not come round any more: %s; the watchdog is not fed", ", ".join(stuck))
+        elif not stuck:
+            systemd.alive()
+        told = stuck
+
+
+def show_stacks_of_threads() -> None:
+    """Let the signal with which the watchdog ends a process that hangs print where each thread stands."""
+    faulthandler.enable()
 
 
 def end_process(code: int) -> typing.NoReturn:

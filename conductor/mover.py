@@ -5,11 +5,13 @@ import threading
 from collections.abc import Callable
 
 from ..db.claims import Claimant
+from .liveness import Liveness
 from .pipeline import Pipeline
 from .slice import Ring
 
 LOG = logging.getLogger(__name__)
 
+NAME = "the mover"
 LONGEST_SLEEP = 1.0
 """Seconds after which the mover looks whether it may still work, if nobody wakes it."""
 
@@ -18,10 +20,19 @@ class Mover:
     """Calls `Pipeline.turn` whenever there is something to do, under the name that the ring gives.
 
     :param make: builds the pipeline, given the function that wakes this mover.
+    :param liveness: is told of each turn.
     """
 
-    def __init__(self, make: Callable[[Callable[[], None]], Pipeline], *, ring: Ring, host: str) -> None:
+    def __init__(
+        self,
+        make: Callable[[Callable[[], None]], Pipeline],
+        *,
+        ring: Ring,
+        host: str,
+        liveness: Liveness,
+    ) -> None:
         self._ring = ring
+        self._liveness = liveness
         self._host = host
         self._soon = threading.Event()
         self._stop = threading.Event()
@@ -32,6 +43,7 @@ class Mover:
 
     def start(self) -> None:
         """Begin; returns at once."""
+        self._liveness.expect(NAME, LONGEST_SLEEP)
         self._thread.start()
 
     def drain(self) -> None:
@@ -56,8 +68,10 @@ class Mover:
     def _run(self) -> None:
         while not self._dead:
             self._soon.clear()
+            self._liveness.beat(NAME)
             pause = self._turn()
             if self._stop.is_set() and not self.pipeline.in_progress:
+                self._liveness.forget(NAME)
                 return
             self._soon.wait(LONGEST_SLEEP if pause is None else min(pause, LONGEST_SLEEP))
 

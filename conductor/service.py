@@ -1,5 +1,6 @@
 """A conductor: its parts, and the order in which they start and stop."""
 
+import dataclasses
 import logging
 import threading
 import time
@@ -22,6 +23,7 @@ from .duties.report import Report
 from .duties.rollbacks import Rollbacks
 from .duties.stacks import StackPurge, StackTimeouts
 from .duties.tasks import Orphans, TaskDue
+from .liveness import Liveness
 from .mover import Mover
 from .ownership import Ownership
 from .pipeline import Pipeline, PipelineLimits
@@ -98,6 +100,7 @@ class Conductor:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.settings = settings
+        self.liveness = Liveness()
         self._membership = membership
         self._ownership = Ownership(membership, settings.host)
         self._pool = futurist.ThreadPoolExecutor(max_workers=settings.limits.threads)
@@ -117,6 +120,7 @@ class Conductor:
             ),
             ring=self._ownership,
             host=settings.host,
+            liveness=self.liveness,
         )
         shared: dict[str, typing.Any] = {"database": database, "ring": self._ownership, "clock": clock}
         absentees = Absentees(patience=settings.patience, clock=clock)
@@ -124,15 +128,18 @@ class Conductor:
         self._report = Report(
             **shared, membership=membership, host=settings.host, busy=lambda: self.pipeline.busy
         )
+        self._purge = StackPurge(**shared, keep=settings.keep_deleted, keep_events=settings.keep_events)
         self._duties: Sequence[Duty] = (
             TaskDue(**shared, hints=hints),
             StackTimeouts(**shared, hints=hints, host=settings.host, is_deputy=self._ownership.is_deputy),
             Rollbacks(**shared, updates=updates),
-            StackPurge(**shared, keep=settings.keep_deleted, keep_events=settings.keep_events),
+            self._purge,
             self._orphans,
             self._report,
         )
-        self._scheduler = _Scheduler(self._duties, may_run=lambda: self._ownership.member() is not None)
+        self._scheduler = _Scheduler(
+            self._duties, may_run=lambda: self._ownership.member() is not None, liveness=self.liveness
+        )
         self._ownership.on_change(self._ring_changed)
         self._server: Server | None = None
         self._hints = hints
@@ -187,6 +194,20 @@ class Conductor:
             time.sleep(0.02)
         return False
 
+    def retune(self, *, weight: float, drain: float, keep_deleted: float, keep_events: int) -> None:
+        """Go on with other values; see ConductorSettings, and ring.hashring.Member for the weight."""
+        self.settings = dataclasses.replace(
+            self.settings, drain=drain, keep_deleted=keep_deleted, keep_events=keep_events
+        )
+        self._purge.keep(deleted=keep_deleted, events=keep_events)
+        self._membership.me = dataclasses.replace(self._membership.me, weight=weight)
+        self._membership.poll_now()
+
+    @property
+    def stops_within(self) -> float:
+        """Seconds that `stop` takes at the most, but for what the database takes."""
+        return self.settings.drain + ROUND_ENDS_WITHIN + LONGEST_FAREWELL + BUS_ENDS_WITHIN
+
     def stop(self) -> bool:
         """Stop in order; whether all steps in progress came to an end."""
         self._report.drain()
@@ -220,10 +241,15 @@ class _Scheduler:
     """Runs duties while we may.
 
     :param may_run: asked before each round: whether we are in the ring.
+    :param liveness: is told of the end of each round.
     """
 
-    def __init__(self, duties: Sequence[Duty], *, may_run: Callable[[], bool]) -> None:
+    def __init__(
+        self, duties: Sequence[Duty], *, may_run: Callable[[], bool], liveness: Liveness | None = None
+    ) -> None:
         self._may_run = may_run
+        self._liveness = liveness or Liveness()
+        self._duties = duties
         self._stopped = False
         self._locks = {id(duty): threading.Lock() for duty in duties}
         self._pool = futurist.ThreadPoolExecutor(max_workers=DUTY_THREADS)
@@ -234,11 +260,15 @@ class _Scheduler:
 
     def start(self) -> None:
         """Begin; returns at once."""
+        for duty in self._duties:
+            self._liveness.expect(_name(duty), duty.interval)
         self._thread.start()
 
     def stop(self) -> None:
         """Let the rounds that run end, begin no other."""
         self._stopped = True
+        for duty in self._duties:
+            self._liveness.forget(_name(duty))
         self._worker.stop()
         for lock in self._locks.values():
             if lock.acquire(timeout=ROUND_ENDS_WITHIN):
@@ -268,7 +298,12 @@ class _Scheduler:
         except Exception:  # top of a duty: the next round tries again, the other duties go on
             LOG.exception("Duty %s broke", type(duty).__name__)
         finally:
+            self._liveness.beat(_name(duty))
             self._locks[id(duty)].release()
+
+
+def _name(duty: Duty) -> str:
+    return f"the duty {type(duty).__name__}"
 
 
 class _Lent:

@@ -35,6 +35,7 @@ class Membership:
     membership's own thread, which may hang while the backend is away; then the others' ownership stays as it
     was, and our own work stops in time by our own clock.
 
+    :ivar me: what we tell the others with the next sign of life; any thread may replace it.
     :param group: used by the membership's thread only.
     :param monotonic: seconds that never jump.
     :param clock: seconds since the epoch.
@@ -51,7 +52,7 @@ class Membership:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._group = group
-        self._me = me
+        self.me = me
         self._timing = timing or MembershipTiming()
         self._monotonic = monotonic
         self._clock = clock
@@ -89,7 +90,7 @@ class Membership:
         incarnation = self._incarnation
         if incarnation is None or self._stop.is_set() or self._lapsed():
             return None
-        return f"{self._me.host}/{incarnation}"
+        return f"{self.me.host}/{incarnation}"
 
     def _lapsed(self) -> bool:
         now = self._monotonic()
@@ -205,10 +206,10 @@ class Membership:
         if self._started_at is None:
             self._started_at = self._clock()
         return {
-            "host": self._me.host,
+            "host": self.me.host,
             "incarnation": self._incarnation or self._candidate,
-            "weight": self._me.weight,
-            "version": self._me.version,
+            "weight": self.me.weight,
+            "version": self.me.version,
             "state": state,
             "started_at": self._started_at,
             "beat": self._beat,
@@ -226,7 +227,7 @@ class Membership:
         self._signs = {host: sign for host, sign in self._signs.items() if host in alive or host in records}
         self._records = {host: self._records[host] for host in self._signs}
         self._seen = began
-        self._find_self(records.get(self._me.host))
+        self._find_self(records.get(self.me.host))
         there = [_member(self._records[host]) for host in alive if self._records[host].get("state") != LEFT]
         self._publish(there)
 
@@ -234,7 +235,7 @@ class Membership:
         """We have joined when we have seen ourselves: before that we do not know who else is there."""
         joined = own is not None and own["incarnation"] == self._candidate
         if self._incarnation is None and joined and not self._lapsed():
-            LOG.info("Joined the ring as %s/%s", self._me.host, self._candidate)
+            LOG.info("Joined the ring as %s/%s", self.me.host, self._candidate)
             self._incarnation = self._candidate
 
     def _drop_out(self) -> None:
@@ -242,10 +243,10 @@ class Membership:
         self._confirmed = float("-inf")
         if self._incarnation is None:
             return
-        LOG.warning("Dropped out of the ring as %s/%s", self._me.host, self._incarnation)
+        LOG.warning("Dropped out of the ring as %s/%s", self.me.host, self._incarnation)
         self._incarnation = None
         # What we believed to own must not come back with the next incarnation before we have looked.
-        self._publish([member for member in self._view.members if member.host != self._me.host])
+        self._publish([member for member in self._view.members if member.host != self.me.host])
 
     def _rejoin_soon(self) -> None:
         """Now; at the next interval if that was tried a moment ago."""
@@ -255,7 +256,7 @@ class Membership:
             self._soon.set()
 
     def _publish(self, members: Iterable[Member]) -> None:
-        seen = [m for m in members if m.host != self._me.host or m.incarnation == self._incarnation]
+        seen = [m for m in members if m.host != self.me.host or m.incarnation == self._incarnation]
         view = View.of(seen, self._shard_count)
         if view == self._view:
             return

@@ -83,5 +83,6 @@ class Report:
             heartbeat_at=self._clock(),
             shards_owned=0 if self._state == conductors.STOPPED else self._ring.shards_owned(),
             ring_version=self._ring.version(),
+            weight=self._membership.me.weight,
             threads_busy=self._busy(),
         )

@@ -107,6 +107,10 @@ class StackPurge:
         self._keep_events = keep_events
         self._swept: ContentId | None = None
 
+    def keep(self, *, deleted: float, events: int) -> None:
+        """Keep other amounts from the next round on."""
+        self._keep, self._keep_events = deleted, events
+
     def run(self) -> None:
         """One round."""
         self._purge_deleted()

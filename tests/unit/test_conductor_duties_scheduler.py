@@ -12,7 +12,7 @@ from stoker.conductor.service import _Scheduler
 from stoker.conductor.slice import Ring
 from stoker.db.engine import Database
 from stoker.db.ids import MemberId
-from stoker.ring.membership import Membership
+from stoker.ring.membership import Membership, Self
 
 
 class Work:
@@ -119,6 +119,7 @@ class Alone:
     """
 
     state = "active"
+    me = Self("a")
 
     def set_state(self, state: str) -> None:
         self.state = state

@@ -1,0 +1,31 @@
+"""Reading the configuration again while a daemon runs."""
+
+import logging
+
+from oslo_config import cfg
+
+from . import options
+from .options import WrongConfiguration
+
+LOG = logging.getLogger(__name__)
+
+
+def reload_options(conf: cfg.ConfigOpts, arguments: list[str], *, program: str) -> str:
+    """Take over what can change at run time, and log what has changed and what has not; a line about it.
+
+    A configuration that is wrong changes nothing: the daemon goes on with the one that it has.
+    """
+    try:
+        found = options.reload(conf, arguments, program=program)
+    except WrongConfiguration as error:
+        LOG.error("The configuration stays as it is: %s", error)
+        return f"the configuration stays as it is: {error}"
+    if not found.changed and not found.ignored:
+        LOG.warning("The configuration was read again; nothing has changed")
+        return "the configuration was read again; nothing has changed"
+    told = [f"changed: {', '.join(found.changed)}"] if found.changed else []
+    if found.ignored:
+        told.append(f"need a restart: {', '.join(found.ignored)}")
+    status = f"the configuration was read again; {'; '.join(told)}"
+    LOG.warning("%s", status[0].upper() + status[1:])
+    return status
