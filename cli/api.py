@@ -2,8 +2,6 @@
 
 import logging
 import sys
-import time
-from collections.abc import Callable
 
 from . import threading_backend  # noqa: F401  - first: it decides how oslo works
 
@@ -12,7 +10,7 @@ from oslo_log import log  # isort: skip
 from . import options
 from .options import WrongConfiguration
 from .reloading import reload_options
-from .serving import HttpServer
+from .serving import HttpServer, silence
 from .systemd import Systemd
 from .version import VERSION
 from .waiting import Signals, end_process, show_stacks_of_threads, stay
@@ -51,17 +49,3 @@ def main(arguments: list[str] | None = None) -> int:
     http.stop()
     parts.close()
     return end_process(0)
-
-
-def silence(
-    answers: Callable[[], bool], monotonic: Callable[[], float] = time.monotonic
-) -> Callable[[float], list[str]]:
-    """For `stay`: whether the server has not answered for too long, by asking it."""
-    answered = [monotonic()]
-
-    def late(grace: float) -> list[str]:
-        if answers():
-            answered[0] = monotonic()
-        return ["the HTTP server"] if monotonic() - answered[0] > grace else []
-
-    return late

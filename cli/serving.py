@@ -2,7 +2,9 @@
 
 import http.client
 import threading
+import time
 import typing
+from collections.abc import Callable
 
 from cheroot import wsgi
 
@@ -53,3 +55,17 @@ class HttpServer:
         """Answer the requests in progress, and end."""
         self._server.stop()
         self._thread.join(5)
+
+
+def silence(
+    answers: Callable[[], bool], monotonic: Callable[[], float] = time.monotonic
+) -> Callable[[float], list[str]]:
+    """For `waiting.stay`: whether the server has not answered for too long, by asking it."""
+    answered = [monotonic()]
+
+    def late(grace: float) -> list[str]:
+        if answers():
+            answered[0] = monotonic()
+        return ["the HTTP server"] if monotonic() - answered[0] > grace else []
+
+    return late

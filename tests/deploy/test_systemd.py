@@ -1,0 +1,197 @@
+"""The units under a real systemd: start, reload, crash, hang, stop, and what exit codes follow."""
+
+import contextlib
+import pathlib
+import re
+import subprocess
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from deploy.machine import ROOT, Machine
+from harness.deployment import Deployment
+from harness.etcd import Etcd
+from harness.postgresql import PostgreSQL
+from harness.rabbitmq import RabbitMQ
+from harness.server import MissingServer
+from harness.waiting import wait_for
+
+UNITS = sorted((ROOT / "systemd").glob("*.service"))
+API, ONE, TWO = "stoker-api", "stoker-conductor@1", "stoker-conductor@2"
+WATCHDOG = 3.0
+FAR_TOO_OPEN = 20
+"""Tenths of systemd's exposure level."""
+LOAD = {
+    "heat_template_version": "2018-08-31",
+    "resources": {
+        f"r{n}": {"type": "OS::Heat::TestResource", "properties": {"wait_secs": 1, "value": str(n)}}
+        for n in range(200)
+    },
+}
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_a_unit_gives_the_daemon_no_more_than_it_needs(unit: pathlib.Path) -> None:
+    command = ["systemd-analyze", "security", "--offline=yes", f"--threshold={FAR_TOO_OPEN}", unit]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout
+    found = re.search(r"Overall exposure level for \S+: ([0-9.]+)", done.stdout)
+    assert found is not None
+    assert float(found[1]) * 10 <= FAR_TOO_OPEN
+
+
+class Site:
+    """The machine and what its daemons work on."""
+
+    def __init__(self, directory: pathlib.Path, postgresql: PostgreSQL, *, bus: str, group: str) -> None:
+        self.postgresql = postgresql
+        self.deployment = Deployment(
+            directory, database_url=postgresql.create_database(), transport_url=bus, backend_url=group
+        )
+        self.config = self.deployment.config.read_text()
+        self.machine = Machine(directory, config=self.config, watchdog=WATCHDOG)
+
+    def up(self) -> None:
+        """Start all, as far as it does not run."""
+        self.machine.systemctl("start", API, ONE, TWO)
+
+    def down(self) -> None:
+        """Stop all, and forget what had failed."""
+        self.machine.call("systemctl", "kill", "-s", "KILL", "stoker-*")
+        self.machine.systemctl("stop", API, ONE, TWO)
+        self.machine.systemctl("reset-failed")
+
+    def configure(self, text: str) -> None:
+        """What stands in the file now, and what comes after it."""
+        self.machine.path("/etc/stoker/stoker.conf").write_text(f"{self.config}\n{text}")
+
+    @contextlib.contextmanager
+    def locked(self, table: str) -> Iterator[None]:
+        """The database lets nobody use the table."""
+        name = self.deployment.database_url.rpartition("/")[2]
+        url = self.postgresql.url_of(name).replace("+psycopg", "")
+        with psycopg.connect(url) as connection:
+            connection.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE".encode())
+            yield
+            connection.rollback()
+
+    def conductors(self) -> dict[str, str]:
+        """Host and status as the API tells them."""
+        status, body = self.deployment.call("GET", "/v1/t/services")
+        assert status == 200, body
+        return {item["host"]: item["status"] for item in body["services"]}
+
+
+@pytest.fixture(scope="module")
+def site(
+    tmp_path_factory: pytest.TempPathFactory, postgresql: PostgreSQL, rabbitmq: RabbitMQ, etcd: Etcd
+) -> Iterator[Site]:
+    try:
+        found = Site(tmp_path_factory.mktemp("systemd"), postgresql, bus=rabbitmq.url, group=etcd.url)
+    except MissingServer as error:
+        pytest.fail(str(error), pytrace=False)
+    yield found
+    found.machine.close()
+
+
+@pytest.fixture
+def machine(site: Site) -> Iterator[Machine]:
+    """With all daemons up, and the configuration as it was."""
+    site.configure("")
+    site.up()
+    yield site.machine
+    if any(site.machine.show(unit, "ActiveState") != "active" for unit in (API, ONE, TWO)):
+        site.down()
+
+
+def test_what_is_started_serves_when_systemctl_returns(site: Site, machine: Machine) -> None:
+    wait_for(lambda: site.conductors() == {"boiler-1": "up", "boiler-2": "up"}, 3)
+    path = site.deployment.create("first", LOAD)
+    assert machine.show(ONE, "StatusText") == "boiler-1 is in the ring"
+    assert site.deployment.wait_final(path)["stack_status"] == "CREATE_COMPLETE"
+
+
+def test_a_daemon_runs_as_its_own_user_with_no_right_at_all(machine: Machine) -> None:
+    for unit in (API, ONE):
+        status = machine.run("cat", f"/proc/{machine.show(unit, 'MainPID')}/status")
+        said = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+        assert said["Uid"].split()[0] == machine.run("id", "-u", "stoker").strip()
+        assert (said["CapBnd"].strip("0"), said["NoNewPrivs"], said["Seccomp"]) == ("", "1", "2")
+
+
+def test_a_reload_takes_over_what_can_change_and_says_what_cannot(site: Site, machine: Machine) -> None:
+    before = machine.show(ONE, "MainPID")
+    site.configure("[conductor]\nweight = 3\nthreads = 7\n[DEFAULT]\ndebug = true\n")
+    machine.systemctl("reload", ONE, API)
+    wanted = "the configuration was read again; changed: DEFAULT.debug, conductor.weight; need a restart: "
+    machine.wait_for(ONE, "StatusText", f"{wanted}conductor.threads")
+    assert machine.show(ONE, "ActiveState") == "active"
+    assert machine.show(ONE, "MainPID") == before
+    machine.wait_for(API, "StatusText", f"{wanted}conductor.threads")
+    wait_for(lambda: " DEBUG " in machine.log(ONE), 10)
+    rows = "SELECT weight FROM conductor WHERE host = 'boiler-1'"
+    name = site.deployment.database_url.rpartition("/")[2]
+    wait_for(lambda: site.postgresql.execute(rows, name) == [(3.0,)], 10)
+
+    site.configure("[conductor]\nweight = much\n[DEFAULT]\ndebug = false\n")
+    machine.systemctl("reload", ONE)
+    wait_for(lambda: "stays as it is" in machine.show(ONE, "StatusText"), 10)
+    assert "weight" in machine.show(ONE, "StatusText")
+    assert site.postgresql.execute(rows, name) == [(3.0,)]
+
+
+def test_what_is_killed_comes_back(machine: Machine) -> None:
+    before = machine.show(ONE, "MainPID")
+    machine.systemctl("kill", "-s", "KILL", ONE)
+    machine.wait_restarted(ONE, before)
+
+
+def test_a_process_that_hangs_is_replaced(machine: Machine) -> None:
+    before, restarts = machine.show(API, "MainPID"), int(machine.show(API, "NRestarts"))
+    machine.systemctl("kill", "-s", "STOP", API)
+    machine.wait_restarted(API, before)
+    assert int(machine.show(API, "NRestarts")) > restarts
+
+
+def test_a_conductor_whose_work_loop_hangs_is_replaced(site: Site, machine: Machine) -> None:
+    before = machine.show(ONE, "MainPID")
+    with site.locked("task"):
+        # What faulthandler prints at the watchdog's signal: where each thread stood.
+        wait_for(lambda: "Fatal Python error: Aborted" in machine.log(ONE), 5 * WATCHDOG)
+    machine.wait_restarted(ONE, before)
+    assert "the watchdog is not fed" in machine.log(ONE)
+
+
+def test_a_conductor_that_has_nothing_to_do_is_left_alone(machine: Machine) -> None:
+    before = [machine.show(unit, "MainPID") for unit in (API, ONE, TWO)]
+    machine.run("sleep", str(1.5 * WATCHDOG))
+    assert [machine.show(unit, "MainPID") for unit in (API, ONE, TWO)] == before
+
+
+def test_a_stop_under_load_ends_well_and_the_others_go_on(site: Site, machine: Machine) -> None:
+    path = site.deployment.create("loaded", LOAD)
+    machine.systemctl("stop", ONE)
+    assert site.deployment.show(path)["stack_status"] == "CREATE_IN_PROGRESS"
+    assert (machine.show(ONE, "Result"), machine.show(ONE, "ExecMainStatus")) == ("success", "0")
+    assert machine.show(ONE, "ActiveState") == "inactive"
+    assert site.deployment.wait_final(path)["stack_status"] == "CREATE_COMPLETE"
+
+
+def test_a_stop_that_had_to_leave_work_behind_shows(site: Site, machine: Machine) -> None:
+    site.configure("[conductor]\ndrain = 1\n")
+    machine.systemctl("reload", ONE)
+    wait_for(lambda: "conductor.drain" in machine.show(ONE, "StatusText"), 10)
+    site.deployment.create("stuck", LOAD)
+    with site.locked("resource"):
+        machine.call("systemctl", "stop", ONE)
+    assert (machine.show(ONE, "Result"), machine.show(ONE, "ExecMainStatus")) == ("exit-code", "1")
+
+
+def test_a_daemon_that_cannot_start_tries_again_until_it_can(site: Site, machine: Machine) -> None:
+    machine.systemctl("stop", ONE)
+    site.configure("[database]\nconnection = postgresql+psycopg://u@127.0.0.1:1/none\n")
+    machine.call("systemctl", "start", ONE)
+    assert (machine.show(ONE, "Result"), machine.show(ONE, "ExecMainStatus")) == ("exit-code", "1")
+    assert "cannot start: [database] connection" in machine.log(ONE)
+    site.configure("")
+    machine.wait_for(ONE, "ActiveState", "active")

@@ -1,0 +1,133 @@
+"""What a daemon's main thread does between its start and its stop, and what systemd hears of it."""
+
+import os
+import pathlib
+import signal
+import socket
+import threading
+import typing
+from collections.abc import Iterator
+
+import pytest
+from stoker.cli.serving import silence
+from stoker.cli.systemd import Systemd
+from stoker.cli.waiting import WANTED, Signals, stay
+
+
+@pytest.fixture
+def signals() -> Iterator[Signals]:
+    before = {number: signal.getsignal(number) for number in WANTED}
+    yield Signals()
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+class Manager:
+    """systemd's end of the socket."""
+
+    def __init__(self, address: str) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind("\0" + address[1:] if address.startswith("@") else address)
+        self._socket.settimeout(5)
+        self.address = address
+
+    def heard(self) -> str:
+        return self._socket.recv(4096).decode()
+
+    def all_heard(self) -> list[str]:
+        self._socket.settimeout(0.05)
+        found = []
+        while True:
+            try:
+                found.append(self.heard())
+            except TimeoutError:
+                return found
+
+
+@pytest.fixture(params=["path", "abstract"])
+def manager(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Manager:
+    return Manager(
+        str(tmp_path / "notify") if request.param == "path" else f"@stoker-{os.getpid()}-{id(request)}"
+    )
+
+
+def systemd(manager: Manager, **more: str) -> Systemd:
+    return Systemd({"NOTIFY_SOCKET": manager.address, **more})
+
+
+def test_systemd_hears_each_state(manager: Manager) -> None:
+    told = systemd(manager)
+    told.waiting("not yet", 60)
+    assert manager.heard() == "STATUS=not yet\nEXTEND_TIMEOUT_USEC=60000000"
+    told.ready("serves")
+    assert manager.heard() == "READY=1\nSTATUS=serves"
+    told.reloading()
+    assert manager.heard().startswith("RELOADING=1\nMONOTONIC_USEC=")
+    told.stopping(12.5)
+    assert manager.heard() == "STOPPING=1\nSTATUS=stopping\nEXTEND_TIMEOUT_USEC=12500000"
+
+
+@pytest.mark.parametrize(
+    ("variables", "watchdog"),
+    [
+        ({}, None),
+        ({"WATCHDOG_USEC": "60000000"}, 60.0),
+        ({"WATCHDOG_USEC": "60000000", "WATCHDOG_PID": str(os.getpid())}, 60.0),
+        ({"WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "1"}, None),
+        ({"WATCHDOG_USEC": "0"}, None),
+        ({"WATCHDOG_USEC": "soon"}, None),
+    ],
+)
+def test_the_watchdog_is_ours_or_there_is_none(variables: dict[str, str], watchdog: float | None) -> None:
+    assert Systemd(variables).watchdog == watchdog
+
+
+def test_nothing_is_told_to_nobody() -> None:
+    Systemd({}).ready("serves")
+    Systemd({"NOTIFY_SOCKET": "/no/such/socket"}).ready("serves")
+
+
+def run(signals: Signals, told: Systemd, **more: typing.Any) -> threading.Timer:
+    """Stay for a moment."""
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.start()
+    stay(signals, told, **{"reload": lambda: "", **more})
+    return timer
+
+
+def test_the_watchdog_is_fed_until_a_loop_is_late_and_again_afterwards(
+    signals: Signals, manager: Manager, caplog: pytest.LogCaptureFixture
+) -> None:
+    late = iter([[], ["the mover"], ["the mover"], []])
+    asked: list[float] = []
+
+    def ask(grace: float) -> list[str]:
+        asked.append(grace)
+        return next(late, ["done"])
+
+    run(signals, systemd(manager, WATCHDOG_USEC="40000"), late=ask)
+    assert manager.all_heard() == ["WATCHDOG=1"] * 2
+    assert asked[0] == 0.02
+    assert [record.args for record in caplog.records] == [("the mover",), ("done",)]
+
+
+def test_a_reload_is_told_with_what_came_of_it(signals: Signals, manager: Manager) -> None:
+    os.kill(os.getpid(), signal.SIGHUP)
+    run(signals, systemd(manager), reload=lambda: "nothing has changed")
+    begun, ended = [text for text in manager.all_heard() if not text.startswith("WATCHDOG")]
+    assert begun.startswith("RELOADING=1")
+    assert ended == "READY=1\nSTATUS=nothing has changed"
+
+
+def test_a_server_is_silent_when_it_has_not_answered_for_long() -> None:
+    now, answers = 0.0, True
+    late = silence(lambda: answers, lambda: now)
+    now = 100.0
+    assert late(30) == []
+    answers = False
+    now = 130.0
+    assert late(30) == []
+    now = 130.1
+    assert late(30) == ["the HTTP server"]
+    answers = True
+    assert late(30) == []

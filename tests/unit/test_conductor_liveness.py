@@ -1,0 +1,122 @@
+"""A loop that does not come round is found; one that waits for work is not."""
+
+import threading
+import typing
+
+import pytest
+from harness.waiting import wait_for
+from stoker.conductor import mover
+from stoker.conductor.liveness import Liveness
+from stoker.conductor.mover import Mover
+from stoker.conductor.pipeline import Pipeline
+from stoker.conductor.service import _Scheduler
+from stoker.conductor.slice import Ring
+from stoker.db.ids import MemberId
+
+GRACE = 5.0
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_loop_is_late_when_its_interval_and_the_grace_are_over() -> None:
+    clock = Clock()
+    alive = Liveness(clock)
+    alive.expect("slow", 60.0)
+    alive.expect("fast", 1.0)
+    clock.now += 6.0
+    assert alive.late(GRACE) == []
+    clock.now += 0.1
+    assert alive.late(GRACE) == ["fast"]
+    alive.beat("fast")
+    assert alive.late(GRACE) == []
+    clock.now += 60.0
+    assert alive.late(GRACE) == ["fast", "slow"]
+    alive.forget("fast")
+    alive.beat("fast")
+    assert alive.late(GRACE) == ["slow"]
+
+
+class Wheel:
+    """A pipeline whose turn may hang."""
+
+    in_progress = 0
+
+    def __init__(self) -> None:
+        self.turns = 0
+        self.go_on = threading.Event()
+        self.go_on.set()
+
+    def work_as(self, who: object) -> None: ...
+
+    def close_intake(self) -> None: ...
+
+    def hand_over(self) -> None: ...
+
+    def turn(self) -> float | None:
+        self.turns += 1
+        self.go_on.wait(30)
+        return 0.01
+
+
+class Ashore:
+    def member(self) -> MemberId | None:
+        return None
+
+
+def test_a_mover_beats_while_it_waits_and_not_while_it_hangs() -> None:
+    clock, wheel = Clock(), Wheel()
+    alive = Liveness(clock)
+    found = Mover(
+        lambda wake: typing.cast(Pipeline, wheel),
+        ring=typing.cast(Ring, Ashore()),
+        host="a",
+        liveness=alive,
+    )
+    found.start()
+    clock.now += 100
+    wait_for(lambda: not alive.late(GRACE), 5)
+    wheel.go_on.clear()
+    turns = wheel.turns
+    wait_for(lambda: wheel.turns > turns, 5)
+    clock.now += 100
+    assert alive.late(GRACE) == [mover.NAME]
+    wheel.go_on.set()
+    wait_for(lambda: not alive.late(GRACE), 5)
+    assert found.stop(5)
+    clock.now += 100
+    assert alive.late(GRACE) == []
+
+
+class Duty:
+    interval = 0.01
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.go_on = threading.Event()
+
+    def run(self) -> None:
+        self.begun += 1
+        self.go_on.wait(30)
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["in the ring", "outside of it"])
+def test_a_duty_beats_after_each_round_also_when_it_may_not_run(inside: bool) -> None:
+    clock, duty = Clock(), Duty()
+    alive = Liveness(clock)
+    scheduler = _Scheduler([duty], may_run=lambda: inside, liveness=alive)
+    scheduler.start()
+    if inside:
+        wait_for(lambda: duty.begun == 1, 5)
+        clock.now += 100
+        assert alive.late(GRACE) == ["the duty Duty"]
+        duty.go_on.set()
+    clock.now += 100
+    wait_for(lambda: not alive.late(GRACE), 5)
+    scheduler.stop()
+    clock.now += 100
+    assert alive.late(GRACE) == []
