@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from . import actions, events, installation, resources, stacks
+from . import actions, events, installation, previews, resources, stacks
 from .call import Operation
 
 _TENANT = "/v1/{tenant_id}"
@@ -47,8 +47,8 @@ ROUTES: Routes = {
         "PATCH": Operation(stacks.update_existing, "stacks:update_patch"),
     },
     f"{_STACK}/preview": {
-        "PUT": Operation(stacks.not_yet, "stacks:preview_update"),
-        "PATCH": Operation(stacks.not_yet, "stacks:preview_update_patch"),
+        "PUT": Operation(previews.update, "stacks:preview_update"),
+        "PATCH": Operation(previews.update_existing, "stacks:preview_update_patch"),
     },
     f"{_STACK}/template": {"GET": Operation(stacks.template, "stacks:template")},
     f"{_STACK}/environment": {"GET": Operation(stacks.environment, "stacks:environment")},

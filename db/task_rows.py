@@ -84,15 +84,11 @@ def of_traversal(conn: Connection, traversal: TraversalId) -> list[Task]:
     return [Task.of(dict(row)) for row in rows]
 
 
-def running_of_stack(conn: Connection, stack_id: StackId) -> list[Task]:
-    """The claimed tasks of a stack, of whatever traversal; their rows are locked."""
+def running_of_stack(conn: Connection, stack_id: StackId, *, lock: bool = True) -> list[Task]:
+    """The claimed tasks of a stack, of whatever traversal; their rows are locked, unless only looked at."""
     t = tables.task
-    rows = conn.execute(
-        sa.select(t)
-        .where(t.c.stack_id == stack_id, t.c.state == TaskState.RUNNING)
-        .order_by(t.c.id)
-        .with_for_update()
-    ).mappings()
+    query = sa.select(t).where(t.c.stack_id == stack_id, t.c.state == TaskState.RUNNING).order_by(t.c.id)
+    rows = conn.execute(query.with_for_update() if lock else query).mappings()
     return [Task.of(dict(row)) for row in rows]
 
 

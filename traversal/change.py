@@ -49,7 +49,7 @@ def start_update(conn: Connection, change: Change, scope: Scope, types: TypeFact
     stack = stacks.lock(conn, change.stack.id)
     if stack.traversal != change.stack.traversal:
         return None
-    _check(stack)
+    check_updatable(stack)
     goal = _goal(conn, stack, change, scope.now)
     updating = begin(
         conn,
@@ -74,7 +74,8 @@ def start_update(conn: Connection, change: Change, scope: Scope, types: TypeFact
     return store_plan(conn, updating, planner.plan(), running.values(), now=scope.now)
 
 
-def _check(stack: Stack) -> None:
+def check_updatable(stack: Stack) -> None:
+    """:raises NotUpdatable: the stack is deleted, or is being deleted, or is suspended."""
     if stack.action == "DELETE":
         raise NotUpdatable(f"Updating a stack when it is deleting is not supported: stack {stack.name}")
     if stack.action == "SUSPEND":

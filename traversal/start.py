@@ -108,7 +108,11 @@ def begin(
 
 def running_of(conn: Connection, stack: Stack) -> dict[ResourceId, Task]:
     """The tasks that still run, of whatever traversal, by their resource; their rows are locked."""
-    found = tasks.running_of_stack(conn, stack.id)
+    return by_resource(tasks.running_of_stack(conn, stack.id))
+
+
+def by_resource(found: Iterable[Task]) -> dict[ResourceId, Task]:
+    """Tasks by the resource that they are for."""
     return {ResourceId(task.resource_id): task for task in found if task.resource_id is not None}
 
 

@@ -5,7 +5,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..db import content, resources, stacks
+from ..db import content, resources, stacks, tasks
 from ..db.ids import ContentId
 from ..db.stacks import Stack
 from ..db.states import Status
@@ -13,15 +13,16 @@ from ..template.compile import Identity
 from ..template.errors import TemplateError
 from ..template.residual import evaluate
 from . import ending
-from .change import Change, NotUpdatable, start_update
+from .change import Change, NotUpdatable, check_updatable, start_update
 from .compiling import Compiled
 from .desk import Desk
-from .planning import TooFewIds
+from .foresight import Foreseen, Foresight, Unchangeable
+from .planning import Scope, TooFewIds
 from .requests import Goal, UpdateRequest
-from .start import Begun, tell
+from .start import Begun, by_resource, tell
 from .stored import StoredLookup
 from .type_facts import CatalogueFacts
-from .updating import update_ids_needed
+from .updating import UpdatePlanner, update_ids_needed
 
 Json = typing.Any
 TRIES = 20
@@ -54,6 +55,38 @@ class Updates:
                 return
             stack = self._desk.database.read(lambda conn, key=stack.id: stacks.get(conn, key))  # type: ignore[misc]
         raise Changing(f"Stack {stack.name} is being changed by others all the time; try again")
+
+    def preview(self, stack: Stack, request: UpdateRequest) -> list[Foreseen]:
+        """What the update would do; nothing is stored.
+
+        :raises TemplateError: the goal is wrong.
+        :raises NotUpdatable: see change.check_updatable; or a property would change that never may.
+        """
+        check_updatable(stack)
+        compiled = self._compile(stack, request)
+        rows, tasks_running = self._desk.database.read(
+            lambda conn: (
+                resources.of_stack(conn, stack.id),
+                tasks.running_of_stack(conn, stack.id, lock=False),
+            )
+        )
+        running = by_resource(tasks_running)
+        scope = Scope(
+            stack_id=stack.id,
+            traversal=stack.traversal,
+            shard=stack.shard,
+            first_id=max((row.id for row in rows), default=0) + 1,
+            id_count=update_ids_needed(len(rows), len(compiled.plan.resources)),
+            now=self._desk.clock(),
+        )
+        plan = UpdatePlanner(rows, compiled.plan, running, scope, self._types).plan()
+        foresight = Foresight(
+            compiled.plan, rows, running, catalogue=self._desk.catalogue, unseal=self._desk.sealer.open
+        )
+        try:
+            return foresight.read(plan)
+        except Unchangeable as error:
+            raise NotUpdatable(str(error)) from error
 
     def roll_back(self, stack: Stack) -> bool:
         """Bring the stack back to its last complete goal, or to nothing if there is none; False if somebody

@@ -248,6 +248,9 @@ class UpdatePlanner:
             for other in self._compiled.resources[name].requires:
                 if other in self._jobs:
                     edges.add(self._jobs[other].id, job.id)
+                # Its inputs are found by the row that was there, also after its replacement.
+                if (cleanup := self._deletions.get(self._rows[other])) is not None:
+                    edges.add(job.id, cleanup.id)
         needs = needs_of(list(self._existing.values()))
         for row_id, deletion in self._deletions.items():
             own = self._jobs.get(self._existing[row_id].name)

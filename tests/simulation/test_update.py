@@ -116,6 +116,15 @@ def test_what_cannot_be_changed_is_replaced_and_cleaned_up_after_its_dependents_
     assert world.cloud.wrong == []
 
 
+def test_what_is_new_may_refer_to_what_is_replaced(world: World) -> None:
+    stack = created(world, template(a={}, old={}))
+    many = {f"n{number}": {"needs": on("a")} for number in range(8)}
+    updated(world, stack, template(a={"size": 2}, old={"needs": on("a")}, **many))
+    after = rows(world, stack)
+    assert all(world.cloud.things[str(after[n].physical_id)].needs == (after["a"].physical_id,) for n in many)
+    assert len(world.cloud.things) == all_rows(world, stack) == 10
+
+
 def test_a_chain_of_replacements_is_cleaned_up_in_order(world: World) -> None:
     def made(size: int) -> Json:
         return template(

@@ -1,0 +1,77 @@
+"""Handlers that say what an update would do."""
+
+import typing
+from collections.abc import Mapping, Sequence
+
+from ..db.stacks import Stack
+from ..template.model import ResourceDefinition
+from ..traversal.foresight import Effect, Foreseen
+from . import goals, views
+from .call import Call, Reply
+
+Json = typing.Any
+
+
+def update(call: Call) -> Reply:
+    """PUT …/preview"""
+    return _preview(call, existing=False)
+
+
+def update_existing(call: Call) -> Reply:
+    """PATCH …/preview"""
+    return _preview(call, existing=True)
+
+
+def _preview(call: Call, *, existing: bool) -> Reply:
+    call.flag("show_nested")  # No stack has others in it yet; only the value is judged.
+    stack = call.living_stack()
+    found = call.services.updates.preview(stack, goals.update_request(call, existing=existing))
+    required_by = _required_by([item.definition for item in found if item.definition is not None])
+    changes: dict[str, list[Json]] = {effect.value: [] for effect in Effect}
+    for item in found:
+        changes[item.effect.value].append(_resource(call, stack, item, required_by.get(item.name, [])))
+    return Reply({"resource_changes": changes})
+
+
+def _required_by(definitions: Sequence[ResourceDefinition]) -> Mapping[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for definition in definitions:
+        for name in definition.requires:
+            found.setdefault(name, []).append(definition.name)
+    return found
+
+
+def _resource(call: Call, stack: Stack, item: Foreseen, required_by: Sequence[str]) -> dict[str, Json]:
+    """In Heat's shape: what is new in it as nothing was made yet, all else as it is."""
+    row = None if item.effect in (Effect.ADDED, Effect.REPLACED) else item.row
+    definition, identity = item.definition, _identity(stack)
+    description = definition.description if definition is not None else ""
+    metadata = definition.metadata if definition is not None else {}
+    declared = definition.declared_type if definition is not None else ""
+    now = views.iso(call.services.clock())
+    if row is not None:
+        description = description or (row.definition or {}).get("description", "")
+        metadata = row.metadata or {}
+        declared = row.type
+    attributes = {} if row is None else views.StackLookup([row], call.services.sealer).attribute(row.name, "")
+    return {
+        "resource_name": item.name,
+        "resource_type": declared,
+        "resource_action": "INIT" if row is None else row.action,
+        "resource_status": "COMPLETE" if row is None else row.status,
+        "resource_status_reason": item.reason or ("" if row is None else row.reason),
+        "resource_identity": {**identity, "path": f"/resources/{item.name}"},
+        "stack_identity": identity,
+        "stack_name": stack.name,
+        "physical_resource_id": "" if row is None else row.physical_id or "",
+        "creation_time": now if row is None else views.iso(row.created_at),
+        "updated_time": now if row is None else views.iso(row.updated_at),
+        "metadata": views.masked(metadata),
+        "attributes": attributes,
+        "description": description,
+        "required_by": sorted(required_by),
+    }
+
+
+def _identity(stack: Stack) -> dict[str, str]:
+    return {"tenant": stack.tenant, "stack_name": stack.name, "stack_id": stack.id, "path": ""}
