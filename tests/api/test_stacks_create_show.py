@@ -198,8 +198,6 @@ def test_a_stack_can_be_deleted_while_it_is_made(service: Service, tenant: str) 
 def test_what_comes_later_says_so(service: Service, tenant: str) -> None:
     path = service.made(tenant, "later", flat(1))
     for method, below in (
-        ("PUT", "/preview"),
-        ("PATCH", "/preview"),
         ("POST", "/snapshots"),
         ("GET", "/export"),
         ("DELETE", "/abandon"),
