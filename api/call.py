@@ -128,12 +128,7 @@ class Call:
         """
         if not isinstance(self.body, Mapping):
             raise bad_request("The body must be a JSON object")
-        error = jsonschema.exceptions.best_match(
-            jsonschema.Draft202012Validator(schema).iter_errors(self.body)
-        )
-        if error is not None:
-            raise bad_request(_explained(error))
-        return self.body
+        return fitting(self.body, schema)
 
     def stack(self) -> Stack:
         """The stack that the path names by name and id.
@@ -157,6 +152,18 @@ class Call:
         return found
 
 
+def fitting(value: Json, schema: Json, context: str = "") -> Json:
+    """The value, if it fits the schema.
+
+    :param context: said before what is wrong.
+    :raises Fault: 400 with the path of what does not.
+    """
+    error = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(schema).iter_errors(value))
+    if error is not None:
+        raise bad_request(context + _explained(error))
+    return value
+
+
 def shortened(text: str) -> str:
     """A text for an error message: of a long one, its beginning."""
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
@@ -178,7 +185,7 @@ def _explained(error: jsonschema.ValidationError) -> str:
 class Reply:
     """An answer.
 
-    :ivar body: JSON; None: no body, and with 200 the JSON ``null``.
+    :ivar body: JSON; None: no body, and with 200 and 202 the JSON ``null``.
     """
 
     body: Json = None

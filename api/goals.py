@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from ..template.load import load_document
 from ..traversal.requests import CreateRequest, Goal, UpdateRequest
+from .adoption import adoption
 from .call import LARGEST, Call, shortened
-from .faults import Fault, bad_request
+from .faults import bad_request
 from .schemas import CREATE, NAME_PATTERN, UPDATE
 
 Json = typing.Any
@@ -42,8 +43,9 @@ def create_request(call: Call) -> CreateRequest:
     :raises Fault: 400, with what would be right.
     """
     body = call.valid(CREATE)
+    adopted = None
     if body.get("adopt_stack_data"):
-        raise Fault(501, "NotSupported", "Adopting a stack is not supported yet")
+        body, adopted = adoption(body)
     name = body["stack_name"]
     if not re.fullmatch(NAME_PATTERN, name):
         raise bad_request(
@@ -56,9 +58,10 @@ def create_request(call: Call) -> CreateRequest:
         owner=call.caller.user,
         name=name,
         goal=goal(body),
-        timeout_mins=timeout(body.get("timeout_mins")),
+        timeout_mins=timeout(body.get("timeout_mins") or body.get("timeout")),
         disable_rollback=boolean(body.get("disable_rollback"), "disable_rollback", default=True),
         tags=tags(body.get("tags")),
+        adopted=adopted,
     )
 
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 
-from . import actions, events, installation, previews, resources, stacks
+from . import actions, events, installation, previews, resources, snapshots, stacks
 from .call import Operation
 
 _TENANT = "/v1/{tenant_id}"
 _NAME = f"{_TENANT}/stacks/{{stack_name}}"
 _STACK = f"{_NAME}/{{stack_id}}"
 _RESOURCE = f"{_STACK}/resources/{{resource_name}}"
+_SNAPSHOT = f"{_STACK}/snapshots/{{snapshot_id}}"
 _TYPES = f"{_TENANT}/resource_types"
 _VERSIONS = f"{_TENANT}/template_versions"
 
@@ -57,11 +58,16 @@ ROUTES: Routes = {
     f"{_STACK}/outputs/{{output_key}}": {"GET": Operation(stacks.output_show, "stacks:show_output")},
     f"{_STACK}/actions": {"POST": Operation(actions.act, "actions:action")},
     f"{_STACK}/snapshots": {
-        "GET": Operation(stacks.not_yet, "stacks:list_snapshots"),
-        "POST": Operation(stacks.not_yet, "stacks:snapshot"),
+        "GET": Operation(snapshots.index, "stacks:list_snapshots"),
+        "POST": Operation(snapshots.take, "stacks:snapshot"),
     },
-    f"{_STACK}/abandon": {"DELETE": Operation(stacks.not_yet, "stacks:abandon")},
-    f"{_STACK}/export": {"GET": Operation(stacks.not_yet, "stacks:export")},
+    _SNAPSHOT: {
+        "GET": Operation(snapshots.show, "stacks:show_snapshot"),
+        "DELETE": Operation(snapshots.delete, "stacks:delete_snapshot"),
+    },
+    f"{_SNAPSHOT}/restore": {"POST": Operation(snapshots.restore, "stacks:restore_snapshot")},
+    f"{_STACK}/abandon": {"DELETE": Operation(stacks.abandon, "stacks:abandon")},
+    f"{_STACK}/export": {"GET": Operation(stacks.export, "stacks:export")},
     f"{_STACK}/resources": {"GET": Operation(resources.index, "resource:index")},
     _RESOURCE: {
         "GET": Operation(resources.show, "resource:show"),

@@ -31,6 +31,8 @@ CREATE: Json = {
         **_OPTIONS,
         "stack_name": {"type": "string"},
         "adopt_stack_data": {"type": ["object", "string", "null"]},
+        # What the client's `stack adopt` calls timeout_mins.
+        "timeout": {"type": ["integer", "string", "null"]},
     },
     "required": ["stack_name"],
     "additionalProperties": False,
@@ -54,6 +56,35 @@ VALIDATE: Json = {
     "properties": {**_GOAL, **_OPTIONS, "ignore_errors": {"type": ["string", "array"]}},
     "additionalProperties": False,
 }
+
+SNAPSHOT: Json = {
+    "type": "object",
+    "properties": {"name": {"type": ["string", "null"], "maxLength": 255}},
+    "additionalProperties": False,
+}
+
+ADOPTED: Json = {
+    "type": "object",
+    "properties": {
+        "template": {"type": "object"},
+        "environment": _NULLABLE_OBJECT,
+        "files": {"type": ["object", "null"], "additionalProperties": {"type": "string"}},
+        "resources": {
+            "type": ["object", "null"],
+            "additionalProperties": {
+                "type": ["object", "null"],
+                "properties": {
+                    "resource_id": {"type": ["string", "null"]},
+                    "metadata": _NULLABLE_OBJECT,
+                    "resource_data": _NULLABLE_OBJECT,
+                    "resources": _NULLABLE_OBJECT,
+                },
+            },
+        },
+    },
+    "required": ["template"],
+}
+"""Other keys may be there: what abandon gives has many more."""
 
 MARK_UNHEALTHY: Json = {
     "type": "object",

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from ..db.engine import Database
 from ..db.sealing import Sealer
 from ..resources.catalogue import Catalogue
+from ..traversal.exports import Exports
 from ..traversal.orders import Orders
 from ..traversal.signals import Signals
+from ..traversal.snapshots import Snapshots
 from ..traversal.updates import Updates
 from .auth import Authenticator
 
@@ -33,6 +35,8 @@ class Services:
     orders: Orders
     updates: Updates
     signals: Signals
+    snapshots: Snapshots
+    exports: Exports
     catalogue: Catalogue
     sealer: Sealer
     auth: Authenticator

@@ -240,6 +240,16 @@ def delete(call: Call) -> Reply:
     return Reply(None, 204)
 
 
+def abandon(call: Call) -> Reply:
+    """DELETE …/abandon"""
+    return Reply(call.services.exports.abandon(call.living_stack()))
+
+
+def export(call: Call) -> Reply:
+    """GET …/export"""
+    return Reply(call.services.exports.export(call.living_stack()))
+
+
 def template(call: Call) -> Reply:
     """GET …/template"""
     return Reply(_content(call, call.stack().template_id))
@@ -274,8 +284,3 @@ def output_show(call: Call) -> Reply:
     if key not in stack.outputs:
         raise Fault(404, "NotFound", f"Specified output key {key} not found.")
     return Reply({"output": views.output(key, stack.outputs[key], _lookup(call, stack))})
-
-
-def not_yet(call: Call) -> Reply:
-    """What Heat's API has and this version has not."""
-    raise Fault(501, "NotSupported", "This operation is not supported by this version of Stoker yet")

@@ -40,7 +40,7 @@ INSERT INTO stack (id, tenant, name, live_name, root_id, depth, action, status, 
            n % 4096, 'content1', 'content2', 'content3', '{{}}', '{{}}', '{{}}', '', true,
            extract(epoch FROM now()) - n
     FROM generate_series(1, $count) n;
-INSERT INTO content_use (content_id, stack_id)
+INSERT INTO content_use (content_id, holder_id)
     SELECT 'content' || k, {ID} FROM generate_series(1, $count) n, generate_series(1, 3) k;
 INSERT INTO resource (id, stack_id, name, type, plugin, action, status, reason, requires, generation,
                       created_at, updated_at)

@@ -21,9 +21,11 @@ from ..rpc.bus import Bus
 from ..rpc.outbox import Outbox
 from ..template.compile import Limits
 from ..traversal.desk import Desk, OrderSettings
+from ..traversal.exports import Exports
 from ..traversal.orders import Orders
 from ..traversal.planning import Defaults
 from ..traversal.signals import Signals
+from ..traversal.snapshots import Snapshots
 from ..traversal.updates import Updates
 from .opening import check_backend, make_bus, open_database
 from .options import WrongConfiguration
@@ -107,6 +109,8 @@ def make_api(parts: Parts, *, version: str) -> typing.Any:
         orders=Orders(desk),
         updates=Updates(desk),
         signals=Signals(desk),
+        snapshots=Snapshots(desk),
+        exports=Exports(desk),
         catalogue=parts.catalogue,
         sealer=parts.sealer,
         auth=NoAuthentication(),

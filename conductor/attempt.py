@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ..db.claims import Claim, Claimant, action_of, resource_event
 from ..db.commits import Outcome
 from ..db.resources import Resource
-from ..db.states import UNDECIDED, Status, TaskKind, TaskState
+from ..db.states import SILENT, UNDECIDED, Status, TaskKind, TaskState
 from ..resources.contract import Park, Poll
 from ..resources.errors import Final, StepError, TimedOut, TryAgain
 from ..traversal.definition import TaskDefinition
@@ -66,9 +66,13 @@ class Attempt:
         return {"begun": self._event(Status.IN_PROGRESS, "state changed", self.claim.resource.physical_id)}
 
     def _shown(self, status: Status, reason: str) -> dict[str, Json]:
+        if self.claim.task.kind in SILENT:
+            return {}
         return {"action": action_of(self.claim.task.kind), "status": status, "reason": reason}
 
     def _event(self, status: Status, reason: str, physical_id: str | None) -> typing.Any:
+        if self.claim.task.kind in SILENT:
+            return None
         resource = replace(self.claim.resource, physical_id=physical_id)
         return resource_event(resource, self.claim.task.kind, status, reason, self.who, self.clock())
 

@@ -35,6 +35,10 @@ class Secrets:
         """A stored value in clear; one that is not sealed stays as it is."""
         return self.open(value["args"][0]) if is_node(value) and value["$fn"] == "sealed" else value
 
+    def peek(self, value: Json) -> Json:
+        """As open_value, of what is sealed only because it is not known yet whether it is a secret."""
+        return self._sealer.open(value["args"][0]) if is_node(value) and value["$fn"] == "sealed" else value
+
     def add(self, value: Json) -> None:
         """This is a secret, too."""
         self._texts.update(_texts(value, keys=False))
@@ -47,6 +51,14 @@ class Secrets:
         """Sealed if a secret is in it, else as it is."""
         told = any(secret in text for text in _texts(value, keys=True) for secret in self._texts)
         return self.seal(value) if told else value
+
+    def protect_leaves(self, value: Json) -> Json:
+        """As protect, for each text and number in a value: its maps and lists stay to be seen."""
+        if isinstance(value, Mapping):
+            return {key: self.protect_leaves(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.protect_leaves(item) for item in value]
+        return self.protect(value)
 
     def redact(self, text: str) -> str:
         """The text without the secrets."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from ..db.claims import Claim, Claimant, action_of
 from ..db.engine import Database
 from ..db.sealing import Sealer, SealError
-from ..db.states import DELETING, TaskKind
+from ..db.states import DELETING, REMOVING, TaskKind
 from ..resources.catalogue import Catalogue
 from ..resources.contract import Done, Park, Poll, ResourceType, Step, Target
 from ..resources.errors import (
@@ -28,6 +28,7 @@ from ..resources.verdict import Verdict
 from ..template.errors import TemplateError
 from ..traversal.definition import TaskDefinition
 from .attempt import Attempt, StepResult
+from .copies import copy_columns, with_copy
 from .decide import Restricted, check_allowed, decide
 from .secrets import Secrets
 from .targets import kept_data, kept_values, make_target, never_made, restored
@@ -129,6 +130,11 @@ class StepRunner:
             return _replaced(plugin, target, work, attempt)
         if isinstance(step, Poll) and progress is not None and _nothing_new(step, progress):
             return StepResult(claim, None, look_after=step.after, progress=step.progress)
+        if claim.task.kind == TaskKind.ADOPT and step.data is None:
+            step = replace(step, data=target.data)
+        if claim.task.kind == TaskKind.SNAPSHOT:
+            copy = copy_columns(claim, plugin, target, step, attempt.secrets)
+            return with_copy(_result(plugin, replace(step, data=None), target, {}, attempt), copy)
         after = replace(
             target,
             physical_id=step.physical_id if step.physical_id is not None else target.physical_id,
@@ -154,7 +160,7 @@ def _result(
         return attempt.looks_again(step, changes)
     if isinstance(step, Park):
         return attempt.parked(step, changes)
-    if kind in DELETING:
+    if kind in REMOVING:
         return attempt.deleted()
     values = kept_values(plugin, target, attempt.secrets)
     return attempt.done({**changes, **values}, target.physical_id)

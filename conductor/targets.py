@@ -2,7 +2,6 @@
 
 import json
 import typing
-import uuid
 from collections.abc import Mapping
 
 from ..db.claims import Claim
@@ -13,11 +12,12 @@ from ..resources.properties import resolve_properties, resolve_stored
 from ..template.errors import TemplateError
 from ..template.residual import evaluate, is_deferred, partial
 from ..traversal.definition import TaskDefinition
+from ..traversal.planning import task_key
 from .lookup import ClaimLookup, SealedLookup, stored_properties
 from .secrets import Secrets
 
 Json = typing.Any
-GIVEN = (TaskKind.CREATE, TaskKind.UPDATE)
+GIVEN = (TaskKind.CREATE, TaskKind.UPDATE, TaskKind.ADOPT)
 """Kinds of tasks that give a resource new properties; all others work with those it has."""
 
 
@@ -41,7 +41,10 @@ def make_target(
         stored["type"] = definition.type or resource.type
         if restored(claim):
             stored["replaces"] = None
-        if resource.metadata is None or _metadata_differs(claim, definition):
+        if claim.task.kind == TaskKind.ADOPT and resource.metadata is not None:
+            metadata = secrets.peek(resource.metadata)
+            stored["metadata"] = _adopted_metadata(metadata, definition, claim, secrets)
+        elif resource.metadata is None or _metadata_differs(claim, definition):
             metadata = evaluate(definition.metadata, ClaimLookup(claim, secrets))
             stored["metadata"] = partial(definition.metadata, SealedLookup(claim))
             stored["generation"] = resource.generation + (resource.metadata is not None)
@@ -56,7 +59,7 @@ def make_target(
         key=_key(claim),
         physical_id=resource.physical_id,
         metadata=metadata,
-        data=secrets.open_value(resource.data) or {},
+        data=_data(claim, plugin, secrets),
     )
     return target, {name: value for name, value in stored.items() if value != getattr(resource, name)}
 
@@ -80,6 +83,24 @@ def _update_policy(
     return resolve_properties(plugin.update_policy_schema, values)
 
 
+def _data(claim: Claim, plugin: ResourceType, secrets: Secrets) -> Mapping[str, Json]:
+    kept = claim.resource.data
+    is_new = claim.task.kind == TaskKind.ADOPT and not is_sensitive(plugin)
+    return (secrets.peek(kept) if is_new else secrets.open_value(kept)) or {}
+
+
+def is_sensitive(plugin: ResourceType) -> bool:
+    """Whether what resources of the type remember has to be sealed."""
+    return any(attribute.sensitive for attribute in plugin.attributes_schema.values())
+
+
+def _adopted_metadata(given: Json, definition: TaskDefinition, claim: Claim, secrets: Secrets) -> Json:
+    """Metadata of another stack's resource, as stored: secrets of the template's own sealed as ever."""
+    if evaluate(definition.metadata, ClaimLookup(claim, secrets)) == given:
+        return partial(definition.metadata, SealedLookup(claim))
+    return secrets.protect_leaves(given)
+
+
 def _metadata_differs(claim: Claim, definition: TaskDefinition) -> bool:
     """Whether the template wants another metadata than before; what signals have put there stays else."""
     return bool(TaskDefinition.from_json(claim.resource.definition).metadata != definition.metadata)
@@ -94,7 +115,13 @@ def properties_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> M
     resource = claim.resource
     if resource.properties is None and claim.task.kind in DELETING:
         begun_with = TaskDefinition.from_json(resource.definition).properties
-        return _resolved(begun_with, claim, plugin, secrets)[1]
+        try:
+            return _resolved(begun_with, claim, plugin, secrets)[1]
+        except (Final, PropertyError, TemplateError):
+            if resource.physical_id is None:
+                raise
+            # What was to be adopted is there also where its properties are wrong.
+            return resolve_stored(plugin.properties_schema, {})
     return resolve_stored(plugin.properties_schema, stored_properties(resource.properties, secrets))
 
 
@@ -120,10 +147,11 @@ def never_made(claim: Claim, plugin: ResourceType, secrets: Secrets) -> bool:
 
 
 def _key(claim: Claim) -> str:
-    """The creation's key is the resource's own; other actions get one each, the same for every attempt."""
-    if claim.task.kind == TaskKind.CREATE and claim.resource.key:
+    """The creation's key is the resource's own; other actions get one each, the same for every attempt.  What
+    a snapshot made is found again by the key with which it was made."""
+    if claim.task.kind in (TaskKind.CREATE, TaskKind.DELETE_SNAPSHOT) and claim.resource.key:
         return claim.resource.key
-    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"stoker-task-{claim.task.id}"))
+    return task_key(claim.task.id)
 
 
 def check_storable(what: str, value: Json) -> None:
@@ -142,8 +170,8 @@ def kept_data(plugin: ResourceType, step: Step, target: Target, secrets: Secrets
         check_storable("progress", step.progress)
     if step.data is not None:
         check_storable("data", dict(step.data))
-        sensitive = any(attribute.sensitive for attribute in plugin.attributes_schema.values())
-        changes["data"] = secrets.seal(dict(step.data)) if sensitive else secrets.protect(dict(step.data))
+        data = dict(step.data)
+        changes["data"] = secrets.seal(data) if is_sensitive(plugin) else secrets.protect(data)
     return changes
 
 

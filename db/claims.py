@@ -11,7 +11,7 @@ from . import events, resources, tables
 from .events import Event
 from .ids import MemberId, ResourceId, TaskId
 from .resources import Resource
-from .states import DELETING, UNDECIDED, Status, TaskKind, TaskState
+from .states import DELETING, SILENT, UNDECIDED, Status, TaskKind, TaskState
 from .task_rows import IDS, Task, chunks
 
 Json = typing.Any
@@ -202,7 +202,7 @@ def _mark_in_progress(
     started: list[Event] = []
     for task, resource in begun:
         action = task.kind.upper()
-        if task.kind in UNDECIDED:
+        if task.kind in UNDECIDED or task.kind in SILENT:
             continue
         if task.attempt > 1 and (resource.action, resource.status) == (action, Status.IN_PROGRESS):
             continue

@@ -39,6 +39,7 @@ class Outcome:
     :ivar reason: for FAILED: first cause, shown on the stack.
     :ivar begun: that the action begins, where the step had to find that out.
     :ivar event: what happened.
+    :ivar copy: columns to set of what a snapshot keeps of the resource, with the copy's id as ``row_id``.
     :ivar replacement: for READY: the task goes on with the creation of this new resource instead of
         `resource_id`, which it replaces.
     """
@@ -57,6 +58,7 @@ class Outcome:
     begun: Event | None = None
     event: Event | None = None
     replacement: Resource | None = None
+    copy: Mapping[str, Json] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.state not in TRANSITIONS[TaskState.RUNNING]:
@@ -256,10 +258,10 @@ def _replace(conn: Connection, outcome: Outcome) -> None:
 
 def _store_resources(conn: Connection, accepted: Sequence[Outcome], *, now: float) -> None:
     by_columns: dict[tuple[str, ...], list[dict[str, Json]]] = {}
-    for outcome in sorted(accepted, key=lambda o: o.resource_id):
-        if outcome.changes and not outcome.remove:
-            row = {**outcome.changes, "updated_at": now}
-            by_columns.setdefault(tuple(sorted(row)), []).append({**row, "row_id": outcome.resource_id})
+    changed = [{**o.changes, "row_id": o.resource_id} for o in accepted if o.changes and not o.remove]
+    for row in sorted([*changed, *(o.copy for o in accepted if o.copy)], key=lambda row: row["row_id"]):
+        columns = tuple(sorted({*row, "updated_at"} - {"row_id"}))
+        by_columns.setdefault(columns, []).append({**row, "updated_at": now})
     for columns, rows in sorted(by_columns.items()):
         conn.execute(_set_columns(columns), rows)
     for part in chunks(outcome.resource_id for outcome in accepted if outcome.remove):

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from . import tables, upserts
 from .errors import NotFound
-from .ids import ContentId, StackId
+from .ids import ContentId, SnapshotId, StackId
 
 Json = typing.Any
 
@@ -58,11 +58,11 @@ def get_many(conn: Connection, keys: Iterable[ContentId]) -> dict[ContentId, Jso
     return {ContentId(key): body for key, body in rows}
 
 
-def set_uses(conn: Connection, stack_id: StackId, keys: Iterable[ContentId]) -> None:
-    """Say which contents a stack holds on to; called wherever a stack's contents change."""
+def set_uses(conn: Connection, holder: StackId | SnapshotId, keys: Iterable[ContentId]) -> None:
+    """Say which contents a stack or a snapshot holds on to; called wherever that changes."""
     u = tables.content_use
-    conn.execute(sa.delete(u).where(u.c.stack_id == stack_id))
-    rows = [{"stack_id": stack_id, "content_id": key} for key in sorted(set(keys))]
+    conn.execute(sa.delete(u).where(u.c.holder_id == holder))
+    rows = [{"holder_id": holder, "content_id": key} for key in sorted(set(keys))]
     if rows:
         conn.execute(sa.insert(u), rows)
 

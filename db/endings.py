@@ -1,12 +1,12 @@
 """The end of a traversal: the final compare-and-swap on the stack."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import events, stacks, tables, tasks
+from . import events, snapshots, stacks, tables, tasks
 from .ids import StackId, TaskId, TraversalId
 from .stacks import LateStack, Stack
 from .states import Status, TaskKind, TaskState
@@ -52,7 +52,11 @@ def finish(conn: Connection, finish_id: TaskId, *, by: str | None, now: float) -
         .where(t.c.id == finish_id)
         .values(state=TaskState.DONE, pending=0, due_at=now + KEEP_TASKS)
     )
-    return end_stack(conn, StackId(row.stack_id), TraversalId(row.traversal), row.reason, by=by, now=now)
+    traversal = TraversalId(row.traversal)
+    ended = end_stack(conn, StackId(row.stack_id), traversal, row.reason, by=by, now=now)
+    if ended is None:  # It may have been that of a snapshot alone.
+        snapshots.end(conn, [traversal], reason=row.reason or "", failed=row.reason is not None)
+    return ended
 
 
 def end_stack(
@@ -68,9 +72,11 @@ def end_stack(
     stack = stacks.lock(conn, stack_id)
     if stack.traversal != traversal or stack.status != Status.IN_PROGRESS:
         return None
-    _close_superseded(conn, stack_id, now=now)
     status = Status.COMPLETE if failure is None else Status.FAILED
     reason = failure or f"Stack {stack.action} completed successfully"
+    if stack.action in snapshots.CONCERNED:
+        snapshots.end(conn, [traversal], reason=reason, failed=failure is not None)
+    close_finish_tasks(conn, [stack_id], now=now)
     if status == Status.COMPLETE and stack.action == "DELETE":
         stacks.mark_deleted(conn, stack_id, traversal, now)
     else:
@@ -84,12 +90,18 @@ def end_stack(
     )
 
 
-def _close_superseded(conn: Connection, stack_id: StackId, *, now: float) -> None:
-    """Hand the finish tasks of older traversals, which end nothing any more, to the purge duty."""
+def close_finish_tasks(conn: Connection, stack_ids: Sequence[StackId], *, now: float) -> None:
+    """Hand the finish tasks that end nothing any more to the purge duty, for one who ends what the stacks do;
+    a deletion of a snapshot goes on beside that."""
     t = tables.task
     conn.execute(
         sa.update(t)
-        .where(t.c.stack_id == stack_id, t.c.kind == TaskKind.FINISH, t.c.state == TaskState.WAITING)
+        .where(
+            t.c.stack_id.in_(stack_ids),
+            t.c.kind == TaskKind.FINISH,
+            t.c.state == TaskState.WAITING,
+            t.c.traversal.not_in(snapshots.being_deleted(stack_ids)),
+        )
         .values(state=TaskState.CANCELLED, due_at=now + KEEP_TASKS)
     )
 

@@ -6,6 +6,7 @@ StackId = typing.NewType("StackId", str)
 TraversalId = typing.NewType("TraversalId", str)
 ResourceId = typing.NewType("ResourceId", int)
 TaskId = typing.NewType("TaskId", int)
+SnapshotId = typing.NewType("SnapshotId", str)
 ContentId = typing.NewType("ContentId", str)
 MemberId = typing.NewType("MemberId", str)
 """One incarnation of a conductor: ``HOST/INCARNATION``."""

@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 
 from . import tables, trees
 from .errors import NotFound
-from .ids import ResourceId, StackId
+from .ids import ResourceId, SnapshotId, StackId
 from .stacks import Stack
 from .task_rows import IDS, chunks
 
@@ -43,6 +43,7 @@ class Resource:
     progress: Json = None
     key: str | None = None
     generation: int = 0
+    snapshot_id: SnapshotId | None = None
 
 
 def insert_many(conn: Connection, resources: Sequence[Resource]) -> None:
@@ -72,10 +73,18 @@ def by_ids(conn: Connection, ids: Iterable[ResourceId]) -> dict[ResourceId, Reso
 
 
 def of_stack(conn: Connection, stack_id: StackId) -> list[Resource]:
-    """All rows of a stack, replaced ones too, in id order."""
+    """All rows of a stack, replaced ones too, in id order; without the copies that snapshots keep."""
     r = tables.resource
-    rows = conn.execute(sa.select(r).where(r.c.stack_id == stack_id).order_by(r.c.id)).mappings()
-    return [Resource(**dict(row)) for row in rows]
+    wanted = sa.select(r).where(r.c.stack_id == stack_id, r.c.snapshot_id.is_(None))
+    return [Resource(**dict(row)) for row in conn.execute(wanted.order_by(r.c.id)).mappings()]
+
+
+def copies(conn: Connection, stack_id: StackId, snapshot_id: SnapshotId | None = None) -> list[Resource]:
+    """What the stack's snapshots, or one of them, keep of its resources, in id order."""
+    r = tables.resource
+    which = r.c.snapshot_id.is_not(None) if snapshot_id is None else r.c.snapshot_id == snapshot_id
+    wanted = sa.select(r).where(r.c.stack_id == stack_id, which)
+    return [Resource(**dict(row)) for row in conn.execute(wanted.order_by(r.c.id)).mappings()]
 
 
 def by_name(conn: Connection, stack_id: StackId, name: str) -> Resource:
@@ -87,7 +96,12 @@ def by_name(conn: Connection, stack_id: StackId, name: str) -> Resource:
     row = (
         conn.execute(
             sa.select(r)
-            .where(r.c.stack_id == stack_id, r.c.name == name, r.c.replaced_by.is_(None))
+            .where(
+                r.c.stack_id == stack_id,
+                r.c.name == name,
+                r.c.replaced_by.is_(None),
+                r.c.snapshot_id.is_(None),
+            )
             .order_by(r.c.id.desc())
             .limit(1)
         )
@@ -108,7 +122,11 @@ def of_tree(conn: Connection, stack: Stack, depth: int) -> list[tuple[Resource, 
     rows = conn.execute(
         sa.select(r, s.c.name.label("stack_name"))
         .join(s, s.c.id == r.c.stack_id)
-        .where(s.c.id.in_(trees.below(stack.id, stack.depth + depth)), r.c.replaced_by.is_(None))
+        .where(
+            s.c.id.in_(trees.below(stack.id, stack.depth + depth)),
+            r.c.replaced_by.is_(None),
+            r.c.snapshot_id.is_(None),
+        )
         .order_by(s.c.depth, r.c.id)
     ).mappings()
     split = ((dict(row), row["stack_name"]) for row in rows)

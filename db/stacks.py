@@ -149,7 +149,7 @@ def begin(
     return done.rowcount == 1
 
 
-ROLLED_BACK = ("CREATE", "UPDATE")
+ROLLED_BACK = ("CREATE", "UPDATE", "ADOPT", "RESTORE")
 """Actions whose failure is rolled back where the user wishes it."""
 
 
@@ -322,11 +322,11 @@ def deleted_before(conn: Connection, moment: float, *, limit: int) -> list[tuple
 
 
 def purge(conn: Connection, stack_ids: Sequence[StackId]) -> None:
-    """Forget deleted stacks: their rows and all that belongs to them."""
+    """Forget deleted stacks: their rows and all that belongs to them.  Their snapshots went with them."""
     for table, column in (
         (tables.event, tables.event.c.stack_id),
         (tables.task, tables.task.c.stack_id),
-        (tables.content_use, tables.content_use.c.stack_id),
+        (tables.content_use, tables.content_use.c.holder_id),
         (tables.stack_tag, tables.stack_tag.c.stack_id),
         (tables.resource, tables.resource.c.stack_id),
         (tables.stack, tables.stack.c.id),

@@ -54,12 +54,20 @@ class TaskKind(enum.StrEnum):
     SUSPEND = "suspend"
     RESUME = "resume"
     CHECK = "check"
+    SNAPSHOT = "snapshot"
+    DELETE_SNAPSHOT = "delete_snapshot"  #: of a copy that a snapshot keeps
+    ADOPT = "adopt"
     FINISH = "finish"  #: counts the unfinished tasks of its traversal; never claimed
 
 
 DELETING = frozenset({TaskKind.DELETE, TaskKind.CLEANUP})
+REMOVING = frozenset({*DELETING, TaskKind.DELETE_SNAPSHOT})
+"""Kinds after whose good end the row is gone."""
 UNDECIDED = frozenset({TaskKind.UPDATE, TaskKind.CLEANUP})
 """Kinds of which only the step finds whether there is something to do; it shows the action's beginning."""
+
+SILENT = frozenset({TaskKind.DELETE_SNAPSHOT})
+"""Kinds that show nothing on a resource, nor among the events."""
 
 
 class Status(enum.StrEnum):

@@ -78,7 +78,8 @@ def show_aborted(conn: Connection, resource_ids: Iterable[int | None], *, now: f
 def stopped(
     conn: Connection, traversals: Iterable[tuple[StackId, TraversalId]]
 ) -> set[tuple[StackId, TraversalId]]:
-    """Those of the traversals that were superseded, or whose stack has ended.
+    """Those of the traversals that were superseded, or whose stack has ended; the deletion of a snapshot
+    goes on whatever its stack does.
 
     The caller holds a task of each.
     """
@@ -91,4 +92,20 @@ def stopped(
             s.c.id.in_(sorted({stack_id for stack_id, _ in asked})), s.c.status == Status.IN_PROGRESS
         )
     )
-    return asked - {(StackId(stack_id), TraversalId(traversal)) for stack_id, traversal in rows}
+    left = asked - {(StackId(stack_id), TraversalId(traversal)) for stack_id, traversal in rows}
+    return left - _deleting_snapshots(conn, left)
+
+
+def _deleting_snapshots(
+    conn: Connection, asked: set[tuple[StackId, TraversalId]]
+) -> set[tuple[StackId, TraversalId]]:
+    if not asked:
+        return set()
+    s = tables.snapshot
+    rows = conn.execute(
+        sa.select(s.c.stack_id, s.c.traversal).where(
+            s.c.traversal.in_(sorted({traversal for _, traversal in asked})),
+            s.c.status == Status.IN_PROGRESS,
+        )
+    )
+    return {(StackId(stack_id), TraversalId(traversal)) for stack_id, traversal in rows}

@@ -80,13 +80,13 @@ content = sa.Table(
     sa.Column("created_at", Instant, nullable=False),
 )
 
-#: Which contents a stack holds on to, by its current goal and by the last complete one.
+#: Which contents a stack holds on to, by its current goal and by the last complete one, or a snapshot.
 content_use = sa.Table(
     "content_use",
     metadata,
     sa.Column("content_id", sa.String(64), primary_key=True),
-    _uuid("stack_id", primary_key=True),
-    sa.Index("ix_content_use_stack", "stack_id"),
+    _uuid("holder_id", primary_key=True),
+    sa.Index("ix_content_use_holder", "holder_id"),
 )
 
 stack = sa.Table(
@@ -180,9 +180,31 @@ resource = sa.Table(
     _uuid("key"),
     # Grows with every change of metadata; the fence for signals.
     sa.Column("generation", sa.Integer, nullable=False, default=0),
+    # Set on what a snapshot keeps of a resource: the row is no resource of the stack, but a copy of one.
+    _uuid("snapshot_id"),
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("updated_at", Instant, nullable=False),
     sa.Index("ix_resource_stack", "stack_id", "name"),
+)
+
+snapshot = sa.Table(
+    "snapshot",
+    metadata,
+    _uuid("id", primary_key=True),
+    _uuid("stack_id", nullable=False),
+    sa.Column("name", sa.String(255)),
+    # CREATE, then DELETE.
+    sa.Column("action", sa.String(16), nullable=False),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("reason", CleanText, nullable=False, default=""),
+    # Of what is, or was last, done to it: the stack's own, or one of a deletion of the snapshot alone.
+    _uuid("traversal", nullable=False),
+    # The stack's goal of that time: {"template", "environment", "files", "parameters"}.
+    sa.Column("goal", JsonText, nullable=False),
+    sa.Column("tags", JsonText, nullable=False),
+    sa.Column("created_at", Instant, nullable=False),
+    sa.Index("ix_snapshot_stack", "stack_id", "created_at"),
+    sa.Index("ix_snapshot_traversal", "traversal"),
 )
 
 task = sa.Table(
@@ -192,7 +214,7 @@ task = sa.Table(
     _uuid("traversal", nullable=False),
     _uuid("stack_id", nullable=False),
     sa.Column("resource_id", RowId),  # NULL for the finish task
-    # For an update: the id of the resource's replacement, should it need one.
+    # For an update: the id of the resource's replacement, should it need one.  For a snapshot: of its copy.
     sa.Column("spare_id", RowId),
     sa.Column("kind", sa.String(16), nullable=False),
     sa.Column("state", sa.String(10), nullable=False),

@@ -22,7 +22,8 @@ class Task:
     """One vertex of a traversal's graph.
 
     :ivar pending: unfinished predecessors; for the finish task all unfinished tasks of the traversal.
-    :ivar spare_id: for an update: the id of the resource's replacement, should it need one.
+    :ivar spare_id: for an update: the id of the resource's replacement, should it need one; for a snapshot:
+        of the copy that it keeps of the resource.
     :ivar attempt: grows with each claim; a result counts only if it carries the latest one.
     :ivar restricted: what an update of the resource must not do: update, replace.
     :ivar timeout: seconds the action may take over all its attempts' polls; None: no limit.

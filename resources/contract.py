@@ -17,7 +17,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .errors import NotSupported
+from .errors import Final, NotSupported
 from .schema import SUPPORTED, Attribute, Property, SupportStatus
 
 Json = typing.Any
@@ -228,6 +228,52 @@ class ResourceType:
     def check_check_complete(self, target: Target, progress: Json, work: Work) -> Step:
         """Look once whether the comparison has ended."""
         return Done()
+
+    def handle_snapshot(self, target: Target, work: Work) -> Step:
+        """Start to take a snapshot.  The `data` of this action's steps is kept with the snapshot, on top of
+        the data that the resource has now; the resource's own stays as it is."""
+        return Done()
+
+    def check_snapshot_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """Look once whether the snapshot is taken."""
+        return Done()
+
+    def handle_delete_snapshot(self, target: Target, work: Work) -> Step:
+        """Start to remove what a snapshot made outside; what is gone already is no error.
+
+        :param target: the resource as it was then, with the snapshot's `data`, and with the `key` that
+            handle_snapshot had: of a snapshot that was lost half-way the key may be all there is.
+        """
+        return Done()
+
+    def check_delete_snapshot_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """Look once whether it is gone."""
+        return Done()
+
+    def handle_restore(self, properties: Mapping[str, Json], data: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Properties that the resource gets instead of those of its snapshot's template, by name.
+
+        They become part of the stack's template, so none of them may hold a secret.  Called where the request
+        is served: it computes, and calls nobody.
+
+        :param properties: those it had when the snapshot was taken, resolved.
+        :param data: the snapshot's.
+        """
+        return {}
+
+    def handle_adopt(self, target: Target, work: Work) -> Step:
+        """Take over a thing that is there already: `target` has its physical id, and the data that another
+        stack had of it.  A failure leaves the thing alone.
+
+        :raises Final: it is not there.
+        """
+        if target.physical_id is None:
+            raise Final("Resource ID was not provided.", kind="Exception")
+        return self.handle_check(target, work)
+
+    def check_adopt_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """Look once whether it is taken over."""
+        return self.check_check_complete(target, progress, work)
 
     def adopt(self, key: str, target: Target, work: Work) -> str | None:
         """Find what a lost attempt with this idempotency key has made: its physical id, or None.

@@ -7,9 +7,10 @@ from sqlalchemy.engine import Connection
 from ..db import resources, stacks
 from ..db.ids import ResourceId
 from ..db.resources import Resource
+from ..db.stacks import Stack
 from ..db.states import Status, TaskKind
 from ..db.tasks import Task
-from .change import NotUpdatable
+from .change import NotUpdatable, kept_goal
 from .edges import Edges
 from .planning import Job, Plan, Scope, make_plan, needs_of, task_ids
 from .start import Begun, begin, running_of, store_plan
@@ -39,13 +40,14 @@ def plan_action(
 
 
 def _unmade(row: Resource) -> bool:
-    return row.action == "INIT" or (row.action, row.status) == ("CREATE", Status.FAILED)
+    return row.action == "INIT" or (row.action in ("CREATE", "ADOPT") and row.status == Status.FAILED)
 
 
 ALLOWED: Mapping[TaskKind, str] = {
     TaskKind.SUSPEND: "a stack is suspended when it has been created, updated, resumed or checked",
     TaskKind.RESUME: "only a suspended stack is resumed",
     TaskKind.CHECK: "a stack is checked when nothing else is going on",
+    TaskKind.SNAPSHOT: "a snapshot is taken when nothing else is going on",
 }
 
 
@@ -55,7 +57,19 @@ def start_action(conn: Connection, kind: TaskKind, scope: Scope, *, deadline_at:
     :raises NotUpdatable: something else is going on, or the stack is not in a state for it.
     :raises TooFewIds: the stack has more resources than ids were reserved for.
     """
-    stack, action = stacks.lock(conn, scope.stack_id), kind.upper()
+    stack = stacks.lock(conn, scope.stack_id)
+    check_action(stack, kind)
+    acting = begin(
+        conn, stack, scope, action=kind.upper(), deadline_at=deadline_at, previous=kept_goal(stack)
+    )
+    running = running_of(conn, stack)
+    plan = plan_action(resources.of_stack(conn, stack.id), running, kind, scope)
+    return store_plan(conn, acting, plan, running.values(), now=scope.now)
+
+
+def check_action(stack: Stack, kind: TaskKind) -> None:
+    """:raises NotUpdatable: see start_action."""
+    action = kind.upper()
     suspended = stack.action == "SUSPEND" or (stack.action == "RESUME" and stack.status == Status.FAILED)
     wrong = stack.status == Status.IN_PROGRESS or stack.action == "DELETE"
     if wrong or (kind == TaskKind.RESUME) != suspended:
@@ -63,7 +77,3 @@ def start_action(conn: Connection, kind: TaskKind, scope: Scope, *, deadline_at:
             f"{action} of stack {stack.name} in the state {stack.action}_{stack.status} is not supported: "
             f"{ALLOWED[kind]}"
         )
-    acting = begin(conn, stack, scope, action=action, deadline_at=deadline_at)
-    running = running_of(conn, stack)
-    plan = plan_action(resources.of_stack(conn, stack.id), running, kind, scope)
-    return store_plan(conn, acting, plan, running.values(), now=scope.now)

@@ -1,11 +1,12 @@
 """Starting an update: the new goal and its plan in one transaction, at whatever moment."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlalchemy.engine import Connection
 
 from ..db import content, resources, stacks, tasks
+from ..db.resources import Resource
 from ..db.stacks import Stack
 from ..db.states import Status
 from .compiling import Compiled
@@ -63,15 +64,18 @@ def start_update(conn: Connection, change: Change, scope: Scope, types: TypeFact
         stacks.set_tags(conn, stack.id, change.tags)
     tasks.cancel_unstarted(conn, stack.traversal, now=scope.now)
     running = running_of(conn, stack)
+    existing = resources.of_stack(conn, stack.id)
+    if (stack.action, change.action) == ("ADOPT", "ROLLBACK"):
+        existing = [_left_alone(row) for row in existing]
     planner = UpdatePlanner(
-        resources.of_stack(conn, stack.id),
-        change.compiled.plan,
-        running,
-        scope,
-        types,
-        going_back=change.action == "ROLLBACK",
+        existing, change.compiled.plan, running, scope, types, going_back=change.action == "ROLLBACK"
     )
     return store_plan(conn, updating, planner.plan(), running.values(), now=scope.now)
+
+
+def _left_alone(row: Resource) -> Resource:
+    """What was only adopted is not removed when that is taken back."""
+    return replace(row, definition={**(row.definition or {}), "deletion_policy": "Retain"})
 
 
 def check_updatable(stack: Stack) -> None:
@@ -82,16 +86,31 @@ def check_updatable(stack: Stack) -> None:
         raise NotUpdatable("Updating a stack when it is suspended is not supported: resume it first")
 
 
+GOALS = ("CREATE", "UPDATE", "ROLLBACK", "ADOPT", "RESTORE")
+"""Actions that bring a stack to a goal; the others leave it as it is."""
+
+
+def kept_goal(stack: Stack) -> Mapping[str, object] | None:
+    """The last complete goal of a stack that begins something: its current one, if that was reached."""
+    if stack.status != Status.COMPLETE or stack.action not in GOALS:
+        return stack.previous
+    return current_goal(stack)
+
+
+def current_goal(stack: Stack) -> Mapping[str, object]:
+    """The goal that the stack has now."""
+    return {
+        "template": stack.template_id,
+        "environment": stack.environment_id,
+        "files": stack.files_id,
+        "parameters": stack.parameters,
+    }
+
+
 def _goal(conn: Connection, stack: Stack, change: Change, now: float) -> dict[str, object]:
     """Columns of the new goal, with the last complete one beside it."""
-    compiled, previous = change.compiled, stack.previous
-    if stack.status == Status.COMPLETE and change.action != "ROLLBACK":
-        previous = {
-            "template": stack.template_id,
-            "environment": stack.environment_id,
-            "files": stack.files_id,
-            "parameters": stack.parameters,
-        }
+    compiled = change.compiled
+    previous = stack.previous if change.action == "ROLLBACK" else kept_goal(stack)
     return {
         "template_id": content.put(conn, compiled.template, now),
         "environment_id": content.put(conn, compiled.environment, now),

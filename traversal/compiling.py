@@ -20,7 +20,7 @@ from ..template.model import CompiledTemplate, Reference, ResourceDefinition
 from ..template.parameters import parameter_strings, parse_declarations
 from ..template.residual import sealed
 from ..template.versions import find_version
-from .requests import Goal, check_storable
+from .requests import EXISTING, Goal, check_storable
 
 Json = typing.Any
 
@@ -76,7 +76,7 @@ def compile_goal(
     return Compiled(
         template=template,
         environment=document,
-        files=goal.files,
+        files={name: text for name, text in goal.files.items() if name != EXISTING},
         parameters=_sealed(goal.parameters, hidden, sealer),
         plan=plan,
     )

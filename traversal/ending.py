@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..db import endings, events, stacks, tables, tasks
+from ..db import endings, events, snapshots, stacks, tables, tasks
 from ..db.ids import StackId, TaskId, TraversalId
 from ..db.stacks import DueStack, LateStack, Stack
-from ..db.states import Status, TaskKind, TaskState
+from ..db.states import Status, TaskState
 from .hints import Hints, announce_all
 
 
@@ -57,10 +57,11 @@ def time_out_all(conn: Connection, due: Sequence[DueStack], *, by: str, now: flo
         return TimedOut()
     for stack in late:
         tasks.cancel_unstarted(conn, stack.traversal, now=now)
-    _close(conn, late, now=now)
     for action in sorted({stack.action for stack in late}):
-        ids = [stack.id for stack in late if stack.action == action]
-        stacks.fail_locked(conn, ids, _reason(action), now)
+        those = [stack for stack in late if stack.action == action]
+        stacks.fail_locked(conn, [stack.id for stack in those], _reason(action), now)
+        _end_snapshots(conn, those, _reason(action))
+    endings.close_finish_tasks(conn, [stack.id for stack in late], now=now)
     events.add_many(
         conn,
         [endings.stack_event(stack, Status.FAILED, _reason(stack.action), by=by, now=now) for stack in late],
@@ -75,8 +76,9 @@ def stop(conn: Connection, seen: Stack, reason: str, *, now: float) -> TimedOut 
         return None
     late = [LateStack(stack.id, stack.name, stack.traversal, stack.action, stack.status)]
     tasks.cancel_unstarted(conn, stack.traversal, now=now)
-    _close(conn, late, now=now)
     stacks.fail_locked(conn, [stack.id], reason, now, rollback=False)
+    _end_snapshots(conn, late, reason)
+    endings.close_finish_tasks(conn, [stack.id], now=now)
     events.add_many(conn, [endings.stack_event(stack, Status.FAILED, reason, by=None, now=now)])
     return TimedOut([stack.id], _running(conn, late), _wake(conn, late, now))
 
@@ -85,18 +87,11 @@ def _reason(action: str) -> str:
     return f"{action.title()} timed out"
 
 
-def _close(conn: Connection, late: Sequence[LateStack], *, now: float) -> None:
-    """Let the stacks' finish tasks end nothing any more; the purge duty takes them away."""
-    t = tables.task
-    conn.execute(
-        sa.update(t)
-        .where(
-            t.c.stack_id.in_([stack.id for stack in late]),
-            t.c.kind == TaskKind.FINISH,
-            t.c.state == TaskState.WAITING,
-        )
-        .values(state=TaskState.CANCELLED, due_at=now + endings.KEEP_TASKS)
-    )
+def _end_snapshots(conn: Connection, late: Sequence[LateStack], reason: str) -> None:
+    """Fail what the stacks do to their snapshots."""
+    traversals = [stack.traversal for stack in late if stack.action in snapshots.CONCERNED]
+    if traversals:
+        snapshots.end(conn, traversals, reason=reason, failed=True)
 
 
 def _running(conn: Connection, late: Sequence[LateStack]) -> list[TraversalId]:

@@ -5,6 +5,8 @@ import typing
 import uuid
 from collections.abc import Mapping, Sequence
 
+from sqlalchemy.engine import Connection
+
 from ..db import conductors, resources, stacks
 from ..db.conductors import Conductor
 from ..db.errors import NameTaken, NotFound
@@ -17,6 +19,7 @@ from ..template.environment import Environment, map_type
 from ..template.errors import TemplateError
 from ..template.load import load_template
 from .actions import start_action
+from .adopting import adopting
 from .compiling import Compiled, check_types, read_environment
 from .desk import Desk
 from .planning import Scope, TooFewIds, ids_needed, plan_create
@@ -34,7 +37,7 @@ class Orders:
         self._desk = desk
 
     def create(self, request: CreateRequest) -> Stack:
-        """Create a stack; it is committed when this returns, and runs as soon as a conductor is there.
+        """Create or adopt a stack; it is committed when this returns, and runs once a conductor is there.
 
         :raises TemplateError: the goal is wrong.
         :raises NameTaken: a living stack has the name.
@@ -43,6 +46,8 @@ class Orders:
         compiled = self._compile(request, stack_id)
         scope = self._desk.scope(stack_id, ids_needed(len(compiled.plan.resources)))
         plan = plan_create(compiled.plan, scope)
+        if request.adopted is not None:
+            plan = adopting(plan, request.adopted, self._desk.sealer.seal)
         stack = self._new_stack(request, compiled, scope)
         begun = self._desk.database.write(lambda conn: store_new_stack(conn, stack, compiled, plan))
         tell(self._desk.hints, begun)
@@ -116,8 +121,8 @@ class Orders:
         """Delete a stack at whatever moment; a stack that is deleted, or is being deleted, stays as it is."""
         timeout = self._desk.timeout(stack.timeout_mins)
         while True:
-            found = self._desk.database.read(lambda conn: resources.of_stack(conn, stack.id))
-            scope = self._desk.scope(stack.id, ids_needed(len(found)))
+            count = self._desk.database.read(lambda conn: _rows(conn, stack))
+            scope = self._desk.scope(stack.id, ids_needed(count))
             try:
                 begun = self._desk.database.write(
                     functools.partial(start_delete, scope=scope, timeout=timeout)
@@ -161,9 +166,9 @@ class Orders:
             live_name=request.name,
             root_id=scope.stack_id,
             owner=request.owner,
-            action="CREATE",
+            action=request.action,
             status=Status.IN_PROGRESS,
-            reason="Stack CREATE started",
+            reason=f"Stack {request.action} started",
             traversal=scope.traversal,
             shard=scope.shard,
             deadline_at=scope.now + self._desk.timeout(request.timeout_mins),
@@ -179,6 +184,10 @@ class Orders:
             created_at=scope.now,
             tags=tuple(request.tags),
         )
+
+
+def _rows(conn: Connection, stack: Stack) -> int:
+    return len(resources.of_stack(conn, stack.id)) + len(resources.copies(conn, stack.id))
 
 
 def _lives(conn: typing.Any, request: CreateRequest) -> bool:

@@ -76,12 +76,17 @@ class Plan:
         return [task.id for task in self.tasks if task.state == TaskState.READY]
 
 
+def task_key(task_id: TaskId) -> str:
+    """The idempotency key of a task's action: the same for every attempt."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"stoker-task-{task_id}"))
+
+
 @dataclass(frozen=True)
 class Job:
     """A task in the making.
 
     :ivar inputs: as the task's.
-    :ivar spare: for an update: the id of the row's replacement, should it need one.
+    :ivar spare: as the task's.
     :ivar settings: what the environment says of the resource.
     """
 
@@ -218,21 +223,35 @@ def new_row(
     )
 
 
-def plan_delete(existing: Sequence[Resource], running: Mapping[ResourceId, Task], scope: Scope) -> Plan:
+def plan_delete(
+    existing: Sequence[Resource],
+    running: Mapping[ResourceId, Task],
+    scope: Scope,
+    copies: Sequence[Resource] = (),
+) -> Plan:
     """Tasks that delete every resource, each before all that it requires.
 
     :param running: see make_plan.
+    :param copies: what snapshots keep of the resources: goes before the resource itself.
     """
     settled = [r.id for r in existing if r.action == "INIT" and r.id not in running]
     gone = set(settled)
     rows = [resource for resource in existing if resource.id not in gone]
-    ids, finish_id = task_ids(scope, len(rows))
-    task_of, edges = {row.id: task_id for row, task_id in zip(rows, ids, strict=True)}, Edges()
+    ids, finish_id = task_ids(scope, len(rows) + len(copies))
+    task_of = {row.id: task_id for row, task_id in zip([*rows, *copies], ids, strict=True)}
+    edges = Edges()
+    by_name: dict[str, list[TaskId]] = {}
+    for row in rows:
+        by_name.setdefault(row.name, []).append(task_of[row.id])
+    for copy in copies:
+        for task_id in by_name.get(copy.name, ()):
+            edges.add(task_of[copy.id], task_id)
     names = {row.id: row.name for row in rows}
     for row_id, required in needs_of(rows).items():
         for other in required:
             edges.add(task_of[row_id], task_of[other])
     jobs = [delete_job(task_of[row.id], TaskKind.DELETE, row, names) for row in rows]
+    jobs += [Job(task_of[copy.id], TaskKind.DELETE_SNAPSHOT, copy.id) for copy in copies]
     return make_plan(jobs, edges, running, finish_id, scope, resources=[], settled=settled)
 
 

@@ -11,6 +11,8 @@ from ..template.model import CompiledTemplate
 Json = typing.Any
 
 MASK = "******"
+EXISTING = "the stack's own environment"
+"""Name under which it is merged as a file, below those of the request; it is not stored."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,25 @@ class Goal:
 
 
 @dataclass(frozen=True)
+class AdoptedResource:
+    """What is known of a thing that is there already; secrets in clear.
+
+    :ivar physical_id: None: it was never made, so it cannot be adopted.
+    :ivar metadata: None: as the template says.
+    :ivar nested: of a nested stack: its own document.
+    """
+
+    physical_id: str | None = None
+    metadata: Mapping[str, Json] | None = None
+    data: Mapping[str, Json] = field(default_factory=dict)
+    nested: Mapping[str, Json] | None = None
+
+
+@dataclass(frozen=True)
 class CreateRequest:
-    """:ivar timeout_mins: None: the service's default."""
+    """:ivar timeout_mins: None: the service's default.
+    :ivar adopted: things to be taken over, by the resource's name; None: all are made.
+    """
 
     tenant: str
     name: str
@@ -40,6 +59,12 @@ class CreateRequest:
     timeout_mins: int | None = None
     disable_rollback: bool = True
     tags: Sequence[str] = ()
+    adopted: Mapping[str, AdoptedResource] | None = None
+
+    @property
+    def action(self) -> str:
+        """Of the stack."""
+        return "CREATE" if self.adopted is None else "ADOPT"
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ class Signals:
         """
         for _ in range(TRIES):
             resource = self._desk.database.read(lambda conn: resources.by_name(conn, stack.id, resource_name))
-            if resource.metadata is None:
+            if resource.metadata is None or resource.action == "INIT":
                 raise NotAvailable(resource_name)
             if resource.action == "DELETE":
                 raise NotSupported(f"Signal resource during {resource.action} is not supported")

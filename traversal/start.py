@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy.engine import Connection
 
-from ..db import content, endings, events, resources, sequences, stacks, tasks
+from ..db import content, endings, events, resources, sequences, snapshots, stacks, tasks
 from ..db.engine import Database
 from ..db.ids import ResourceId, TaskId, TraversalId
 from ..db.stacks import Stack
-from ..db.states import Status
+from ..db.states import Status, TaskKind
 from ..db.tasks import Task
 from .compiling import Compiled
 from .hints import Hints, announce
@@ -98,6 +98,9 @@ def begin(
 
     :param columns: of the stack to set beside.
     """
+    if (stack.action, stack.status) == ("SNAPSHOT", Status.IN_PROGRESS):
+        reason = f"Stack SNAPSHOT was superseded by {action}"
+        snapshots.end(conn, [stack.traversal], reason=reason, failed=True)
     columns |= {"action": action, "reason": f"Stack {action} started", "deadline_at": deadline_at}
     begun = stacks.begin(conn, stack.id, seen=stack.traversal, traversal=scope.traversal, **columns)
     assert begun, "the row is locked"
@@ -106,9 +109,13 @@ def begin(
     return stack
 
 
-def running_of(conn: Connection, stack: Stack) -> dict[ResourceId, Task]:
-    """The tasks that still run, of whatever traversal, by their resource; their rows are locked."""
-    return by_resource(tasks.running_of_stack(conn, stack.id))
+def running_of(conn: Connection, stack: Stack, *, on_copies: bool = False) -> dict[ResourceId, Task]:
+    """The tasks that still run, of whatever traversal, by their resource; their rows are locked.
+
+    :param on_copies: also the deletions of what snapshots keep, which go on beside all but the stack's own.
+    """
+    found = tasks.running_of_stack(conn, stack.id)
+    return by_resource(task for task in found if on_copies or task.kind != TaskKind.DELETE_SNAPSHOT)
 
 
 def by_resource(found: Iterable[Task]) -> dict[ResourceId, Task]:
@@ -128,7 +135,9 @@ def start_delete(conn: Connection, scope: Scope, *, timeout: float) -> Begun | N
     if stack.action == "DELETE" and stack.status != Status.FAILED:
         return None
     deleting = begin(conn, stack, scope, action="DELETE", deadline_at=scope.now + timeout)
-    tasks.cancel_unstarted(conn, stack.traversal, now=scope.now)
-    running = running_of(conn, stack)
-    plan = plan_delete(resources.of_stack(conn, stack.id), running, scope)
+    for traversal in {stack.traversal, *snapshots.take_over(conn, stack.id, scope.traversal)}:
+        tasks.cancel_unstarted(conn, traversal, now=scope.now)
+    running = running_of(conn, stack, on_copies=True)
+    found, copies = resources.of_stack(conn, stack.id), resources.copies(conn, stack.id)
+    plan = plan_delete(found, running, scope, copies)
     return store_plan(conn, deleting, plan, running.values(), now=scope.now)

@@ -2,11 +2,10 @@
 
 import json
 import typing
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 
-from ..db import content, resources, stacks, tasks
-from ..db.ids import ContentId
+from ..db import content, resources, snapshots, stacks, tasks
+from ..db.ids import ContentId, SnapshotId
 from ..db.stacks import Stack
 from ..db.states import Status
 from ..template.compile import Identity
@@ -18,7 +17,8 @@ from .compiling import Compiled
 from .desk import Desk
 from .foresight import Foreseen, Foresight, Unchangeable
 from .planning import Scope, TooFewIds
-from .requests import Goal, UpdateRequest
+from .requests import EXISTING, Goal, UpdateRequest
+from .restoring import restored_goal
 from .start import Begun, by_resource, tell
 from .stored import StoredLookup
 from .type_facts import CatalogueFacts
@@ -27,8 +27,6 @@ from .updating import UpdatePlanner, update_ids_needed
 Json = typing.Any
 TRIES = 20
 CANCELLED = "User cancelled operation"
-EXISTING = "the stack's own environment"
-"""Name under which it is merged as a file; it is not stored."""
 
 
 class Changing(Exception):
@@ -48,8 +46,31 @@ class Updates:
         :raises TemplateError: the goal is wrong.
         :raises NotUpdatable: see change.start_update.
         """
+        self._insist(stack, lambda now: self._start(now, self._compile(now, request), request, "UPDATE"))
+
+    def restore(self, stack: Stack, snapshot_id: SnapshotId) -> None:
+        """Bring the stack back to what it was when a snapshot was taken, at whatever moment.
+
+        :raises NotFound: the stack has no such snapshot.
+        :raises TemplateError: the goal of that time is wrong today.
+        :raises NotUpdatable: the snapshot is not complete; or see change.start_update.
+        """
+        self._insist(stack, lambda now: self._restore(now, snapshot_id))
+
+    def _restore(self, stack: Stack, snapshot_id: SnapshotId) -> Begun | None:
+        database, seal = self._desk.database, self._desk.sealer
+        found = database.read(lambda conn: snapshots.get(conn, stack.id, snapshot_id))
+        if (found.action, found.status) != ("CREATE", Status.COMPLETE):
+            raise NotUpdatable("Restoring incomplete snapshot is not supported")
+        copies = database.read(lambda conn: resources.copies(conn, stack.id, snapshot_id))
+        goal = restored_goal(self._stored(found.goal), copies, self._desk.catalogue, seal.open)
+        compiled = self._desk.compile(goal, _identity(stack))
+        return self._start(stack, compiled, UpdateRequest(goal, existing=True), "RESTORE")
+
+    def _insist(self, stack: Stack, start: Callable[[Stack], Begun | None]) -> None:
+        """Try again as long as others change the stack meanwhile."""
         for _ in range(TRIES):
-            begun = self._try(stack, request)
+            begun = start(stack)
             if begun is not None:
                 tell(self._desk.hints, begun)
                 return
@@ -121,9 +142,6 @@ class Updates:
             raise Changing(f"Stack {stack.name} was changed by somebody else meanwhile")
         ending.tell(self._desk.hints, done)
 
-    def _try(self, stack: Stack, request: UpdateRequest) -> Begun | None:
-        return self._start(stack, self._compile(stack, request), request, "UPDATE")
-
     def _start(self, stack: Stack, compiled: Compiled, request: UpdateRequest, action: str) -> Begun | None:
         existing = self._desk.database.read(lambda conn: len(resources.of_stack(conn, stack.id)))
         # Replacements may add rows until the stack is locked.
@@ -160,18 +178,23 @@ class Updates:
             raise TemplateError(
                 f"The following parameters are immutable and may not be updated: {', '.join(sorted(fixed))}"
             )
-        return replace(compiled, files={k: v for k, v in compiled.files.items() if k != EXISTING})
+        return compiled
 
     def _content(self, key: ContentId) -> Json:
         return self._desk.database.read(lambda conn: content.get(conn, key))
 
     def _previous(self, stack: Stack) -> Goal:
         """The stack's last complete goal; one without resources if there is none."""
-        kept, lookup = stack.previous, StoredLookup(self._desk.sealer.open)
+        kept = stack.previous
         if not kept:
             template = self._content(stack.template_id)
             versions = ("heat_template_version", "HeatTemplateFormatVersion")
             return Goal({name: template[name] for name in versions if name in template})
+        return self._stored(kept)
+
+    def _stored(self, kept: Mapping[str, Json]) -> Goal:
+        """A goal of which the contents' ids are stored."""
+        lookup = StoredLookup(self._desk.sealer.open)
         return Goal(
             template=self._content(kept["template"]),
             environment=evaluate(self._content(kept["environment"]), lookup),

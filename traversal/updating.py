@@ -136,6 +136,10 @@ class UpdatePlanner:
     def _want(self, definition: ResourceDefinition) -> None:
         row, goal = self._current.get(definition.name), self._goal(definition.name)
         if row is not None and row.action == "INIT" and row.id not in self._running:
+            if row.physical_id is not None and row.plugin == definition.type:
+                self._rows[definition.name] = row.id
+                self._jobs[definition.name] = self._job(definition, goal, TaskKind.ADOPT, row.id)
+                return
             self._settled.append(row.id)
             row = None
         if row is None:
@@ -172,40 +176,28 @@ class UpdatePlanner:
             self._changes.setdefault(replaces, {})["replaced_by"] = row_id
         self._supersede_others(definition.name, row_id)
         self._new.append(new_row(definition, row_id, self._scope, replaces=replaces))
-        self._jobs[definition.name] = Job(
-            TaskId(self._ids.take()),
-            TaskKind.CREATE,
-            row_id,
-            goal,
-            inputs=self._inputs(definition),
-            settings=definition.settings,
-        )
+        self._jobs[definition.name] = self._job(definition, goal, TaskKind.CREATE, row_id)
 
     def _supersede_others(self, name: str, by: ResourceId) -> None:
         for other in self._obsolete:
             if other.name == name and other.replaced_by is None and other.id != by:
                 self._changes.setdefault(other.id, {}).setdefault("replaced_by", by)
 
-    def _inputs(self, definition: ResourceDefinition) -> dict[str, ResourceId]:
-        """Rows of what it requires, which stands before it in the template."""
-        return {name: self._rows[name] for name in definition.requires}
+    def _job(self, definition: ResourceDefinition, goal: Json, kind: TaskKind, row_id: ResourceId) -> Job:
+        """What it requires stands before it in the template."""
+        inputs = {name: self._rows[name] for name in definition.requires}
+        task_id = TaskId(self._ids.take())
+        return Job(task_id, kind, row_id, goal, inputs=inputs, settings=definition.settings)
 
     def _update(self, row: Resource, definition: ResourceDefinition, goal: Json) -> None:
         self._rows[definition.name] = row.id
         if row.id in self._restored:
             self._supersede_others(row.name, row.id)
             self._changes.setdefault(row.id, {}).update(replaced_by=None, replaces=row.replaced_by)
-        self._jobs[definition.name] = Job(
-            TaskId(self._ids.take()),
-            TaskKind.UPDATE,
-            row.id,
-            goal,
-            inputs=self._inputs(definition),
-            spare=ResourceId(self._ids.take()),
-            settings=definition.settings,
-        )
+        job = self._job(definition, goal, TaskKind.UPDATE, row.id)
+        self._jobs[definition.name] = replace(job, spare=ResourceId(self._ids.take()))
         old = self._running.get(row.id)
-        if old is not None and old.kind in (TaskKind.CREATE, TaskKind.UPDATE) and old.definition == goal:
+        if old is not None and _goes_on(old, goal):
             self._spared.append(old.id)
         self._delete(row, TaskKind.CLEANUP)
 
@@ -266,3 +258,10 @@ class UpdatePlanner:
                 if moved is not None:
                     edges.add(moved.id, self._deletions[needed].id)
         return edges
+
+
+def _goes_on(old: Task, goal: Json) -> bool:
+    """Whether a step that still runs does what is still wanted.  A thing that is being adopted would be
+    replaced if its adoption were stopped."""
+    wanted = old.kind in (TaskKind.CREATE, TaskKind.UPDATE) and old.definition == goal
+    return wanted or old.kind == TaskKind.ADOPT

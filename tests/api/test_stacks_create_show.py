@@ -195,16 +195,6 @@ def test_a_stack_can_be_deleted_while_it_is_made(service: Service, tenant: str) 
     assert time.monotonic() - began < 10
 
 
-def test_what_comes_later_says_so(service: Service, tenant: str) -> None:
-    path = service.made(tenant, "later", flat(1))
-    for method, below in (
-        ("POST", "/snapshots"),
-        ("GET", "/export"),
-        ("DELETE", "/abandon"),
-    ):
-        assert fault(service.call(method, path + below, {})) == (501, "NotSupported")
-
-
 def test_an_action_that_is_none_is_told(service: Service, tenant: str) -> None:
     path = service.made(tenant, "acted", flat(1)) + "/actions"
     for body, status, told in (

@@ -206,13 +206,3 @@ def test_commands_work_as_processes_of_their_own(openstack: OpenStack) -> None:
     again = openstack.process("stack", "create", "-t", path, "real")
     assert (again.code, again.out) == (1, "")
     assert again.err.strip() == "ERROR: The Stack (real) already exists."
-
-
-def test_what_comes_later_is_refused_with_a_reason(openstack: OpenStack) -> None:
-    create(openstack, "now", *WAIT)
-    commands: list[tuple[str, ...]] = [
-        ("stack", "snapshot", "create", "now"),
-        ("stack", "export", "now"),
-    ]
-    for command in commands:
-        assert "not supported by this version" in openstack.fails(*command), command

@@ -9,12 +9,15 @@ from stoker.resources.schema import Attribute, Property
 
 
 class Thing(typing.NamedTuple):
-    """:ivar needs: physical ids of the things it stands on."""
+    """:ivar needs: physical ids of the things it stands on.
+    :ivar value: what it holds; a picture keeps it.
+    """
 
     stack: str
     resource: str
     key: str
     needs: tuple[str, ...]
+    value: str = ""
 
 
 class Cloud:
@@ -22,6 +25,7 @@ class Cloud:
 
     :ivar asked: what of a Sim::Volume's rarer hooks was called.
     :ivar live: by physical id, properties that somebody has changed behind our back.
+    :ivar pictures: of things, by their key: what snapshots keep.
     :ivar wrong: what must never happen and did.
     """
 
@@ -31,6 +35,7 @@ class Cloud:
         self.things: dict[str, Thing] = {}
         self.made: dict[str, str] = {}
         self.tries: dict[str, int] = {}
+        self.pictures: dict[str, str] = {}
         self.wrong: list[str] = []
         self._numbers = 0
 
@@ -40,11 +45,12 @@ class Cloud:
             if self.made[target.key] not in self.things:
                 self.wrong.append(f"{target.stack.name}.{target.name} was made again after its deletion")
             return self.made[target.key]
+        value = self._value(target)
         self._numbers += 1
         physical = f"thing-{self._numbers}"
         self.made[target.key] = physical
         needs = tuple(target.properties["needs"])
-        self.things[physical] = Thing(target.stack.id, target.name, target.key, needs)
+        self.things[physical] = Thing(target.stack.id, target.name, target.key, needs, value)
         return physical
 
     def change(self, target: Target) -> None:
@@ -53,7 +59,25 @@ class Cloud:
             self.wrong.append(f"{target.stack.name}.{target.name} was updated but is not there")
             return
         old = self.things[target.physical_id]
-        self.things[target.physical_id] = old._replace(needs=tuple(target.properties["needs"]))
+        needs, value = tuple(target.properties["needs"]), self._value(target)
+        self.things[target.physical_id] = old._replace(needs=needs, value=value)
+
+    def _value(self, target: Target) -> str:
+        """What a thing shall hold; of a picture that is gone, nothing can be taken."""
+        picture = target.properties["picture"]
+        if not picture:
+            return str(target.properties["value"])
+        if picture not in self.pictures:
+            raise Final(f"{picture} is gone")
+        return self.pictures[picture]
+
+    def take_picture(self, target: Target) -> str:
+        """Keep what a thing holds; again the same for the same key."""
+        if target.physical_id not in self.things:
+            raise Final("it is gone")
+        name = f"picture-{target.key}"
+        self.pictures.setdefault(name, self.things[target.physical_id].value)
+        return name
 
     def unmake(self, physical: str) -> None:
         """Remove a thing; one that is gone stays gone."""
@@ -95,6 +119,10 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             "returns": Property("string", "Something that no resource type may return.", default=""),
             "fail_with_value": Property("boolean", default=False),
             "endless": Property("boolean", default=False, update_allowed=True),
+            "picture": Property("string", "What it is made of.", default="", update_allowed=True),
+            "picture_looks": Property("integer", default=1, update_allowed=True),
+            "shy": Property("boolean", "Fails to be pictured.", default=False, update_allowed=True),
+            "secret": Property("string", default="", update_allowed=True),
         }
         attributes_schema = {"address": Attribute("Where it is."), "value": Attribute("As given.")}
 
@@ -129,6 +157,26 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
 
         def check_update_complete(self, target: Target, progress: Json, work: Work) -> Step:
             return self.check_create_complete(target, progress, work)
+
+        def handle_snapshot(self, target: Target, work: Work) -> Step:
+            if target.properties["shy"]:
+                raise Final("told to be shy")
+            return Poll(
+                {"looks": 0}, target.properties["after"], data={"picture": cloud.take_picture(target)}
+            )
+
+        def check_snapshot_complete(self, target: Target, progress: Json, work: Work) -> Step:
+            looks = progress["looks"] + 1
+            return Poll({"looks": looks}) if looks < target.properties["picture_looks"] else Done()
+
+        def handle_delete_snapshot(self, target: Target, work: Work) -> Step:
+            cloud.pictures.pop(f"picture-{target.key}", None)
+            return Poll({"looks": 0}, target.properties["after"])
+
+        def handle_restore(
+            self, properties: Mapping[str, Json], data: Mapping[str, Json]
+        ) -> Mapping[str, Json]:
+            return {"picture": data["picture"]}
 
         def handle_check(self, target: Target, work: Work) -> Step:
             if target.physical_id not in cloud.things:

@@ -31,8 +31,10 @@ from stoker.resources.catalogue import Catalogue
 from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.ring.hashring import Assignment, Member, View, assign
 from stoker.traversal.desk import Desk, OrderSettings
+from stoker.traversal.exports import Exports
 from stoker.traversal.orders import Orders
 from stoker.traversal.requests import CreateRequest, Goal, UpdateRequest
+from stoker.traversal.snapshots import Snapshots
 from stoker.traversal.updates import Updates
 
 SHARDS = 64
@@ -247,6 +249,8 @@ class World:
         )
         self.orders = Orders(desk)
         self.updates = Updates(desk)
+        self.snapshots = Snapshots(desk)
+        self.exports = Exports(desk)
         self.group: dict[str, tuple[str, float]] = {}
         self._leaving: list[tuple[float, str, str]] = []
         self._incarnations = 0

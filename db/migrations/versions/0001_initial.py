@@ -68,10 +68,10 @@ def _content_use() -> None:
     create_table(
         "content_use",
         sa.Column("content_id", sa.String(length=64), nullable=False),
-        sa.Column("stack_id", sa.String(length=36), nullable=False),
-        sa.PrimaryKeyConstraint("content_id", "stack_id"),
+        sa.Column("holder_id", sa.String(length=36), nullable=False),
+        sa.PrimaryKeyConstraint("content_id", "holder_id"),
     )
-    op.create_index("ix_content_use_stack", "content_use", ["stack_id"], unique=False)
+    op.create_index("ix_content_use_holder", "content_use", ["holder_id"], unique=False)
 
 
 def _event() -> None:
@@ -120,6 +120,7 @@ def _resource() -> None:
         sa.Column("progress", long_text(), nullable=True),
         sa.Column("key", sa.String(length=36), nullable=True),
         sa.Column("generation", sa.Integer(), nullable=False),
+        sa.Column("snapshot_id", sa.String(length=36), nullable=True),
         sa.Column("created_at", sa.Double(), nullable=False),
         sa.Column("updated_at", sa.Double(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
@@ -143,6 +144,25 @@ def _setting() -> None:
         sa.Column("value", long_text(), nullable=False),
         sa.PrimaryKeyConstraint("name"),
     )
+
+
+def _snapshot() -> None:
+    create_table(
+        "snapshot",
+        sa.Column("id", sa.String(length=36), nullable=False),
+        sa.Column("stack_id", sa.String(length=36), nullable=False),
+        sa.Column("name", sa.String(length=255), nullable=True),
+        sa.Column("action", sa.String(length=16), nullable=False),
+        sa.Column("status", sa.String(length=16), nullable=False),
+        sa.Column("reason", long_text(), nullable=False),
+        sa.Column("traversal", sa.String(length=36), nullable=False),
+        sa.Column("goal", long_text(), nullable=False),
+        sa.Column("tags", long_text(), nullable=False),
+        sa.Column("created_at", sa.Double(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_snapshot_stack", "snapshot", ["stack_id", "created_at"], unique=False)
+    op.create_index("ix_snapshot_traversal", "snapshot", ["traversal"], unique=False)
 
 
 def _stack() -> None:
@@ -244,6 +264,7 @@ def upgrade() -> None:
     _resource()
     _sequence()
     _setting()
+    _snapshot()
     _stack()
     _stack_tag()
     _task()

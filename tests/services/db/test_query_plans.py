@@ -87,7 +87,7 @@ def filled(upgraded: Database) -> Database:
         conn.execute(
             sa.insert(tables.content), [{"id": f"{n:064d}", "body": n, "created_at": NOW} for n in numbers]
         )
-        uses = [{"stack_id": an_id(0, n), "content_id": f"{n:064d}"} for n in numbers]
+        uses = [{"holder_id": an_id(0, n), "content_id": f"{n:064d}"} for n in numbers]
         conn.execute(sa.insert(tables.content_use), uses)
         tags = [{"stack_id": an_id(0, n), "tag": "t", "position": 0} for n in numbers]
         conn.execute(sa.insert(tables.stack_tag), tags)

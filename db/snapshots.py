@@ -1,0 +1,126 @@
+"""Rows of snapshots, and what becomes of them when a traversal ends.
+
+What a snapshot keeps of each resource is a row of the table of resources, see `resources.copies`.
+"""
+
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from . import content, tables
+from .errors import NotFound
+from .ids import ContentId, SnapshotId, StackId, TraversalId
+from .states import Status
+
+Json = typing.Any
+CONCERNED = ("SNAPSHOT", "DELETE")
+"""Actions of a stack that do something to its snapshots."""
+GOAL = ("template", "environment", "files")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A snapshot as stored; see tables.py for what the columns mean."""
+
+    id: SnapshotId
+    stack_id: StackId
+    name: str | None
+    action: str
+    status: str
+    reason: str
+    traversal: TraversalId
+    goal: Mapping[str, Json]
+    tags: Sequence[str]
+    created_at: float
+
+    @property
+    def contents(self) -> list[ContentId]:
+        """Template, environment and files, in this order."""
+        return [ContentId(self.goal[name]) for name in GOAL]
+
+
+def insert(conn: Connection, snapshot: Snapshot) -> None:
+    """Store a new snapshot."""
+    conn.execute(sa.insert(tables.snapshot).values(**asdict(snapshot)))
+    content.set_uses(conn, snapshot.id, snapshot.contents)
+
+
+def get(conn: Connection, stack_id: StackId, snapshot_id: SnapshotId) -> Snapshot:
+    """:raises NotFound: the stack has no such snapshot."""
+    s = tables.snapshot
+    wanted = sa.select(s).where(s.c.id == snapshot_id, s.c.stack_id == stack_id)
+    row = conn.execute(wanted).mappings().first()
+    if row is None:
+        raise NotFound("Snapshot", snapshot_id)
+    return Snapshot(**dict(row))
+
+
+def of_stack(conn: Connection, stack_id: StackId) -> list[Snapshot]:
+    """All snapshots of a stack, the oldest first."""
+    s = tables.snapshot
+    rows = conn.execute(sa.select(s).where(s.c.stack_id == stack_id).order_by(s.c.created_at, s.c.id))
+    return [Snapshot(**dict(row)) for row in rows.mappings()]
+
+
+def begin_deletion(conn: Connection, seen: Snapshot, traversal: TraversalId, reason: str) -> Snapshot | None:
+    """Let the traversal delete the snapshot; None if it is not as `seen` any more."""
+    s = tables.snapshot
+    columns: dict[str, Json] = {
+        "action": "DELETE",
+        "status": Status.IN_PROGRESS,
+        "reason": reason,
+        "traversal": traversal,
+    }
+    done = conn.execute(
+        sa.update(s)
+        .where(
+            s.c.id == seen.id,
+            s.c.traversal == seen.traversal,
+            s.c.action == seen.action,
+            s.c.status == seen.status,
+        )
+        .values(**columns)
+    )
+    return replace(seen, **columns) if done.rowcount == 1 else None
+
+
+def take_over(conn: Connection, stack_id: StackId, traversal: TraversalId) -> list[TraversalId]:
+    """Let the deletion of their stack, whose row the caller holds, delete all snapshots.
+
+    :returns: traversals of deletions of single ones, which it supersedes.
+    """
+    found = of_stack(conn, stack_id)
+    for snapshot in found:
+        begin_deletion(conn, snapshot, traversal, "Stack DELETE started")
+    return [snapshot.traversal for snapshot in found if snapshot.status == Status.IN_PROGRESS]
+
+
+def end(conn: Connection, traversals: Iterable[TraversalId], *, reason: str, failed: bool) -> None:
+    """Bring what the traversals do to snapshots to its end; called in the transaction that ends them.
+
+    What was to be deleted goes if they have not failed.
+    """
+    s, wanted = tables.snapshot, sorted(set(traversals))
+    running = (s.c.traversal.in_(wanted), s.c.status == Status.IN_PROGRESS)
+    if not failed:
+        _forget(conn, list(conn.execute(sa.select(s.c.id).where(*running, s.c.action == "DELETE")).scalars()))
+    status = Status.FAILED if failed else Status.COMPLETE
+    conn.execute(sa.update(s).where(*running).values(status=status, reason=reason))
+
+
+def _forget(conn: Connection, ids: Sequence[SnapshotId]) -> None:
+    for snapshot_id in ids:
+        content.set_uses(conn, snapshot_id, [])
+    conn.execute(sa.delete(tables.snapshot).where(tables.snapshot.c.id.in_(ids)))
+
+
+def being_deleted(stack_ids: Iterable[StackId]) -> sa.Select[typing.Any]:
+    """Selects the traversals that delete single snapshots of these stacks now, for one who has ended what the
+    stacks themselves did."""
+    s = tables.snapshot
+    return sa.select(s.c.traversal).where(
+        s.c.stack_id.in_(sorted(stack_ids)), s.c.status == Status.IN_PROGRESS
+    )
