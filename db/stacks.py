@@ -322,13 +322,16 @@ def deleted_before(conn: Connection, moment: float, *, limit: int) -> list[tuple
 
 
 def purge(conn: Connection, stack_ids: Sequence[StackId]) -> None:
-    """Forget deleted stacks: their rows and all that belongs to them.  Their snapshots went with them."""
+    """Forget deleted stacks: their rows and all that belongs to them."""
+    theirs = sa.select(tables.snapshot.c.id).where(tables.snapshot.c.stack_id.in_(sorted(stack_ids)))
+    conn.execute(sa.delete(tables.content_use).where(tables.content_use.c.holder_id.in_(theirs)))
     for table, column in (
         (tables.event, tables.event.c.stack_id),
         (tables.task, tables.task.c.stack_id),
         (tables.content_use, tables.content_use.c.holder_id),
         (tables.stack_tag, tables.stack_tag.c.stack_id),
         (tables.resource, tables.resource.c.stack_id),
+        (tables.snapshot, tables.snapshot.c.stack_id),
         (tables.stack, tables.stack.c.id),
     ):
         conn.execute(sa.delete(table).where(column.in_(sorted(stack_ids))))

@@ -15,6 +15,7 @@ from stoker.db.commits import Exchange, Outcome, exchange
 from stoker.db.engine import Database
 from stoker.db.ids import ContentId, MemberId, ResourceId, StackId, TaskId, TraversalId
 from stoker.db.resources import Resource
+from stoker.db.snapshots import Snapshot
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.tasks import Task
@@ -54,6 +55,23 @@ def a_stack(**fields: typing.Any) -> Stack:
         "created_at": NOW,
     }
     return Stack(**{**plain, **fields})
+
+
+def a_snapshot(stack: Stack, **fields: typing.Any) -> Snapshot:
+    """A snapshot that is complete."""
+    plain: dict[str, typing.Any] = {
+        "id": new_id(),
+        "stack_id": stack.id,
+        "name": "kept",
+        "action": "CREATE",
+        "status": Status.COMPLETE,
+        "reason": "",
+        "traversal": new_id(),
+        "goal": {"template": "t1", "environment": "e1", "files": "f1", "parameters": {}},
+        "tags": [],
+        "created_at": NOW,
+    }
+    return Snapshot(**{**plain, **fields})
 
 
 def store(database: Database, *wanted: Stack) -> Stack:

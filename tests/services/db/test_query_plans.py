@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 import sqlalchemy as sa
-from services.db.rows import NOW, a_resource, a_stack, on
-from stoker.db import content, endings, events, resources, stacks, tables, tasks
+from services.db.rows import NOW, a_resource, a_snapshot, a_stack, on
+from stoker.db import content, endings, events, resources, snapshots, stacks, tables, tasks
 from stoker.db.claims import Claimant, claim
 from stoker.db.endings import stack_event
 from stoker.db.engine import Database
@@ -16,7 +16,7 @@ from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.tasks import DueTask, Task
 
 COUNT = 2000
-BIG = ("stack", "task", "resource", "event", "content", "content_use", "stack_tag")
+BIG = ("stack", "task", "resource", "event", "content", "content_use", "stack_tag", "snapshot")
 STACK = StackId("00000000-0000-0000-0000-000000000007")
 TRAVERSAL = TraversalId("10000000-0000-0000-0000-000000000007")
 DUE = [DueTask(TaskId(1), TRAVERSAL, STACK, 1, TaskState.READY, TaskKind.CREATE, 1, 0, NOW, None, None)]
@@ -40,6 +40,8 @@ DUTIES: dict[str, typing.Callable[[sa.Connection], object]] = {
     "purge of a traversal": lambda conn: tasks.purge_traversal(conn, TRAVERSAL),
     "deleted stacks": lambda conn: stacks.deleted_before(conn, NOW, limit=500),
     "purge of stacks": lambda conn: stacks.purge(conn, [STACK]),
+    "snapshots' copies": lambda conn: resources.copies(conn, STACK),
+    "end of a snapshot": lambda conn: snapshots.end(conn, [TRAVERSAL], reason="", failed=False),
     "sweep of contents": lambda conn: content.sweep(conn, NOW, limit=10, after=ContentId("5")),
 }
 
@@ -91,6 +93,8 @@ def filled(upgraded: Database) -> Database:
         conn.execute(sa.insert(tables.content_use), uses)
         tags = [{"stack_id": an_id(0, n), "tag": "t", "position": 0} for n in numbers]
         conn.execute(sa.insert(tables.stack_tag), tags)
+        kept = [a_snapshot(stack, id=an_id(2, n), traversal=stack.traversal) for n, stack in enumerate(some)]
+        conn.execute(sa.insert(tables.snapshot), [vars(snapshot) for snapshot in kept])
         resources.insert_many(conn, [a_resource(StackId(an_id(0, n)), n) for n in numbers])
         events.add_many(conn, [stack_event(stack, Status.COMPLETE, "", by=None, now=NOW) for stack in some])
 

@@ -5,6 +5,7 @@ import sqlalchemy as sa
 from services.db.rows import (
     NOW,
     a_resource,
+    a_snapshot,
     a_stack,
     new_id,
     raised,
@@ -13,7 +14,7 @@ from services.db.rows import (
     store_graph,
     together,
 )
-from stoker.db import events, resources, stacks, tables, tasks
+from stoker.db import events, resources, snapshots, stacks, tables, tasks
 from stoker.db.engine import Database
 from stoker.db.errors import NameTaken, NotFound
 from stoker.db.stacks import Stack
@@ -141,6 +142,8 @@ def test_a_purge_leaves_nothing_of_a_deleted_stack_and_everything_of_others(data
             at=NOW,
         )
         database.write(lambda conn: events.add_many(conn, [event]))  # noqa: B023
+        kept_too = a_snapshot(graph.stack)
+        database.write(lambda conn: snapshots.insert(conn, kept_too))  # noqa: B023
     database.write(lambda conn: stacks.mark_deleted(conn, gone.stack.id, gone.traversal, NOW))
     assert database.read(lambda conn: stacks.deleted_before(conn, NOW, limit=9)) == []
     old = database.read(lambda conn: stacks.deleted_before(conn, NOW + 1, limit=9))

@@ -1,0 +1,210 @@
+"""Export, abandon, adopt: a stack's document, and a stack made of it, with what is there left as it is."""
+
+import json
+import pathlib
+import typing
+
+import pytest
+import sqlalchemy as sa
+from simulation.test_update import created, ended, on, rows, told, updated
+from simulation.test_update import template as plain_template
+from simulation.world import World
+from stoker.db import tables
+from stoker.db.stacks import Stack
+from stoker.db.states import Status
+from stoker.traversal.requests import AdoptedResource, CreateRequest, Goal, UpdateRequest
+from stoker.traversal.signals import ActionInProgress
+
+Json = typing.Any
+
+
+@pytest.fixture
+def world(tmp_path: pathlib.Path) -> World:
+    return World(tmp_path, hosts=2, threads=4)
+
+
+def template() -> Json:
+    made = plain_template(a={"value": "1"}, b={"needs": on("a"), "secret": {"get_param": "word"}}, c={})
+    made["parameters"] = {"word": {"type": "string", "hidden": True, "default": "none"}}
+    made["resources"]["c"] = {"type": "OS::Heat::RandomString"}
+    made["resources"]["b"]["properties"]["value"] = {"get_attr": ["c", "value"]}
+    made["resources"]["b"]["metadata"] = {"colour": "red", "word": {"get_param": "word"}}
+    made["outputs"] = {"address": {"value": {"get_attr": ["b", "address"]}}}
+    return made
+
+
+def adopted(world: World, document: Json, name: str = "t", **fields: Json) -> Stack:
+    """As the API reads the document."""
+    goal = Goal(document["template"], files=document["files"], environment=document["environment"])
+    things = {
+        found["name"]: AdoptedResource(found["resource_id"], found["metadata"], found["resource_data"])
+        for found in document["resources"].values()
+    }
+    stack = world.orders.create(CreateRequest("tenant", name, goal, adopted=things, **fields))
+    assert world.settle(lambda: ended(world, stack), within=60)
+    return world.stack(stack.id)
+
+
+def stored(world: World) -> str:
+    """All that stands in the tables."""
+
+    def read(conn: sa.Connection) -> str:
+        names = [name for name in tables.metadata.tables if name != "setting"]
+        return "\n".join(
+            str(row) for name in names for row in conn.execute(sa.select(tables.metadata.tables[name])).all()
+        )
+
+    return world.database.read(read)
+
+
+def test_a_stack_goes_from_one_hand_to_the_other_and_lives_on(world: World) -> None:
+    made = template()
+    stack = world.create("s", made, parameters={"word": "s3cret"})
+    assert world.settle(lambda: ended(world, stack), within=60)
+    before, things = rows(world, stack), dict(world.cloud.things)
+    exported = world.exports.export(world.stack(stack.id))
+    document = json.loads(json.dumps(world.exports.abandon(world.stack(stack.id))))
+    assert document == exported
+    assert document["environment"]["parameters"] == {"word": "s3cret"}
+    password = document["resources"]["c"]["resource_data"]["value"]
+    found = world.stack(stack.id)
+    assert (found.action, found.status) == ("DELETE", Status.COMPLETE)
+    assert (world.cloud.things, rows(world, stack)) == (things, {})
+    assert told(world, stack)[-2:] == [("s", "DELETE", "IN_PROGRESS"), ("s", "DELETE", "COMPLETE")]
+    again = adopted(world, document)
+    assert (again.action, again.status, again.reason) == (
+        "ADOPT",
+        Status.COMPLETE,
+        "Stack ADOPT completed successfully",
+    )
+    after = rows(world, again)
+    assert world.cloud.things == things
+    for name, row in after.items():
+        old = before[name]
+        assert (row.action, row.status) == ("ADOPT", "COMPLETE")
+        for column in (
+            "physical_id",
+            "reference_id",
+            "attributes",
+            "definition",
+            "properties",
+            "data",
+            "metadata",
+        ):
+            assert getattr(row, column) == getattr(old, column), (name, column)
+    text = stored(world)
+    assert "s3cret" not in text
+    assert password not in text
+    sent = world.bus.sent
+    world.updates.update(again, _request(made, word="s3cret"))
+    assert world.bus.sent == sent, "nothing is to be done"
+    updated(world, again, {**made, "resources": {**made["resources"], "d": {"type": "Sim::Server"}}})
+    assert {row.physical_id for row in rows(world, again).values()} >= {
+        row.physical_id for row in before.values()
+    }
+    world.orders.delete(world.stack(again.id))
+    assert world.settle(lambda: ended(world, again), within=60)
+    assert world.cloud.things == {}
+
+
+def _request(made: Json, **parameters: Json) -> Json:
+    return UpdateRequest(Goal(made, parameters=parameters))
+
+
+def test_data_that_is_no_secret_is_kept_as_that_of_every_other_stack(world: World) -> None:
+    stack = created(world, plain_template(a={}))
+    again = adopted(world, world.exports.abandon(world.stack(stack.id)))
+    assert rows(world, again)["a"].data == {"address": "at-thing-1"}
+    assert rows(world, again)["a"].attributes == {"address": "at-thing-1", "value": ""}
+
+
+def test_what_is_not_there_cannot_be_adopted_and_the_rest_is_left_as_it_is(world: World) -> None:
+    stack = created(world, plain_template(a={}, b={"needs": on("a")}))
+    document = world.exports.abandon(world.stack(stack.id))
+    things = dict(world.cloud.things)
+    document["resources"]["a"]["resource_id"] = "thing-77"
+    again = adopted(world, document)
+    assert (again.action, again.status) == ("ADOPT", Status.FAILED)
+    assert again.reason == "Resource ADOPT failed: ResourceFailure: resources.a: it is gone"
+    assert rows(world, again)["b"].action == "INIT", "it stands on what is not there"
+    assert rows(world, again)["b"].physical_id == document["resources"]["b"]["resource_id"]
+    assert world.cloud.things == things
+    world.orders.delete(again)
+    assert world.settle(lambda: ended(world, again), within=60)
+    assert world.cloud.things == things, "nothing was ever taken over"
+
+
+def test_an_update_goes_on_with_an_adoption_that_was_stopped(world: World) -> None:
+    made = plain_template(a={}, b={}, c={"needs": on("b")})
+    stack = created(world, made)
+    document = world.exports.abandon(world.stack(stack.id))
+    things = set(world.cloud.things)
+    goal, found = Goal(made), document["resources"]
+    again = world.orders.create(
+        CreateRequest(
+            "tenant", "t", goal, adopted={n: AdoptedResource(r["resource_id"]) for n, r in found.items()}
+        )
+    )
+    updated(world, again, made)
+    assert set(world.cloud.things) == things
+    assert {row.physical_id for row in rows(world, again).values()} == things
+    assert world.cloud.wrong == []
+
+
+def test_an_update_lets_an_adoption_that_runs_come_to_its_end(world: World) -> None:
+    stack = created(world, plain_template(a={"value": "1"}))
+    document = world.exports.abandon(world.stack(stack.id))
+    things = set(world.cloud.things)
+    again = world.orders.create(
+        CreateRequest(
+            "tenant",
+            "t",
+            Goal(document["template"]),
+            adopted={"a": AdoptedResource(document["resources"]["a"]["resource_id"])},
+        )
+    )
+    world.deliver(0, "host0")
+    world.conductors["host0"].turn()
+    assert len(world.conductors["host0"].steps) == 1
+    updated(world, again, plain_template(a={"value": "2"}))
+    assert set(world.cloud.things) == things
+    assert [thing.value for thing in world.cloud.things.values()] == ["2"]
+
+
+def test_a_failed_adoption_that_is_rolled_back_leaves_everything_alone(world: World) -> None:
+    stack = created(world, plain_template(a={}, b={"needs": on("a")}, c={}))
+    document = world.exports.abandon(world.stack(stack.id))
+    things = dict(world.cloud.things)
+    document["resources"]["b"]["resource_id"] = None
+    again = adopted(world, document, disable_rollback=False)
+    assert world.settle(lambda: world.stack(again.id).action == "ROLLBACK" and ended(world, again), within=60)
+    assert world.stack(again.id).status == Status.COMPLETE
+    assert rows(world, again) == {}
+    assert world.cloud.things == things
+
+
+def test_nothing_is_abandoned_while_it_still_changes(world: World) -> None:
+    stack = world.create("s", plain_template(a={"after": 5}))
+    for _ in range(2):
+        with pytest.raises(ActionInProgress):
+            world.exports.abandon(world.stack(stack.id))
+        assert world.exports.export(world.stack(stack.id))["status"] == "IN_PROGRESS"
+        world.calm()
+    world.updates.cancel(world.stack(stack.id), rollback=False)
+    with pytest.raises(ActionInProgress):
+        world.exports.abandon(world.stack(stack.id))
+    world.calm()
+    document = world.exports.abandon(world.stack(stack.id))
+    assert document["resources"]["a"]["resource_id"] in world.cloud.things
+
+
+def test_abandoning_deletes_the_snapshots_which_nobody_could_find_again(world: World) -> None:
+    stack = created(world, plain_template(a={}))
+    world.snapshots.take(world.stack(stack.id), None)
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert world.cloud.pictures
+    world.exports.abandon(world.stack(stack.id))
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert world.stack(stack.id).action == "DELETE"
+    assert world.cloud.pictures == {}
+    assert len(world.cloud.things) == 1
