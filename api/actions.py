@@ -5,8 +5,10 @@ from collections.abc import Callable, Mapping
 
 from ..db.stacks import Stack
 from ..db.states import TaskKind
+from . import views
 from .call import Call, Reply, shortened
 from .faults import bad_request
+from .schemas import GO_ON
 
 Json = typing.Any
 
@@ -20,8 +22,7 @@ def act(call: Call) -> Reply:
     if name not in ACTIONS:
         known = ", ".join(sorted(ACTIONS))
         raise bad_request(f"Invalid action {shortened(name)} specified; known are: {known}")
-    ACTIONS[name](call, stack)
-    return Reply(None)
+    return Reply(ACTIONS[name](call, stack))
 
 
 def _cancel_update(call: Call, stack: Stack) -> None:
@@ -32,6 +33,19 @@ def _cancel_without_rollback(call: Call, stack: Stack) -> None:
     call.services.updates.cancel(stack, rollback=False)
 
 
+def _go_on(*, step: bool) -> Callable[[Call, Stack], Json]:
+    """Ours: Heat's client clears breakpoints one by one, by signals."""
+
+    def act(call: Call, stack: Stack) -> Json:
+        wanted = call.valid(GO_ON)["step" if step else "continue"] or {}
+        cleared = call.services.breakpoints.go_on(
+            stack, names=wanted.get("resources"), hook=wanted.get("hook"), step=step
+        )
+        return {"cleared": [views.breakpoint_view(item) for item in cleared]}
+
+    return act
+
+
 def _act(kind: TaskKind) -> Callable[[Call, Stack], None]:
     def act(call: Call, stack: Stack) -> None:
         call.services.orders.act(stack, kind)
@@ -39,10 +53,12 @@ def _act(kind: TaskKind) -> Callable[[Call, Stack], None]:
     return act
 
 
-ACTIONS: Mapping[str, Callable[[Call, Stack], None]] = {
+ACTIONS: Mapping[str, Callable[[Call, Stack], Json]] = {
     "cancel_update": _cancel_update,
     "cancel_without_rollback": _cancel_without_rollback,
     "check": _act(TaskKind.CHECK),
+    "continue": _go_on(step=False),
     "resume": _act(TaskKind.RESUME),
+    "step": _go_on(step=True),
     "suspend": _act(TaskKind.SUSPEND),
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from ..db.errors import NameTaken, NotFound, Unavailable
 from ..resources.errors import NotSupported, PropertyError, SignalError, UnknownType
 from ..template.errors import TemplateError
+from ..traversal.breakpoints import InvalidHook
 from ..traversal.change import NotUpdatable
 from ..traversal.signals import ActionInProgress, NotAvailable
 from ..traversal.updates import Changing
@@ -84,6 +85,7 @@ FAULTS: Mapping[type[Exception], Callable[[Exception], Fault]] = {
     NotUpdatable: lambda error: Fault(400, "NotSupported", str(error)),
     Changing: lambda error: Fault(409, "ActionInProgress", str(error)),
     NotAvailable: lambda error: Fault(404, "ResourceNotAvailable", str(error)),
+    InvalidHook: lambda error: Fault(400, "InvalidBreakPointHook", str(error)),
     NotSupported: lambda error: Fault(400, "NotSupported", str(error)),
     SignalError: lambda error: Fault(400, "StackValidationFailed", str(error)),
     Unavailable: lambda error: Fault(503, "ServiceUnavailable", "The database is not available."),

@@ -12,6 +12,7 @@ from .faults import bad_request
 from .schemas import CREATE, NAME_PATTERN, UPDATE
 
 Json = typing.Any
+ABORT = "abort_on_breakpoint"
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
 
 
@@ -60,6 +61,7 @@ def create_request(call: Call) -> CreateRequest:
         goal=goal(body),
         timeout_mins=timeout(body.get("timeout_mins") or body.get("timeout")),
         disable_rollback=boolean(body.get("disable_rollback"), "disable_rollback", default=True),
+        abort_on_breakpoint=boolean(body.get(ABORT), ABORT, default=False),
         tags=tags(body.get("tags")),
         adopted=adopted,
     )
@@ -74,13 +76,14 @@ def update_request(call: Call, *, existing: bool) -> UpdateRequest:
     body = call.valid(UPDATE)
     if boolean(body.get("converge"), "converge", default=False):
         raise bad_request("converge is not supported: check the stack first, then update it")
-    rollback = body.get("disable_rollback")
+    rollback, abort = body.get("disable_rollback"), body.get(ABORT)
     return UpdateRequest(
         goal=goal(body, template_needed=not existing),
         existing=existing,
         clear_parameters=body.get("clear_parameters") or (),
         timeout_mins=timeout(body.get("timeout_mins")),
         disable_rollback=None if rollback is None else boolean(rollback, "disable_rollback", default=True),
+        abort_on_breakpoint=None if abort is None else boolean(abort, ABORT, default=False),
         tags=tags(body["tags"]) if body.get("tags") is not None else None,
     )
 

@@ -2,10 +2,11 @@
 
 import functools
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..db import resources, stacks
 from ..db.errors import NotFound
+from ..db.holds import HeldTask
 from ..db.ids import StackId
 from ..db.resources import Resource
 from ..db.stacks import Stack
@@ -31,6 +32,7 @@ def index(call: Call) -> Reply:
     fits, depth = _filter(call), call.number("nested_depth") or 0
     found = call.services.database.read(lambda conn: resources.of_tree(conn, stack, depth))
     homes = _homes(call, stack, [item for item, _ in found])
+    held = _held(call, homes.values())
     required = _required_by([item for item, _ in found])
     detailed = call.flag("with_detail")
     shown = []
@@ -39,6 +41,7 @@ def index(call: Call) -> Reply:
             home = homes[item.stack_id]
             name = stack_name if depth else None
             view = views.resource_summary(call, home, item, required.get(item.id, ()), stack_name=name)
+            view = views.held_summary(view, held.get(item.id))
             shown.append({**view, **_values(call, item)} if detailed else view)
     return Reply({"resources": shown})
 
@@ -50,6 +53,12 @@ def _homes(call: Call, stack: Stack, items: Sequence[Resource]) -> dict[str, Sta
             functools.partial(stacks.get, stack_id=StackId(stack_id))
         )
     return homes
+
+
+def _held(call: Call, homes: Iterable[Stack]) -> dict[int, HeldTask]:
+    """What is held at breakpoints, by resource."""
+    found = (item for stack in homes for item in call.services.breakpoints.held(stack))
+    return {item.resource_id: item for item in found}
 
 
 def _required_by(items: Sequence[Resource]) -> dict[int, list[str]]:
@@ -101,7 +110,10 @@ def show(call: Call) -> Reply:
     stack, item = _find(call)
     siblings = call.services.database.read(lambda conn: resources.of_stack(conn, stack.id))
     required = _required_by(siblings).get(item.id, ())
-    shown = {**views.resource_summary(call, stack, item, required), **_values(call, item)}
+    view = views.held_summary(
+        views.resource_summary(call, stack, item, required), _held(call, [stack]).get(item.id)
+    )
+    shown = {**view, **_values(call, item)}
     for name in call.values("with_attr"):
         shown["attributes"].setdefault(name, None)
     return Reply({"resource": shown})

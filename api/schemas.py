@@ -19,6 +19,8 @@ _GOAL: dict[str, Json] = {
 
 _OPTIONS: dict[str, Json] = {
     "disable_rollback": {"type": ["boolean", "string", "null"]},
+    # Ours.
+    "abort_on_breakpoint": {"type": ["boolean", "string", "null"]},
     "timeout_mins": {"type": ["integer", "string", "null"]},
     "tags": {"type": ["string", "array", "null"], "items": {"type": "string"}},
     "show_nested": {"type": ["boolean", "string"]},
@@ -85,6 +87,17 @@ ADOPTED: Json = {
     "required": ["template"],
 }
 """Other keys may be there: what abandon gives has many more."""
+
+_HELD: Json = {
+    "type": ["object", "null"],
+    "properties": {
+        "resources": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+        "hook": {"type": "string"},
+    },
+    "additionalProperties": False,
+}
+
+GO_ON: Json = {"type": "object", "properties": {"continue": _HELD, "step": _HELD}}
 
 MARK_UNHEALTHY: Json = {
     "type": "object",

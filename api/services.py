@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ..db.engine import Database
 from ..db.sealing import Sealer
 from ..resources.catalogue import Catalogue
+from ..traversal.breakpoints import Breakpoints
 from ..traversal.exports import Exports
 from ..traversal.orders import Orders
 from ..traversal.signals import Signals
@@ -37,6 +38,7 @@ class Services:
     signals: Signals
     snapshots: Snapshots
     exports: Exports
+    breakpoints: Breakpoints
     catalogue: Catalogue
     sealer: Sealer
     auth: Authenticator

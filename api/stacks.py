@@ -226,7 +226,8 @@ def show(call: Call) -> Reply:
     if call.flag("resolve_outputs", default=True) and stack.deleted_at is None:
         lookup_values = _lookup(call, stack)
         body["outputs"] = [views.output(name, o, lookup_values) for name, o in stack.outputs.items()]
-    return Reply({"stack": body})
+    held = call.services.breakpoints.held(stack)
+    return Reply({"stack": views.with_breakpoints(body, stack, held)})
 
 
 def _lookup(call: Call, stack: Stack) -> views.StackLookup:

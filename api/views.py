@@ -5,7 +5,9 @@ import typing
 import urllib.parse
 from collections.abc import Iterable, Mapping
 
+from ..db.breakpoints import reached_reason
 from ..db.events import Event
+from ..db.holds import HeldTask
 from ..db.resources import Resource
 from ..db.sealing import Sealer
 from ..db.stacks import Stack
@@ -64,6 +66,16 @@ def stack_summary(call: Call, stack: Stack, *, project: bool = False) -> dict[st
     return shown
 
 
+def with_breakpoints(body: Mapping[str, Json], stack: Stack, held: Iterable[HeldTask]) -> dict[str, Json]:
+    """A stack that is shown, with what Heat's has not; where nothing of it is used it looks as Heat's."""
+    shown = dict(body)
+    if stack.abort_on_breakpoint:
+        shown["abort_on_breakpoint"] = True
+    if found := [breakpoint_view(item) for item in held]:
+        shown["breakpoints"] = found
+    return shown
+
+
 def stack_detail(call: Call, stack: Stack) -> dict[str, Json]:
     """A stack that is shown; outputs are added by the caller."""
     return {
@@ -76,6 +88,24 @@ def stack_detail(call: Call, stack: Stack) -> dict[str, Json]:
         "disable_rollback": stack.disable_rollback,
         "timeout_mins": stack.timeout_mins,
     }
+
+
+def breakpoint_view(item: HeldTask) -> dict[str, Json]:
+    """A breakpoint at which a resource is held."""
+    return {
+        "resource_name": item.resource_name,
+        "hook": item.hook,
+        "resource_type": item.resource_type,
+        "physical_resource_id": item.physical_id or "",
+        "until": iso(item.until),
+    }
+
+
+def held_summary(view: Mapping[str, Json], item: HeldTask | None) -> dict[str, Json]:
+    """A resource's view, with the breakpoint at which it is held."""
+    if item is None:
+        return dict(view)
+    return {**view, "resource_status_reason": reached_reason(item.hook), "breakpoint": item.hook}
 
 
 class StackLookup:

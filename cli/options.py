@@ -131,6 +131,16 @@ STACKS = [
         min=0,
         help="How often a step that may work later is tried again where the environment sets nothing.",
     ),
+    cfg.StrOpt(
+        "held_time",
+        default="stands",
+        choices=[
+            ("stands", "its deadline stands still, so nobody has to hurry who looks at it"),
+            ("counts", "its deadline counts on, so nothing stays for ever that was forgotten"),
+        ],
+        help="What happens to the timeout of a stack of which all that is unfinished is held at breakpoints, "
+        "or waits behind them.",
+    ),
     cfg.IntOpt(
         "max_events_per_stack",
         default=1000,

@@ -20,6 +20,7 @@ from ..ring.timing import MembershipTiming
 from ..rpc.bus import Bus
 from ..rpc.outbox import Outbox
 from ..template.compile import Limits
+from ..traversal.breakpoints import Breakpoints
 from ..traversal.desk import Desk, OrderSettings
 from ..traversal.exports import Exports
 from ..traversal.orders import Orders
@@ -85,7 +86,9 @@ def _order_settings(parts: Parts) -> OrderSettings:
     return OrderSettings(
         shard_count=parts.shard_count,
         limits=Limits(wanted.max_template, wanted.max_resources, wanted.max_depth),
-        defaults=Defaults(wanted.resource_timeout, wanted.resource_retries),
+        defaults=Defaults(
+            wanted.resource_timeout, wanted.resource_retries, clock_stands=wanted.held_time == "stands"
+        ),
         stack_timeout=wanted.timeout,
     )
 
@@ -111,6 +114,7 @@ def make_api(parts: Parts, *, version: str) -> typing.Any:
         signals=Signals(desk),
         snapshots=Snapshots(desk),
         exports=Exports(desk),
+        breakpoints=Breakpoints(desk),
         catalogue=parts.catalogue,
         sealer=parts.sealer,
         auth=NoAuthentication(),

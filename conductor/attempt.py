@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from ..db import breakpoints
 from ..db.claims import Claim, Claimant, action_of, resource_event
 from ..db.commits import Outcome
 from ..db.resources import Resource
@@ -83,8 +84,31 @@ class Attempt:
         """The action ended well."""
         values = {**changes, **self._shown(Status.COMPLETE, "state changed"), "progress": None}
         event = self._event(Status.COMPLETE, "state changed", physical_id)
-        outcome = self._outcome(TaskState.DONE, changes=values, event=event, **self._begun())
-        return StepResult(self.claim, outcome)
+        return self._ended_well(changes=values, event=event)
+
+    def _ended_well(self, **fields: typing.Any) -> StepResult:
+        """Done; or held behind the action, where the user wishes it."""
+        hook = breakpoints.stop_at(self.claim.task, breakpoints.POST)
+        if hook is None:
+            ending: dict[str, Json] = {"state": TaskState.DONE}
+        elif breakpoints.aborts(self.claim.task, hook):
+            ending = self._aborted(hook)
+        else:
+            ending = {"state": TaskState.HELD, "hook": hook}
+        return StepResult(self.claim, self._outcome(**ending, **fields, **self._begun()))
+
+    def _aborted(self, hook: str) -> dict[str, Json]:
+        reason = breakpoints.abort_reason(hook, self.claim.resource.name)
+        return {"state": TaskState.FAILED, "reason": reason, "aborts": True}
+
+    def held(self) -> StepResult | None:
+        """The task waits at a breakpoint before it begins; None: there is none."""
+        hook = breakpoints.stop_at(self.claim.task, breakpoints.PRE)
+        if hook is None:
+            return None
+        if breakpoints.aborts(self.claim.task, hook):
+            return StepResult(self.claim, self._outcome(**self._aborted(hook)))
+        return StepResult(self.claim, self._outcome(TaskState.HELD, hook=hook))
 
     def nothing_to_do(self, changes: Mapping[str, Json]) -> StepResult:
         """The resource is as it shall be; nobody is told."""
@@ -100,7 +124,12 @@ class Attempt:
         return StepResult(self.claim, self._outcome(TaskState.FAILED, reason=reason, event=event))
 
     def replaced(self) -> StepResult:
-        """The resource cannot be updated: the task goes on by creating another one in its place."""
+        """The resource cannot be updated: the task goes on by creating another one in its place, at once or
+        when the breakpoint before that is cleared."""
+        creation = replace(self.claim.task, kind=TaskKind.CREATE, stepped=False)
+        hook = breakpoints.stop_at(creation, breakpoints.PRE)
+        if hook is not None and breakpoints.aborts(creation, hook):
+            return StepResult(self.claim, self._outcome(**self._aborted(hook)))
         old, now = self.claim.resource, self.clock()
         wanted = TaskDefinition.from_json(self.claim.task.definition)
         assert self.claim.task.spare_id is not None
@@ -120,13 +149,15 @@ class Attempt:
             created_at=now,
             updated_at=now,
         )
-        return StepResult(self.claim, self._outcome(TaskState.READY, due_at=now, replacement=new))
+        state = TaskState.READY if hook is None else TaskState.HELD
+        return StepResult(self.claim, self._outcome(state, due_at=now, hook=hook, replacement=new))
 
     def deleted(self) -> StepResult:
         """The thing is gone, so is its row."""
         event = self._event(Status.COMPLETE, "state changed", self.claim.resource.physical_id)
-        outcome = self._outcome(TaskState.DONE, remove=True, event=event, **self._begun())
-        return StepResult(self.claim, outcome)
+        # As it is shown while it is held behind this.
+        shown = {**self._shown(Status.COMPLETE, "state changed"), "physical_id": None, "progress": None}
+        return self._ended_well(remove=True, changes=shown, event=event)
 
     def looks_again(self, step: Poll, changes: Mapping[str, Json]) -> StepResult:
         """Between two looks the task stays with this conductor."""

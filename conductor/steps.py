@@ -105,6 +105,8 @@ class StepRunner:
         deleting = claim.task.kind in DELETING
         if claim.task.kind == TaskKind.CLEANUP and claim.resource.replaced_by is None:
             return attempt.nothing_to_do({})
+        if claim.task.kind == TaskKind.CLEANUP and (held := attempt.held()) is not None:
+            return held
         if deleting and definition.retain:
             return attempt.deleted()
         plugin = self._catalogue.get(claim.resource.plugin)
@@ -117,6 +119,8 @@ class StepRunner:
             verdict = decide(claim, plugin, target, work)
             if verdict == Verdict.SAME:
                 return attempt.nothing_to_do(stored)
+            if (held := attempt.held()) is not None:
+                return held
             if verdict == Verdict.REPLACE:
                 return _replaced(plugin, target, work, attempt)
         if progress is None:

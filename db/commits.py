@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import endings, events, resources, tables
+from . import breakpoints, clocks, endings, events, holds, resources, tables
+from .breakpoints import Stop, split
 from .claims import Claim, Claimant, claim
-from .countdown import Final, count_down, mark_ready, unblock
+from .countdown import Final, mark_ready, unblock
 from .events import Event
 from .ids import ResourceId, StackId, TaskId, TraversalId
 from .resources import Resource
@@ -37,10 +38,12 @@ class Outcome:
     :ivar waits_on: for PARKED; see `resources.contract.Park`.
     :ivar seen: for PARKED on a resource: the generation of its metadata that the step saw.
     :ivar reason: for FAILED: first cause, shown on the stack.
+    :ivar hook: for HELD: at which breakpoint.
+    :ivar aborts: for FAILED: it was a breakpoint that ends the stack's action.
     :ivar begun: that the action begins, where the step had to find that out.
     :ivar event: what happened.
     :ivar copy: columns to set of what a snapshot keeps of the resource, with the copy's id as ``row_id``.
-    :ivar replacement: for READY: the task goes on with the creation of this new resource instead of
+    :ivar replacement: for READY and HELD: the task goes on with the creation of this new resource instead of
         `resource_id`, which it replaces.
     """
 
@@ -55,6 +58,8 @@ class Outcome:
     seen: int = 0
     retries_left: int | None = None
     reason: str | None = None
+    hook: str | None = None
+    aborts: bool = False
     begun: Event | None = None
     event: Event | None = None
     replacement: Resource | None = None
@@ -63,6 +68,8 @@ class Outcome:
     def __post_init__(self) -> None:
         if self.state not in TRANSITIONS[TaskState.RUNNING]:
             raise ValueError(f"a running task never becomes {self.state}")
+        if (self.state == TaskState.HELD) != (self.hook is not None):
+            raise ValueError("a task is held at a breakpoint")
 
 
 @dataclass(frozen=True)
@@ -100,17 +107,22 @@ def exchange(
     refused = [o for o in outcomes if not _current(o, rows.get(o.task_id), who)]
     accepted = _cancel_stopped(conn, accepted, rows)
     ready = _store(conn, accepted, rows, changed, now=now)
-    unblocked = unblock(conn, _ended(accepted, rows), now=now)
+    unblocked, stops = split(unblock(conn, _ended(accepted, rows), now=now))
+    stops += _reached(accepted, rows)
+    told = [event for o in accepted for event in (o.begun, o.event) if event is not None]
+    if stops:
+        events.add_many(conn, told)
+        told, aborted = [], holds.hold(conn, stops, by=who.host, now=now)
+        unblocked = [task for task in unblocked if task.traversal not in aborted]
     own = unblocked[: min(slots, len(accepted))]
     again = list(ready)[: min(slots, len(accepted)) - len(own)]
     ready.update(mark_ready(conn, unblocked[len(own) :], now=now))
     others = [*again, *wanted[: max(0, slots - len(own) - len(again))]]
     claimed = claim(conn, others, who=who, now=now, waiting=own)
-    told = [event for o in accepted for event in (o.begun, o.event) if event is not None]
     events.add_many(conn, [*told, *claimed.started])
     ready.update(_end_gone(conn, claimed.gone, now=now))
     over = [*claimed.gone, *(rows[o.task_id] for o in accepted if o.state in FINAL)]
-    ended, woken = _finish(conn, over, who=who, now=now)
+    ended, woken = _finish(conn, over, [stop.task for stop in stops], who=who, now=now)
     ready.update(woken)
     held = {held.task.id for held in claimed.claims}
     left: dict[TraversalId, list[TaskId]] = {}
@@ -194,6 +206,10 @@ def _cancel_stopped(
 
 
 def _cancelled(outcome: Outcome, task: Task) -> Outcome:
+    if breakpoints.is_post(outcome.hook):
+        return replace(outcome, state=TaskState.DONE, hook=None)
+    if outcome.hook is not None:  # Nothing was begun, so the resource is as it was.
+        return replace(outcome, state=TaskState.CANCELLED, hook=None, replacement=None)
     changes = {**outcome.changes, "status": Status.FAILED, "reason": f"{task.kind.upper()} aborted"}
     return replace(outcome, state=TaskState.CANCELLED, changes=changes)
 
@@ -206,7 +222,8 @@ def _store(
     *,
     now: float,
 ) -> dict[TaskId, TraversalId]:
-    """Write the tasks' new states and the resources; parked tasks that are ready again."""
+    """Write the resources and the tasks' new states, but for those to be held; parked tasks that are ready
+    again."""
     finals: dict[TaskState, list[int]] = {}
     ready: dict[TaskId, TraversalId] = {}
     for outcome in sorted(accepted, key=lambda o: o.task_id):
@@ -220,6 +237,8 @@ def _store(
             _store_unfinished(conn, outcome)
             _replace(conn, outcome)
             ready[outcome.task_id] = rows[outcome.task_id].traversal
+        elif outcome.state == TaskState.HELD:
+            _replace(conn, outcome)
         elif outcome.state != TaskState.RUNNING:
             _store_unfinished(conn, outcome)
     for state, ids in sorted(finals.items()):
@@ -258,14 +277,19 @@ def _replace(conn: Connection, outcome: Outcome) -> None:
 
 def _store_resources(conn: Connection, accepted: Sequence[Outcome], *, now: float) -> None:
     by_columns: dict[tuple[str, ...], list[dict[str, Json]]] = {}
-    changed = [{**o.changes, "row_id": o.resource_id} for o in accepted if o.changes and not o.remove]
+    changed = [{**o.changes, "row_id": o.resource_id} for o in accepted if o.changes and not _removes(o)]
     for row in sorted([*changed, *(o.copy for o in accepted if o.copy)], key=lambda row: row["row_id"]):
         columns = tuple(sorted({*row, "updated_at"} - {"row_id"}))
         by_columns.setdefault(columns, []).append({**row, "updated_at": now})
     for columns, rows in sorted(by_columns.items()):
         conn.execute(_set_columns(columns), rows)
-    for part in chunks(outcome.resource_id for outcome in accepted if outcome.remove):
+    for part in chunks(outcome.resource_id for outcome in accepted if _removes(outcome)):
         conn.execute(_REMOVED, {"ids": part})
+
+
+def _removes(outcome: Outcome) -> bool:
+    """A resource that is held behind its deletion is still shown."""
+    return outcome.remove and outcome.state in FINAL
 
 
 _REMOVED = sa.delete(tables.resource).where(tables.resource.c.id.in_(IDS))
@@ -283,7 +307,7 @@ def _end_gone(conn: Connection, gone: Sequence[Task], *, now: float) -> dict[Tas
     if not gone:
         return {}
     conn.execute(_ENDED, {"ids": [task.id for task in gone], "reached": TaskState.DONE})
-    return count_down(conn, [Final(task) for task in gone], now=now)
+    return holds.count_down(conn, [Final(task) for task in gone], now=now)
 
 
 def _ended(accepted: Sequence[Outcome], rows: Mapping[TaskId, Task]) -> list[Final]:
@@ -291,18 +315,31 @@ def _ended(accepted: Sequence[Outcome], rows: Mapping[TaskId, Task]) -> list[Fin
         Final(
             rows[outcome.task_id],
             failure=(outcome.reason or "unknown") if outcome.state == TaskState.FAILED else None,
+            aborts=outcome.aborts,
         )
         for outcome in accepted
         if outcome.state in FINAL
     ]
 
 
+def _reached(accepted: Sequence[Outcome], rows: Mapping[TaskId, Task]) -> list[Stop]:
+    """The tasks whose steps came to a breakpoint, as they are while they are held."""
+    stops: list[Stop] = []
+    for outcome in accepted:
+        if outcome.hook is not None:
+            task, new = rows[outcome.task_id], outcome.replacement
+            if new is not None:
+                task = replace(task, resource_id=new.id, kind=TaskKind.CREATE)
+            stops.append(Stop(task, outcome.hook))
+    return stops
+
+
 def _finish(
-    conn: Connection, over: Sequence[Task], *, who: Claimant, now: float
+    conn: Connection, over: Sequence[Task], held: Sequence[Task], *, who: Claimant, now: float
 ) -> tuple[list[tuple[StackId, Status]], dict[TaskId, TraversalId]]:
     """End the traversals of tasks that have ended, where nothing is left to do; ended stacks, and parents'
     tasks woken."""
-    finish_ids = {task.finish_id for task in over}
+    finish_ids = {task.finish_id for task in (*over, *held)} | clocks.newer_finishes(conn, over)
     ended: list[tuple[StackId, Status]] = []
     woken: dict[TaskId, TraversalId] = {}
     for finish_id in sorted(f for f in finish_ids if f is not None):

@@ -13,16 +13,21 @@ from .states import TaskKind, TaskState
 from .stopping import cancel_behind_failure
 from .task_rows import IDS, REDELIVER_AFTER, Task, chunks
 
+ABORTED = "abort"
+"""`hook` of a finish task whose action a breakpoint has ended."""
+
 
 @dataclass(frozen=True)
 class Final:
     """A task, as it was while it ran, that is in a final state now.
 
     :ivar failure: first cause; None: it did not fail.
+    :ivar aborts: it was a breakpoint that has ended the action, so what is there is not rolled back.
     """
 
     task: Task
     failure: str | None = None
+    aborts: bool = False
 
 
 _COUNT_DOWN = (
@@ -47,14 +52,11 @@ _MARK_READY = (
 )
 
 
-def count_down(conn: Connection, ended: Sequence[Final], *, now: float) -> dict[TaskId, TraversalId]:
-    """Take the tasks off the counts of their finish tasks and successors; the tasks that became ready."""
-    return mark_ready(conn, unblock(conn, ended, now=now), now=now)
-
-
 def unblock(conn: Connection, ended: Sequence[Final], *, now: float) -> list[Task]:
-    """As count_down, but the tasks whose last predecessor it was still wait: the caller, who holds their
-    rows, marks them ready, or claims them.
+    """Take the tasks off the counts of their finish tasks and successors.
+
+    The tasks whose last predecessor it was are returned and still wait: the caller, who holds their rows,
+    marks them ready, or claims them, or holds them at their breakpoints.
 
     The finish task comes first: while its row is held, nobody else counts down in this traversal, so the
     successors cannot be locked in opposite orders.
@@ -71,6 +73,8 @@ def unblock(conn: Connection, ended: Sequence[Final], *, now: float) -> list[Tas
         }
     ):
         _take_off(conn, finish_id, cancel_behind_failure(conn, traversal, now=now))
+        t = tables.task
+        conn.execute(sa.update(t).where(t.c.id == finish_id, t.c.held != 0).values(held=0))
     counts = Counter(TaskId(successor) for final in ended for successor in final.task.successors)
     by_count: dict[int, list[TaskId]] = {}
     for task_id, count in counts.items():
@@ -83,22 +87,22 @@ def unblock(conn: Connection, ended: Sequence[Final], *, now: float) -> list[Tas
 
 def _count_down_finish(conn: Connection, ended: Sequence[Final]) -> None:
     counts: Counter[TaskId] = Counter()
-    failures: dict[TaskId, str] = {}
+    failures: dict[TaskId, Final] = {}
     for final in ended:
         if (finish_id := final.task.finish_id) is not None:
             counts[finish_id] += 1
             if final.failure is not None:
-                failures.setdefault(finish_id, final.failure)
+                failures.setdefault(finish_id, final)
     for finish_id, count in sorted(counts.items()):
         _take_off(conn, finish_id, count, failures.get(finish_id))
 
 
-def _take_off(conn: Connection, finish_id: TaskId, count: int, failure: str | None = None) -> None:
+def _take_off(conn: Connection, finish_id: TaskId, count: int, failed: Final | None = None) -> None:
     conn.execute(_TAKE_OFF, {"row_id": finish_id, "by": count})
-    if failure is not None:
+    if failed is not None:
         t = tables.task
         first = sa.update(t).where(t.c.id == finish_id, t.c.reason.is_(None))
-        conn.execute(first.values(reason=failure))
+        conn.execute(first.values(reason=failed.failure, hook=ABORTED if failed.aborts else None))
 
 
 def _unblocked(conn: Connection, task_ids: Iterable[TaskId]) -> list[Task]:
@@ -117,5 +121,5 @@ def mark_ready(conn: Connection, tasks: Sequence[Task], *, now: float) -> dict[T
 
 
 def make_ready(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> dict[TaskId, TraversalId]:
-    """Turn those of the tasks whose predecessors have all ended from waiting to ready."""
+    """Turn those of the tasks whose predecessors have all ended from waiting to ready, past breakpoints."""
     return mark_ready(conn, _unblocked(conn, task_ids), now=now)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import events, snapshots, stacks, tables, tasks
+from . import clocks, events, snapshots, stacks, tables, tasks
+from .countdown import ABORTED
 from .ids import StackId, TaskId, TraversalId
 from .stacks import LateStack, Stack
 from .states import Status, TaskKind, TaskState
@@ -31,6 +32,8 @@ _FINISH = (
         tables.task.c.pending,
         tables.task.c.reason,
         tables.task.c.state,
+        tables.task.c.held,
+        tables.task.c.hook,
     )
     .where(tables.task.c.id == sa.bindparam("row_id"))
     .with_for_update()
@@ -38,13 +41,18 @@ _FINISH = (
 
 
 def finish(conn: Connection, finish_id: TaskId, *, by: str | None, now: float) -> Ended | None:
-    """End the traversal if none of its tasks is left; None if some are, or if it was superseded.
+    """End the traversal if none of its tasks is left; None if some are, or if it was superseded.  Where all
+    that are left are held, or behind that, the stack's clock stands from now on.
 
     :param by: host of the conductor that does it, for the event.
     """
     t = tables.task
     row = conn.execute(_FINISH, {"row_id": finish_id}).first()
-    if row is None or row.pending > 0 or row.state != TaskState.WAITING:
+    if row is None or row.state != TaskState.WAITING:
+        return None
+    if row.pending > 0:
+        if row.held > 0:
+            clocks.stand(conn, finish_id, now=now)
         return None
     # The row stays a while; its due_at brings the purge duty.
     conn.execute(
@@ -56,6 +64,9 @@ def finish(conn: Connection, finish_id: TaskId, *, by: str | None, now: float) -
     ended = end_stack(conn, StackId(row.stack_id), traversal, row.reason, by=by, now=now)
     if ended is None:  # It may have been that of a snapshot alone.
         snapshots.end(conn, [traversal], reason=row.reason or "", failed=row.reason is not None)
+    elif row.hook == ABORTED:
+        # The user wants to see what is there, and to go on from it.
+        stacks.forgo_rollback(conn, ended.stack_id)
     return ended
 
 

@@ -6,7 +6,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from . import tables
-from .countdown import Final, count_down
+from .countdown import Final
+from .holds import count_down
 from .ids import TaskId, TraversalId
 from .states import TaskState
 from .stopping import show_aborted, stopped

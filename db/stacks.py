@@ -39,6 +39,7 @@ class Stack:
     depth: int = 0
     owner: str | None = None
     deadline_at: float | None = None
+    remaining: float | None = None
     rollback_at: float | None = None
     timeout_mins: int | None = None
     parameters: Mapping[str, Json] = field(default_factory=dict)
@@ -47,6 +48,7 @@ class Stack:
     outputs: Mapping[str, Json] = field(default_factory=dict)
     description: str = ""
     disable_rollback: bool = True
+    abort_on_breakpoint: bool = False
     updated_at: float | None = None
     deleted_at: float | None = None
     tags: Sequence[str] = ()
@@ -141,7 +143,7 @@ def begin(
     done = conn.execute(
         sa.update(s)
         .where(s.c.id == stack_id, s.c.traversal == seen)
-        .values(traversal=traversal, status=Status.IN_PROGRESS, rollback_at=None, **columns)
+        .values(traversal=traversal, status=Status.IN_PROGRESS, rollback_at=None, remaining=None, **columns)
     )
     if done.rowcount == 1 and not columns.keys().isdisjoint(CONTENTS):
         row = conn.execute(sa.select(*(s.c[name] for name in CONTENTS)).where(s.c.id == stack_id))
@@ -174,6 +176,7 @@ def finish(
             status=status,
             reason=reason,
             deadline_at=None,
+            remaining=None,
             rollback_at=_rollback_at(now) if status == Status.FAILED else None,
             # As Heat: a stack that was only created has no updated_time.
             updated_at=sa.case((s.c.action == "CREATE", s.c.updated_at), else_=now),
@@ -193,6 +196,7 @@ def mark_deleted(conn: Connection, stack_id: StackId, traversal: TraversalId, no
             reason="Stack DELETE completed successfully",
             live_name=None,
             deadline_at=None,
+            remaining=None,
             deleted_at=now,
             updated_at=now,
         )
@@ -236,7 +240,8 @@ def due(conn: Connection, now: float, *, limit: int, after: tuple[float, str] = 
 
 
 def in_progress_by_shard(conn: Connection) -> dict[int, int]:
-    """How many stacks are in progress, by shard: those are the ones that have a deadline."""
+    """How many stacks are in progress, by shard: those are the ones that have a deadline, so without those
+    that stand at breakpoints, which cost nobody anything."""
     s = tables.stack
     rows = conn.execute(
         sa.select(s.c.shard, sa.func.count()).where(s.c.deadline_at.is_not(None)).group_by(s.c.shard)
@@ -282,10 +287,17 @@ def fail_locked(
             status=Status.FAILED,
             reason=reason,
             deadline_at=None,
+            remaining=None,
             rollback_at=_rollback_at(now) if rollback else None,
             updated_at=sa.case((s.c.action == "CREATE", s.c.updated_at), else_=now),
         )
     )
+
+
+def forgo_rollback(conn: Connection, stack_id: StackId) -> None:
+    """A failure that the caller has just stored is not rolled back, although that was wished."""
+    s = tables.stack
+    conn.execute(sa.update(s).where(s.c.id == stack_id).values(rollback_at=None))
 
 
 _TO_ROLL_BACK = (

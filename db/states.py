@@ -20,10 +20,12 @@ class TaskState(enum.StrEnum):
 
 FINAL = frozenset({TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED, TaskState.SKIPPED})
 UNSTARTED = frozenset({TaskState.WAITING, TaskState.READY, TaskState.PARKED, TaskState.HELD})
+ACTIVE = frozenset({TaskState.READY, TaskState.RUNNING, TaskState.PARKED})
+"""Something goes on there, or will without anybody's doing."""
 
 TRANSITIONS: Mapping[TaskState, frozenset[TaskState]] = {
     TaskState.WAITING: frozenset({TaskState.READY, TaskState.HELD, TaskState.CANCELLED, TaskState.SKIPPED}),
-    TaskState.READY: frozenset({TaskState.RUNNING, TaskState.HELD, TaskState.CANCELLED}),
+    TaskState.READY: frozenset({TaskState.RUNNING, TaskState.CANCELLED}),
     TaskState.RUNNING: frozenset(
         {
             TaskState.READY,  # given back: handed over, or its conductor died
@@ -36,7 +38,7 @@ TRANSITIONS: Mapping[TaskState, frozenset[TaskState]] = {
         }
     ),
     TaskState.PARKED: frozenset({TaskState.READY, TaskState.FAILED, TaskState.CANCELLED}),
-    TaskState.HELD: frozenset({TaskState.READY, TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED}),
+    TaskState.HELD: frozenset({TaskState.READY, TaskState.DONE, TaskState.CANCELLED}),
     TaskState.DONE: frozenset(),
     TaskState.FAILED: frozenset(),
     TaskState.CANCELLED: frozenset(),

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables
+from . import breakpoints, tables
 from .ids import StackId, TraversalId
 from .states import UNSTARTED, Status, TaskKind, TaskState
 from .task_rows import chunks
@@ -24,6 +24,7 @@ def cancel_unstarted(conn: Connection, traversal: TraversalId, *, now: float) ->
     here as it is afterwards, or sees there that the traversal was stopped.
 
     A resource whose action had begun (its task is parked, or waits for its next try) is shown as FAILED.
+    One that was held at a breakpoint is as it was; of one that was held behind its deletion the row goes.
     """
     return _cancel(conn, traversal, {*UNSTARTED, TaskState.RUNNING}, now=now)
 
@@ -48,7 +49,7 @@ def _cancel(conn: Connection, traversal: TraversalId, locked: Iterable[TaskState
     count = 0
     for part in chunks(found):
         rows = conn.execute(
-            sa.select(t.c.id, t.c.state, t.c.resource_id, t.c.attempt)
+            sa.select(t.c.id, t.c.state, t.c.resource_id, t.c.attempt, t.c.hook)
             .where(t.c.id.in_(part))
             .order_by(t.c.id)
             .with_for_update()
@@ -57,8 +58,11 @@ def _cancel(conn: Connection, traversal: TraversalId, locked: Iterable[TaskState
         conn.execute(
             sa.update(t)
             .where(t.c.id.in_([row.id for row in unstarted]))
-            .values(state=TaskState.CANCELLED, due_at=None, waits_on=None, member=None)
+            .values(state=TaskState.CANCELLED, due_at=None, waits_on=None, member=None, hook=None)
         )
+        deleted = [row.resource_id for row in unstarted if row.hook == breakpoints.POST_DELETE]
+        if deleted:
+            conn.execute(sa.delete(tables.resource).where(tables.resource.c.id.in_(deleted)))
         show_aborted(conn, [row.resource_id for row in unstarted if row.attempt > 0], now=now)
         count += len(unstarted)
     return count

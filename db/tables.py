@@ -109,6 +109,8 @@ stack = sa.Table(
     _uuid("traversal", nullable=False),
     sa.Column("shard", sa.Integer, nullable=False),
     sa.Column("deadline_at", Instant),
+    # Seconds that were left when the clock stopped, because all that is unfinished is held at breakpoints.
+    sa.Column("remaining", Instant),
     # Since when a failed stack waits to be rolled back.
     sa.Column("rollback_at", Instant),
     sa.Column("timeout_mins", sa.Integer),
@@ -125,6 +127,7 @@ stack = sa.Table(
     sa.Column("outputs", JsonText, nullable=False),
     sa.Column("description", CleanText, nullable=False, default=""),
     sa.Column("disable_rollback", sa.Boolean, nullable=False, default=True),
+    sa.Column("abort_on_breakpoint", sa.Boolean, nullable=False, default=False),
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("updated_at", Instant),
     sa.Column("deleted_at", Instant),
@@ -236,6 +239,15 @@ task = sa.Table(
     sa.Column("successors", JsonText, nullable=False),  # [task id]
     # What a parked task waits for: "resource:ID" (its metadata) or "stack:ID" (its end).
     sa.Column("waits_on", sa.String(64)),
+    # Breakpoints still ahead: {"pre-create": {"timeout": seconds, "then": "fail", "abort": true}}; for the
+    # finish task {"clock": "counts"} where the deadline counts on while tasks are held.
+    sa.Column("hooks", JsonText),
+    # The breakpoint at which it is held now; for the finish task "abort" once one has ended the action.
+    sa.Column("hook", sa.String(16)),
+    # The user goes on step by step: it is held before it begins, whatever `hooks` says.
+    sa.Column("stepped", sa.Boolean, nullable=False, default=False),
+    # Of the finish task: how many tasks of the traversal are held.
+    sa.Column("held", sa.Integer, nullable=False, default=0),
     sa.Column("reason", CleanText),
     sa.Index("ix_task_due", "due_at", "shard"),
     sa.Index("ix_task_traversal", "traversal", "state"),

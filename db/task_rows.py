@@ -28,6 +28,10 @@ class Task:
     :ivar restricted: what an update of the resource must not do: update, replace.
     :ivar timeout: seconds the action may take over all its attempts' polls; None: no limit.
     :ivar inputs: resource name -> resource id, for all that the resource needs.
+    :ivar hooks: breakpoints still ahead, with their options.
+    :ivar hook: the breakpoint at which it is held now.
+    :ivar stepped: it is held before it begins, whatever `hooks` says.
+    :ivar held: for the finish task: how many tasks of the traversal are held.
     """
 
     id: TaskId
@@ -52,6 +56,10 @@ class Task:
     inputs: Mapping[str, ResourceId] = field(default_factory=dict)
     successors: Sequence[TaskId] = ()
     waits_on: str | None = None
+    hooks: Mapping[str, Json] | None = None
+    hook: str | None = None
+    stepped: bool = False
+    held: int = 0
     reason: str | None = None
 
     @classmethod

@@ -1,7 +1,6 @@
 """Environments: parameters and the registry that says what a resource type means here."""
 
 import fnmatch
-import math
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from .errors import TemplateError
 from .fold import Path, closest
 from .load import check_tree
 from .model import ResourceSettings
+from .resource_settings import SETTINGS, check_setting, combined, with_hooks, words
 
 Json = typing.Any
 
@@ -24,10 +24,7 @@ SECTIONS = (
     "encrypted_param_names",
     "parameter_merge_strategies",
 )
-HOOKS = ("pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete")
-RESTRICTED = ("update", "replace")
 _NOT_TYPES = ("resources", "base_url")
-SETTINGS = ("hooks", "restricted_actions", "timeout", "retries")
 
 
 @dataclass(frozen=True)
@@ -145,26 +142,12 @@ def _check_resources(entries: Mapping[str, Json], path: Path) -> None:
 def _check_entry(key: str, value: Json, path: Path, parent: Path) -> None:
     if value is None:
         return  # As in Heat: as though it were not there.
-    if key == "hooks":
-        _check_words(value, HOOKS, path)
-    elif key == "restricted_actions":
-        _check_words(value, RESTRICTED, path)
-    elif key == "timeout":
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-            raise TemplateError(f"must be a number of seconds above 0, not {value!r}", path)
-    elif key == "retries":
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise TemplateError(f"must be a whole number, 0 or more, not {value!r}", path)
+    if key in SETTINGS:
+        check_setting(key, value, path)
     elif isinstance(value, Mapping):
         _check_resources({key: value}, parent)
     elif not isinstance(value, str):
         raise TemplateError(f"must be the name of a type, a map, or one of: {', '.join(SETTINGS)}", path)
-
-
-def _check_words(value: Json, allowed: Sequence[str], path: Path) -> None:
-    for word in value if isinstance(value, list) else [value]:
-        if word not in allowed:
-            raise TemplateError(f'"{word}" is not one of: {", ".join(allowed)}', path)
 
 
 def _entries(env: Environment, path: Sequence[str]) -> list[Mapping[str, Json]]:
@@ -181,7 +164,7 @@ def _entries(env: Environment, path: Sequence[str]) -> list[Mapping[str, Json]]:
             (((key == name, len(key), key), *above), entries[key])
             for above, entries in level
             for key in entries
-            if isinstance(entries[key], Mapping) and _matches(key, name)
+            if isinstance(entries[key], Mapping) and _matches(key, name) and not (above and key in SETTINGS)
         ]
     return [entry for _, entry in sorted(level, key=lambda found: found[0])]
 
@@ -202,22 +185,7 @@ def settings_for(env: Environment, path: Sequence[str]) -> ResourceSettings:
     """
     if not env.registry.get("resources"):
         return ResourceSettings()
-    hooks: set[str] = set()
-    restricted: set[str] = set()
-    timeout: float | None = None
-    retries: int | None = None
-    for entry in _entries(env, path):
-        hooks.update(_words(entry.get("hooks")))
-        restricted.update(_words(entry.get("restricted_actions")))
-        timeout = timeout if entry.get("timeout") is None else entry["timeout"]
-        retries = retries if entry.get("retries") is None else entry["retries"]
-    return ResourceSettings(frozenset(hooks), frozenset(restricted), timeout, retries)
-
-
-def _words(value: Json) -> list[str]:
-    if value is None:
-        return []
-    return list(value) if isinstance(value, list) else [value]
+    return combined(_entries(env, path))
 
 
 def map_type(env: Environment, path: Sequence[str], type_name: str) -> str:
@@ -267,7 +235,10 @@ def nested_environment(env: Environment, resource_name: str) -> Environment:
     """
     below: dict[str, Json] = {}
     for entry in _entries(env, [resource_name]):
-        below = _overlaid(below, {key: value for key, value in entry.items() if isinstance(value, Mapping)})
+        inner = {
+            key: value for key, value in entry.items() if isinstance(value, Mapping) and key not in SETTINGS
+        }
+        below = _overlaid(below, inner)
     others = {key: value for key, value in env.registry.items() if key != "resources"}
     return Environment(
         parameter_defaults=env.parameter_defaults,
@@ -280,10 +251,12 @@ def _overlaid(under: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, 
     merged = dict(under)
     for key, value in over.items():
         before = merged.get(key)
-        if isinstance(value, Mapping):
+        if key == "hooks":
+            merged[key] = with_hooks(before, value)
+        elif isinstance(value, Mapping):
             merged[key] = _overlaid(before if isinstance(before, Mapping) else {}, value)
-        elif key in ("hooks", "restricted_actions"):
-            merged[key] = sorted({*_words(before), *_words(value)})
+        elif key == "restricted_actions":
+            merged[key] = sorted({*words(before), *words(value)})
         elif value is not None:
             merged[key] = value
     return merged

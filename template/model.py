@@ -39,12 +39,15 @@ class ResourceSettings:
     :ivar restricted_actions: of update, replace.
     :ivar timeout: seconds for one action of the resource; None: the service's default.
     :ivar retries: how often a failed step is tried again; None: the service's default.
+    :ivar hook_options: of those hooks that have any: ``timeout`` (seconds), ``then`` (continue or fail, at
+        the end of that time), ``abort`` (true: reaching it ends the stack's action).
     """
 
     hooks: frozenset[str] = frozenset()
     restricted_actions: frozenset[str] = frozenset()
     timeout: float | None = None
     retries: int | None = None
+    hook_options: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

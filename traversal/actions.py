@@ -1,6 +1,7 @@
 """Actions that bring every resource of a stack from one state to another: check, suspend, resume."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from sqlalchemy.engine import Connection
 
@@ -13,7 +14,7 @@ from ..db.tasks import Task
 from .change import NotUpdatable, kept_goal
 from .edges import Edges
 from .planning import Job, Plan, Scope, make_plan, needs_of, task_ids
-from .start import Begun, begin, running_of, store_plan
+from .start import Begun, begin, breakpoints_of, running_of, store_plan
 
 UNORDERED = frozenset({TaskKind.CHECK})
 REVERSED = frozenset({TaskKind.SUSPEND})
@@ -35,7 +36,9 @@ def plan_action(
             for other in required:
                 pair = (task_of[other], task_of[row_id])
                 edges.add(*(reversed(pair) if kind in REVERSED else pair))
-    jobs = [Job(task_of[row.id], kind, row.id) for row in rows]
+    jobs = [
+        Job(task_of[row.id], kind, row.id, settings=scope.breakpoints.settings_of(row.name)) for row in rows
+    ]
     return make_plan(jobs, edges, running, finish_id, scope, resources=[])
 
 
@@ -63,6 +66,7 @@ def start_action(conn: Connection, kind: TaskKind, scope: Scope, *, deadline_at:
         conn, stack, scope, action=kind.upper(), deadline_at=deadline_at, previous=kept_goal(stack)
     )
     running = running_of(conn, stack)
+    scope = replace(scope, breakpoints=breakpoints_of(conn, stack))
     plan = plan_action(resources.of_stack(conn, stack.id), running, kind, scope)
     return store_plan(conn, acting, plan, running.values(), now=scope.now)
 

@@ -10,6 +10,7 @@ from ..db.resources import Resource
 from ..db.stacks import Stack
 from ..db.states import Status
 from .compiling import Compiled
+from .hooks import Breakpoints
 from .planning import Scope
 from .start import Begun, begin, running_of, store_plan
 from .type_facts import TypeFacts
@@ -51,6 +52,7 @@ def start_update(conn: Connection, change: Change, scope: Scope, types: TypeFact
     if stack.traversal != change.stack.traversal:
         return None
     check_updatable(stack)
+    scope = replace(scope, breakpoints=_breakpoints(stack, change))
     goal = _goal(conn, stack, change, scope.now)
     updating = begin(
         conn,
@@ -76,6 +78,14 @@ def start_update(conn: Connection, change: Change, scope: Scope, types: TypeFact
 def _left_alone(row: Resource) -> Resource:
     """What was only adopted is not removed when that is taken back."""
     return replace(row, definition={**(row.definition or {}), "deletion_policy": "Retain"})
+
+
+def _breakpoints(stack: Stack, change: Change) -> Breakpoints:
+    return Breakpoints(
+        registry=change.compiled.environment["resource_registry"],
+        abort=bool(change.columns.get("abort_on_breakpoint", stack.abort_on_breakpoint)),
+        active=change.action != "ROLLBACK",
+    )
 
 
 def check_updatable(stack: Stack) -> None:

@@ -4,6 +4,7 @@ import functools
 import typing
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from sqlalchemy.engine import Connection
 
@@ -22,6 +23,7 @@ from .actions import start_action
 from .adopting import adopting
 from .compiling import Compiled, check_types, read_environment
 from .desk import Desk
+from .hooks import Breakpoints
 from .planning import Scope, TooFewIds, ids_needed, plan_create
 from .requests import CreateRequest, Goal, Preview, PreviewedResource, validated
 from .start import start_delete, store_new_stack, tell
@@ -45,6 +47,7 @@ class Orders:
         stack_id = StackId(str(uuid.uuid4()))
         compiled = self._compile(request, stack_id)
         scope = self._desk.scope(stack_id, ids_needed(len(compiled.plan.resources)))
+        scope = replace(scope, breakpoints=Breakpoints(abort=request.abort_on_breakpoint))
         plan = plan_create(compiled.plan, scope)
         if request.adopted is not None:
             plan = adopting(plan, request.adopted, self._desk.sealer.seal)
@@ -181,6 +184,7 @@ class Orders:
             outputs=compiled.outputs,
             description=compiled.plan.description,
             disable_rollback=request.disable_rollback,
+            abort_on_breakpoint=request.abort_on_breakpoint,
             created_at=scope.now,
             tags=tuple(request.tags),
         )

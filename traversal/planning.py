@@ -3,8 +3,10 @@
 import typing
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from ..db import clocks
+from ..db.breakpoints import split
 from ..db.ids import ResourceId, StackId, TaskId, TraversalId
 from ..db.resources import Resource
 from ..db.states import Status, TaskKind, TaskState
@@ -12,6 +14,7 @@ from ..db.tasks import REDELIVER_AFTER, Task
 from ..template.model import CompiledTemplate, ResourceDefinition, ResourceSettings
 from .definition import TaskDefinition
 from .edges import Edges, without_cycles
+from .hooks import Breakpoints
 
 Json = typing.Any
 
@@ -22,10 +25,12 @@ class Defaults:
 
     :ivar timeout: seconds one action of a resource may take; None: only the stack's deadline limits it.
     :ivar retries: how often a step that may work later is tried again.
+    :ivar clock_stands: a stack's deadline stands still while all that is unfinished is held at breakpoints.
     """
 
     timeout: float | None = None
     retries: int = 5
+    clock_stands: bool = True
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,7 @@ class Scope:
     id_count: int
     now: float
     defaults: Defaults = Defaults()
+    breakpoints: Breakpoints = Breakpoints()
 
 
 class TooFewIds(Exception):
@@ -74,6 +80,11 @@ class Plan:
     def ready(self) -> list[TaskId]:
         """Tasks that can be claimed at once."""
         return [task.id for task in self.tasks if task.state == TaskState.READY]
+
+    @property
+    def unblocked(self) -> list[Task]:
+        """Tasks that nothing but their breakpoints keeps from that."""
+        return [task for task in self.tasks if task.state == TaskState.WAITING and not task.pending]
 
 
 def task_key(task_id: TaskId) -> str:
@@ -124,6 +135,7 @@ def make_plan(
             state=TaskState.WAITING,
             pending=len(jobs),
             shard=scope.shard,
+            hooks=None if scope.defaults.clock_stands else clocks.COUNTS,
         ),
         after=after,
         **rows,
@@ -133,7 +145,7 @@ def make_plan(
 def _task(job: Job, edges: Edges, finish_id: TaskId, scope: Scope, *, late: bool) -> Task:
     pending = edges.count_before(job.id) + late
     settings, defaults = job.settings, scope.defaults
-    return Task(
+    task = Task(
         id=job.id,
         traversal=scope.traversal,
         stack_id=scope.stack_id,
@@ -151,7 +163,10 @@ def _task(job: Job, edges: Edges, finish_id: TaskId, scope: Scope, *, late: bool
         restricted=sorted(settings.restricted_actions) if job.kind == TaskKind.UPDATE else (),
         inputs=job.inputs,
         successors=edges.after(job.id),
+        hooks=scope.breakpoints.of(job.kind, settings),
     )
+    free, _ = split([task])
+    return task if free else replace(task, state=TaskState.WAITING, due_at=None)
 
 
 def ids_needed(count: int) -> int:
@@ -250,7 +265,7 @@ def plan_delete(
     for row_id, required in needs_of(rows).items():
         for other in required:
             edges.add(task_of[row_id], task_of[other])
-    jobs = [delete_job(task_of[row.id], TaskKind.DELETE, row, names) for row in rows]
+    jobs = [delete_job(task_of[row.id], TaskKind.DELETE, row, names, scope) for row in rows]
     jobs += [Job(task_of[copy.id], TaskKind.DELETE_SNAPSHOT, copy.id) for copy in copies]
     return make_plan(jobs, edges, running, finish_id, scope, resources=[], settled=settled)
 
@@ -260,7 +275,9 @@ def needs_of(rows: Sequence[Resource]) -> dict[ResourceId, list[ResourceId]]:
     return without_cycles({row.id: [ResourceId(i) for i in row.requires] for row in rows})
 
 
-def delete_job(task_id: TaskId, kind: TaskKind, row: Resource, names: Mapping[ResourceId, str]) -> Job:
+def delete_job(
+    task_id: TaskId, kind: TaskKind, row: Resource, names: Mapping[ResourceId, str], scope: Scope
+) -> Job:
     """A deletion.
 
     A creation may have begun without leaving a trace of its properties: to find what it may have made, they
@@ -271,4 +288,11 @@ def delete_job(task_id: TaskId, kind: TaskKind, row: Resource, names: Mapping[Re
     stored = TaskDefinition.from_json(row.definition)
     definition = TaskDefinition(retain=stored.deletion_policy == "Retain").to_json()
     required = [] if row.properties is not None else [ResourceId(i) for i in row.requires]
-    return Job(task_id, kind, row.id, definition, inputs={names[i]: i for i in required if i in names})
+    return Job(
+        task_id,
+        kind,
+        row.id,
+        definition,
+        inputs={names[i]: i for i in required if i in names},
+        settings=scope.breakpoints.settings_of(row.name),
+    )

@@ -50,6 +50,7 @@ class AdoptedResource:
 class CreateRequest:
     """:ivar timeout_mins: None: the service's default.
     :ivar adopted: things to be taken over, by the resource's name; None: all are made.
+    :ivar abort_on_breakpoint: reaching a breakpoint ends the stack's action.
     """
 
     tenant: str
@@ -58,6 +59,7 @@ class CreateRequest:
     owner: str | None = None
     timeout_mins: int | None = None
     disable_rollback: bool = True
+    abort_on_breakpoint: bool = False
     tags: Sequence[str] = ()
     adopted: Mapping[str, AdoptedResource] | None = None
 
@@ -72,7 +74,7 @@ class UpdateRequest:
     """:ivar existing: what the goal leaves out is taken from what the stack has (PATCH).
     :ivar clear_parameters: of those it has, not to be taken.
     :ivar timeout_mins: None: as it was.
-    :ivar disable_rollback: None: as it was.
+    :ivar disable_rollback: None: as it was; abort_on_breakpoint likewise.
     :ivar tags: None: none, or with `existing` those it has.
     """
 
@@ -81,6 +83,7 @@ class UpdateRequest:
     clear_parameters: Sequence[str] = ()
     timeout_mins: int | None = None
     disable_rollback: bool | None = None
+    abort_on_breakpoint: bool | None = None
     tags: Sequence[str] | None = None
 
 

@@ -1,6 +1,7 @@
 """Signals to resources, and marking them unhealthy: changes that no task makes."""
 
 import typing
+from collections.abc import Mapping
 
 from ..db import events, resources, tasks
 from ..db.errors import NotFound
@@ -11,6 +12,7 @@ from ..db.states import Status
 from ..resources.contract import Signal, StackFacts, Target
 from ..resources.errors import NotSupported
 from ..template.residual import evaluate, is_node
+from .breakpoints import Breakpoints, InvalidHook
 from .desk import Desk
 from .hints import announce_all
 from .stored import StoredLookup
@@ -45,11 +47,19 @@ class Signals:
 
         Two signals at once are both kept: the loser of the compare-and-swap reads again.
 
+        As in Heat, details that hold ``unset_hook`` clear a breakpoint, and are not for the resource.
+
+        :raises InvalidHook: see Breakpoints.clear.
         :raises NotFound: no such resource.
         :raises NotAvailable: it is not made yet; its first step would put its own metadata over the signal's.
         :raises NotSupported: its type takes no signals, or it is being deleted.
         :raises SignalError: the details are of no use.
         """
+        if isinstance(details, Mapping) and "unset_hook" in details:
+            if not isinstance(details["unset_hook"], str):
+                raise InvalidHook(f"unset_hook must be the name of a hook, not {details['unset_hook']!r}")
+            Breakpoints(self._desk).clear(stack, resource_name, details["unset_hook"])
+            return
         for _ in range(TRIES):
             resource = self._desk.database.read(lambda conn: resources.by_name(conn, stack.id, resource_name))
             if resource.metadata is None or resource.action == "INIT":

@@ -7,7 +7,18 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy.engine import Connection
 
-from ..db import content, endings, events, resources, sequences, snapshots, stacks, tasks
+from ..db import (
+    breakpoints,
+    content,
+    endings,
+    events,
+    holds,
+    resources,
+    sequences,
+    snapshots,
+    stacks,
+    tasks,
+)
 from ..db.engine import Database
 from ..db.ids import ResourceId, TaskId, TraversalId
 from ..db.stacks import Stack
@@ -15,6 +26,7 @@ from ..db.states import Status, TaskKind
 from ..db.tasks import Task
 from .compiling import Compiled
 from .hints import Hints, announce
+from .hooks import Breakpoints
 from .planning import Plan, Scope, plan_delete
 
 
@@ -72,7 +84,7 @@ def _tell(conn: Connection, stack: Stack, now: float) -> None:
 
 
 def store_plan(conn: Connection, stack: Stack, plan: Plan, running: Iterable[Task], *, now: float) -> Begun:
-    """Store what a plan changes; one that holds no task ends at once.
+    """Store what a plan changes; one that has no task ends at once, and what has a breakpoint is held.
 
     :param running: tasks of older traversals that still run; their rows are locked.
     """
@@ -85,10 +97,19 @@ def store_plan(conn: Connection, stack: Stack, plan: Plan, running: Iterable[Tas
     for old_id, successors in waiting.items():
         tasks.set_successors(conn, old_id, successors)
     tasks.insert_many(conn, [*plan.tasks, plan.finish])
-    ended = endings.finish(conn, plan.finish.id, by=None, now=now) if not plan.tasks else None
+    _, stops = breakpoints.split(plan.unblocked)
+    aborted = holds.hold(conn, stops, by=None, now=now)
+    over = not plan.tasks or stops
+    ended = endings.finish(conn, plan.finish.id, by=None, now=now) if over else None
     woken = [] if ended is None else list(ended.woken)
     superseded = sorted({task.traversal for task in running})
-    return Begun(stack, [*plan.ready, *woken], superseded, plan.spared)
+    return Begun(stack, [*([] if aborted else plan.ready), *woken], superseded, plan.spared)
+
+
+def breakpoints_of(conn: Connection, stack: Stack) -> Breakpoints:
+    """Those of a stack whose goal stays as it is."""
+    environment = content.get(conn, stack.environment_id)
+    return Breakpoints(environment["resource_registry"], abort=stack.abort_on_breakpoint)
 
 
 def begin(
@@ -139,5 +160,6 @@ def start_delete(conn: Connection, scope: Scope, *, timeout: float) -> Begun | N
         tasks.cancel_unstarted(conn, traversal, now=scope.now)
     running = running_of(conn, stack, on_copies=True)
     found, copies = resources.of_stack(conn, stack.id), resources.copies(conn, stack.id)
+    scope = replace(scope, breakpoints=breakpoints_of(conn, stack))
     plan = plan_delete(found, running, scope, copies)
     return store_plan(conn, deleting, plan, running.values(), now=scope.now)

@@ -151,6 +151,8 @@ class Updates:
         columns: dict[str, object] = {"timeout_mins": timeout}
         if request.disable_rollback is not None:
             columns["disable_rollback"] = request.disable_rollback
+        if request.abort_on_breakpoint is not None:
+            columns["abort_on_breakpoint"] = request.abort_on_breakpoint
         change = Change(
             stack=stack,
             compiled=compiled,

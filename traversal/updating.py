@@ -211,7 +211,7 @@ class UpdatePlanner:
         self._delete(row, TaskKind.DELETE)
 
     def _delete(self, row: Resource, kind: TaskKind) -> None:
-        self._deletions[row.id] = delete_job(TaskId(self._ids.take()), kind, row, self._names)
+        self._deletions[row.id] = delete_job(TaskId(self._ids.take()), kind, row, self._names, self._scope)
 
     # -- how they depend on each other -------------------------------------------------------------
 

@@ -4,7 +4,7 @@ import functools
 import logging
 from collections.abc import Callable, Iterable
 
-from ...db import tasks
+from ...db import clearing, tasks
 from ...db.engine import Database
 from ...db.ids import MemberId, TaskId, TraversalId
 from ...db.states import TaskKind, TaskState
@@ -18,7 +18,8 @@ PAGE = 500
 
 class TaskDue:
     """Looks at each task of the slice whose moment has come: sends hints again, wakes what is parked, takes
-    back claims whose resource timeout has struck, and clears away finished traversals.
+    back claims whose resource timeout has struck, ends the time that a breakpoint was given, and clears away
+    finished traversals.
 
     One scan by the index on due_at: the cost follows what is due.
     """
@@ -43,6 +44,7 @@ class TaskDue:
             self._repeat(mine, now)
             self._wake(mine, now)
             self._expire(mine, now)
+            self._lapse(mine, now)
             self._purge(mine)
             if len(page) < self._page:
                 return
@@ -70,6 +72,16 @@ class TaskDue:
             LOG.info("Resource timeouts struck for tasks %s", [task_id for task_id, _ in running])
             freed = self._database.write(lambda conn: tasks.release(conn, running, now=now))
             announce_all(self._hints, freed)
+
+    def _lapse(self, mine: Iterable[DueTask], now: float) -> None:
+        """A stack at a time: to let go is to change its row."""
+        held: dict[TraversalId, list[TaskId]] = {}
+        for task in mine:
+            if task.state == TaskState.HELD:
+                held.setdefault(task.traversal, []).append(task.id)
+        for task_ids in held.values():
+            work = functools.partial(clearing.lapse, task_ids=task_ids, by=None, now=now)
+            announce_all(self._hints, self._database.write(work).ready)
 
     def _purge(self, mine: Iterable[DueTask]) -> None:
         for task in mine:

@@ -30,9 +30,11 @@ from stoker.db.stacks import Stack
 from stoker.resources.catalogue import Catalogue
 from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.ring.hashring import Assignment, Member, View, assign
+from stoker.traversal.breakpoints import Breakpoints
 from stoker.traversal.desk import Desk, OrderSettings
 from stoker.traversal.exports import Exports
 from stoker.traversal.orders import Orders
+from stoker.traversal.planning import Defaults
 from stoker.traversal.requests import CreateRequest, Goal, UpdateRequest
 from stoker.traversal.snapshots import Snapshots
 from stoker.traversal.updates import Updates
@@ -228,7 +230,15 @@ class World:
     :ivar group: the membership as the backend has it: incarnation by host.
     """
 
-    def __init__(self, folder: pathlib.Path, *, hosts: int = 3, threads: int = 4, seed: int = 0) -> None:
+    def __init__(
+        self,
+        folder: pathlib.Path,
+        *,
+        hosts: int = 3,
+        threads: int = 4,
+        seed: int = 0,
+        clock_stands: bool = True,
+    ) -> None:
         self.dice = random.Random(seed)
         self.threads = threads
         self.clock = Clock()
@@ -245,12 +255,15 @@ class World:
             sealer=self.sealer,
             hints=self.bus,
             clock=self.clock,
-            settings=OrderSettings(shard_count=SHARDS, stack_timeout=300.0),
+            settings=OrderSettings(
+                shard_count=SHARDS, stack_timeout=300.0, defaults=Defaults(clock_stands=clock_stands)
+            ),
         )
         self.orders = Orders(desk)
         self.updates = Updates(desk)
         self.snapshots = Snapshots(desk)
         self.exports = Exports(desk)
+        self.breakpoints = Breakpoints(desk)
         self.group: dict[str, tuple[str, float]] = {}
         self._leaving: list[tuple[float, str, str]] = []
         self._incarnations = 0
@@ -361,9 +374,17 @@ class World:
         goal = Goal(template, parameters=parameters or {}, environment=environment or {})
         return self.orders.create(CreateRequest("tenant", name, goal, **fields))
 
-    def update(self, stack: Stack, template: Json, *, parameters: Json = None, **fields: Json) -> None:
+    def update(
+        self,
+        stack: Stack,
+        template: Json,
+        *,
+        parameters: Json = None,
+        environment: Json = None,
+        **fields: Json,
+    ) -> None:
         """An order of the API's."""
-        goal = Goal(template, parameters=parameters or {})
+        goal = Goal(template, parameters=parameters or {}, environment=environment or {})
         self.updates.update(self.stack(stack.id), UpdateRequest(goal, **fields))
 
     def stack(self, stack_id: StackId) -> Stack:

@@ -16,6 +16,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "traversal": {"template", "resources", "ring", "rpc", "db"},
     "conductor": {"traversal", "template", "resources", "ring", "rpc", "db"},
     "api": {"traversal", "template", "resources", "ring", "rpc", "db"},
+    "osc": set(),
     "cli": {"api", "conductor", "traversal", "template", "resources", "ring", "rpc", "db"},
 }
 """rpc takes its ids' types from db, resources the residual's from template."""

@@ -3,7 +3,6 @@
 import pytest
 from stoker.template.compile import Identity, Limits, Source, compile_template
 from stoker.template.environment import (
-    HOOKS,
     as_document,
     is_template_name,
     map_type,
@@ -13,6 +12,7 @@ from stoker.template.environment import (
 )
 from stoker.template.errors import TemplateError
 from stoker.template.model import ResourceSettings
+from stoker.template.resource_settings import HOOKS
 
 
 def registry(**entries):

@@ -3,15 +3,29 @@
 import json
 import typing
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
 from services.db.rows import NOW, a_resource, a_snapshot, a_stack, on
-from stoker.db import content, endings, events, resources, snapshots, stacks, tables, tasks
+from stoker.db import (
+    clearing,
+    clocks,
+    content,
+    endings,
+    events,
+    holds,
+    resources,
+    snapshots,
+    stacks,
+    tables,
+    tasks,
+)
+from stoker.db.breakpoints import Stop
 from stoker.db.claims import Claimant, claim
 from stoker.db.endings import stack_event
 from stoker.db.engine import Database
-from stoker.db.ids import ContentId, MemberId, StackId, TaskId, TraversalId
+from stoker.db.ids import ContentId, MemberId, ResourceId, StackId, TaskId, TraversalId
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.tasks import DueTask, Task
 
@@ -20,6 +34,20 @@ BIG = ("stack", "task", "resource", "event", "content", "content_use", "stack_ta
 STACK = StackId("00000000-0000-0000-0000-000000000007")
 TRAVERSAL = TraversalId("10000000-0000-0000-0000-000000000007")
 DUE = [DueTask(TaskId(1), TRAVERSAL, STACK, 1, TaskState.READY, TaskKind.CREATE, 1, 0, NOW, None, None)]
+HELD = Task(
+    TaskId(9),
+    TRAVERSAL,
+    STACK,
+    TaskKind.CREATE,
+    TaskState.HELD,
+    0,
+    1,
+    resource_id=ResourceId(9),
+    finish_id=TaskId(8),
+    hook="pre-create",
+    hooks={"pre-create": {"timeout": 1}},
+    due_at=NOW - 1,
+)
 WHO = Claimant(MemberId("a/1"), "a")
 
 DUTIES: dict[str, typing.Callable[[sa.Connection], object]] = {
@@ -42,6 +70,12 @@ DUTIES: dict[str, typing.Callable[[sa.Connection], object]] = {
     "purge of stacks": lambda conn: stacks.purge(conn, [STACK]),
     "snapshots' copies": lambda conn: resources.copies(conn, STACK),
     "end of a snapshot": lambda conn: snapshots.end(conn, [TRAVERSAL], reason="", failed=False),
+    "what is held": lambda conn: holds.held_of(conn, TRAVERSAL),
+    "hold": lambda conn: holds.hold(conn, [Stop(HELD, "pre-create")], by=None, now=NOW),
+    "go on": lambda conn: clearing.clear(conn, [TaskId(9)], stepping=True, by=None, now=NOW),
+    "end of a breakpoint's time": lambda conn: clearing.lapse(conn, [TaskId(9)], by=None, now=NOW),
+    "clock stands": lambda conn: clocks.stand(conn, TaskId(8), now=NOW),
+    "clock goes on": lambda conn: clocks.go_on(conn, STACK, TRAVERSAL, now=NOW),
     "sweep of contents": lambda conn: content.sweep(conn, NOW, limit=10, after=ContentId("5")),
 }
 
@@ -79,7 +113,10 @@ def filled(upgraded: Database) -> Database:
             due_at=NOW - 5 + number if number % 100 == 0 else None,
         )
         for number in range(1, COUNT)
+        if number not in (8, 9)
     ]
+    finish = replace(HELD, id=TaskId(8), kind=TaskKind.FINISH, state=TaskState.WAITING, pending=1, held=1)
+    work += [HELD, replace(finish, resource_id=None, finish_id=None, hook=None, hooks=None, due_at=None)]
 
     def fill(conn: sa.Connection) -> None:
         rows = [{**vars(stack), "tags": None} for stack in some]

@@ -1,0 +1,177 @@
+"""Reaching breakpoints: a task that could go on is held instead, and nothing but rows changes.
+
+A task whose breakpoint is known when it is planned becomes held when its last predecessor has ended; it was
+never claimed.  Whether an update, or the cleanup after it, has anything to do only its step finds, so these
+are held by what the step came to; and so are those that stop behind their action.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from . import breakpoints, clocks, events, resources, tables
+from .breakpoints import Stop, split
+from .countdown import Final, mark_ready, unblock
+from .ids import ResourceId, StackId, TaskId, TraversalId
+from .resources import Resource
+from .states import Status, TaskState
+from .task_rows import Task
+
+NAMED = 10
+"""Breakpoints that a stack's status reason names."""
+
+
+def count_down(conn: Connection, ended: Sequence[Final], *, now: float) -> dict[TaskId, TraversalId]:
+    """Take the tasks off the counts of their finish tasks and successors; the tasks that became ready."""
+    ready, stops = go_on(conn, unblock(conn, ended, now=now), by=None, now=now)
+    standing = {stop.task.finish_id for stop in stops}
+    standing |= clocks.newer_finishes(conn, [final.task for final in ended])
+    for finish_id in sorted(i for i in standing if i is not None):
+        clocks.stand(conn, finish_id, now=now)
+    return ready
+
+
+def go_on(
+    conn: Connection, unblocked: Sequence[Task], *, by: str | None, now: float
+) -> tuple[dict[TaskId, TraversalId], list[Stop]]:
+    """Make ready what may begin, and hold the others; whether the clock stands now is the caller's to ask."""
+    free, stops = split(unblocked)
+    aborted = hold(conn, stops, by=by, now=now)
+    return mark_ready(conn, [task for task in free if task.traversal not in aborted], now=now), stops
+
+
+def hold(conn: Connection, stops: Sequence[Stop], *, by: str | None, now: float) -> set[TraversalId]:
+    """Hold the tasks at their breakpoints, and tell it; the traversals that this has ended instead, of which
+    nothing more begins.
+
+    :param by: host of the conductor, for the events; None: the API.
+    """
+    if not stops:
+        return set()
+    rows = resources.by_ids(conn, {ResourceId(stop.task.resource_id or 0) for stop in stops})
+    aborted: set[TraversalId] = set()
+    for stop in sorted(stops, key=lambda stop: stop.task.id):
+        if breakpoints.aborts(stop.task, stop.hook) and stop.task.traversal not in aborted:
+            aborted.add(stop.task.traversal)
+            _abort(conn, stop, rows, now=now)
+    kept = [stop for stop in stops if stop.task.traversal not in aborted]
+    _store(conn, kept, now=now)
+    counts = Counter(stop.task.finish_id for stop in kept if stop.task.finish_id is not None)
+    for finish_id, count in sorted(counts.items()):
+        count_held(conn, finish_id, count)
+    told = [
+        event_of(rows[ResourceId(stop.task.resource_id or 0)], breakpoints.reached_reason(stop.hook), by, now)
+        for stop in kept
+        if stop.task.resource_id in rows
+    ]
+    events.add_many(conn, told)
+    for stack_id, traversal in sorted({(stop.task.stack_id, stop.task.traversal) for stop in kept}):
+        show_on_stack(conn, stack_id, traversal)
+    return aborted
+
+
+def _store(conn: Connection, stops: Sequence[Stop], *, now: float) -> None:
+    t = tables.task
+    groups: dict[tuple[str, float | None], list[int]] = {}
+    for stop in stops:
+        groups.setdefault((stop.hook, breakpoints.limit(stop.task, stop.hook)), []).append(stop.task.id)
+    for (hook, seconds), ids in sorted(groups.items(), key=lambda group: min(group[1])):
+        values = {
+            "state": TaskState.HELD,
+            "hook": hook,
+            "due_at": None if seconds is None else now + seconds,
+            # How long it is held is no part of its resource's timeout.
+            "expires_at": None,
+            "member": None,
+            "waits_on": None,
+        }
+        conn.execute(sa.update(t).where(t.c.id.in_(sorted(ids))).values(**values))
+
+
+def _abort(conn: Connection, stop: Stop, rows: dict[ResourceId, Resource], *, now: float) -> None:
+    """End the action as a failure does: nothing more begins, and what runs ends."""
+    t = tables.task
+    conn.execute(sa.update(t).where(t.c.id == stop.task.id).values(state=TaskState.CANCELLED, due_at=None))
+    found = rows.get(ResourceId(stop.task.resource_id or 0))
+    reason = breakpoints.abort_reason(stop.hook, "" if found is None else found.name)
+    unblock(conn, [Final(stop.task, failure=reason, aborts=True)], now=now)
+
+
+def count_held(conn: Connection, finish_id: TaskId, count: int) -> None:
+    """So many tasks more, or less, are held."""
+    t = tables.task
+    conn.execute(sa.update(t).where(t.c.id == finish_id).values(held=t.c.held + count))
+
+
+def event_of(row: Resource, reason: str, by: str | None, now: float) -> events.Event:
+    """What happened at a resource whose state it does not change."""
+    return events.new(
+        stack_id=row.stack_id,
+        resource_name=row.name,
+        resource_type=row.type,
+        physical_id=row.physical_id,
+        action=row.action,
+        status=row.status,
+        reason=reason,
+        conductor=by,
+        at=now,
+    )
+
+
+@dataclass(frozen=True)
+class HeldTask:
+    """A task at a breakpoint, and its resource.
+
+    :ivar until: when the breakpoint's own limit ends it; None: it has none.
+    """
+
+    id: TaskId
+    resource_id: ResourceId
+    resource_name: str
+    resource_type: str
+    physical_id: str | None
+    hook: str
+    until: float | None
+
+
+def held_of(conn: Connection, traversal: TraversalId, *, limit: int | None = None) -> list[HeldTask]:
+    """The tasks of a traversal that are held, in id order, by the index on the traversal."""
+    t, r = tables.task, tables.resource
+    rows = conn.execute(
+        sa.select(
+            t.c.id,
+            r.c.id.label("resource_id"),
+            r.c.name.label("resource_name"),
+            r.c.type.label("resource_type"),
+            r.c.physical_id,
+            t.c.hook,
+            t.c.due_at.label("until"),
+        )
+        .join(r, r.c.id == t.c.resource_id)
+        .where(t.c.traversal == traversal, t.c.state == TaskState.HELD)
+        .order_by(t.c.id)
+        .limit(limit)
+    ).mappings()
+    return [HeldTask(**row) for row in rows]
+
+
+def show_on_stack(conn: Connection, stack_id: StackId, traversal: TraversalId) -> None:
+    """Name the breakpoints in the stack's status reason; the caller holds the finish task's row."""
+    t, s = tables.task, tables.stack
+    found = held_of(conn, traversal, limit=NAMED)
+    if found:
+        held = sa.select(sa.func.count()).where(t.c.traversal == traversal, t.c.state == TaskState.HELD)
+        count = len(found) if len(found) < NAMED else int(conn.execute(held).scalar_one())
+        named = ", ".join(f"{item.hook} on {item.resource_name}" for item in found)
+        more = f", and {count - NAMED} more" if count > NAMED else ""
+        reason = s.c.action + sa.literal(f" paused at breakpoint{'s' * (count > 1)}: {named}{more}")
+    else:
+        reason = sa.literal("Stack ") + s.c.action + sa.literal(" started")
+    conn.execute(
+        sa.update(s)
+        .where(s.c.id == stack_id, s.c.traversal == traversal, s.c.status == Status.IN_PROGRESS)
+        .values(reason=reason)
+    )

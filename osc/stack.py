@@ -1,0 +1,89 @@
+"""``openstack stack continue``, ``stack step``, ``stack breakpoint list``: going on from breakpoints."""
+
+import argparse
+import typing
+import urllib.parse
+
+from heatclient import exc as heat_exc
+from osc_lib import exceptions as exc
+from osc_lib.command import command
+
+Json = typing.Any
+COLUMNS = ("resource_name", "hook", "resource_type", "until")
+HOOKS = ("pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete")
+
+
+class _GoOn(command.Lister):
+    """Posts one action to a stack, and lists what it let go."""
+
+    action = ""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """See cliff."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        parser.add_argument("stack", metavar="<stack>", help="Stack that is held (name or ID)")
+        parser.add_argument(
+            "resources",
+            metavar="<resource>",
+            nargs="*",
+            help="Resource to let go; a wildcard for several. Default: all that are held",
+        )
+        parser.add_argument("--hook", choices=HOOKS, help="Let go only what is held at this breakpoint")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[typing.Any, typing.Any]:
+        """See cliff."""
+        wanted: dict[str, Json] = {}
+        if parsed_args.resources:
+            wanted["resources"] = parsed_args.resources
+        if parsed_args.hook:
+            wanted["hook"] = parsed_args.hook
+        client = _client(self)
+        stack = _find(client, parsed_args.stack)
+        path = f"/stacks/{urllib.parse.quote(stack.stack_name)}/{stack.id}/actions"
+        answer = client.http_client.post(path, data={self.action: wanted or None})
+        return _listed(answer.json()["cleared"])
+
+
+class ContinueStack(_GoOn):
+    """Let a stack go on from the breakpoints at which it is held."""
+
+    action = "continue"
+
+
+class StepStack(_GoOn):
+    """Let a stack go on from the breakpoints at which it is held, and stop before whatever comes next."""
+
+    action = "step"
+
+
+class ListBreakpoints(command.Lister):
+    """List the breakpoints at which a stack is held."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """See cliff."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        parser.add_argument("stack", metavar="<stack>", help="Stack to show (name or ID)")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[typing.Any, typing.Any]:
+        """See cliff."""
+        stack = _find(_client(self), parsed_args.stack)
+        return _listed(stack.to_dict().get("breakpoints", []))
+
+
+def _client(of: command.Command) -> typing.Any:
+    """Heat's client, which it adds to the manager when it is loaded."""
+    manager: typing.Any = of.app.client_manager
+    return manager.orchestration
+
+
+def _find(client: typing.Any, wanted: str) -> typing.Any:
+    try:
+        return client.stacks.get(wanted, resolve_outputs=False)
+    except heat_exc.HTTPNotFound as error:
+        raise exc.CommandError(f"Stack not found: {wanted}") from error
+
+
+def _listed(found: list[dict[str, Json]]) -> tuple[typing.Any, typing.Any]:
+    return COLUMNS, [[item.get(column) for column in COLUMNS] for item in found]

@@ -1,0 +1,122 @@
+"""What an environment may say of single resources: breakpoints, restricted actions, timeout and retries."""
+
+import math
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+
+from .errors import TemplateError
+from .fold import Path
+from .model import ResourceSettings
+
+Json = typing.Any
+
+HOOKS = ("pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete")
+RESTRICTED = ("update", "replace")
+STOKER = "stoker"
+"""A map of the settings that Heat has not.  Heat's client takes every value beside a map for the name of a
+file, so in a file that it reads they can stand only there."""
+SETTINGS = ("hooks", "restricted_actions", "timeout", "retries", STOKER)
+OPTIONS = ("timeout", "then", "abort")
+"""Of a breakpoint."""
+ENDS = ("continue", "fail")
+
+
+def check_setting(key: str, value: Json, path: Path) -> None:
+    """Check the value of one of SETTINGS.
+
+    :raises TemplateError: it is wrong; the text says what would be right.
+    """
+    if key == "hooks":
+        _check_hooks(value, path)
+    elif key == "restricted_actions":
+        _check_words(value, RESTRICTED, path)
+    elif key == STOKER:
+        if not isinstance(value, Mapping):
+            raise TemplateError(f"must be a map, not {value!r}", path)
+        for name, setting in value.items():
+            if name not in ("timeout", "retries"):
+                raise TemplateError(f'"{name}" is not one of: timeout, retries', path)
+            if setting is not None:
+                check_setting(name, setting, (*path, name))
+    elif key == "timeout":
+        _check_seconds(value, path)
+    elif isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise TemplateError(f"must be a whole number, 0 or more, not {value!r}", path)
+
+
+def _check_seconds(value: Json, path: Path) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise TemplateError(f"must be a number of seconds above 0, not {value!r}", path)
+
+
+def _check_words(value: Json, allowed: Sequence[str], path: Path) -> None:
+    for word in value if isinstance(value, list) else [value]:
+        if word not in allowed:
+            raise TemplateError(f'"{word}" is not one of: {", ".join(allowed)}', path)
+
+
+def _check_hooks(value: Json, path: Path) -> None:
+    if not isinstance(value, Mapping):
+        _check_words(value, HOOKS, path)
+        return
+    for hook, options in value.items():
+        _check_words(hook, HOOKS, path)
+        if not isinstance(options, Mapping | None):
+            raise TemplateError(f"must be a map of: {', '.join(OPTIONS)}; not {options!r}", (*path, hook))
+        for name, option in (options or {}).items():
+            _check_option(name, option, (*path, hook), options or {})
+
+
+def _check_option(name: str, value: Json, path: Path, options: Mapping[str, Json]) -> None:
+    here = (*path, str(name))
+    if name == "timeout":
+        _check_seconds(value, here)
+    elif name == "then":
+        _check_words(value, ENDS, here)
+        if "timeout" not in options:
+            raise TemplateError("is of use beside a timeout only", here)
+    elif name == "abort":
+        if not isinstance(value, bool):
+            raise TemplateError(f"must be true or false, not {value!r}", here)
+    else:
+        raise TemplateError(f'"{name}" is not one of: {", ".join(OPTIONS)}', path)
+
+
+def combined(entries: Iterable[Mapping[str, Json]]) -> ResourceSettings:
+    """What several entries say together, each of which wins over those before it.
+
+    Hooks and restricted actions add up.
+    """
+    hooks: dict[str, Json] = {}
+    restricted: set[str] = set()
+    timeout: float | None = None
+    retries: int | None = None
+    for entry in entries:
+        hooks = with_hooks(hooks, entry.get("hooks"))
+        restricted.update(words(entry.get("restricted_actions")))
+        for found in (entry, entry.get(STOKER) or {}):
+            timeout = timeout if found.get("timeout") is None else found["timeout"]
+            retries = retries if found.get("retries") is None else found["retries"]
+    options = {hook: given for hook, given in hooks.items() if given}
+    return ResourceSettings(frozenset(hooks), frozenset(restricted), timeout, retries, options)
+
+
+def words(value: Json) -> list[str]:
+    """One word, a list of them, or none."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list) else [value]
+
+
+def with_hooks(under: Json, over: Json) -> dict[str, Json]:
+    """Both together as a map of options; where both have options for a hook, those of `over` count."""
+    merged = _as_map(under)
+    for hook, options in _as_map(over).items():
+        merged[hook] = options or merged.get(hook) or {}
+    return merged
+
+
+def _as_map(hooks: Json) -> dict[str, Json]:
+    if isinstance(hooks, Mapping):
+        return {hook: dict(options or {}) for hook, options in hooks.items()}
+    return {hook: {} for hook in words(hooks)}

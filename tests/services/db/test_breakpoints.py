@@ -1,0 +1,233 @@
+"""Holding, going on and the clock, on each server, also when several do it at the same moment."""
+
+import pytest
+import sqlalchemy as sa
+from services.db.rows import (
+    NOW,
+    B,
+    Graph,
+    a_stack,
+    claim_all,
+    on,
+    outcome,
+    raised,
+    resource,
+    set_task,
+    stack_of,
+    step,
+    store_graph,
+    task,
+    together,
+)
+from stoker.db import clearing, events, holds, tasks
+from stoker.db.clearing import Cleared
+from stoker.db.engine import Database
+from stoker.db.events import EventQuery
+from stoker.db.ids import TaskId
+from stoker.db.states import Status, TaskState
+
+NEEDS: dict[str, list[str]] = {"a": [], "b": ["a"], "c": ["b"], "d": []}
+
+
+def graph_of(database: Database, **fields: object) -> Graph:
+    """A graph whose `b` has a breakpoint, and whose deadline is in 100 seconds."""
+    graph = store_graph(database, NEEDS, stack=a_stack(deadline_at=NOW + 100, **fields))
+    set_task(database, graph.tasks["b"], hooks={"pre-create": {}})
+    return graph
+
+
+def finish(database: Database, graph: Graph, *names: str, now: float = NOW) -> None:
+    claims = claim_all(database, [graph.tasks[name] for name in names], now=now)
+    step(database, [outcome(claim) for claim in claims], now=now, slots=0)
+
+
+def clear(
+    database: Database, graph: Graph, *names: str, stepping: bool | None = None, now: float = NOW
+) -> Cleared | None:
+    ids = [graph.tasks[name] for name in names]
+    return database.write(lambda conn: clearing.clear(conn, ids, stepping=stepping, by="x", now=now))
+
+
+def states(database: Database, graph: Graph) -> dict[str, TaskState]:
+    return {name: task(database, task_id).state for name, task_id in graph.tasks.items()}
+
+
+def clock(database: Database, graph: Graph) -> tuple[float | None, float | None]:
+    found = stack_of(database, graph.stack.id)
+    return found.deadline_at, found.remaining
+
+
+def test_the_clock_stands_from_the_end_of_the_last_active_task_until_something_goes_on(
+    database: Database,
+) -> None:
+    graph = graph_of(database)
+    finish(database, graph, "a", now=NOW + 10)
+    assert states(database, graph)["b"] == TaskState.HELD
+    assert clock(database, graph) == (NOW + 100, None), "d is ready"
+    finish(database, graph, "d", now=NOW + 30)
+    assert clock(database, graph) == (None, 70)
+    assert stack_of(database, graph.stack.id).reason == "CREATE paused at breakpoint: pre-create on b"
+    done = clear(database, graph, "b", now=NOW + 5000)
+    assert done is not None
+    assert done.ready == {graph.traversal: [graph.tasks["b"]]}
+    assert clock(database, graph) == (NOW + 5070, None)
+    assert stack_of(database, graph.stack.id).reason == "Stack CREATE started"
+    finish(database, graph, "b", "c")
+    finish(database, graph, "c")
+    assert stack_of(database, graph.stack.id).status == Status.COMPLETE
+    assert clock(database, graph) == (None, None)
+
+
+def test_a_held_task_is_never_claimed(database: Database) -> None:
+    graph = graph_of(database)
+    [a] = claim_all(database, [graph.tasks["a"]])
+    done = step(database, [outcome(a)], slots=9)
+    assert (list(done.claims), dict(done.ready)) == ([], {})
+    assert claim_all(database, graph.ids) != []
+    assert states(database, graph)["b"] == TaskState.HELD
+    due = database.read(lambda conn: tasks.due(conn, NOW + 1e9, limit=99))
+    assert graph.tasks["b"] not in [found.id for found in due], "it costs no duty anything"
+
+
+def test_nothing_is_cleared_where_one_of_them_is_not_held(database: Database) -> None:
+    graph = graph_of(database)
+    finish(database, graph, "a")
+    before = {name: task(database, task_id) for name, task_id in graph.tasks.items()}
+    assert clear(database, graph, "b", "d") is None
+    assert {name: task(database, task_id) for name, task_id in graph.tasks.items()} == before
+
+
+def test_of_many_who_clear_at_once_one_succeeds(database: Database) -> None:
+    graph = graph_of(database)
+    finish(database, graph, "a", "d")
+    results = together(*[lambda: clear(database, graph, "b")] * 6)
+    assert raised(results) == []
+    assert [result is not None for result in results].count(True) == 1
+    found = database.read(lambda conn: events.list_events(conn, EventQuery(graph.stack.id)))
+    assert [event.reason for event, _ in found].count("Hook pre-create is cleared") == 1
+
+
+def test_of_two_that_end_the_last_active_tasks_at_once_one_stops_the_clock(database: Database) -> None:
+    for _ in range(5):
+        graph = graph_of(database)
+        [a] = claim_all(database, [graph.tasks["a"]])
+        [d] = claim_all(database, [graph.tasks["d"]], B)
+        results = together(
+            lambda: step(database, [outcome(a)], slots=0),  # noqa: B023
+            lambda: step(database, [outcome(d)], who=B, slots=0),  # noqa: B023
+        )
+        assert raised(results) == []
+        assert clock(database, graph) == (None, 100)
+
+
+@on("sqlite", "postgresql")
+def test_steps_mark_all_that_waits(database: Database) -> None:
+    graph = graph_of(database)
+    finish(database, graph, "a", "d")
+    clear(database, graph, "b", stepping=True)
+    finish(database, graph, "b")
+    assert states(database, graph)["c"] == TaskState.HELD
+    assert task(database, graph.tasks["c"]).hook == "pre-create"
+
+
+def test_a_deletion_that_is_held_behind_its_end_keeps_the_row_until_it_goes_on(database: Database) -> None:
+    graph = store_graph(database, {"a": [], "b": ["a"]})
+    set_task(database, graph.tasks["a"], kind="delete", hooks={"post-delete": {}})
+    [a] = claim_all(database, [graph.tasks["a"]])
+    shown = {"action": "DELETE", "status": Status.COMPLETE, "reason": "gone"}
+    result = outcome(a, TaskState.HELD, hook="post-delete", remove=True, changes=shown)
+    step(database, [result], slots=0)
+    assert resource(database, graph.resources["a"]).action == "DELETE"
+    assert states(database, graph) == {"a": TaskState.HELD, "b": TaskState.WAITING}
+    done = clear(database, graph, "a")
+    assert done is not None
+    assert done.ready == {graph.traversal: [graph.tasks["b"]]}
+    with pytest.raises(Exception, match="could not be found"):
+        resource(database, graph.resources["a"])
+    assert states(database, graph) == {"a": TaskState.DONE, "b": TaskState.READY}
+
+
+def test_a_superseded_deletion_that_was_held_behind_its_end_leaves_no_row(database: Database) -> None:
+    graph = store_graph(database, {"a": []})
+    set_task(database, graph.tasks["a"], kind="delete")
+    [a] = claim_all(database, [graph.tasks["a"]])
+    shown = {"action": "DELETE", "status": Status.COMPLETE, "reason": "gone"}
+    step(database, [outcome(a, TaskState.HELD, hook="post-delete", remove=True, changes=shown)], slots=0)
+    database.write(lambda conn: tasks.cancel_unstarted(conn, graph.traversal, now=NOW))
+    with pytest.raises(Exception, match="could not be found"):
+        resource(database, graph.resources["a"])
+
+
+def test_a_breakpoint_may_end_the_action(database: Database) -> None:
+    graph = graph_of(database, disable_rollback=False)
+    set_task(database, graph.tasks["b"], hooks={"pre-create": {"abort": True}})
+    [d] = claim_all(database, [graph.tasks["d"]])
+    finish(database, graph, "a")
+    assert states(database, graph) == {
+        "a": TaskState.DONE,
+        "b": TaskState.CANCELLED,
+        "c": TaskState.CANCELLED,
+        "d": TaskState.RUNNING,
+    }
+    assert stack_of(database, graph.stack.id).status == Status.IN_PROGRESS
+    step(database, [outcome(d)], slots=0)
+    found = stack_of(database, graph.stack.id)
+    assert (found.status, found.reason, found.rollback_at) == (
+        Status.FAILED,
+        "CREATE aborted due to breakpoint on resource b",
+        None,
+    )
+
+
+def test_the_end_of_a_breakpoints_time_is_seen_by_the_duty(database: Database) -> None:
+    graph = graph_of(database)
+    set_task(database, graph.tasks["b"], hooks={"pre-create": {"timeout": 50}})
+    finish(database, graph, "a")
+    due = database.read(lambda conn: tasks.due(conn, NOW + 50, limit=99))
+    assert [found.id for found in due if found.state == TaskState.HELD] == [graph.tasks["b"]]
+
+    def lapse(now: float) -> Cleared:
+        ids: list[TaskId] = [graph.tasks["b"]]
+        return database.write(lambda conn: clearing.lapse(conn, ids, by="x", now=now))
+
+    assert lapse(NOW + 49).ready == {}
+    assert lapse(NOW + 50).ready == {graph.traversal: [graph.tasks["b"]]}
+    assert lapse(NOW + 50).ready == {}
+
+
+def test_a_stacks_reason_names_ten_breakpoints_and_counts_the_others(database: Database) -> None:
+    needs: dict[str, list[str]] = {"first": [], **{f"r{n:02}": ["first"] for n in range(13)}}
+    graph = store_graph(database, needs)
+    for name in needs:
+        if name != "first":
+            set_task(database, graph.tasks[name], hooks={"pre-create": {}})
+    finish(database, graph, "first")
+    reason = stack_of(database, graph.stack.id).reason
+    assert reason.startswith("CREATE paused at breakpoints: pre-create on r00, pre-create on r01, ")
+    assert reason.endswith("pre-create on r09, and 3 more")
+    found = database.read(lambda conn: holds.held_of(conn, graph.traversal))
+    assert [item.resource_name for item in found] == [f"r{n:02}" for n in range(13)]
+
+
+def test_a_clock_that_counts_on_does_not_stand(database: Database) -> None:
+    graph = graph_of(database)
+    set_task(database, graph.finish, hooks={"clock": "counts"})
+    finish(database, graph, "a", "d")
+    assert clock(database, graph) == (NOW + 100, None)
+
+
+def test_a_deadline_that_has_passed_is_not_taken_away(database: Database) -> None:
+    graph = graph_of(database)
+    finish(database, graph, "a", "d", now=NOW + 100)
+    assert clock(database, graph) == (NOW + 100, None)
+
+
+def test_a_failure_beside_it_cancels_what_is_held(database: Database) -> None:
+    graph = graph_of(database)
+    [d] = claim_all(database, [graph.tasks["d"]])
+    finish(database, graph, "a")
+    step(database, [outcome(d, TaskState.FAILED, reason="why")], slots=0)
+    assert states(database, graph)["b"] == TaskState.CANCELLED
+    found = stack_of(database, graph.stack.id)
+    assert (found.status, found.reason, found.remaining) == (Status.FAILED, "why", None)
+    assert database.read(lambda conn: conn.execute(sa.text("SELECT sum(held) FROM task")).scalar()) == 0

@@ -1,0 +1,47 @@
+"""Which breakpoints a traversal's tasks get; pure."""
+
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..db.states import TaskKind
+from ..template.environment import Environment, settings_for
+from ..template.model import ResourceSettings
+
+Json = typing.Any
+
+_CREATION = ("pre-create", "post-create")
+_DELETION = ("pre-delete", "post-delete")
+REACHED_BY: Mapping[TaskKind, tuple[str, ...]] = {
+    TaskKind.CREATE: _CREATION,
+    # It goes on as a creation where the resource has to be replaced.
+    TaskKind.UPDATE: ("pre-update", "post-update", *_CREATION),
+    TaskKind.DELETE: _DELETION,
+    TaskKind.CLEANUP: _DELETION,
+}
+
+
+@dataclass(frozen=True)
+class Breakpoints:
+    """What the user said of them.
+
+    :ivar registry: of the stack's own environment, for resources that its template does not have any more.
+    :ivar abort: reaching any ends the stack's action.
+    :ivar active: False: there are none, as in a rollback, which nobody stands beside.
+    """
+
+    registry: Mapping[str, Json] = field(default_factory=dict)
+    abort: bool = False
+    active: bool = True
+
+    def settings_of(self, name: str) -> ResourceSettings:
+        """What the environment says of a resource that is deleted; timeout and retries too."""
+        return settings_for(Environment(registry=self.registry), (name,))
+
+    def of(self, kind: TaskKind, settings: ResourceSettings) -> dict[str, Json] | None:
+        """Those that a task of that kind reaches, with their options, as the task keeps them."""
+        if not self.active or not settings.hooks:
+            return None
+        abort = {"abort": True} if self.abort else {}
+        hooks = [hook for hook in REACHED_BY.get(kind, ()) if hook in settings.hooks]
+        return {hook: {**settings.hook_options.get(hook, {}), **abort} for hook in hooks} or None
