@@ -133,10 +133,14 @@ def begin(
 def running_of(conn: Connection, stack: Stack, *, on_copies: bool = False) -> dict[ResourceId, Task]:
     """The tasks that still run, of whatever traversal, by their resource; their rows are locked.
 
-    :param on_copies: also the deletions of what snapshots keep, which go on beside all but the stack's own.
+    :param on_copies: also the deletions of what snapshots keep, which go on beside all but the stack's own;
+        and the tasks that still make a copy, by the copy too.
     """
     found = tasks.running_of_stack(conn, stack.id)
-    return by_resource(task for task in found if on_copies or task.kind != TaskKind.DELETE_SNAPSHOT)
+    if not on_copies:
+        return by_resource(task for task in found if task.kind != TaskKind.DELETE_SNAPSHOT)
+    making = {task.spare_id: task for task in found if task.kind == TaskKind.SNAPSHOT and task.spare_id}
+    return {**making, **by_resource(found)}
 
 
 def by_resource(found: Iterable[Task]) -> dict[ResourceId, Task]:
@@ -156,7 +160,7 @@ def start_delete(conn: Connection, scope: Scope, *, timeout: float) -> Begun | N
     if stack.action == "DELETE" and stack.status != Status.FAILED:
         return None
     deleting = begin(conn, stack, scope, action="DELETE", deadline_at=scope.now + timeout)
-    for traversal in {stack.traversal, *snapshots.take_over(conn, stack.id, scope.traversal)}:
+    for traversal in (stack.traversal, *snapshots.take_over(conn, stack.id, scope.traversal)):
         tasks.cancel_unstarted(conn, traversal, now=scope.now)
     running = running_of(conn, stack, on_copies=True)
     found, copies = resources.of_stack(conn, stack.id), resources.copies(conn, stack.id)

@@ -9,6 +9,7 @@ import typing
 from collections.abc import Iterator
 
 import sqlalchemy as sa
+from simulation.keeping import Keeping
 from simulation.repeatable import repeatable
 from simulation.world import TIMEOUT, World
 from stoker.db import events, resources, tables
@@ -94,12 +95,14 @@ class Run:
         self.deleted: set[str] = set()
         self.told: list[str] = []
         self._hosts = list(self.world.conductors)
+        self._keeping = Keeping(self.world)
 
     def go(self, length: int) -> None:
         """Faults and work in a random order; then time without faults until all stacks are final."""
         self.world.database.before, self.world.database.after = 0.03, 0.03
         actions = [
             (self._create, 3), (self._update, 3), (self._stop, 1), (self._act, 3), (self._delete, 1),
+            (self._snapshot, 3), (self._forget, 1.5), (self._restore, 1.5), (self._hand_over, 1),
             (self._turn, 40), (self._step, 40), (self._deliver, 30),
             (self._lose, 3), (self._double, 3), (self._cancel, 10), (self._duty, 12), (self._look, 12),
             (self._time, 12), (self._kill, 1.5), (self._revive, 2), (self._pause, 1), (self._cut_off, 1),
@@ -125,7 +128,10 @@ class Run:
         world.pass_time(TIMEOUT)
 
     def _all_final(self) -> bool:
-        s = tables.stack.c
+        s, kept = tables.stack.c, tables.snapshot.c
+        made = sa.select(kept.id).where(kept.status == Status.IN_PROGRESS)
+        if self.world.database.read(lambda conn: conn.execute(made.limit(1)).first()) is not None:
+            return False
         busy = sa.select(s.id).where(sa.or_(s.status == Status.IN_PROGRESS, s.rollback_at.is_not(None)))
         return self.world.database.read(lambda conn: conn.execute(busy.limit(1)).first()) is None
 
@@ -158,10 +164,12 @@ class Run:
             return None
         goal = mutated(self.goals[name], self.dice)
         with self._database_there():
+            waiting = self._keeping.not_adopted(self.stacks[name])
             try:
                 self.world.update(self.stacks[name], goal)
             except NotUpdatable:
                 return None
+            self._keeping.let_go(waiting, goal)
         self.goals[name] = goal
         return name
 
@@ -193,9 +201,50 @@ class Run:
         name = self._living()
         if name is not None:
             with self._database_there():
+                self._keeping.let_go(self._keeping.not_adopted(self.stacks[name]))
                 self.world.orders.delete(self.world.stack(self.stacks[name].id))
             self.deleted.add(name)
         return name
+
+    def _snapshot(self) -> str | None:
+        name = self._living()
+        if name is None:
+            return None
+        with self._database_there():
+            return self._keeping.take(self.stacks[name])
+
+    def _forget(self) -> str | None:
+        """The user deletes a snapshot."""
+        name = self._living()
+        if name is None:
+            return None
+        with self._database_there():
+            return self._keeping.forget(self.stacks[name], self.dice)
+
+    def _restore(self) -> str | None:
+        name = self._living()
+        if name is None:
+            return None
+        with self._database_there():
+            goal = self._keeping.restore(self.stacks[name], self.dice)
+        if goal is None:
+            return None
+        self.goals[name] = goal
+        return name
+
+    def _hand_over(self) -> str | None:
+        """A stack is abandoned, and another one adopts what it had."""
+        name = self._living()
+        if name is None:
+            return None
+        new = f"{name}+"
+        with self._database_there():
+            found = self._keeping.hand_over(self.stacks[name], new)
+        if found is None:
+            return None
+        self.deleted.add(name)
+        self.stacks[new], self.goals[new] = found
+        return new
 
     def _living(self) -> str | None:
         alive = sorted(set(self.stacks) - self.deleted)
@@ -313,14 +362,17 @@ class Run:
             for row in self.world.database.read(lambda conn, s=stack: resources.of_stack(conn, s.id))
         }
         things = self.world.cloud.things
-        leaked = [thing for thing in things.values() if thing.key not in keys]
+        held = set(keys.values())
+        leaked = [thing for name, thing in things.items() if thing.key not in keys and name not in held]
         lost = [physical for physical in keys.values() if physical and physical not in things]
         assert (leaked, lost) == ([], []), "\n".join([f"I7: {leaked=} {lost=}", *self.told])
         for name, stack in self.stacks.items():
             now = self.world.stack(stack.id)
             self._check_stack(name, now)
-            if now.status == Status.COMPLETE and now.action in ("CREATE", "UPDATE"):
+            if now.status == Status.COMPLETE and now.action in ("CREATE", "UPDATE", "RESTORE", "ADOPT"):
                 self._check_goal(name, now)
+        wrong = self._keeping.wrong(self.stacks.values())
+        assert not wrong, "\n".join([f"I7: {wrong}", *self.told])
 
     def _check_goal(self, name: str, stack: Stack) -> None:
         """A stack that is complete is what its last goal says, as a simple interpreter reads it."""
@@ -357,11 +409,14 @@ class Run:
     def clean_up(self) -> None:
         """Delete all stacks, without faults: nothing stays behind in the cloud."""
         for stack in self.stacks.values():
+            self._keeping.let_go(self._keeping.not_adopted(stack))
             self.world.orders.delete(self.world.stack(stack.id))
         assert self.world.settle(self._all_final, within=SETTLE_WITHIN), self._stuck()
         states = {(s.action, s.status) for s in map(self._now, self.stacks.values())}
         assert states <= {("DELETE", Status.COMPLETE)}, "\n".join([str(states), *self.told])
-        assert not self.world.cloud.things, "\n".join([f"I7: {self.world.cloud.things}", *self.told])
+        cloud = self.world.cloud
+        assert not cloud.pictures, "\n".join([f"I7: {cloud.pictures}", *self.told])
+        assert not cloud.things, "\n".join([f"I7: {self.world.cloud.things}", *self.told])
 
     def fingerprint(self) -> str:
         """All that is stored, and what happened: two equal runs have equal ones."""

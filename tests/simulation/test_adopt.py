@@ -34,13 +34,7 @@ def template() -> Json:
 
 
 def adopted(world: World, document: Json, name: str = "t", **fields: Json) -> Stack:
-    """As the API reads the document."""
-    goal = Goal(document["template"], files=document["files"], environment=document["environment"])
-    things = {
-        found["name"]: AdoptedResource(found["resource_id"], found["metadata"], found["resource_data"])
-        for found in document["resources"].values()
-    }
-    stack = world.orders.create(CreateRequest("tenant", name, goal, adopted=things, **fields))
+    stack = world.adopt(name, document, **fields)
     assert world.settle(lambda: ended(world, stack), within=60)
     return world.stack(stack.id)
 

@@ -35,7 +35,7 @@ from stoker.traversal.desk import Desk, OrderSettings
 from stoker.traversal.exports import Exports
 from stoker.traversal.orders import Orders
 from stoker.traversal.planning import Defaults
-from stoker.traversal.requests import CreateRequest, Goal, UpdateRequest
+from stoker.traversal.requests import AdoptedResource, CreateRequest, Goal, UpdateRequest
 from stoker.traversal.snapshots import Snapshots
 from stoker.traversal.updates import Updates
 
@@ -386,6 +386,15 @@ class World:
         """An order of the API's."""
         goal = Goal(template, parameters=parameters or {}, environment=environment or {})
         self.updates.update(self.stack(stack.id), UpdateRequest(goal, **fields))
+
+    def adopt(self, name: str, document: Json, **fields: Json) -> Stack:
+        """An order of the API's, with what an export gave."""
+        goal = Goal(document["template"], files=document["files"], environment=document["environment"])
+        things = {
+            found["name"]: AdoptedResource(found["resource_id"], found["metadata"], found["resource_data"])
+            for found in document["resources"].values()
+        }
+        return self.orders.create(CreateRequest("tenant", name, goal, adopted=things, **fields))
 
     def stack(self, stack_id: StackId) -> Stack:
         return self.database.read(lambda conn: stacks.get(conn, stack_id))

@@ -1,0 +1,108 @@
+"""Events of a random schedule: snapshots and what is done with them; stacks that go from hand to hand."""
+
+import random
+import typing
+from collections.abc import Iterable, Mapping
+
+from simulation.world import World
+from stoker.db import content, resources, snapshots
+from stoker.db.resources import Resource
+from stoker.db.stacks import Stack
+from stoker.db.states import Status
+from stoker.traversal.change import NotUpdatable
+from stoker.traversal.signals import ActionInProgress
+
+Json = typing.Any
+
+
+class Keeping:
+    """Does to a stack what a user does, and knows what must be true afterwards.  What a stack is not allowed
+    to at that moment is no event: None."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def take(self, stack: Stack) -> str | None:
+        try:
+            made = self.world.snapshots.take(self.world.stack(stack.id), None)
+        except (NotUpdatable, ActionInProgress):
+            return None
+        return f"{stack.name} {made.id}"
+
+    def forget(self, stack: Stack, dice: random.Random) -> str | None:
+        found = self.world.database.read(lambda conn: snapshots.of_stack(conn, stack.id))
+        if not found:
+            return None
+        chosen = dice.choice(found)
+        try:
+            self.world.snapshots.delete(self.world.stack(stack.id), chosen.id)
+        except NotUpdatable:
+            return None
+        return f"{stack.name} {chosen.id}"
+
+    def restore(self, stack: Stack, dice: random.Random) -> Json:
+        """The stack's new goal."""
+        found = self.world.database.read(lambda conn: snapshots.of_stack(conn, stack.id))
+        if not found:
+            return None
+        waiting = self.not_adopted(stack)
+        try:
+            self.world.updates.restore(self.world.stack(stack.id), dice.choice(found).id)
+        except NotUpdatable:
+            return None
+        goal = self._goal(stack)
+        self.let_go(waiting, goal)
+        return goal
+
+    def hand_over(self, stack: Stack, name: str) -> tuple[Stack, Json] | None:
+        """The stack that has adopted all of the other, and its goal."""
+        goal, rows = self._goal(stack), self._rows(stack)
+        if any(row.replaced_by is not None or row.name not in goal["resources"] for row in rows):
+            return None  # An update has left something that only an update or the deletion takes away.
+        try:
+            document = self.world.exports.abandon(self.world.stack(stack.id))
+        except ActionInProgress:
+            return None
+        cloud = self.world.cloud
+        lost = {
+            row.name: cloud.made[str(row.key)]
+            for row in rows
+            if not row.physical_id and row.key in cloud.made
+        }
+        self.let_go(lost)  # Nobody ever learned their ids.
+        return self.world.adopt(name, document), goal
+
+    def not_adopted(self, stack: Stack) -> dict[str, str]:
+        """What the stack was to adopt and has not begun with, by the resource's name."""
+        return {
+            row.name: row.physical_id for row in self._rows(stack) if row.action == "INIT" and row.physical_id
+        }
+
+    def let_go(self, things: Mapping[str, str], goal: Json = None) -> None:
+        """What was never taken over, and is not in the new goal, nobody has now: it stays as it is."""
+        wanted = {} if goal is None else goal["resources"]
+        for name, physical in things.items():
+            if name not in wanted:
+                self.world.cloud.things.pop(physical, None)
+
+    def wrong(self, stacks: Iterable[Stack]) -> list[str]:
+        """Pictures that no snapshot has, and snapshots without their pictures."""
+        pictures, kept = self.world.cloud.pictures, set()
+        found = []
+        for stack in stacks:
+            ended = self.world.database.read(lambda conn, s=stack: snapshots.of_stack(conn, s.id))
+            complete = {s.id for s in ended if (s.action, s.status) == ("CREATE", Status.COMPLETE)}
+            for row in self.world.database.read(lambda conn, s=stack: resources.copies(conn, s.id)):
+                kept.add(f"picture-{row.key}")
+                if row.snapshot_id in complete and f"picture-{row.key}" not in pictures:
+                    found.append(f"{stack.name}.{row.name} has no picture")
+                if row.snapshot_id not in {s.id for s in ended}:
+                    found.append(f"{stack.name}.{row.name} is a copy of no snapshot")
+        return found + [f"{name} leaked" for name in pictures if name not in kept]
+
+    def _rows(self, stack: Stack) -> list[Resource]:
+        return self.world.database.read(lambda conn: resources.of_stack(conn, stack.id))
+
+    def _goal(self, stack: Stack) -> Json:
+        key = self.world.stack(stack.id).template_id
+        return {"resources": {}, **self.world.database.read(lambda conn: content.get(conn, key))}
