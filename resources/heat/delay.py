@@ -58,6 +58,10 @@ class Delay(ResourceType):
         """See whether the time is over."""
         return _look(progress, work)
 
+    def handle_adopt(self, target: Target, work: Work) -> Step:
+        """It is not a thing that could be missing."""
+        return Done()
+
     def handle_delete(self, target: Target, work: Work) -> Step:
         """Begin to wait."""
         return _begin("DELETE", target, work)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from ...template.constraints import AllowedValues
 from ..contract import Done, Json, ResourceType, Signal, Step, Target, Work
-from ..errors import PropertyError, SignalError
+from ..errors import Final, PropertyError, SignalError
 from ..schema import Attribute, Property, SupportStatus
 from .received import AWS_KEYS, HEAT_KEYS, completed, with_signal
 
@@ -25,6 +25,12 @@ class _Handle(ResourceType):
     def handle_create(self, target: Target, work: Work) -> Step:
         """Fix the URL, so that it stays what clients were told even if the API moves."""
         return Done(physical_id=target.physical_name, data={"endpoint": work.signal_url(target.name)})
+
+    def handle_adopt(self, target: Target, work: Work) -> Step:
+        """The URL names the stack, so that of another stack is of no use; a token stays good."""
+        if target.physical_id is None:
+            raise Final("Resource ID was not provided.", kind="Exception")
+        return Done(data={**target.data, "endpoint": work.signal_url(target.name)})
 
     def reference_id(self, target: Target) -> Json:
         """The URL."""

@@ -9,6 +9,7 @@ from harness import plugins
 from harness.fake_work import FakeWork, after, target_of
 from stoker.resources.catalogue import Catalogue
 from stoker.resources.contract import Done, Park, Peer, Poll, ResourceType, StackFacts, Target
+from stoker.resources.errors import Final
 from stoker.resources.properties import resolve_properties, validate_properties
 from stoker.resources.render import resource_type_schema, resource_type_template
 from stoker.resources.schema import ANY_NAME, Property
@@ -16,7 +17,9 @@ from stoker.template.compile import Identity, Limits, Source, compile_template
 
 TYPES = {**{name: Catalogue.installed().get(name) for name in Catalogue.installed().names()}}
 TYPES |= {name: declared() for name, declared in plugins.RESOURCE_TYPES.items()}
-ACTIONS = ("create", "update", "delete", "suspend", "resume", "check")
+ACTIONS = (
+    "create", "update", "delete", "suspend", "resume", "check", "snapshot", "delete_snapshot", "adopt",
+)  # fmt: skip
 
 
 @pytest.fixture(params=sorted(TYPES))
@@ -141,6 +144,32 @@ def test_a_deletion_can_be_repeated_and_needs_nothing_to_be_there(plugin, tmp_pa
     made = after(target, plugin.handle_create(target, work))
     for _ in range(2):
         assert isinstance(plugin.handle_delete(made, work), Done)
+
+
+def test_what_one_stack_made_another_can_adopt(plugin, tmp_path, work):
+    target = target_of(plugin, sample(plugin, tmp_path, work))
+    made = after(target, plugin.handle_create(target, work))
+    given = {"physical_id": made.physical_id, "data": json.loads(json.dumps(dict(made.data)))}
+    again = target_of(plugin, sample(plugin, tmp_path, work), key="another-key", **given)
+    adopted = after(again, plugin.handle_adopt(again, work))
+    assert adopted.physical_id == made.physical_id
+    assert plugin.attribute_values(adopted) == plugin.attribute_values(made)
+    assert plugin.reference_id(adopted) == plugin.reference_id(made)
+
+
+def test_nothing_is_adopted_without_an_id_but_what_has_none(plugin, tmp_path, work):
+    target = target_of(plugin, sample(plugin, tmp_path, work))
+    if plugin.handle_create(target, work).physical_id is None:
+        assert isinstance(plugin.handle_adopt(target, work), Done)
+    else:
+        with pytest.raises(Final, match="Resource ID was not provided"):
+            plugin.handle_adopt(target, work)
+
+
+def test_a_snapshot_that_made_nothing_is_restored_and_deleted(plugin, tmp_path, work):
+    target = target_of(plugin, sample(plugin, tmp_path, work), physical_id="there")
+    assert plugin.handle_restore(target.properties, target.data) == {}
+    assert isinstance(plugin.handle_delete_snapshot(target, work), Done)
 
 
 def test_its_attributes_are_those_of_its_schema(plugin, tmp_path, work):

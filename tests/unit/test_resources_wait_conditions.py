@@ -303,3 +303,11 @@ def test_a_type_without_signals_says_so():
     plugin = RandomString()
     with pytest.raises(NotSupported, match="does not take signals"):
         plugin.handle_signal(target_of(plugin), {})
+
+
+def test_an_adopted_handle_is_signalled_at_its_new_stack_with_the_token_it_has():
+    plugin, work = WaitConditionHandle(), FakeWork()
+    there = {"endpoint": "http://elsewhere/v1/t/stacks/old/1/resources/handle/signal", "token": "secret"}
+    target = target_of(plugin, name="handle", physical_id="h", data=there)
+    adopted = run(plugin, "adopt", target, work)
+    assert adopted.data == {"endpoint": work.signal_url("handle"), "token": "secret"}

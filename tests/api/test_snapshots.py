@@ -1,0 +1,183 @@
+"""Snapshots over the API: shapes and statuses as Heat has them; bad input."""
+
+import json
+
+import pytest
+from client.serving import Json, Service, fault
+from harness.templates import flat, one, template
+from harness.waiting import wait_for
+
+UNKNOWN = "00000000-0000-4000-8000-000000000000"
+SHAPE = {"id", "name", "action", "status", "status_reason", "data", "creation_time"}
+DATA = {
+    "name", "id", "action", "status", "template", "environment", "files", "resources", "tags", "project_id",
+    "stack_user_project_id",
+}  # fmt: skip
+
+
+def taken(service: Service, path: str, **body: Json) -> Json:
+    answer = service.call("POST", f"{path}/snapshots", body or None)
+    assert answer.status == 200, answer
+    assert service.settled(path)["stack_status"] == "SNAPSHOT_COMPLETE"
+    return answer.body
+
+
+def test_a_snapshot_has_heats_shape_from_its_first_answer_on(service: Service, tenant: str) -> None:
+    path = service.made(tenant, "s", flat(2, value="x"), tags="a,b", files={"f": "text"})
+    first = taken(service, path)
+    assert set(first) == SHAPE
+    assert (first["name"], first["action"], first["status"], first["status_reason"]) == (
+        None,
+        "CREATE",
+        "IN_PROGRESS",
+        "",
+    )
+    assert set(first["data"]) == DATA
+    assert first["data"]["resources"] == {}
+    [listed] = service.get(f"{path}/snapshots")["snapshots"]
+    shown = service.get(f"{path}/snapshots/{first['id']}")["snapshot"]
+    assert shown == listed
+    assert (shown["status"], shown["status_reason"]) == ("COMPLETE", "Stack SNAPSHOT completed successfully")
+    data = shown["data"]
+    assert set(data) == DATA
+    assert (data["action"], data["status"], data["tags"]) == ("SNAPSHOT", "COMPLETE", ["a", "b"])
+    assert data["template"] == flat(2, value="x")
+    assert data["files"] == {"f": "text"}
+    assert data["project_id"] == data["stack_user_project_id"] == tenant
+    assert set(data["resources"]) == {"r0", "r1"}
+    assert set(data["resources"]["r0"]) == {
+        "name", "resource_id", "type", "action", "status", "metadata", "resource_data",
+    }  # fmt: skip
+    assert (data["resources"]["r0"]["action"], data["resources"]["r0"]["status"]) == ("SNAPSHOT", "COMPLETE")
+
+
+def test_a_snapshot_is_restored_and_deleted_by_the_statuses_of_heat(service: Service, tenant: str) -> None:
+    path = service.made(tenant, "s", flat(1, value="x"))
+    kept = f"{path}/snapshots/{taken(service, path, name='n')['id']}"
+    assert service.call("PUT", path, {"template": flat(1, value="y")}).status == 202
+    service.settled(path)
+    assert service.call("POST", f"{kept}/restore").status == 202
+    assert service.settled(path)["stack_status"] == "RESTORE_COMPLETE"
+    assert service.get(f"{path}/template") == flat(1, value="x")
+    assert service.call("DELETE", kept).status == 204
+    wait_for(lambda: service.call("GET", kept).status == 404, 20)
+    assert service.get(f"{path}/snapshots") == {"snapshots": []}
+    for method, below in (("GET", ""), ("DELETE", ""), ("POST", "/restore")):
+        answer = service.call(method, kept + below)
+        assert fault(answer) == (404, "SnapshotNotFound")
+        assert "for Stack (s) could not be found" in answer.error["message"]
+
+
+def test_a_snapshot_of_another_stack_is_not_found(service: Service, tenant: str) -> None:
+    first, second = service.made(tenant, "a", flat(1)), service.made(tenant, "b", flat(1))
+    kept = taken(service, first)["id"]
+    assert fault(service.call("GET", f"{second}/snapshots/{kept}")) == (404, "SnapshotNotFound")
+    assert fault(service.call("POST", f"{second}/snapshots/{kept}/restore")) == (404, "SnapshotNotFound")
+    assert service.get(f"{first}/snapshots/{kept}")["snapshot"]["id"] == kept
+
+
+def test_what_cannot_be_done_with_snapshots_is_told(service: Service, tenant: str) -> None:
+    path = service.create(tenant, "s", template({"r": one(action_wait_secs={"create": -1})}))
+    assert fault(service.call("POST", f"{path}/snapshots")) == (409, "ActionInProgress")
+    assert service.call("DELETE", path).status == 204
+    path = service.made(tenant, "t", flat(1))
+    for body, told in (
+        ({"name": 5}, "name: 5 is not of type string or null"),
+        ({"name": "n" * 256}, "name: "),
+        ({"title": "n"}, "known are: name"),
+        (["n"], "is not of type object"),
+    ):
+        answer = service.call("POST", f"{path}/snapshots", body)
+        assert answer.status == 400, answer
+        assert told in answer.error["message"]
+    assert service.get(f"{path}/snapshots") == {"snapshots": []}
+
+
+BAD_DOCUMENTS = {
+    "no document": ("nothing", ["must be a mapping"]),
+    "no YAML": ("a: [", ["Invalid adopt data", "YAML"]),
+    "no template": ({"resources": {}}, ["Invalid adopt data: 'template' is a required property"]),
+    "a template that is a text": ({"template": "x"}, ["Invalid adopt data: template", "object"]),
+    "resources in a list": ({"template": flat(1), "resources": []}, ["resources", "object"]),
+    "a resource that is a text": (
+        {"template": flat(1), "resources": {"r0": "x"}},
+        ["resources.r0", "object"],
+    ),
+    "an id that is a number": (
+        {"template": flat(1), "resources": {"r0": {"resource_id": 5}}},
+        ["resources.r0.resource_id", "string"],
+    ),
+    "data in a list": (
+        {"template": flat(1), "resources": {"r0": {"resource_data": []}}},
+        ["resources.r0.resource_data", "object"],
+    ),
+    "an environment with an odd section": (
+        {"template": flat(1), "environment": {"parmeters": {}}},
+        ["parmeters", "parameters"],
+    ),
+    "a NUL": ({"template": flat(1), "resources": {"r0": {"resource_id": "\0"}}}, ["resources.r0", "NUL"]),
+    "a type that there is not": (
+        {"template": template({"r": {"type": "No::Such"}}), "resources": {}},
+        ["No::Such"],
+    ),
+}
+
+
+@pytest.mark.parametrize("document", BAD_DOCUMENTS.values(), ids=BAD_DOCUMENTS)
+@pytest.mark.parametrize("as_text", [True, False])
+def test_a_document_that_is_of_no_use_is_refused(
+    quiet: Service, existing: str, document: tuple[Json, list[str]], as_text: bool
+) -> None:
+    given, fragments = document
+    if as_text and not isinstance(given, str):
+        given = json.dumps(given)
+    rows = quiet.rows()
+    answer = quiet.call("POST", "/v1/quiet/stacks", {"stack_name": "adopted", "adopt_stack_data": given})
+    assert answer.status == 400, answer
+    assert not [text for text in fragments if text not in answer.error["message"]], answer.error["message"]
+    assert {**quiet.rows(), "task": 0} == {**rows, "task": 0}
+
+
+def test_the_request_wins_over_the_document(service: Service, tenant: str) -> None:
+    declared = {"word": {"type": "string"}, "size": {"type": "number"}, "file": {"type": "string"}}
+    made = template(
+        {"r": one(value={"get_file": "f"})},
+        parameters=declared,
+        outputs={"said": {"value": {"get_param": "word"}}, "file": {"value": {"get_attr": ["r", "output"]}}},
+    )
+    document = {
+        "template": made,
+        "environment": {"parameters": {"word": "theirs", "size": 1, "file": "x"}},
+        "files": {"f": "their file"},
+        "resources": {"r": {"resource_id": "there", "resource_data": {"value": "their file"}}},
+        "action": "CREATE",
+        "something": ["else"],
+    }
+    body = {
+        "stack_name": "s",
+        "adopt_stack_data": document,
+        "parameters": {"word": "ours"},
+        "template": flat(9),
+    }
+    answer = service.call("POST", f"/v1/{tenant}/stacks", body)
+    assert answer.status == 201, answer
+    path = f"/v1/{tenant}/stacks/s/{answer.body['stack']['id']}"
+    shown = service.settled(path)
+    assert shown["stack_status"] == "ADOPT_COMPLETE"
+    assert (shown["parameters"]["word"], shown["parameters"]["size"]) == ("ours", "1")
+    assert {o["output_key"]: o["output_value"] for o in shown["outputs"]} == {
+        "said": "ours",
+        "file": "their file",
+    }
+    assert service.get(f"{path}/files") == {"f": "their file"}
+    assert service.get(f"{path}/resources/r")["resource"]["physical_resource_id"] == "there"
+
+
+def test_neither_export_nor_abandon_finds_a_stack_that_is_gone(service: Service, tenant: str) -> None:
+    path = service.made(tenant, "s", flat(1))
+    assert service.call("DELETE", f"{path}/abandon").status == 200
+    assert service.get(path)["stack"]["stack_status"] == "DELETE_COMPLETE"
+    assert fault(service.call("DELETE", f"{path}/abandon")) == (404, "EntityNotFound")
+    assert fault(service.call("GET", f"{path}/export")) == (404, "EntityNotFound")
+    assert fault(service.call("POST", f"{path}/snapshots")) == (404, "EntityNotFound")
+    assert fault(service.call("GET", f"/v1/{tenant}/stacks/s/{UNKNOWN}/export")) == (404, "EntityNotFound")
