@@ -152,6 +152,7 @@ STACKS = [
     cfg.IntOpt("max_template", default=524288, min=0, help="Bytes of a template, at the most; 0: no limit."),
     cfg.IntOpt("max_resources", default=10000, min=0, help="Resources of a stack, at the most; 0: no limit."),
     cfg.IntOpt("max_depth", default=5, min=0, help="Levels of nested stacks, at the most; 0: no limit."),
+    cfg.IntOpt("max_snapshots", default=0, min=0, help="Snapshots of a stack, at the most; 0: no limit."),
 ]
 SECRETS = [
     cfg.MultiStrOpt(

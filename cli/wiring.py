@@ -90,6 +90,7 @@ def _order_settings(parts: Parts) -> OrderSettings:
             wanted.resource_timeout, wanted.resource_retries, clock_stands=wanted.held_time == "stands"
         ),
         stack_timeout=wanted.timeout,
+        max_snapshots=wanted.max_snapshots,
     )
 
 

@@ -20,12 +20,14 @@ from .start import new_traversal, reserve
 class OrderSettings:
     """:ivar stack_timeout: seconds an action of a stack may take where the user says nothing.
     :ivar shard_count: as the database was made with.
+    :ivar max_snapshots: of one stack; 0: no limit.
     """
 
     shard_count: int
     limits: Limits = Limits()
     defaults: Defaults = Defaults()
     stack_timeout: float = 3600.0
+    max_snapshots: int = 0
 
 
 @dataclass(frozen=True)

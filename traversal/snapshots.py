@@ -3,7 +3,7 @@
 import functools
 import typing
 import uuid
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sqlalchemy.engine import Connection
 
@@ -14,6 +14,7 @@ from ..db.snapshots import Snapshot
 from ..db.stacks import Stack
 from ..db.states import Status, TaskKind
 from ..db.tasks import Task
+from ..template.errors import LimitExceeded
 from .actions import check_action, plan_action
 from .change import NotUpdatable, current_goal, kept_goal
 from .desk import Desk
@@ -36,12 +37,15 @@ class Snapshots:
 
         :raises ActionInProgress: something else is going on.
         :raises NotUpdatable: the stack is suspended, or was to be deleted.
+        :raises LimitExceeded: it has as many snapshots as it may have.
         """
         while True:
             found = self._desk.database.read(lambda conn: resources.of_stack(conn, stack.id))
             scope = self._desk.scope(stack.id, ids_needed(len(found)))
             deadline = scope.now + self._desk.timeout(stack.timeout_mins)
-            start = functools.partial(start_snapshot, name=name, scope=scope, deadline_at=deadline)
+            most = self._desk.settings.max_snapshots
+            wanted = Wanted(name, deadline, most)
+            start = functools.partial(start_snapshot, wanted=wanted, scope=scope)
             try:
                 begun, made = self._desk.database.write(start)
             except TooFewIds:
@@ -65,24 +69,39 @@ class Snapshots:
             tell(self._desk.hints, begun)
 
 
-def start_snapshot(
-    conn: Connection, name: str | None, scope: Scope, *, deadline_at: float
-) -> tuple[Begun, Snapshot]:
+@dataclass(frozen=True)
+class Wanted:
+    """A snapshot to be taken.
+
+    :ivar deadline_at: seconds since the epoch.
+    :ivar most: snapshots the stack may have; 0: no limit.
+    """
+
+    name: str | None
+    deadline_at: float
+    most: int = 0
+
+
+def start_snapshot(conn: Connection, wanted: Wanted, scope: Scope) -> tuple[Begun, Snapshot]:
     """Begin a snapshot.
 
-    :raises ActionInProgress, NotUpdatable: see Snapshots.take.
+    :raises ActionInProgress, NotUpdatable, LimitExceeded: see Snapshots.take.
     :raises TooFewIds: the stack has more resources than ids were reserved for.
     """
     stack = stacks.lock(conn, scope.stack_id)
     if stack.status == Status.IN_PROGRESS:
         raise ActionInProgress(stack.name, stack.action)
     check_action(stack, TaskKind.SNAPSHOT)
+    if wanted.most and len(snapshots.of_stack(conn, stack.id)) >= wanted.most:
+        raise LimitExceeded(
+            f"You have reached the maximum snapshots per stack, {wanted.most}. Please delete some snapshots."
+        )
     previous = kept_goal(stack)
-    acting = begin(conn, stack, scope, action="SNAPSHOT", deadline_at=deadline_at, previous=previous)
+    acting = begin(conn, stack, scope, action="SNAPSHOT", deadline_at=wanted.deadline_at, previous=previous)
     made = Snapshot(
         id=SnapshotId(str(uuid.uuid4())),
         stack_id=stack.id,
-        name=name,
+        name=wanted.name,
         action="CREATE",
         status=Status.IN_PROGRESS,
         reason="",

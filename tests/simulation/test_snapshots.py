@@ -2,8 +2,10 @@
 
 import pathlib
 import typing
+from dataclasses import replace
 
 import pytest
+from simulation.test_adopt import stored
 from simulation.test_update import all_rows, created, ended, rows, template, told, updated
 from simulation.world import World
 from stoker.db import content, resources, snapshots
@@ -12,8 +14,10 @@ from stoker.db.ids import SnapshotId
 from stoker.db.snapshots import Snapshot
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind
+from stoker.template.errors import LimitExceeded
 from stoker.traversal.change import NotUpdatable
 from stoker.traversal.signals import ActionInProgress
+from stoker.traversal.snapshots import Snapshots
 
 Json = typing.Any
 
@@ -221,3 +225,57 @@ def test_no_snapshot_is_taken_while_something_is_going_on_or_of_a_suspended_stac
     with pytest.raises(NotUpdatable, match="SNAPSHOT of stack s in the state SUSPEND_COMPLETE"):
         world.snapshots.take(world.stack(stack.id), None)
     assert kept(world, stack) == []
+
+
+def test_a_copy_is_not_deleted_before_the_step_that_makes_it_has_ended(world: World) -> None:
+    stack = created(world, template(a={}))
+    world.snapshots.take(world.stack(stack.id), None)
+    world.deliver(0, "host0")
+    world.conductors["host0"].turn()
+    assert len(world.conductors["host0"].steps) == 1, "the picture is not taken yet"
+    world.orders.delete(world.stack(stack.id))
+    while world.bus.hints:
+        world.deliver(0, "host1")
+    world.conductors["host1"].turn()
+    assert world.conductors["host1"].steps == []
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert (world.cloud.things, world.cloud.pictures) == ({}, {})
+
+
+def test_what_a_lost_step_has_made_is_found_by_its_key(world: World) -> None:
+    stack = created(world, template(a={}))
+    world.snapshots.take(world.stack(stack.id), None)
+    world.deliver(0, "host0")
+    world.conductors["host0"].turn()
+    world.conductors["host0"].run_step()
+    assert len(world.cloud.pictures) == 1
+    world.kill("host0")
+    world.orders.delete(world.stack(stack.id))
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert (world.cloud.things, world.cloud.pictures) == ({}, {})
+
+
+def test_secrets_in_a_snapshot_are_sealed(world: World) -> None:
+    made = template(a={"secret": {"get_param": "word"}, "value": {"get_param": "word"}})
+    made["parameters"] = {"word": {"type": "string", "hidden": True}}
+    made["resources"]["a"]["metadata"] = {"word": {"get_param": "word"}}
+    stack = world.create("s", made, parameters={"word": "s3cret"})
+    assert world.settle(lambda: ended(world, stack), within=60)
+    first = taken(world, stack)
+    assert "s3cret" not in stored(world)
+    updated(world, stack, template(a={}))
+    restored(world, stack, first)
+    [thing] = world.cloud.things.values()
+    assert thing.value == "s3cret"
+    assert "s3cret" not in stored(world)
+
+
+def test_a_stack_has_no_more_snapshots_than_it_may(world: World) -> None:
+    stack = created(world, template(a={}))
+    world.snapshots = Snapshots(replace(world.desk, settings=replace(world.desk.settings, max_snapshots=1)))
+    first = taken(world, stack)
+    with pytest.raises(LimitExceeded, match="maximum snapshots per stack, 1"):
+        world.snapshots.take(world.stack(stack.id), None)
+    world.snapshots.delete(world.stack(stack.id), first)
+    assert world.settle(lambda: not kept(world, stack), within=60)
+    taken(world, stack)

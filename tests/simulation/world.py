@@ -249,7 +249,7 @@ class World:
         self.sealer = Sealer([KEY])
         (folder / "sim.sqlite").write_bytes(_new_database())
         self.database = FaultyDatabase(f"sqlite:///{folder / 'sim.sqlite'}", self.dice)
-        desk = Desk(
+        desk = self.desk = Desk(
             database=self.database,
             catalogue=self.catalogue,
             sealer=self.sealer,
