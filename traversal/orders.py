@@ -47,8 +47,9 @@ class Orders:
         stack_id = StackId(str(uuid.uuid4()))
         compiled = self._compile(request, stack_id)
         scope = self._desk.scope(stack_id, ids_needed(len(compiled.plan.resources)))
-        scope = replace(scope, breakpoints=Breakpoints(abort=request.abort_on_breakpoint))
-        plan = plan_create(compiled.plan, scope)
+        # As in Heat: an adoption stops at none.
+        breakpoints = Breakpoints(abort=request.abort_on_breakpoint, active=request.adopted is None)
+        plan = plan_create(compiled.plan, replace(scope, breakpoints=breakpoints))
         if request.adopted is not None:
             plan = adopting(plan, request.adopted, self._desk.sealer.seal)
         stack = self._new_stack(request, compiled, scope)

@@ -202,3 +202,12 @@ def test_abandoning_deletes_the_snapshots_which_nobody_could_find_again(world: W
     assert world.stack(stack.id).action == "DELETE"
     assert world.cloud.pictures == {}
     assert len(world.cloud.things) == 1
+
+
+def test_an_adoption_stops_at_no_breakpoint(world: World) -> None:
+    made = plain_template(a={})
+    hooks = {"resource_registry": {"resources": {"*": {"hooks": ["pre-create", "post-create"]}}}}
+    stack = created(world, made)
+    document = world.exports.abandon(world.stack(stack.id))
+    again = adopted(world, {**document, "environment": hooks})
+    assert (again.action, again.status) == ("ADOPT", Status.COMPLETE)
