@@ -26,11 +26,11 @@ def act(call: Call) -> Reply:
 
 
 def _cancel_update(call: Call, stack: Stack) -> None:
-    call.services.updates.cancel(stack, rollback=True)
+    call.services.updates.cancel(stack, rollback=True, by=call.caller.user)
 
 
 def _cancel_without_rollback(call: Call, stack: Stack) -> None:
-    call.services.updates.cancel(stack, rollback=False)
+    call.services.updates.cancel(stack, rollback=False, by=call.caller.user)
 
 
 def _go_on(*, step: bool) -> Callable[[Call, Stack], Json]:

@@ -4,7 +4,7 @@ import typing
 import urllib.parse
 from collections.abc import Mapping
 
-from ..db import content, resources, stack_queries, stacks
+from ..db import content, resources, stack_queries, stacks, stopping
 from ..db.errors import NotFound
 from ..db.ids import StackId
 from ..db.stack_queries import SORT_KEYS, StackQuery
@@ -227,6 +227,9 @@ def show(call: Call) -> Reply:
         lookup_values = _lookup(call, stack)
         body["outputs"] = [views.output(name, o, lookup_values) for name, o in stack.outputs.items()]
     held = call.services.breakpoints.held(stack)
+    waiting = call.services.database.read(lambda conn: stopping.unanswered(conn, stack.id))
+    if waiting:
+        body["not_stopped"] = [views.not_stopped(step) for step in waiting]
     return Reply({"stack": views.with_breakpoints(body, stack, held)})
 
 

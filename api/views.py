@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping
 from ..db.breakpoints import reached_reason
 from ..db.events import Event
 from ..db.holds import HeldTask
+from ..db.ids import host_of
 from ..db.resources import Resource
 from ..db.sealing import Sealer
 from ..db.stacks import Stack
+from ..db.stopping import Unanswered
 from ..template.errors import TemplateError
 from ..template.residual import evaluate, is_node
 from .call import Call
@@ -106,6 +108,15 @@ def held_summary(view: Mapping[str, Json], item: HeldTask | None) -> dict[str, J
     if item is None:
         return dict(view)
     return {**view, "resource_status_reason": reached_reason(item.hook), "breakpoint": item.hook}
+
+
+def not_stopped(step: Unanswered) -> dict[str, Json]:
+    """A step that was cancelled and has not ended; Stoker's own addition to a stack that is shown."""
+    return {
+        "resource_name": step.resource,
+        "conductor": host_of(step.member),
+        "given_up_at": iso(step.stop_by),
+    }
 
 
 class StackLookup:

@@ -25,11 +25,13 @@ LOOK_EVERY = 0.5
 """Seconds between two looks for a signal while the ring does not let us in."""
 STOP_MARGIN = 20.0
 """Seconds that a stop may take beyond those that are known: transactions of a slow database."""
+WORN_OUT = 75
+"""Exit code (sysexits.h: try again later)."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Entry point; the exit code: 0 after SIGTERM or SIGINT when all steps in progress had ended, 1 if it
-    could not start or some had not."""
+    could not start or some had not, 75 if it ended by itself to be started anew."""
     arguments = sys.argv[1:] if arguments is None else arguments
     signals, systemd = Signals(), Systemd()
     show_stacks_of_threads()
@@ -37,15 +39,16 @@ def main(arguments: list[str] | None = None) -> int:
         conf = options.load(arguments, program=PROGRAM)
         log.setup(conf, "stoker", VERSION)
         parts = open_parts(conf)
-        conductor = make_conductor(parts, conf.host)
+        conductor = make_conductor(parts, conf.host, worn_out=lambda: signals.put(Wanted.REPLACE))
         start_conductor(parts, conductor)
     except (OSError, WrongConfiguration) as error:
         print(f"{PROGRAM}: cannot start: {error}", file=sys.stderr)
         return 1
+    wanted = Wanted.STOP
     if _join(conductor, signals, systemd):
         LOG.warning("stoker-conductor %s is in the ring and serves", conf.host)
         systemd.ready(f"{conf.host} is in the ring")
-        stay(
+        wanted = stay(
             signals,
             systemd,
             reload=lambda: _reload(conf, conductor, arguments),
@@ -55,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
     finished = conductor.stop()
     parts.close()
     LOG.warning("stoker-conductor %s has stopped", conf.host)
-    return end_process(0 if finished else 1)
+    return end_process(WORN_OUT if wanted == Wanted.REPLACE else 0 if finished else 1)
 
 
 def _join(conductor: Conductor, signals: Signals, systemd: Systemd) -> bool:

@@ -80,6 +80,13 @@ CONDUCTOR = [
         mutable=True,
         help="Share of the duties relative to the other conductors' weights.",
     ),
+    cfg.IntOpt(
+        "most_written_off",
+        default=8,
+        min=0,
+        help="Threads hanging in calls that were cancelled at which the conductor drains and ends with exit "
+        "code 75, to be started anew by its service manager; 0: never.",
+    ),
     cfg.FloatOpt(
         "drain",
         default=30.0,
@@ -140,6 +147,14 @@ STACKS = [
         ],
         help="What happens to the timeout of a stack of which all that is unfinished is held at breakpoints, "
         "or waits behind them.",
+    ),
+    cfg.FloatOpt(
+        "cancel_grace",
+        default=30.0,
+        min=0,
+        help="Seconds in which a step that is cancelled, or whose resource timeout has struck, may end; then "
+        "the stack goes on without it and its thread is written off. Longer spares calls that end by "
+        "themselves, shorter lets a stack go on sooner.",
     ),
     cfg.IntOpt(
         "max_events_per_stack",

@@ -21,9 +21,11 @@ class Wanted(enum.Enum):
 
     STOP = "stop"
     RELOAD = "reload"
+    REPLACE = "replace"
 
 
 WANTED = {signal.SIGTERM: Wanted.STOP, signal.SIGINT: Wanted.STOP, signal.SIGHUP: Wanted.RELOAD}
+ENDS = (Wanted.STOP, Wanted.REPLACE)
 
 
 class Signals:
@@ -37,6 +39,10 @@ class Signals:
 
     def _catch(self, number: int, frame: FrameType | None) -> None:
         self._caught.put(WANTED[signal.Signals(number)])
+
+    def put(self, wanted: Wanted) -> None:
+        """As if a signal had said it; from any thread."""
+        self._caught.put(wanted)
 
     def next(self, seconds: float | None = None) -> Wanted | None:
         """Wait for a signal, or for `seconds`; what it wants, None if none came."""
@@ -52,15 +58,15 @@ def stay(
     *,
     reload: Callable[[], str],
     late: Callable[[float], Sequence[str]] = lambda grace: (),
-) -> None:
-    """Stay until a stop is wanted.
+) -> Wanted:
+    """Stay until a stop is wanted, or that another process takes our place; which of them.
 
     :param reload: reads the configuration again; the status that systemd shows afterwards.
     :param late: which of the daemon's loops have not come round for longer than so many seconds.  The
         watchdog is not fed while there are any.
     """
     told: list[str] = []
-    while (wanted := signals.next(systemd.pause)) != Wanted.STOP:
+    while (wanted := signals.next(systemd.pause)) not in ENDS:
         if wanted == Wanted.RELOAD:
             systemd.reloading()
             systemd.ready(reload())
@@ -71,6 +77,8 @@ def stay(
         elif not stuck:
             systemd.alive()
         told = stuck
+    assert wanted is not None
+    return wanted
 
 
 def show_stacks_of_threads() -> None:

@@ -2,6 +2,7 @@
 
 import time
 import typing
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from oslo_config import cfg
@@ -87,7 +88,10 @@ def _order_settings(parts: Parts) -> OrderSettings:
         shard_count=parts.shard_count,
         limits=Limits(wanted.max_template, wanted.max_resources, wanted.max_depth),
         defaults=Defaults(
-            wanted.resource_timeout, wanted.resource_retries, clock_stands=wanted.held_time == "stands"
+            wanted.resource_timeout,
+            wanted.resource_retries,
+            clock_stands=wanted.held_time == "stands",
+            cancel_grace=wanted.cancel_grace,
         ),
         stack_timeout=wanted.timeout,
         max_snapshots=wanted.max_snapshots,
@@ -126,8 +130,11 @@ def make_api(parts: Parts, *, version: str) -> typing.Any:
     return make_app(services)
 
 
-def make_conductor(parts: Parts, host: str) -> Conductor:
-    """A conductor that is not started yet."""
+def make_conductor(parts: Parts, host: str, *, worn_out: Callable[[], None] = lambda: None) -> Conductor:
+    """A conductor that is not started yet.
+
+    :param worn_out: called when it had better be replaced by a new process.
+    """
     conf, timing = parts.conf, make_timing(parts.conf)
     check_backend(conf)
     group = Group(conf.coordination.backend_url, conf.coordination.group, host)
@@ -137,8 +144,13 @@ def make_conductor(parts: Parts, host: str) -> Conductor:
     settings = ConductorSettings(
         host=host,
         api_url=conf.api.public_url.rstrip("/"),
-        limits=PipelineLimits(threads=conf.conductor.threads, in_progress=conf.conductor.in_progress),
+        limits=PipelineLimits(
+            threads=conf.conductor.threads,
+            in_progress=conf.conductor.in_progress,
+            cancel_grace=conf.stacks.cancel_grace,
+        ),
         drain=conf.conductor.drain,
+        most_written_off=conf.conductor.most_written_off,
         patience=2 * (timing.timeout + timing.poll),
         keep_deleted=conf.conductor.keep_deleted,
         keep_events=conf.stacks.max_events_per_stack,
@@ -151,6 +163,7 @@ def make_conductor(parts: Parts, host: str) -> Conductor:
         hints=parts.outbox,
         membership=membership,
         updates=Updates(_desk(parts)),
+        worn_out=worn_out,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from ..db import breakpoints
 from ..db.claims import Claim, Claimant, action_of, resource_event
 from ..db.commits import Outcome
+from ..db.leftovers import Leftover
 from ..db.resources import Resource
 from ..db.states import SILENT, UNDECIDED, Status, TaskKind, TaskState
 from ..resources.contract import Park, Poll
@@ -204,9 +205,28 @@ class Attempt:
         )
         return StepResult(self.claim, outcome)
 
-    def cancelled(self) -> StepResult:
-        """The step was asked to stop and did."""
+    def stopped(self) -> StepResult:
+        """The step was asked to stop and did: because its own time was over, or because it was cancelled."""
+        return self.again(self._late()) if self._expired() else self._cancelled()
+
+    def given_up(self, leftover: Leftover | None) -> StepResult:
+        """The step was asked to stop and did not."""
+        told = f"the step on {self.who.host} did not stop when it was asked to"
+        result = self.again(self._late(told)) if self._expired() else self._cancelled(told)
+        assert result.outcome is not None
+        return replace(result, outcome=replace(result.outcome, leftover=leftover))
+
+    def _expired(self) -> bool:
+        expires_at = self.claim.task.expires_at
+        return expires_at is not None and self.clock() >= expires_at
+
+    def _late(self, told: str = "") -> TimedOut:
+        text = f"{action_of(self.claim.task.kind)} timed out"
+        return TimedOut(f"{text}: {told}" if told else text)
+
+    def _cancelled(self, told: str = "") -> StepResult:
         reason = f"{action_of(self.claim.task.kind)} aborted"
+        reason = f"{reason}: {told}" if told else reason
         event = self._event(Status.FAILED, reason, self.claim.resource.physical_id)
         changes = self._shown(Status.FAILED, reason)
         outcome = self._outcome(TaskState.CANCELLED, changes=changes, event=event, **self._begun())

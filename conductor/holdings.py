@@ -19,11 +19,17 @@ class Held:
 
     :ivar stop: set when its step shall end.
     :ivar busy: a step runs or waits for a thread, or its result is being stored.
+    :ivar running: the step has not ended; kept by workers.py, as `given_up` and `job` are.
+    :ivar given_up: nobody counts on the step's end any more.
+    :ivar job: the pool's handle of the step.
     """
 
     claim: Claim
     stop: threading.Event = field(default_factory=threading.Event)
     busy: bool = False
+    running: bool = False
+    given_up: bool = False
+    job: Json = None
 
 
 class Holdings:
@@ -46,11 +52,13 @@ class Holdings:
         """It is not ours any more."""
         self._held.pop(task_id, None)
 
-    def drop_all(self) -> None:
-        """Nothing is ours any more; what runs is asked to stop."""
-        for held in self._held.values():
+    def drop_all(self) -> list[Held]:
+        """Nothing is ours any more: what was; what runs of it is asked to stop."""
+        dropped = list(self._held.values())
+        for held in dropped:
             held.stop.set()
         self._held.clear()
+        return dropped
 
     def has(self, task_id: TaskId, attempt: int) -> bool:
         """Whether we hold that attempt."""
@@ -87,6 +95,5 @@ class Holdings:
                 yield held, progress
 
     def next_look(self) -> float | None:
-        """Seconds until then; None: none waits for one."""
-        due = self._timers.next_at()
-        return None if due is None else max(0.0, due - self._clock())
+        """The moment of it; None: none waits for one."""
+        return self._timers.next_at()

@@ -7,14 +7,12 @@ and of the message bus only put something into a queue and wake it.  No wait hol
 looks a task stands in a timer queue here, and waits for others are rows in the database.
 """
 
-import collections
 import logging
-import threading
 import typing
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from ..db import commits, tasks
+from ..db import answers, commits, tasks
 from ..db.claims import Claimant
 from ..db.commits import Exchange, Outcome
 from ..db.engine import Database
@@ -23,20 +21,16 @@ from ..db.ids import MemberId, TaskId, TraversalId
 from ..db.states import TaskState
 from ..traversal.hints import Hints, announce_all
 from .attempt import StepResult
-from .holdings import Held, Holdings
+from .holdings import Holdings
 from .intake import Intake
+from .leftovers import late_result
 from .steps import StepRunner
+from .stops import Message, Stops
 from .suspects import Suspects
+from .workers import Executor, Workers
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any
-
-
-class Executor(typing.Protocol):
-    """What the pipeline needs of a thread pool."""
-
-    def submit(self, fn: Callable[..., object], /, *args: object) -> object:
-        """Run fn(*args) on some thread."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +39,14 @@ class PipelineLimits:
     :ivar in_progress: tasks held at the most, those between two looks included.
     :ivar batch: results stored in one transaction at the most.
     :ivar stalled: seconds between tries while the database is away.
+    :ivar cancel_grace: seconds in which a step that is asked to stop may end; then its thread is written off.
     """
 
     threads: int = 32
     in_progress: int = 20_000
     batch: int = 100
     stalled: float = 0.5
+    cancel_grace: float = 30.0
 
 
 class Pipeline:
@@ -73,20 +69,15 @@ class Pipeline:
         limits: PipelineLimits = PipelineLimits(),
     ) -> None:
         self._database = database
-        self._runner = runner
-        self._executor = executor
         self._hints = hints
         self._clock = clock
         self._wake = wake
-        self._member = member
         self._limits = limits
         self._intake = Intake()
-        self._results: collections.deque[StepResult] = collections.deque()
         self._suspects = Suspects(runner)
-        self._cancels: collections.deque[tuple[TraversalId, frozenset[TaskId]]] = collections.deque()
         self._held = Holdings(clock)
-        self._busy = 0
-        self._counting = threading.Lock()
+        self._workers = Workers(runner=runner, executor=executor, wake=wake, member=member)
+        self._stops = Stops(self._held, self._workers, runner, clock, limits.cancel_grace)
         self._who: Claimant | None = None
         self._uncertain = False
         self._closed = False
@@ -102,13 +93,18 @@ class Pipeline:
 
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
         """Stop what runs for a traversal that is not the current one any more, but for the spared tasks."""
-        self._cancels.append((traversal, frozenset(spared)))
+        self._stops.messages.append(Message(traversal, frozenset(spared)))
+        self._wake()
+
+    def stop(self, claims: Sequence[tuple[TaskId, int]]) -> None:
+        """Stop these tasks (with attempt); what is not held is answered for in the database."""
+        self._stops.messages.append(Message(None, claims=tuple(claims)))
         self._wake()
 
     @property
     def busy(self) -> int:
-        """Steps that run now, or wait for a thread."""
-        return self._busy
+        """Steps that run now, or wait for a thread; those given up do not count."""
+        return self._workers.busy
 
     @property
     def in_progress(self) -> int:
@@ -125,7 +121,7 @@ class Pipeline:
         """
         if who == self._who:
             return
-        self._held.drop_all()
+        self._stops.drop_all()
         # It may be a name we had before a short lapse: what it still claims we have just dropped.
         self._uncertain = who is not None
         if who is None:
@@ -137,7 +133,7 @@ class Pipeline:
 
         :raises Unavailable: never; while the database is away everything is kept and tried again.
         """
-        self._apply_cancels()
+        self._stops.apply(self._who)
         alone = self._suspects.next(self._who)
         results = self._checked([alone]) if alone else self._collect()
         self._start_looks()
@@ -145,10 +141,12 @@ class Pipeline:
             return None
         slots = 0 if alone else self._free()
         wanted = self._intake.take(slots)
-        if results or wanted or self._uncertain:
+        if results or wanted or self._uncertain or self._stops.unknown or self._workers.late:
             try:
                 with self._suspects.watch([result for result, _ in results]):
                     self._exchange(self._who, results, wanted, slots)
+                self._answer(self._who)
+                self._take_late()
             except Unavailable as error:
                 LOG.warning("The database is away, work waits: %s", error)
                 self._put_back(results, wanted)
@@ -170,18 +168,21 @@ class Pipeline:
 
     def _free(self) -> int:
         """How many tasks may be claimed: a few more than threads are free, so that none ever idles."""
-        spare = 0 if self._closed else self._limits.threads + 4 - self._busy
+        spare = 0 if self._closed else self._limits.threads + 4 - self.busy
         return max(0, min(spare, self._limits.in_progress - len(self._held)))
 
     def _sleep(self) -> float | None:
-        if self._results or self._suspects or (len(self._intake) and self._free()):
+        if self._workers.results or self._suspects or (len(self._intake) and self._free()):
             return 0.0
-        return None if self._busy >= 2 * self._limits.threads else self._held.next_look()
+        look = None if self.busy >= 2 * self._limits.threads else self._held.next_look()
+        known = [at for at in (look, self._stops.next_at()) if at is not None]
+        return max(0.0, min(known) - self._clock()) if known else None
 
     def _collect(self) -> list[tuple[StepResult, Outcome]]:
         """Results to store."""
-        count = min(len(self._results), self._limits.batch)
-        return self._checked([self._results.popleft() for _ in range(count)])
+        waiting = self._workers.results
+        count = min(len(waiting), self._limits.batch)
+        return self._checked([waiting.popleft() for _ in range(count)])
 
     def _checked(self, found: Iterable[StepResult]) -> list[tuple[StepResult, Outcome]]:
         """Those to store; a mere "look again" goes to the timers at once."""
@@ -189,7 +190,7 @@ class Pipeline:
         for result in found:
             task = result.claim.task
             if not self._held.has(task.id, task.attempt):
-                LOG.info("A late result of task %s is refused", task.id)
+                self._workers.late.append((result.claim, result))
             elif result.outcome is None:
                 self._held.look_later(result)
             else:
@@ -197,27 +198,9 @@ class Pipeline:
         return results
 
     def _start_looks(self) -> None:
-        for held, progress in self._held.due(2 * self._limits.threads - self._busy):
-            self._submit(held, progress)
-
-    def _submit(self, held: Held, progress: Json) -> None:
-        assert self._who is not None
-        held.busy = True
-        with self._counting:
-            self._busy += 1
-        self._executor.submit(self._step, held, progress, self._who)
-
-    def _step(self, held: Held, progress: Json, who: Claimant) -> None:
-        """In a thread of the pool.  It may have waited long, in a process that was paused: what is not ours
-        any more is not begun."""
-        if self._member() != who.member:
-            held.stop.set()
-        try:
-            self._results.append(self._runner.run(held.claim, progress, held.stop, who))
-        finally:
-            with self._counting:
-                self._busy -= 1
-            self._wake()
+        for held, progress in self._held.due(2 * self._limits.threads - self.busy):
+            assert self._who is not None
+            self._workers.step(held, progress, self._who)
 
     def _exchange(
         self,
@@ -232,14 +215,16 @@ class Pipeline:
         )
         refused = {outcome.task_id for outcome in done.refused}
         for result, outcome in results:
+            if outcome.task_id in refused:
+                self._workers.late.append((result.claim, result))
             if outcome.state == TaskState.RUNNING and outcome.task_id not in refused:
                 self._held.look_later(result)
             else:
                 self._held.drop(outcome.task_id)
-        for outcome in done.refused:
-            LOG.info("The result of task %s, attempt %s, is refused", outcome.task_id, outcome.attempt)
         for claim in done.claims:
-            self._submit(self._held.add(claim), None)
+            held = self._held.add(claim)
+            self._stops.watch(held)
+            self._workers.step(held, None, who)
         announce_all(self._hints, done.ready)
         if self._uncertain:
             self._reconcile(who)
@@ -249,7 +234,7 @@ class Pipeline:
         """Keep what could not be stored.  Whether it was is open: the fence makes a repetition harmless, and
         claims that were made unseen are found by `_reconcile`."""
         self._uncertain = True
-        self._results.extend(result for result, _ in results)
+        self._workers.results.extend(result for result, _ in results)
         self._intake.offer(wanted)
 
     def _reconcile(self, who: Claimant) -> None:
@@ -269,16 +254,24 @@ class Pipeline:
             self._held.drop(task_id)
         announce_all(self._hints, freed)
 
-    def _apply_cancels(self) -> None:
-        """Ask the steps of superseded traversals to stop; those between two looks end at once."""
-        while self._cancels:
-            traversal, spared = self._cancels.popleft()
-            for held in self._held.of(traversal):
-                if held.claim.task.id not in spared and not held.stop.is_set():
-                    self._stop(held)
+    def _answer(self, who: Claimant) -> None:
+        """Say of claims that we were asked to stop and do not hold that we do not."""
+        asked = list(self._stops.unknown)
+        if not asked:
+            return
+        over = [claim for claim in asked if not self._workers.runs(*claim)]
+        now = self._clock()
+        freed = self._database.write(
+            lambda conn: answers.answer(conn, who.member, asked=asked, over=over, now=now)
+        )
+        announce_all(self._hints, freed)
+        del self._stops.unknown[: len(asked)]
 
-    def _stop(self, held: Held) -> None:
-        held.stop.set()
-        if not held.busy and self._who is not None:
-            held.busy = True
-            self._results.append(self._runner.cancelled(held.claim, self._who))
+    def _take_late(self) -> None:
+        """Results that came when their tasks were not ours any more: what they have made is removed, unless
+        it is still wanted."""
+        while self._workers.late:
+            claim, result = self._workers.late[0]
+            LOG.info("A late result of task %s, attempt %s, is refused", claim.task.id, claim.task.attempt)
+            announce_all(self._hints, late_result(self._database, claim, result, now=self._clock()))
+            self._workers.late.popleft()

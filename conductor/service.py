@@ -8,9 +8,6 @@ import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import futurist
-from futurist import periodics
-
 from ..db.engine import Database
 from ..db.ids import TaskId, TraversalId
 from ..db.sealing import Sealer
@@ -19,7 +16,7 @@ from ..ring.membership import Membership
 from ..rpc.bus import Server
 from ..traversal.hints import Hints, announce
 from ..traversal.updates import Updates
-from .duties.report import Report
+from .duties.report import Report, WornOut
 from .duties.rollbacks import Rollbacks
 from .duties.stacks import StackPurge, StackTimeouts
 from .duties.tasks import Orphans, TaskDue
@@ -27,6 +24,8 @@ from .liveness import Liveness
 from .mover import Mover
 from .ownership import Ownership
 from .pipeline import Pipeline, PipelineLimits
+from .pool import Pool
+from .scheduler import ROUND_ENDS_WITHIN, Duty, Scheduler
 from .slice import Absentees
 from .steps import StepRunner
 
@@ -38,29 +37,13 @@ BUS_ENDS_WITHIN = 5.0
 """Seconds that the message bus is given at a stop; oslo.messaging looks about once a second."""
 
 
-DUTY_THREADS = 2
-ROUND_ENDS_WITHIN = 10.0
-"""Seconds that a stop waits for the rounds in progress; one is a few short transactions."""
-
-
-class Duty(typing.Protocol):
-    """Periodic work on the slice.
-
-    :ivar interval: seconds between two rounds.
-    """
-
-    interval: float
-
-    def run(self) -> None:
-        """One round; called by one thread at a time."""
-
-
 @dataclass(frozen=True)
 class ConductorSettings:
     """:ivar host: name on the ring and in events; stable over restarts, unique.
     :ivar api_url: root under which signals reach the API.
     :ivar limits: of the work pipeline.
     :ivar drain: seconds that steps in progress are given at a stop.
+    :ivar most_written_off: threads hanging in calls at which the conductor had better be replaced; 0: never.
     :ivar patience: seconds after which a claim of a member nobody sees is taken over.
     :ivar keep_deleted: seconds that deleted stacks stay visible.
     :ivar keep_events: events of each stack at the most; 0: all.
@@ -70,6 +53,7 @@ class ConductorSettings:
     api_url: str
     limits: PipelineLimits = PipelineLimits()
     drain: float = 30.0
+    most_written_off: int = 8
     patience: float = 15.0
     keep_deleted: float = 30 * 86400.0
     keep_events: int = 1000
@@ -97,13 +81,14 @@ class Conductor:
         hints: Hints,
         membership: Membership,
         updates: Updates,
+        worn_out: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.settings = settings
         self.liveness = Liveness()
         self._membership = membership
         self._ownership = Ownership(membership, settings.host)
-        self._pool = futurist.ThreadPoolExecutor(max_workers=settings.limits.threads)
+        self._pool = Pool(settings.limits.threads)
         runner = StepRunner(
             catalogue=catalogue, sealer=sealer, database=database, clock=clock, api_url=settings.api_url
         )
@@ -125,19 +110,15 @@ class Conductor:
         shared: dict[str, typing.Any] = {"database": database, "ring": self._ownership, "clock": clock}
         absentees = Absentees(patience=settings.patience, clock=clock)
         self._orphans = Orphans(**shared, hints=hints, absentees=absentees)
-        self._report = Report(
-            **shared, membership=membership, host=settings.host, busy=lambda: self.pipeline.busy
-        )
+        self._report = Report(**shared, membership=membership, host=settings.host, threads=self._threads)
         self._purge = StackPurge(**shared, keep=settings.keep_deleted, keep_events=settings.keep_events)
         self._duties: Sequence[Duty] = (
-            TaskDue(**shared, hints=hints),
-            StackTimeouts(**shared, hints=hints, host=settings.host, is_deputy=self._ownership.is_deputy),
-            Rollbacks(**shared, updates=updates),
-            self._purge,
+            *self._stack_duties(shared, hints, updates),
             self._orphans,
             self._report,
+            WornOut(lost=lambda: self._pool.lost, most=settings.most_written_off, act=worn_out),
         )
-        self._scheduler = _Scheduler(
+        self._scheduler = Scheduler(
             self._duties, may_run=lambda: self._ownership.member() is not None, liveness=self.liveness
         )
         self._ownership.on_change(self._ring_changed)
@@ -145,6 +126,19 @@ class Conductor:
         self._hints = hints
         self._stopping = False
         self._passed_on: list[tuple[TraversalId, Sequence[TaskId]]] = []
+
+    def _stack_duties(self, shared: dict[str, typing.Any], hints: Hints, updates: Updates) -> Sequence[Duty]:
+        settings, grace = self.settings, self.settings.limits.cancel_grace
+        is_deputy = self._ownership.is_deputy
+        return (
+            TaskDue(**shared, hints=hints, grace=grace),
+            StackTimeouts(**shared, hints=hints, host=settings.host, grace=grace, is_deputy=is_deputy),
+            Rollbacks(**shared, updates=updates),
+            self._purge,
+        )
+
+    def _threads(self) -> tuple[int, int]:
+        return self.pipeline.busy, self._pool.lost
 
     @property
     def pipeline(self) -> Pipeline:
@@ -171,6 +165,10 @@ class Conductor:
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId]) -> None:
         """See rpc.server.HintReceiver."""
         self.pipeline.cancel(traversal, spared)
+
+    def stop_tasks(self, claims: Sequence[tuple[TaskId, int]]) -> None:
+        """See rpc.server.HintReceiver."""
+        self.pipeline.stop(claims)
 
     def look_now(self) -> None:
         """See rpc.server.HintReceiver."""
@@ -221,7 +219,7 @@ class Conductor:
         bus.join(BUS_ENDS_WITHIN)
         for traversal, task_ids in self._passed_on:
             announce(self._hints, traversal, task_ids)
-        self._pool.shutdown(wait=False)
+        self._pool.shutdown()
         return finished
 
     def _stop_server(self) -> None:
@@ -235,84 +233,3 @@ class Conductor:
         self._mover.kill()
         if self._server is not None:
             self._server.stop()
-
-
-class _Scheduler:
-    """Runs duties while we may.
-
-    :param may_run: asked before each round: whether we are in the ring.
-    :param liveness: is told of the end of each round.
-    """
-
-    def __init__(
-        self, duties: Sequence[Duty], *, may_run: Callable[[], bool], liveness: Liveness | None = None
-    ) -> None:
-        self._may_run = may_run
-        self._liveness = liveness or Liveness()
-        self._duties = duties
-        self._stopped = False
-        self._locks = {id(duty): threading.Lock() for duty in duties}
-        self._pool = futurist.ThreadPoolExecutor(max_workers=DUTY_THREADS)
-        self._worker = periodics.PeriodicWorker(
-            [(self._periodic(duty), (), {}) for duty in duties], executor_factory=_Lent(self._pool)
-        )
-        self._thread = threading.Thread(target=self._worker.start, name="duties", daemon=True)
-
-    def start(self) -> None:
-        """Begin; returns at once."""
-        for duty in self._duties:
-            self._liveness.expect(_name(duty), duty.interval)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Let the rounds that run end, begin no other."""
-        self._stopped = True
-        for duty in self._duties:
-            self._liveness.forget(_name(duty))
-        self._worker.stop()
-        for lock in self._locks.values():
-            if lock.acquire(timeout=ROUND_ENDS_WITHIN):
-                lock.release()
-        self._pool.shutdown(wait=False)
-
-    def soon(self, duty: Duty) -> None:
-        """Run a duty now, on top of its interval."""
-        try:
-            self._pool.submit(self._round, duty)
-        except RuntimeError:
-            LOG.debug("Duties have stopped")
-
-    def _periodic(self, duty: Duty) -> Callable[[], None]:
-        @periodics.periodic(duty.interval)
-        def run() -> None:
-            self._round(duty)
-
-        return typing.cast(Callable[[], None], run)
-
-    def _round(self, duty: Duty) -> None:
-        if not self._locks[id(duty)].acquire(blocking=False):
-            return
-        try:
-            if self._may_run() and not self._stopped:
-                duty.run()
-        except Exception:  # top of a duty: the next round tries again, the other duties go on
-            LOG.exception("Duty %s broke", type(duty).__name__)
-        finally:
-            self._liveness.beat(_name(duty))
-            self._locks[id(duty)].release()
-
-
-def _name(duty: Duty) -> str:
-    return f"the duty {type(duty).__name__}"
-
-
-class _Lent:
-    """Gives a pool to futurist, which then neither shuts it down nor waits for that."""
-
-    shutdown = False
-
-    def __init__(self, pool: futurist.ThreadPoolExecutor) -> None:
-        self._pool = pool
-
-    def __call__(self) -> futurist.ThreadPoolExecutor:
-        return self._pool

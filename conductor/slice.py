@@ -3,7 +3,7 @@
 import typing
 from collections.abc import Callable
 
-from ..db.ids import MemberId
+from ..db.ids import MemberId, host_of
 
 
 class Ring(typing.Protocol):
@@ -52,5 +52,5 @@ class Absentees:
     @staticmethod
     def _succeeded(absent: frozenset[MemberId], present: frozenset[MemberId]) -> set[MemberId]:
         """Incarnations whose host has another one in the group now: a host runs one at a time."""
-        hosts = {member.rsplit("/", 1)[0] for member in present}
-        return {member for member in absent if member.rsplit("/", 1)[0] in hosts}
+        hosts = {host_of(member) for member in present}
+        return {member for member in absent if host_of(member) in hosts}

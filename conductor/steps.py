@@ -30,6 +30,7 @@ from ..traversal.definition import TaskDefinition
 from .attempt import Attempt, StepResult
 from .copies import copy_columns, with_copy
 from .decide import Restricted, check_allowed, decide
+from .leftovers import leftover_of
 from .secrets import Secrets
 from .targets import kept_data, kept_values, make_target, never_made, restored
 from .work import StepWork
@@ -66,33 +67,77 @@ class StepRunner:
 
         :param progress: the token to look with; None: what is stored, or start if nothing is.
         """
-        work = StepWork(claim, database=self._database, clock=self._clock, stop=stop, api_url=self._api_url)
-        secrets = Secrets(self._sealer)
-        attempt = Attempt(claim, who, self._clock, secrets)
+        attempt = self._attempt(claim, who)
+        work = self._work(claim, stop)
+        return self._guarded(attempt, lambda: self._run(claim, progress, work, attempt), progress)
+
+    def _guarded(self, attempt: Attempt, call: Callable[[], StepResult], progress: Json) -> StepResult:
+        """What the call comes to, whatever it raises."""
         try:
-            return self._run(claim, progress, work, attempt)
+            try:
+                return call()
+            except Cancelled:
+                return self._cancelled(attempt, progress)
         except TryAgain as error:
             return attempt.again(error)
-        except Cancelled:
-            return attempt.cancelled()
         except Restricted as error:
             return attempt.refused(error)
         except (StepError, PropertyError, TemplateError, SealError, UnknownType) as error:
             return attempt.failed(error)
         except Exception as error:  # noqa: BLE001 - top of a thread: a plugin's bug fails its resource only
-            told = secrets.redact(traceback.format_exc())
-            where = f"{claim.task.stack_id}/{claim.resource.name}"
+            told = attempt.secrets.redact(traceback.format_exc())
+            where = f"{attempt.claim.task.stack_id}/{attempt.claim.resource.name}"
             LOG.error("Resource %s: a step broke\n%s", where, told)
             return attempt.failed(error)
 
+    def has_cancel(self, claim: Claim) -> bool:
+        """Whether the resource type wants to be told that its action is cancelled."""
+        try:
+            plugin = self._catalogue.get(claim.resource.plugin)
+        except UnknownType:
+            return False
+        return type(plugin).handle_cancel is not ResourceType.handle_cancel
+
+    def cancel(self, claim: Claim, who: Claimant) -> StepResult:
+        """Tell the resource type, for a task that is stopped between two looks.  Called in a thread of the
+        pool; never raises."""
+        attempt = self._attempt(claim, who)
+        return self._guarded(attempt, lambda: self._cancelled(attempt, None), None)
+
     def cancelled(self, claim: Claim, who: Claimant) -> StepResult:
-        """What a task comes to that is stopped between two looks."""
-        return Attempt(claim, who, self._clock, Secrets(self._sealer)).cancelled()
+        """What a task comes to that is stopped between two looks, where the type need not be told."""
+        return self._attempt(claim, who).stopped()
+
+    def given_up(self, claim: Claim, who: Claimant) -> StepResult:
+        """What a task comes to whose step did not stop."""
+        return self._attempt(claim, who).given_up(leftover_of(claim))
 
     def unstorable(self, claim: Claim, who: Claimant) -> StepResult:
         """What a task comes to whose result cannot be stored."""
         text = f"{action_of(claim.task.kind)} came to a result that cannot be stored"
-        return Attempt(claim, who, self._clock, Secrets(self._sealer)).failed(Final(text))
+        return self._attempt(claim, who).failed(Final(text))
+
+    def _work(self, claim: Claim, stop: threading.Event) -> StepWork:
+        return StepWork(claim, database=self._database, clock=self._clock, stop=stop, api_url=self._api_url)
+
+    def _attempt(self, claim: Claim, who: Claimant) -> Attempt:
+        return Attempt(claim, who, self._clock, Secrets(self._sealer))
+
+    def _cancelled(self, attempt: Attempt, progress: Json) -> StepResult:
+        """The step ends because it was asked to; the type may have something to stop outside."""
+        claim = attempt.claim
+        if progress is None and claim.begun:
+            progress = claim.resource.progress["token"]
+        if progress is not None and self.has_cancel(claim):
+            plugin = self._catalogue.get(claim.resource.plugin)
+            definition = TaskDefinition.from_json(claim.task.definition)
+            target, _ = make_target(claim, plugin, definition, attempt.secrets)
+            try:
+                plugin.handle_cancel(target, progress, self._work(claim, threading.Event()))
+            except StepError as error:
+                told = attempt.secrets.redact(str(error))
+                LOG.warning("Resource %s/%s: its cancel: %s", claim.task.stack_id, claim.resource.name, told)
+        return attempt.stopped()
 
     def _run(self, claim: Claim, progress: Json, work: StepWork, attempt: Attempt) -> StepResult:
         expires_at = claim.task.expires_at

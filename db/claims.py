@@ -79,6 +79,7 @@ def _statements() -> tuple[sa.Select[typing.Any], sa.Update]:
             member=sa.bindparam("claimant"),
             attempt=t.c.attempt + 1,
             waits_on=None,
+            stop_by=None,
             expires_at=expiry,
             due_at=due,
         )
@@ -146,6 +147,17 @@ def claim(
     return Claimed(claims, started, [task for task in taken if task.resource_id not in rows])
 
 
+def read(conn: Connection, task: Task) -> Claim | None:
+    """The claim of a task that somebody holds; None if its resource is gone."""
+    wanted = {ResourceId(i) for i in task.inputs.values()}
+    if task.resource_id is not None:
+        wanted.add(task.resource_id)
+    rows = _with_replacements(conn, resources.by_ids(conn, wanted))
+    if task.resource_id not in rows:
+        return None
+    return _claim(task, rows[task.resource_id], rows, _stack_names(conn, {task.stack_id})[task.stack_id])
+
+
 def _with_replacements(conn: Connection, rows: Mapping[ResourceId, Resource]) -> dict[ResourceId, Resource]:
     """With the replacements of those that were replaced."""
     found = dict(rows)
@@ -176,6 +188,7 @@ def _take(conn: Connection, seen: Sequence[Task], *, who: Claimant, now: float) 
             member=who.member,
             attempt=task.attempt + 1,
             waits_on=None,
+            stop_by=None,
             expires_at=_expiry(task, now),
         )
         for task in seen

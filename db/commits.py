@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import breakpoints, clocks, endings, events, holds, resources, tables
+from . import breakpoints, clocks, endings, events, holds, leftovers, resources, tables
 from .breakpoints import Stop, split
 from .claims import Claim, Claimant, claim
 from .countdown import Final, mark_ready, unblock
 from .events import Event
 from .ids import ResourceId, StackId, TaskId, TraversalId
+from .leftovers import Leftover
 from .resources import Resource
 from .states import FINAL, TRANSITIONS, UNSTARTED, Status, TaskKind, TaskState
 from .stopping import stopped
@@ -43,6 +44,7 @@ class Outcome:
     :ivar begun: that the action begins, where the step had to find that out.
     :ivar event: what happened.
     :ivar copy: columns to set of what a snapshot keeps of the resource, with the copy's id as ``row_id``.
+    :ivar leftover: what the step may still make, for it did not stop; kept if the task ends by this.
     :ivar replacement: for READY and HELD: the task goes on with the creation of this new resource instead of
         `resource_id`, which it replaces.
     """
@@ -64,6 +66,7 @@ class Outcome:
     event: Event | None = None
     replacement: Resource | None = None
     copy: Mapping[str, Json] = field(default_factory=dict)
+    leftover: Leftover | None = None
 
     def __post_init__(self) -> None:
         if self.state not in TRANSITIONS[TaskState.RUNNING]:
@@ -244,6 +247,9 @@ def _store(
     for state, ids in sorted(finals.items()):
         conn.execute(_ENDED, {"ids": ids, "reached": state})
     _store_resources(conn, accepted, now=now)
+    for outcome in accepted:
+        if outcome.leftover is not None and outcome.state in FINAL:
+            leftovers.keep(conn, outcome.leftover, now=now)
     return ready
 
 
@@ -254,6 +260,7 @@ def _store_unfinished(conn: Connection, outcome: Outcome) -> None:
         "waits_on": outcome.waits_on,
         "member": None,
         "due_at": outcome.due_at,
+        "stop_by": None,
         "redelivered": 0,
     }
     if outcome.retries_left is not None:

@@ -10,3 +10,8 @@ SnapshotId = typing.NewType("SnapshotId", str)
 ContentId = typing.NewType("ContentId", str)
 MemberId = typing.NewType("MemberId", str)
 """One incarnation of a conductor: ``HOST/INCARNATION``."""
+
+
+def host_of(member: MemberId) -> str:
+    """The conductor's host."""
+    return member.rsplit("/", 1)[0]

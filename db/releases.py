@@ -1,6 +1,6 @@
 """Giving claims back."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -10,18 +10,22 @@ from .countdown import Final
 from .holds import count_down
 from .ids import TaskId, TraversalId
 from .states import TaskState
-from .stopping import show_aborted, stopped
+from .stopping import ASK_AGAIN, show_aborted, stopped
 from .task_rows import REDELIVER_AFTER, Task, chunks
+
+Taken = Callable[[Connection, Task], None]
 
 
 def release(
-    conn: Connection, seen: Sequence[tuple[TaskId, int]], *, now: float
+    conn: Connection, seen: Sequence[tuple[TaskId, int]], *, now: float, taken: Taken | None = None
 ) -> dict[TraversalId, list[TaskId]]:
     """Give back claims (task, attempt) whose conductor cannot work on them any more.
 
     The next claim raises the attempt, so a late result of the old one is refused.  A task of a traversal
     that was superseded, or whose stack has ended, is cancelled instead, and what waits for its end goes on.
 
+    :param taken: the conductor may still be at it: told of each task that is cancelled here, which keeps its
+        conductor's name until that has answered.
     :returns: the tasks made ready, by traversal.
     """
     t = tables.task
@@ -41,23 +45,29 @@ def release(
         conn.execute(
             sa.update(t)
             .where(t.c.id.in_(list(ready)))
-            .values(state=TaskState.READY, member=None, due_at=now + REDELIVER_AFTER, redelivered=0)
+            .values(
+                state=TaskState.READY, member=None, stop_by=None, due_at=now + REDELIVER_AFTER, redelivered=0
+            )
         )
-        ready.update(_cancel(conn, ended, now=now))
+        ready.update(_cancel(conn, ended, taken, now=now))
         for task_id, traversal in ready.items():
             freed.setdefault(traversal, []).append(task_id)
     return freed
 
 
-def _cancel(conn: Connection, ended: Sequence[Task], *, now: float) -> dict[TaskId, TraversalId]:
+def _cancel(
+    conn: Connection, ended: Sequence[Task], taken: Taken | None, *, now: float
+) -> dict[TaskId, TraversalId]:
     """Cancel running tasks; the tasks that became ready by it."""
     if not ended:
         return {}
     t = tables.task
+    kept = {"due_at": now + ASK_AGAIN} if taken is not None else {"member": None, "due_at": None}
     conn.execute(
-        sa.update(t)
-        .where(t.c.id.in_([task.id for task in ended]))
-        .values(state=TaskState.CANCELLED, member=None, due_at=None)
+        sa.update(t).where(t.c.id.in_([task.id for task in ended])).values(state=TaskState.CANCELLED, **kept)
     )
     show_aborted(conn, [task.resource_id for task in ended], now=now)
+    if taken is not None:
+        for task in ended:
+            taken(conn, task)
     return count_down(conn, [Final(task) for task in ended], now=now)

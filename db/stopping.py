@@ -6,14 +6,22 @@ them sees the other.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from . import breakpoints, tables
-from .ids import StackId, TraversalId
+from .ids import MemberId, StackId, TaskId, TraversalId
 from .states import UNSTARTED, Status, TaskKind, TaskState
 from .task_rows import chunks
+
+ASK_AGAIN = 1.0
+"""Seconds after which a conductor that has not answered is asked to stop once more."""
+ASK_RARELY = 10.0
+"""The same, once the task has been taken away from it."""
+MARGIN = 0.5
+"""Seconds, past the moment at which a conductor gives a step up by itself, after which the owner does it."""
 
 
 def cancel_unstarted(conn: Connection, traversal: TraversalId, *, now: float) -> int:
@@ -113,3 +121,103 @@ def _deleting_snapshots(
         )
     )
     return {(StackId(stack_id), TraversalId(traversal)) for stack_id, traversal in rows}
+
+
+def ask_to_stop(conn: Connection, task_ids: Iterable[TaskId], *, now: float, stop_by: float) -> None:
+    """Note that the running tasks are to stop; who was asked before keeps the time given then.
+
+    Their owner asks their conductors again until they have ended, and takes them away after `stop_by`.
+    """
+    t = tables.task
+    for part in chunks(task_ids):
+        conn.execute(
+            sa.update(t)
+            .where(t.c.id.in_(part), t.c.state == TaskState.RUNNING, t.c.stop_by.is_(None))
+            .values(stop_by=stop_by, due_at=min(now + ASK_AGAIN, stop_by + MARGIN))
+        )
+
+
+def expire(conn: Connection, claims: Iterable[tuple[TaskId, int]], *, now: float, grace: float) -> None:
+    """Note that the action's own time is over for these running tasks (with attempt).
+
+    Their conductors know that by themselves, so they are not asked.
+    """
+    t = tables.task
+    for task_id, attempt in sorted(claims):
+        conn.execute(
+            sa.update(t)
+            .where(
+                t.c.id == task_id,
+                t.c.attempt == attempt,
+                t.c.state == TaskState.RUNNING,
+                t.c.stop_by.is_(None),
+            )
+            .values(stop_by=now + grace, due_at=now + grace + MARGIN)
+        )
+
+
+def put_off(conn: Connection, claims: Iterable[tuple[TaskId, int]], *, now: float) -> list[TaskId]:
+    """For tasks (with attempt) whose conductors are asked again now: when the next time comes; those that
+    still have not ended."""
+    t = tables.task
+    left: list[TaskId] = []
+    for task_id, attempt in sorted(claims):
+        done = conn.execute(
+            sa.update(t)
+            .where(
+                t.c.id == task_id,
+                t.c.attempt == attempt,
+                t.c.member > "",
+                t.c.state.in_((TaskState.RUNNING, TaskState.CANCELLED)),
+            )
+            .values(
+                due_at=sa.case(
+                    (t.c.state == TaskState.CANCELLED, now + ASK_RARELY),
+                    (t.c.stop_by + MARGIN < now + ASK_AGAIN, t.c.stop_by + MARGIN),
+                    else_=now + ASK_AGAIN,
+                )
+            )
+        )
+        if done.rowcount:
+            left.append(task_id)
+    return left
+
+
+def answered(conn: Connection, claims: Iterable[tuple[TaskId, int]], member: MemberId) -> None:
+    """The member knows that these tasks (with attempt) were taken away from it: it is not asked again."""
+    t = tables.task
+    for task_id, attempt in sorted(claims):
+        conn.execute(
+            sa.update(t)
+            .where(
+                t.c.id == task_id,
+                t.c.attempt == attempt,
+                t.c.member == member,
+                t.c.state == TaskState.CANCELLED,
+            )
+            .values(member=None, due_at=None)
+        )
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """A step that was asked to stop and has not ended.
+
+    :ivar stop_by: when it is, or was, taken away from the conductor.
+    """
+
+    resource: str
+    member: MemberId
+    stop_by: float
+
+
+def unanswered(conn: Connection, stack_id: StackId) -> list[Unanswered]:
+    """Those of a stack."""
+    t, r = tables.task, tables.resource
+    rows = conn.execute(
+        sa.select(r.c.name, t.c.member, t.c.stop_by)
+        .join(r, r.c.id == t.c.resource_id)
+        .where(t.c.stack_id == stack_id, t.c.stop_by.is_not(None), t.c.member > "")
+        .order_by(t.c.id)
+    )
+    return [Unanswered(name, MemberId(member), stop_by) for name, member, stop_by in rows]

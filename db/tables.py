@@ -230,6 +230,8 @@ task = sa.Table(
     # When the resource's own timeout strikes; counted from the first claim, kept over retries of polls.
     sa.Column("expires_at", Instant),
     sa.Column("timeout", Instant),  # seconds
+    # Until when the step that was asked to stop may run; then the task is taken away from its conductor.
+    sa.Column("stop_by", Instant),
     sa.Column("retries_left", sa.Integer, nullable=False, default=0),
     sa.Column("redelivered", sa.Integer, nullable=False, default=0),
     sa.Column("finish_id", RowId),  # the traversal's finish task
@@ -237,7 +239,8 @@ task = sa.Table(
     sa.Column("restricted", JsonText, nullable=False),  # what an update must not do: update, replace
     sa.Column("inputs", JsonText, nullable=False),  # {resource name: resource id}
     sa.Column("successors", JsonText, nullable=False),  # [task id]
-    # What a parked task waits for: "resource:ID" (its metadata) or "stack:ID" (its end).
+    # What a parked task waits for: "resource:ID" (its metadata), "stack:ID" (its end) or "step:TASK:ATTEMPT"
+    # (the return of a thread that was written off).
     sa.Column("waits_on", sa.String(64)),
     # Breakpoints still ahead: {"pre-create": {"timeout": seconds, "then": "fail", "abort": true}}; for the
     # finish task {"clock": "counts"} where the deadline counts on while tasks are held.

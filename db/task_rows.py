@@ -47,6 +47,7 @@ class Task:
     member: MemberId | None = None
     due_at: float | None = None
     expires_at: float | None = None
+    stop_by: float | None = None
     timeout: float | None = None
     retries_left: int = 0
     redelivered: int = 0

@@ -61,6 +61,7 @@ class DueTask:
     redelivered: int
     due_at: float
     expires_at: float | None
+    stop_by: float | None
     member: MemberId | None
 
 
@@ -165,7 +166,10 @@ def purge_traversal(conn: Connection, traversal: TraversalId) -> int:
     """
     t = tables.task
     work = (t.c.traversal == traversal, t.c.kind != TaskKind.FINISH)
-    gone = conn.execute(sa.delete(t).where(*work, t.c.state.in_(sorted(FINAL)))).rowcount
+    # One that a conductor has not answered for stays: it would not be asked again.
+    gone = conn.execute(
+        sa.delete(t).where(*work, t.c.state.in_(sorted(FINAL)), t.c.member.is_(None))
+    ).rowcount
     finish = (t.c.traversal == traversal, t.c.kind == TaskKind.FINISH)
     if conn.execute(sa.select(t.c.id).where(*work).limit(1)).scalar() is not None:
         conn.execute(sa.update(t).where(*finish).values(due_at=t.c.due_at + PURGE_AGAIN))

@@ -205,6 +205,13 @@ class ResourceType:
         """Look once whether it is gone."""
         return Done()
 
+    def handle_cancel(self, target: Target, progress: Json, work: Work) -> None:
+        """Stop what the action with this progress token has set going outside: the action is cancelled.
+
+        A type that does not override it is not asked.  A StepError that it raises is logged, and changes
+        nothing.
+        """
+
     def handle_suspend(self, target: Target, work: Work) -> Step:
         """Start to suspend it."""
         return Done()

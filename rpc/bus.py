@@ -32,6 +32,9 @@ class Bus(typing.Protocol):
     def cancel(self, traversal: typing.Any, spared: typing.Any = ()) -> None:
         """Tell all."""
 
+    def stop_tasks(self, member: typing.Any, claims: typing.Any) -> None:
+        """Tell one."""
+
     def look_now(self) -> None:
         """Tell all."""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import oslo_messaging
 
-from ..db.ids import TaskId, TraversalId
+from ..db.ids import MemberId, TaskId, TraversalId, host_of
 from .contract import VERSION, WORK_TOPIC
 
 LOG = logging.getLogger(__name__)
@@ -30,6 +30,11 @@ class HintSender:
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
         """Tell all conductors that this traversal is not the current one any more."""
         self._cast(self._everybody, "cancel", traversal=traversal, spared=list(spared))
+
+    def stop_tasks(self, member: MemberId, claims: Sequence[tuple[TaskId, int]]) -> None:
+        """Tell the member's conductor to stop these tasks (with attempt)."""
+        one = self._client.prepare(server=host_of(member))
+        self._cast(one, "stop_tasks", claims=[list(claim) for claim in claims])
 
     def look_now(self) -> None:
         """Tell all conductors to look at the ring's members now, and to report what they own."""

@@ -8,6 +8,7 @@ method     to           since   arguments
 ========== ============ ======= ========================================================
 run_tasks  any one      1.0     traversal: str, tasks: list[int]
 cancel     all          1.0     traversal: str, spared: list[int]
+stop_tasks one host     1.0     claims: list[[task id, attempt]]: stop them, or say that you do not hold them
 look_now   all          1.0     none: look at the ring's members now, and report
 ========== ============ ======= ========================================================
 

@@ -7,7 +7,7 @@ for each conductor that has nothing to do.
 import threading
 from collections.abc import Sequence
 
-from ..db.ids import TaskId, TraversalId
+from ..db.ids import MemberId, TaskId, TraversalId, host_of
 from .server import HintReceiver
 
 
@@ -21,6 +21,7 @@ class LocalBus:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._receivers: list[HintReceiver] = []
+        self._hosts: dict[str, HintReceiver] = {}
         self._turn = 0
 
     def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
@@ -36,6 +37,13 @@ class LocalBus:
         for receiver in self._all():
             receiver.cancel(traversal, spared)
 
+    def stop_tasks(self, member: MemberId, claims: Sequence[tuple[TaskId, int]]) -> None:
+        """Tell the member's conductor; lost if it does not listen."""
+        with self._lock:
+            chosen = self._hosts.get(host_of(member))
+        if chosen is not None:
+            chosen.stop_tasks(claims)
+
     def look_now(self) -> None:
         """Tell all."""
         for receiver in self._all():
@@ -43,20 +51,23 @@ class LocalBus:
 
     def listen(self, host: str, receiver: HintReceiver) -> "LocalServer":
         """A server that is not started yet."""
-        return LocalServer(self, receiver)
+        return LocalServer(self, host, receiver)
 
     def close(self) -> None:
         """There is nothing to disconnect."""
 
-    def add(self, receiver: HintReceiver) -> None:
+    def add(self, host: str, receiver: HintReceiver) -> None:
         """From now on it is told."""
         with self._lock:
             self._receivers.append(receiver)
+            self._hosts[host] = receiver
 
-    def remove(self, receiver: HintReceiver) -> None:
+    def remove(self, host: str, receiver: HintReceiver) -> None:
         """From now on it is not."""
         with self._lock:
             self._receivers = [other for other in self._receivers if other is not receiver]
+            if self._hosts.get(host) is receiver:
+                del self._hosts[host]
 
     def _all(self) -> list[HintReceiver]:
         with self._lock:
@@ -66,14 +77,15 @@ class LocalBus:
 class LocalServer:
     """The receiving side of one conductor."""
 
-    def __init__(self, bus: LocalBus, receiver: HintReceiver) -> None:
+    def __init__(self, bus: LocalBus, host: str, receiver: HintReceiver) -> None:
         self._bus = bus
+        self._host = host
         self._receiver = receiver
 
     def start(self) -> None:
         """Begin to receive."""
-        self._bus.add(self._receiver)
+        self._bus.add(self._host, self._receiver)
 
     def stop(self) -> None:
         """Stop receiving."""
-        self._bus.remove(self._receiver)
+        self._bus.remove(self._host, self._receiver)

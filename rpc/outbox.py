@@ -1,12 +1,13 @@
 """Hints that wait for the broker."""
 
 import collections
+import functools
 import logging
 import threading
 import typing
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from ..db.ids import TaskId, TraversalId
+from ..db.ids import MemberId, TaskId, TraversalId
 
 LOG = logging.getLogger(__name__)
 MOST = 10_000
@@ -21,6 +22,9 @@ class Sender(typing.Protocol):
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
         """Cast to all conductors."""
 
+    def stop_tasks(self, member: MemberId, claims: Sequence[tuple[TaskId, int]]) -> None:
+        """Cast to one conductor."""
+
 
 class Outbox:
     """Implements traversal.hints.Hints with a thread of its own, so that a slow or absent broker delays
@@ -31,7 +35,7 @@ class Outbox:
 
     def __init__(self, sender: Sender) -> None:
         self._sender = sender
-        self._waiting: collections.deque[tuple[str, TraversalId, Sequence[TaskId]]] = collections.deque()
+        self._waiting: collections.deque[Callable[[], None]] = collections.deque()
         self._soon = threading.Condition()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="outbox", daemon=True)
@@ -49,13 +53,17 @@ class Outbox:
 
     def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
         """See Sender; returns at once."""
-        self._put(("run_tasks", traversal, list(task_ids)))
+        self._put(functools.partial(self._sender.run_tasks, traversal, list(task_ids)))
 
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
         """See Sender; returns at once."""
-        self._put(("cancel", traversal, list(spared)))
+        self._put(functools.partial(self._sender.cancel, traversal, list(spared)))
 
-    def _put(self, message: tuple[str, TraversalId, Sequence[TaskId]]) -> None:
+    def stop_tasks(self, member: MemberId, claims: Sequence[tuple[TaskId, int]]) -> None:
+        """See Sender; returns at once."""
+        self._put(functools.partial(self._sender.stop_tasks, member, list(claims)))
+
+    def _put(self, message: Callable[[], None]) -> None:
         with self._soon:
             if len(self._waiting) >= MOST:
                 self._waiting.popleft()
@@ -69,11 +77,8 @@ class Outbox:
                 self._soon.wait_for(lambda: self._waiting or self._stopping)
                 if not self._waiting:
                     return
-                method, traversal, task_ids = self._waiting.popleft()
+                send = self._waiting.popleft()
             try:
-                if method == "cancel":
-                    self._sender.cancel(traversal, task_ids)
-                else:
-                    self._sender.run_tasks(traversal, task_ids)
+                send()
             except Exception:  # top of a thread: one message that cannot be sent must not stop the others
                 LOG.exception("A hint was lost")

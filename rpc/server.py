@@ -23,6 +23,9 @@ class HintReceiver(typing.Protocol):
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId]) -> None:
         """This traversal is not the current one any more; the spared tasks of it go on."""
 
+    def stop_tasks(self, claims: Sequence[tuple[TaskId, int]]) -> None:
+        """These tasks (with attempt) are to stop, or have been taken away from us."""
+
     def look_now(self) -> None:
         """Look at the ring's members and report."""
 
@@ -38,6 +41,9 @@ class _Endpoint:
 
     def cancel(self, context: typing.Any, traversal: str, spared: list[int]) -> None:
         self._receiver.cancel(TraversalId(traversal), [TaskId(task) for task in spared])
+
+    def stop_tasks(self, context: typing.Any, claims: list[tuple[int, int]]) -> None:
+        self._receiver.stop_tasks([(TaskId(task), attempt) for task, attempt in claims])
 
     def look_now(self, context: typing.Any) -> None:
         self._receiver.look_now()

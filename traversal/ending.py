@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..db import endings, events, snapshots, stacks, tables, tasks
+from ..db import endings, events, snapshots, stacks, stopping, tables, tasks
 from ..db.ids import StackId, TaskId, TraversalId
 from ..db.stacks import DueStack, LateStack, Stack
-from ..db.states import Status, TaskState
+from ..db.states import Status, TaskKind, TaskState
 from .hints import Hints, announce_all
 
 
@@ -34,18 +34,14 @@ def tell(hints: Hints, ended: TimedOut) -> None:
     announce_all(hints, ended.woken)
 
 
-def time_out(conn: Connection, due: DueStack, *, by: str, now: float) -> bool:
-    """As time_out_all, for one stack; whether it was failed."""
-    return bool(time_out_all(conn, [due], by=by, now=now).stacks)
-
-
-def time_out_all(conn: Connection, due: Sequence[DueStack], *, by: str, now: float) -> TimedOut:
+def time_out_all(conn: Connection, due: Sequence[DueStack], *, by: str, now: float, grace: float) -> TimedOut:
     """Fail each of the stacks whose deadline has passed while it still does what it did.
 
-    What runs is left to end, or to be stopped by the cancel that the caller sends; its results are still
-    recorded on its resources, but start nothing.
+    What runs is stopped by the cancel that the caller sends; what it comes to until then is still recorded on
+    its resources, but starts nothing.
 
     :param by: host of the conductor, for the events.
+    :param grace: seconds in which what runs may end.
     """
     seen = {stack.id: stack.traversal for stack in due}
     late = [
@@ -66,11 +62,14 @@ def time_out_all(conn: Connection, due: Sequence[DueStack], *, by: str, now: flo
         conn,
         [endings.stack_event(stack, Status.FAILED, _reason(stack.action), by=by, now=now) for stack in late],
     )
-    return TimedOut([stack.id for stack in late], _running(conn, late), _wake(conn, late, now))
+    return TimedOut([stack.id for stack in late], _stop(conn, late, now, grace), _wake(conn, late, now))
 
 
-def stop(conn: Connection, seen: Stack, reason: str, *, now: float) -> TimedOut | None:
-    """Fail a stack that is in progress, because the user wishes it; None if it is not as `seen` any more."""
+def stop(conn: Connection, seen: Stack, reason: str, *, now: float, grace: float) -> TimedOut | None:
+    """Fail a stack that is in progress, because the user wishes it; None if it is not as `seen` any more.
+
+    :param grace: seconds in which what runs may end.
+    """
     stack = stacks.lock(conn, seen.id)
     if stack.traversal != seen.traversal or stack.status != Status.IN_PROGRESS:
         return None
@@ -80,7 +79,7 @@ def stop(conn: Connection, seen: Stack, reason: str, *, now: float) -> TimedOut 
     _end_snapshots(conn, late, reason)
     endings.close_finish_tasks(conn, [stack.id], now=now)
     events.add_many(conn, [endings.stack_event(stack, Status.FAILED, reason, by=None, now=now)])
-    return TimedOut([stack.id], _running(conn, late), _wake(conn, late, now))
+    return TimedOut([stack.id], _stop(conn, late, now, grace), _wake(conn, late, now))
 
 
 def _reason(action: str) -> str:
@@ -94,13 +93,21 @@ def _end_snapshots(conn: Connection, late: Sequence[LateStack], reason: str) -> 
         snapshots.end(conn, traversals, reason=reason, failed=True)
 
 
-def _running(conn: Connection, late: Sequence[LateStack]) -> list[TraversalId]:
+def _stop(conn: Connection, late: Sequence[LateStack], now: float, grace: float) -> list[TraversalId]:
+    """Note that all that runs for the stacks, of whatever traversal, is to stop; the traversals."""
     t = tables.task
-    wanted = [stack.traversal for stack in late]
     found = conn.execute(
-        sa.select(t.c.traversal).where(t.c.traversal.in_(wanted), t.c.state == TaskState.RUNNING).distinct()
-    )
-    return [TraversalId(traversal) for traversal in found.scalars()]
+        sa.select(t.c.id, t.c.traversal)
+        .where(
+            t.c.stack_id.in_([stack.id for stack in late]),
+            t.c.state == TaskState.RUNNING,
+            t.c.kind != TaskKind.DELETE_SNAPSHOT,  # They go on beside whatever the stack does.
+        )
+        .order_by(t.c.id)
+        .with_for_update()
+    ).all()
+    stopping.ask_to_stop(conn, [TaskId(row.id) for row in found], now=now, stop_by=now + grace)
+    return sorted({TraversalId(row.traversal) for row in found})
 
 
 def _wake(conn: Connection, late: Sequence[LateStack], now: float) -> Mapping[TraversalId, Sequence[TaskId]]:

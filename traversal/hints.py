@@ -3,7 +3,7 @@
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..db.ids import TaskId, TraversalId
+from ..db.ids import MemberId, TaskId, TraversalId
 
 BATCH = 16
 """Task ids in one hint: enough to make the message's cost small beside the work, few enough that a wide
@@ -21,6 +21,9 @@ class Hints(typing.Protocol):
 
         :param spared: tasks of it that go on, for they do what is still wanted.
         """
+
+    def stop_tasks(self, member: MemberId, claims: Sequence[tuple[TaskId, int]]) -> None:
+        """Cast to one conductor: stop these tasks (with attempt), which it has not answered for."""
 
 
 def batches(task_ids: Sequence[TaskId], size: int = BATCH) -> Iterator[Sequence[TaskId]]:

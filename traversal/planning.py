@@ -26,11 +26,13 @@ class Defaults:
     :ivar timeout: seconds one action of a resource may take; None: only the stack's deadline limits it.
     :ivar retries: how often a step that may work later is tried again.
     :ivar clock_stands: a stack's deadline stands still while all that is unfinished is held at breakpoints.
+    :ivar cancel_grace: seconds in which a step that is asked to stop may end.
     """
 
     timeout: float | None = None
     retries: int = 5
     clock_stands: bool = True
+    cancel_grace: float = 30.0
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class Plan:
     :ivar settled: rows that go at once: nothing was ever made for them.
     :ivar changes: columns to set, by row.
     :ivar spared: old tasks that do what is still wanted, so they are not stopped.
+    :ivar stop_by: until when the other old tasks that run may go on.
     """
 
     resources: Sequence[Resource]
@@ -75,6 +78,7 @@ class Plan:
     settled: Sequence[ResourceId] = ()
     changes: Mapping[ResourceId, Mapping[str, Json]] = field(default_factory=dict)
     spared: Sequence[TaskId] = ()
+    stop_by: float = 0.0
 
     @property
     def ready(self) -> list[TaskId]:
@@ -138,6 +142,7 @@ def make_plan(
             hooks=None if scope.defaults.clock_stands else clocks.COUNTS,
         ),
         after=after,
+        stop_by=scope.now + scope.defaults.cancel_grace,
         **rows,
     )
 

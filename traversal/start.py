@@ -17,6 +17,7 @@ from ..db import (
     sequences,
     snapshots,
     stacks,
+    stopping,
     tasks,
 )
 from ..db.engine import Database
@@ -88,6 +89,9 @@ def store_plan(conn: Connection, stack: Stack, plan: Plan, running: Iterable[Tas
 
     :param running: tasks of older traversals that still run; their rows are locked.
     """
+    running, spared = list(running), set(plan.spared)
+    stopped = [task.id for task in running if task.id not in spared]
+    stopping.ask_to_stop(conn, stopped, now=now, stop_by=plan.stop_by)
     resources.delete_many(conn, plan.settled)
     resources.insert_many(conn, plan.resources)
     resources.change_many(conn, plan.changes)
@@ -122,7 +126,8 @@ def begin(
     if (stack.action, stack.status) == ("SNAPSHOT", Status.IN_PROGRESS):
         reason = f"Stack SNAPSHOT was superseded by {action}"
         snapshots.end(conn, [stack.traversal], reason=reason, failed=True)
-    columns |= {"action": action, "reason": f"Stack {action} started", "deadline_at": deadline_at}
+    columns = {"reason": f"Stack {action} started", **columns}
+    columns |= {"action": action, "deadline_at": deadline_at}
     begun = stacks.begin(conn, stack.id, seen=stack.traversal, traversal=scope.traversal, **columns)
     assert begun, "the row is locked"
     stack = replace(stack, status=Status.IN_PROGRESS, traversal=scope.traversal, **columns)

@@ -27,6 +27,8 @@ from .updating import UpdatePlanner, update_ids_needed
 Json = typing.Any
 TRIES = 20
 CANCELLED = "User cancelled operation"
+UNCANCELLED = ("DELETE",)
+ROLLED_BACK = ("CREATE", "UPDATE")
 
 
 class Changing(Exception):
@@ -109,46 +111,58 @@ class Updates:
         except Unchangeable as error:
             raise NotUpdatable(str(error)) from error
 
-    def roll_back(self, stack: Stack) -> bool:
+    def roll_back(self, stack: Stack, why: str = "") -> bool:
         """Bring the stack back to its last complete goal, or to nothing if there is none; False if somebody
         else has changed it meanwhile.
 
+        :param why: added to the stack's reason.
         :raises TemplateError: the old goal is wrong today.
         :raises NotUpdatable: see change.start_update.
         """
         goal = self._previous(stack)
         compiled = self._desk.compile(goal, _identity(stack))
-        begun = self._start(stack, compiled, UpdateRequest(goal, existing=True), "ROLLBACK")
+        begun = self._start(stack, compiled, UpdateRequest(goal, existing=True), "ROLLBACK", why)
         if begun is not None:
             tell(self._desk.hints, begun)
         return begun is not None
 
-    def cancel(self, stack: Stack, *, rollback: bool) -> None:
+    def cancel(self, stack: Stack, *, rollback: bool, by: str | None = None) -> None:
         """Stop what the stack does; with `rollback` it then goes back to its last complete goal.
 
+        :param by: name of the user, for the stack's reason and its event.
         :raises NotUpdatable: the stack does nothing that could be cancelled.
+        :raises Changing: somebody else has changed it meanwhile.
         """
-        allowed = ("UPDATE",) if rollback else ("CREATE", "UPDATE")
-        if stack.status != Status.IN_PROGRESS or stack.action not in allowed:
-            state = f"{stack.action}_{stack.status}"
+        state = f"{stack.action}_{stack.status}"
+        if stack.status != Status.IN_PROGRESS or stack.action in UNCANCELLED:
             raise NotUpdatable(f"Cancelling update when stack is {state} is not supported.")
-        if rollback:
-            if not self.roll_back(stack):
-                raise Changing(f"Stack {stack.name} was changed by somebody else meanwhile")
-            return
-        now = self._desk.clock()
-        done = self._desk.database.write(lambda conn: ending.stop(conn, stack, CANCELLED, now=now))
-        if done is None:
+        if rollback and stack.action not in ROLLED_BACK:
+            raise NotUpdatable(
+                f"Cancelling update when stack is {state} is not supported: {stack.action} cannot be rolled "
+                "back; cancel it without rollback"
+            )
+        why = f"{stack.action} cancelled by {by}" if by else CANCELLED
+        if not (self.roll_back(stack, why) if rollback else self._stop(stack, why)):
             raise Changing(f"Stack {stack.name} was changed by somebody else meanwhile")
-        ending.tell(self._desk.hints, done)
 
-    def _start(self, stack: Stack, compiled: Compiled, request: UpdateRequest, action: str) -> Begun | None:
+    def _stop(self, stack: Stack, why: str) -> bool:
+        now, grace = self._desk.clock(), self._desk.settings.defaults.cancel_grace
+        done = self._desk.database.write(lambda conn: ending.stop(conn, stack, why, now=now, grace=grace))
+        if done is not None:
+            ending.tell(self._desk.hints, done)
+        return done is not None
+
+    def _start(
+        self, stack: Stack, compiled: Compiled, request: UpdateRequest, action: str, why: str = ""
+    ) -> Begun | None:
         existing = self._desk.database.read(lambda conn: len(resources.of_stack(conn, stack.id)))
         # Replacements may add rows until the stack is locked.
         needed = update_ids_needed(2 * existing, len(compiled.plan.resources))
         timeout = request.timeout_mins if request.timeout_mins is not None else stack.timeout_mins
         scope = self._desk.scope(stack.id, needed)
         columns: dict[str, object] = {"timeout_mins": timeout}
+        if why:
+            columns["reason"] = f"Stack {action} started: {why}"
         if request.disable_rollback is not None:
             columns["disable_rollback"] = request.disable_rollback
         if request.abort_on_breakpoint is not None:

@@ -16,7 +16,7 @@ LOG = logging.getLogger(__name__)
 class Report:
     """Writes the conductor's row and obeys what the operator wrote there.
 
-    :param busy: number of steps that run now.
+    :param threads: how many run steps now, and how many hang in calls and were written off.
     """
 
     interval = 1.0
@@ -29,14 +29,14 @@ class Report:
         membership: Membership,
         clock: Callable[[], float],
         host: str,
-        busy: Callable[[], int],
+        threads: Callable[[], tuple[int, int]],
     ) -> None:
         self._database = database
         self._ring = ring
         self._membership = membership
         self._clock = clock
         self._host = host
-        self._busy = busy
+        self._threads = threads
         self._started_at = clock()
         self._state = ACTIVE
         self._own_draining = False
@@ -74,6 +74,7 @@ class Report:
 
     def row(self) -> Conductor:
         """What we say now."""
+        busy, lost = self._threads()
         return Conductor(
             host=self._host,
             incarnation=self._ring.member() or "",
@@ -84,5 +85,30 @@ class Report:
             shards_owned=0 if self._state == conductors.STOPPED else self._ring.shards_owned(),
             ring_version=self._ring.version(),
             weight=self._membership.me.weight,
-            threads_busy=self._busy(),
+            threads_busy=busy,
+            threads_written_off=lost,
         )
+
+
+class WornOut:
+    """Sees when so many threads hang in calls that the conductor had better be replaced by a new process.
+
+    :param lost: threads that were written off and have not come back.
+    :param most: how many are too many; 0: never.
+    :param act: called once.
+    """
+
+    interval = 1.0
+
+    def __init__(self, *, lost: Callable[[], int], most: int, act: Callable[[], None]) -> None:
+        self._lost = lost
+        self._most = most
+        self._act = act
+        self._told = False
+
+    def run(self) -> None:
+        """One look."""
+        if not self._told and 0 < self._most <= self._lost():
+            self._told = True
+            LOG.error("%d threads hang in calls that were cancelled: this conductor ends", self._lost())
+            self._act()

@@ -32,6 +32,7 @@ class StackTimeouts:
     A stack that its owner has left undone for STAND_IN_AFTER is ended by who would own it without that owner:
     so a death makes timeouts hardly later, however long the membership takes to notice it.
 
+    :param grace: seconds in which what runs may end.
     :param is_deputy: whether we are the next owner of a shard.
     """
 
@@ -45,6 +46,7 @@ class StackTimeouts:
         hints: Hints,
         clock: Callable[[], float],
         host: str,
+        grace: float,
         is_deputy: Callable[[int], bool] = lambda shard: False,
     ) -> None:
         self._database = database
@@ -52,6 +54,7 @@ class StackTimeouts:
         self._hints = hints
         self._clock = clock
         self._host = host
+        self._grace = grace
         self._is_deputy = is_deputy
 
     def run(self) -> None:
@@ -75,7 +78,9 @@ class StackTimeouts:
 
     def _time_out(self, due: Sequence[DueStack]) -> None:
         now = self._clock()
-        ended = self._database.write(lambda conn: ending.time_out_all(conn, due, by=self._host, now=now))
+        ended = self._database.write(
+            lambda conn: ending.time_out_all(conn, due, by=self._host, now=now, grace=self._grace)
+        )
         if ended.stacks:
             LOG.info("Stacks timed out: %s", ", ".join(ended.stacks))
         ending.tell(self._hints, ended)

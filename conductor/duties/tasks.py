@@ -4,12 +4,13 @@ import functools
 import logging
 from collections.abc import Callable, Iterable
 
-from ...db import clearing, tasks
+from ...db import clearing, leftovers, stopping, tasks
 from ...db.engine import Database
 from ...db.ids import MemberId, TaskId, TraversalId
-from ...db.states import TaskKind, TaskState
+from ...db.states import FINAL, TaskKind, TaskState
 from ...db.tasks import DueTask
 from ...traversal.hints import Hints, announce_all
+from ..leftovers import keep_leftover
 from ..slice import Absentees, Ring
 
 LOG = logging.getLogger(__name__)
@@ -17,22 +18,32 @@ PAGE = 500
 
 
 class TaskDue:
-    """Looks at each task of the slice whose moment has come: sends hints again, wakes what is parked, takes
-    back claims whose resource timeout has struck, ends the time that a breakpoint was given, and clears away
-    finished traversals.
+    """Looks at each task of the slice whose moment has come: sends hints again, wakes what is parked, asks
+    conductors again to stop what shall not run, takes back what they do not stop, ends the time that a
+    breakpoint was given, and clears away finished traversals.
 
     One scan by the index on due_at: the cost follows what is due.
+
+    :param grace: seconds in which a step may end whose resource timeout has struck.
     """
 
     interval = 0.5
 
     def __init__(
-        self, *, database: Database, ring: Ring, hints: Hints, clock: Callable[[], float], page: int = PAGE
+        self,
+        *,
+        database: Database,
+        ring: Ring,
+        hints: Hints,
+        clock: Callable[[], float],
+        grace: float,
+        page: int = PAGE,
     ) -> None:
         self._database = database
         self._ring = ring
         self._hints = hints
         self._clock = clock
+        self._grace = grace
         self._page = page
 
     def run(self) -> None:
@@ -45,6 +56,8 @@ class TaskDue:
             self._wake(mine, now)
             self._expire(mine, now)
             self._lapse(mine, now)
+            self._ask_again(mine, now)
+            self._take_away(mine, now)
             self._purge(mine)
             if len(page) < self._page:
                 return
@@ -66,11 +79,42 @@ class TaskDue:
             self._announce(parked, woken)
 
     def _expire(self, mine: Iterable[DueTask], now: float) -> None:
-        """Take back what has run too long: the next claim finds it expired, and fails or retries it."""
-        running = [(task.id, task.attempt) for task in mine if task.state == TaskState.RUNNING]
-        if running:
-            LOG.info("Resource timeouts struck for tasks %s", [task_id for task_id, _ in running])
-            freed = self._database.write(lambda conn: tasks.release(conn, running, now=now))
+        """Resource timeouts strike: the conductor that runs the step knows it by itself."""
+        late = [
+            (task.id, task.attempt)
+            for task in mine
+            if task.state == TaskState.RUNNING and task.stop_by is None
+        ]
+        if late:
+            LOG.info("Resource timeouts struck for tasks %s", [task_id for task_id, _ in late])
+            self._database.write(lambda conn: stopping.expire(conn, late, now=now, grace=self._grace))
+
+    def _ask_again(self, mine: Iterable[DueTask], now: float) -> None:
+        """Conductors that have not answered; who is gone will not."""
+        present = self._ring.present()
+        silent = [task for task in mine if task.member is not None and _unanswered(task, now)]
+        gone = [task for task in silent if task.state in FINAL and task.member not in present]
+        asked = [task for task in silent if task not in gone]
+        for member, claims in _by_member(gone).items():
+            self._database.write(functools.partial(stopping.answered, claims=claims, member=member))
+        for member, claims in _by_member(asked).items():
+            put_off = functools.partial(stopping.put_off, claims=claims, now=now)
+            left = set(self._database.write(put_off))
+            if left:
+                LOG.warning("Conductor %s is asked again to stop %d tasks", member, len(left))
+                self._hints.stop_tasks(member, [claim for claim in claims if claim[0] in left])
+
+    def _take_away(self, mine: Iterable[DueTask], now: float) -> None:
+        """What was not stopped in time: if the traversal goes on, the next claim finds it expired."""
+        late = [
+            (task.id, task.attempt)
+            for task in mine
+            if task.state == TaskState.RUNNING and task.stop_by is not None and not _unanswered(task, now)
+        ]
+        if late:
+            LOG.warning("Tasks %s are taken away from conductors that did not stop them", late)
+            keep = functools.partial(keep_leftover, now=now)
+            freed = self._database.write(lambda conn: tasks.release(conn, late, now=now, taken=keep))
             announce_all(self._hints, freed)
 
     def _lapse(self, mine: Iterable[DueTask], now: float) -> None:
@@ -94,6 +138,20 @@ class TaskDue:
         for task_id in task_ids:
             by_traversal.setdefault(traversal_of[task_id], []).append(task_id)
         announce_all(self._hints, by_traversal)
+
+
+def _unanswered(task: DueTask, now: float) -> bool:
+    if task.state == TaskState.RUNNING:
+        return task.stop_by is not None and now < task.stop_by + stopping.MARGIN
+    return task.state in FINAL and task.kind != TaskKind.FINISH
+
+
+def _by_member(found: Iterable[DueTask]) -> dict[MemberId, list[tuple[TaskId, int]]]:
+    claims: dict[MemberId, list[tuple[TaskId, int]]] = {}
+    for task in found:
+        if task.member is not None:
+            claims.setdefault(task.member, []).append((task.id, task.attempt))
+    return claims
 
 
 class Orphans:
@@ -128,6 +186,7 @@ class Orphans:
             self._release(member)
 
     def _release(self, member: MemberId) -> None:
+        self._release_leftovers(member)
         claimed = self._database.read(lambda conn: tasks.claims_of(conn, member))
         mine = [(task_id, attempt) for task_id, attempt, shard in claimed if self._ring.owns(shard)]
         if not mine:
@@ -136,3 +195,12 @@ class Orphans:
         now = self._clock()
         freed = self._database.write(lambda conn: tasks.release(conn, mine, now=now))
         announce_all(self._hints, freed)
+
+    def _release_leftovers(self, member: MemberId) -> None:
+        """What waited for steps of a conductor that is gone waits no longer."""
+        waiting = self._database.read(lambda conn: leftovers.of_member(conn, member))
+        mine = [task_id for task_id, shard in waiting if self._ring.owns(shard)]
+        if mine:
+            now = self._clock()
+            freed = self._database.write(lambda conn: leftovers.abandon(conn, mine, now=now))
+            announce_all(self._hints, freed)

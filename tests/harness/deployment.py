@@ -19,6 +19,7 @@ class Deployment:
     """stoker-api and several stoker-conductor on given servers.
 
     :param database_url: of an empty database.
+    :param env: added to the environment of the processes.
     """
 
     def __init__(
@@ -29,7 +30,9 @@ class Deployment:
         transport_url: str,
         backend_url: str,
         options: str = "",
+        env: dict[str, str] | None = None,
     ) -> None:
+        self.env = {"PYTHONWARNINGS": "ignore", **(env or {})}
         self.directory = directory
         self.database_url = database_url
         self.port = free_port()
@@ -70,7 +73,7 @@ class Deployment:
 
     def _launch(self, program: str, *arguments: str, name: str) -> Process:
         command = [BIN / program, "--config-file", self.config, *arguments]
-        return Process(command, log=self.directory / f"{name}.log", env={"PYTHONWARNINGS": "ignore"})
+        return Process(command, log=self.directory / f"{name}.log", env=self.env)
 
     def start_conductors(self, *hosts: str) -> None:
         """Start conductors and wait until all are in the ring."""

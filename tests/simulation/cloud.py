@@ -3,6 +3,7 @@
 import typing
 from collections.abc import Mapping
 
+from simulation import threads
 from stoker.resources.contract import Done, Json, Park, Poll, ResourceType, Step, Target, Work
 from stoker.resources.errors import Final, ReplaceNeeded, TryAgain
 from stoker.resources.schema import Attribute, Property
@@ -18,6 +19,10 @@ class Thing(typing.NamedTuple):
     key: str
     needs: tuple[str, ...]
     value: str = ""
+
+
+LOST = "it was there and is lost"
+"""A step may come to this whose task was taken away; no resource may."""
 
 
 class Cloud:
@@ -37,10 +42,15 @@ class Cloud:
         self.tries: dict[str, int] = {}
         self.pictures: dict[str, str] = {}
         self.wrong: list[str] = []
+        self.hung: set[tuple[str, str]] = set()
+        self.cancelled: list[str] = []
         self._numbers = 0
 
-    def make(self, target: Target) -> str:
-        """Make a thing, or find the one that an earlier attempt made with the same key."""
+    def make(self, target: Target, *, late: bool = False) -> str:
+        """Make a thing, or find the one that an earlier attempt made with the same key.
+
+        :param late: what it stands on may be gone by now.
+        """
         if target.key in self.made:
             if self.made[target.key] not in self.things:
                 self.wrong.append(f"{target.stack.name}.{target.name} was made again after its deletion")
@@ -49,15 +59,23 @@ class Cloud:
         self._numbers += 1
         physical = f"thing-{self._numbers}"
         self.made[target.key] = physical
-        needs = tuple(target.properties["needs"])
+        needs = tuple(x for x in target.properties["needs"] if x in self.things or not late)
         self.things[physical] = Thing(target.stack.id, target.name, target.key, needs, value)
         return physical
 
+    def call(self, name: str, target: Target) -> bool:
+        """A call to the cloud, which hangs where the resource says so, the first time; whether it did."""
+        hangs = name in target.properties["hangs"] and (name, target.key) not in self.hung
+        if hangs:
+            self.hung.add((name, target.key))
+            threads.hang()
+        return hangs
+
     def change(self, target: Target) -> None:
         """Bring a thing to its new properties."""
+        self.call("update", target)
         if target.physical_id not in self.things:
-            self.wrong.append(f"{target.stack.name}.{target.name} was updated but is not there")
-            return
+            raise Final(LOST)
         old = self.things[target.physical_id]
         needs, value = tuple(target.properties["needs"]), self._value(target)
         self.things[target.physical_id] = old._replace(needs=needs, value=value)
@@ -123,6 +141,9 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             "picture_looks": Property("integer", default=1, update_allowed=True),
             "shy": Property("boolean", "Fails to be pictured.", default=False, update_allowed=True),
             "secret": Property("string", default="", update_allowed=True),
+            "hangs": Property(
+                "list", "Calls that hang once: create, made, look, update, delete.", default=[]
+            ),
         }
         attributes_schema = {"address": Attribute("Where it is."), "value": Attribute("As given.")}
 
@@ -137,12 +158,15 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
                 raise Final(f"cannot use {target.properties['value']}")
             if target.properties["returns"]:
                 return BAD_STEPS[target.properties["returns"]]
-            physical = cloud.make(target)
+            late = cloud.call("create", target)
+            physical = cloud.make(target, late=late)
+            cloud.call("made", target)
             return Poll({"looks": 0}, target.properties["after"], physical, {"address": f"at-{physical}"})
 
         def check_create_complete(self, target: Target, progress: Json, work: Work) -> Step:
             if target.physical_id not in cloud.things:
-                cloud.wrong.append(f"{target.stack.name}.{target.name} was lost while it was made")
+                raise Final(LOST)
+            cloud.call("look", target)
             looks = progress["looks"] + 1
             if target.properties["endless"] or looks < target.properties["looks"]:
                 return Poll({"looks": looks}, target.properties["after"])
@@ -179,14 +203,19 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             return {"picture": data["picture"]}
 
         def handle_check(self, target: Target, work: Work) -> Step:
+            cloud.call("check", target)
             if target.physical_id not in cloud.things:
                 raise Final("it is gone")
             return Done()
 
         def handle_delete(self, target: Target, work: Work) -> Step:
+            cloud.call("delete", target)
             if target.physical_id is not None:
                 cloud.unmake(target.physical_id)
             return Done()
+
+        def handle_cancel(self, target: Target, progress: Json, work: Work) -> None:
+            cloud.cancelled.append(target.name)
 
         def adopt(self, key: str, target: Target, work: Work) -> str | None:
             return cloud.made.get(key)

@@ -9,6 +9,7 @@ import typing
 from collections.abc import Iterator
 
 import sqlalchemy as sa
+from simulation.cloud import LOST
 from simulation.keeping import Keeping
 from simulation.repeatable import repeatable
 from simulation.world import TIMEOUT, World
@@ -41,6 +42,8 @@ def random_template(dice: random.Random) -> Json:
         properties["fail"] = odds < 0.03
         if odds > 0.97:
             properties.update(endless=True, after=20)
+        if dice.random() < 0.06:
+            properties["hangs"] = [dice.choice(["create", "made", "look", "update", "delete"])]
         found[name] = {"type": "Sim::Server", "properties": properties}
     return {"heat_template_version": "2018-08-31", "resources": found}
 
@@ -63,6 +66,8 @@ def mutated(template: Json, dice: random.Random) -> Json:
 
 
 LENGTH = 500
+DELETIONS = 10
+"""Tries: a chain of resources may hang at each of its links."""
 
 
 def play(seed: int, folder: pathlib.Path, length: int = LENGTH) -> "Run":
@@ -106,7 +111,7 @@ class Run:
             (self._turn, 40), (self._step, 40), (self._deliver, 30),
             (self._lose, 3), (self._double, 3), (self._cancel, 10), (self._duty, 12), (self._look, 12),
             (self._time, 12), (self._kill, 1.5), (self._revive, 2), (self._pause, 1), (self._cut_off, 1),
-            (self._resume, 3),
+            (self._resume, 3), (self._stop_message, 6), (self._lose_cancel, 2), (self._go_on, 1),
         ]  # fmt: skip
         weights = [weight for _, weight in actions]
         for action, _ in self.dice.choices(actions, weights, k=length):
@@ -114,7 +119,22 @@ class Run:
             if note:
                 self.told.append(f"{self.world.clock.now - 1_000_000:.1f} {action.__name__[1:]} {note}")
         self._end_faults()
+        assert self.world.settle(self._all_settled, within=SETTLE_WITHIN), self._stuck()
+        self._end_calls()
+
+    def _end_calls(self) -> None:
+        """What hangs returns at last: it changes nothing, and leaves nothing behind."""
+        before = [self._now(stack) for stack in self.stacks.values()]
+        for conductor in self.world.conductors.values():
+            while conductor.hanging:
+                conductor.go_on()
         assert self.world.settle(self._all_final, within=SETTLE_WITHIN), self._stuck()
+        assert before == [self._now(stack) for stack in self.stacks.values()], "\n".join(["late", *self.told])
+
+    def _all_settled(self) -> bool:
+        """The users' stacks: not those that wait for calls that hang."""
+        found = [self._now(stack) for stack in self.stacks.values()]
+        return all(stack.status != Status.IN_PROGRESS and stack.rollback_at is None for stack in found)
 
     def _end_faults(self) -> None:
         world = self.world
@@ -306,6 +326,24 @@ class Run:
         self.world.conductors[host].run_duty(index)
         return f"{index} of {host}"
 
+    def _stop_message(self) -> None:
+        if self.world.bus.stops:
+            self.world.deliver_stop(self.dice.randrange(len(self.world.bus.stops)))
+
+    def _lose_cancel(self) -> None:
+        waiting: list[Json] = self.dice.choice([self.world.bus.cancels, self.world.bus.stops])
+        if waiting:
+            waiting.pop(self.dice.randrange(len(waiting)))
+
+    def _go_on(self) -> str | None:
+        """A call that hangs returns."""
+        host = self._some()
+        conductor = self.world.conductors[host] if host else None
+        if conductor is None or not conductor.hanging:
+            return None
+        conductor.go_on(self.dice.randrange(len(conductor.hanging)))
+        return host
+
     def _look(self) -> str | None:
         host = self._some()
         if host:
@@ -393,6 +431,8 @@ class Run:
 
     def _check_stack(self, name: str, stack: Stack) -> None:
         found = self.world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
+        lost = [event for event, _ in found if LOST in event.reason]
+        assert not lost, "\n".join([f"I7: {lost}", *self.told])
         own = [event for event, _ in found if event.resource_name == name]
         ends = collections.Counter(e.action for e in own if e.status != Status.IN_PROGRESS)
         starts = collections.Counter(e.action for e in own if e.status == Status.IN_PROGRESS)
@@ -407,11 +447,16 @@ class Run:
             assert stack.status == Status.COMPLETE or not in_time, f"I6: {name}: {stack.reason}"
 
     def clean_up(self) -> None:
-        """Delete all stacks, without faults: nothing stays behind in the cloud."""
-        for stack in self.stacks.values():
-            self._keeping.let_go(self._keeping.not_adopted(stack))
-            self.world.orders.delete(self.world.stack(stack.id))
-        assert self.world.settle(self._all_final, within=SETTLE_WITHIN), self._stuck()
+        """Delete all stacks, without faults: nothing stays behind in the cloud.
+
+        A call of the deletion that hangs makes the stack time out; the next try does not find it hanging.
+        """
+        for _ in range(DELETIONS):
+            for stack in self.stacks.values():
+                self._keeping.let_go(self._keeping.not_adopted(stack))
+                self.world.orders.delete(self.world.stack(stack.id))
+            assert self.world.settle(self._all_settled, within=SETTLE_WITHIN), self._stuck()
+            self._end_calls()
         states = {(s.action, s.status) for s in map(self._now, self.stacks.values())}
         assert states <= {("DELETE", Status.COMPLETE)}, "\n".join([str(states), *self.told])
         cloud = self.world.cloud

@@ -36,6 +36,7 @@ def timeouts(world: World, conductor: SimConductor, **options: typing.Any) -> St
         hints=world.bus,
         clock=world.clock,
         host=conductor.host,
+        grace=30.0,
         **options,
     )
 
@@ -106,7 +107,7 @@ def test_a_stack_that_went_on_to_something_else_does_not_time_out_with_the_other
     world.orders.delete(gone_on)
     world.pass_time(301)
     ended = world.database.write(
-        lambda conn: ending.time_out_all(conn, seen, by="host0", now=world.clock.now)
+        lambda conn: ending.time_out_all(conn, seen, by="host0", now=world.clock.now, grace=30.0)
     )
     assert ended.stacks == [late.id]
     assert (world.stack(gone_on.id).action, world.stack(gone_on.id).status) == ("DELETE", "IN_PROGRESS")

@@ -13,7 +13,7 @@ import typing
 from collections.abc import Callable, Sequence
 
 import sqlalchemy as sa
-from simulation import cloud
+from simulation import cloud, threads
 from stoker.conductor.duties.rollbacks import Rollbacks
 from stoker.conductor.duties.stacks import StackPurge, StackTimeouts
 from stoker.conductor.duties.tasks import Orphans, TaskDue
@@ -24,7 +24,7 @@ from stoker.db import schema, settings, stacks, tables
 from stoker.db.claims import Claimant
 from stoker.db.engine import Database
 from stoker.db.errors import Unavailable
-from stoker.db.ids import MemberId, StackId, TaskId, TraversalId
+from stoker.db.ids import MemberId, StackId, TaskId, TraversalId, host_of
 from stoker.db.sealing import Sealer
 from stoker.db.stacks import Stack
 from stoker.resources.catalogue import Catalogue
@@ -46,6 +46,8 @@ SELF_STOP = 0.75 * TIMEOUT
 """Seconds without a confirmed sign of life after which a conductor stops its own work."""
 SHORTEST, LONGEST = 0.5, 60.0
 KEY = base64.b64encode(bytes(range(64))).decode()
+GRACE = 10.0
+"""Seconds in which a step that is asked to stop may end."""
 Json = typing.Any
 
 
@@ -63,6 +65,7 @@ class Bus:
     def __init__(self) -> None:
         self.hints: list[tuple[TraversalId, Sequence[TaskId]]] = []
         self.cancels: list[tuple[str, TraversalId, Sequence[TaskId]]] = []
+        self.stops: list[tuple[str, Sequence[tuple[TaskId, int]]]] = []
         self.listeners: Callable[[], list[str]] = list
         self.sent = 0
 
@@ -74,6 +77,10 @@ class Bus:
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
         """See traversal.hints.Hints."""
         self.cancels += [(host, traversal, tuple(spared)) for host in self.listeners()]
+
+    def stop_tasks(self, member: MemberId, claims: Sequence[tuple[TaskId, int]]) -> None:
+        """See traversal.hints.Hints."""
+        self.stops.append((host_of(member), tuple(claims)))
 
 
 class FaultyDatabase(Database):
@@ -151,6 +158,8 @@ class SimConductor:
     """One conductor's life, from a start to its death.
 
     :ivar steps: handed to the pool, not run yet.
+    :ivar hanging: that were begun and hang in a call.
+    :ivar written_off: those of them that nobody counts on any more.
     :ivar paused: does nothing; the backend forgets it after a while.
     :ivar cut_off: works, but does not reach the backend, which forgets it after a while.
     :ivar rest: seconds until it wants its next turn, as it said at the last one.
@@ -160,7 +169,9 @@ class SimConductor:
         self.host = host
         self.ring = SimRing(host, world.clock)
         self.paused = self.cut_off = False
-        self.steps: list[Callable[[], object]] = []
+        self.steps: list[threads.Job] = []
+        self.hanging: list[threads.Job] = []
+        self.written_off: list[threads.Job] = []
         self.rest: float | None = None
         runner = StepRunner(
             catalogue=world.catalogue,
@@ -177,22 +188,32 @@ class SimConductor:
             clock=world.clock,
             wake=lambda: None,
             member=self.ring.member,
-            limits=PipelineLimits(threads=world.threads),
+            limits=PipelineLimits(threads=world.threads, cancel_grace=GRACE),
         )
         shared: Json = {"database": world.database, "ring": self.ring, "clock": world.clock}
         self.duties = [
-            TaskDue(**shared, hints=world.bus),
-            StackTimeouts(**shared, hints=world.bus, host=host),
+            TaskDue(**shared, hints=world.bus, grace=GRACE),
+            StackTimeouts(**shared, hints=world.bus, host=host, grace=GRACE),
             Rollbacks(**shared, updates=world.updates),
             StackPurge(**shared, keep=86400.0),
             Orphans(**shared, hints=world.bus, absentees=Absentees(patience=2 * TIMEOUT, clock=world.clock)),
         ]
         self._ran = [0.0] * len(self.duties)
 
-    def submit(self, fn: Callable[..., object], /, *args: object) -> object:
-        """See conductor.pipeline.Executor."""
-        self.steps.append(lambda: fn(*args))
-        return None
+    def submit(self, fn: Callable[..., object], /, *args: object) -> threads.Job:
+        """See conductor.workers.Executor."""
+        job = threads.Job(lambda: fn(*args))
+        self.steps.append(job)
+        return job
+
+    def write_off(self, job: threads.Job) -> bool:
+        """See conductor.workers.Executor."""
+        if job in self.steps:
+            self.steps.remove(job)
+            return False
+        assert job in self.hanging, "only what hangs is written off"
+        self.written_off.append(job)
+        return True
 
     def turn(self) -> float | None:
         """As the mover does."""
@@ -205,8 +226,20 @@ class SimConductor:
         return self.rest
 
     def run_step(self, index: int = 0) -> None:
-        """Let a thread of the pool do its step."""
-        self.steps.pop(index)()
+        """Let a thread of the pool do its step, until it has ended or hangs."""
+        job = self.steps.pop(index)
+        job.run()
+        if job.hangs:
+            self.hanging.append(job)
+
+    def go_on(self, index: int = 0, *, killed: bool = False) -> None:
+        """The call that a step hangs in returns."""
+        job = self.hanging.pop(index)
+        job.go_on(killed=killed)
+        if job.hangs:
+            self.hanging.append(job)
+        elif job in self.written_off:
+            self.written_off.remove(job)
 
     def run_duty(self, index: int) -> None:
         """One round of a duty; an error of the database ends it, as in the scheduler."""
@@ -256,7 +289,9 @@ class World:
             hints=self.bus,
             clock=self.clock,
             settings=OrderSettings(
-                shard_count=SHARDS, stack_timeout=300.0, defaults=Defaults(clock_stands=clock_stands)
+                shard_count=SHARDS,
+                stack_timeout=300.0,
+                defaults=Defaults(clock_stands=clock_stands, cancel_grace=GRACE),
             ),
         )
         self.orders = Orders(desk)
@@ -289,6 +324,8 @@ class World:
     def kill(self, host: str) -> None:
         """kill -9: everything in memory is gone, and nobody is told."""
         dead = self.conductors.pop(host)
+        while dead.hanging:
+            dead.go_on(killed=True)
         self._forget_later(host, dead)
 
     def _forget_later(self, host: str, gone: SimConductor) -> None:
@@ -365,6 +402,12 @@ class World:
         if host in self.conductors and not self.conductors[host].paused:
             self.conductors[host].pipeline.cancel(traversal, spared)
 
+    def deliver_stop(self, index: int) -> None:
+        """Deliver what one conductor is told to stop."""
+        host, claims = self.bus.stops.pop(index)
+        if host in self.conductors and not self.conductors[host].paused:
+            self.conductors[host].pipeline.stop(claims)
+
     # -- stacks ------------------------------------------------------------------------------------
 
     def create(
@@ -412,9 +455,11 @@ class World:
 
     def calm_once(self) -> bool:
         """Deliver all messages, let everybody take a turn and run all steps; whether more is to be done."""
-        busy = bool(self.bus.hints or self.bus.cancels)
+        busy = bool(self.bus.hints or self.bus.cancels or self.bus.stops)
         while self.bus.cancels:
             self.deliver_cancel(0)
+        while self.bus.stops:
+            self.deliver_stop(0)
         for index, (traversal, task_ids) in enumerate(self.bus.hints):
             host = list(self.conductors)[index % len(self.conductors)]
             self.conductors[host].pipeline.offer(traversal, task_ids)

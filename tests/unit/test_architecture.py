@@ -28,7 +28,7 @@ BROAD_EXCEPT = {
     "api/app.py": "top of the WSGI stack",
     "conductor/steps.py": "top of a step's thread",
     "conductor/mover.py": "top of the mover's thread",
-    "conductor/service.py": "top of a duty",
+    "conductor/scheduler.py": "top of a duty",
     "ring/membership.py": "top of the membership's thread",
     "rpc/outbox.py": "top of the outbox's thread",
 }

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from harness.waiting import wait_for
 from stoker.conductor.duties.report import Report
-from stoker.conductor.service import _Scheduler
+from stoker.conductor.scheduler import Scheduler
 from stoker.conductor.slice import Ring
 from stoker.db.engine import Database
 from stoker.db.ids import MemberId
@@ -41,11 +41,11 @@ def fail() -> None:
 
 
 @pytest.fixture
-def begin() -> Iterator[Callable[..., _Scheduler]]:
-    made: list[_Scheduler] = []
+def begin() -> Iterator[Callable[..., Scheduler]]:
+    made: list[Scheduler] = []
 
-    def start(*duties: Work, may_run: Callable[[], bool] = lambda: True) -> _Scheduler:
-        made.append(_Scheduler(duties, may_run=may_run))
+    def start(*duties: Work, may_run: Callable[[], bool] = lambda: True) -> Scheduler:
+        made.append(Scheduler(duties, may_run=may_run))
         made[-1].start()
         return made[-1]
 
@@ -54,13 +54,13 @@ def begin() -> Iterator[Callable[..., _Scheduler]]:
         scheduler.stop()
 
 
-def test_a_duty_that_breaks_runs_again_and_the_others_go_on(begin: Callable[..., _Scheduler]) -> None:
+def test_a_duty_that_breaks_runs_again_and_the_others_go_on(begin: Callable[..., Scheduler]) -> None:
     broken, sound = Work(job=fail), Work()
     begin(broken, sound)
     wait_for(lambda: broken.rounds > 3 and sound.rounds > 3)
 
 
-def test_nothing_runs_while_we_are_not_in_the_ring(begin: Callable[..., _Scheduler]) -> None:
+def test_nothing_runs_while_we_are_not_in_the_ring(begin: Callable[..., Scheduler]) -> None:
     inside = False
     duty = Work()
     scheduler = begin(duty, may_run=lambda: inside)
@@ -71,13 +71,13 @@ def test_nothing_runs_while_we_are_not_in_the_ring(begin: Callable[..., _Schedul
     wait_for(lambda: duty.rounds > 0)
 
 
-def test_a_duty_asked_for_runs_long_before_its_interval_ends(begin: Callable[..., _Scheduler]) -> None:
+def test_a_duty_asked_for_runs_long_before_its_interval_ends(begin: Callable[..., Scheduler]) -> None:
     duty = Work(interval=60)
     begin(duty).soon(duty)
     wait_for(lambda: duty.rounds == 1, 5)
 
 
-def test_there_is_one_round_of_a_duty_at_a_time(begin: Callable[..., _Scheduler]) -> None:
+def test_there_is_one_round_of_a_duty_at_a_time(begin: Callable[..., Scheduler]) -> None:
     duty = Work(job=lambda: time.sleep(0.05))
     scheduler = begin(duty)
     for _ in range(20):
@@ -86,7 +86,7 @@ def test_there_is_one_round_of_a_duty_at_a_time(begin: Callable[..., _Scheduler]
     assert duty.most == 1
 
 
-def test_a_stop_waits_for_the_round_that_runs_and_no_other_begins(begin: Callable[..., _Scheduler]) -> None:
+def test_a_stop_waits_for_the_round_that_runs_and_no_other_begins(begin: Callable[..., Scheduler]) -> None:
     go_on, ended = threading.Event(), threading.Event()
 
     def job() -> None:
@@ -104,7 +104,7 @@ def test_a_stop_waits_for_the_round_that_runs_and_no_other_begins(begin: Callabl
     assert duty.rounds == 1
 
 
-def test_an_idle_scheduler_stops_at_once(begin: Callable[..., _Scheduler]) -> None:
+def test_an_idle_scheduler_stops_at_once(begin: Callable[..., Scheduler]) -> None:
     duty = Work(interval=60)
     scheduler = begin(duty)
     began = time.monotonic()
@@ -142,7 +142,7 @@ def test_a_conductor_leaves_the_ring_also_while_the_database_is_away() -> None:
         membership=typing.cast(Membership, alone),
         clock=time.time,
         host="a",
-        busy=lambda: 0,
+        threads=lambda: (0, 0),
     )
     report.drain()
     assert alone.state == "draining"

@@ -9,7 +9,7 @@ from stoker.conductor import mover
 from stoker.conductor.liveness import Liveness
 from stoker.conductor.mover import Mover
 from stoker.conductor.pipeline import Pipeline
-from stoker.conductor.service import _Scheduler
+from stoker.conductor.scheduler import Scheduler
 from stoker.conductor.slice import Ring
 from stoker.db.ids import MemberId
 
@@ -108,7 +108,7 @@ class Duty:
 def test_a_duty_beats_after_each_round_also_when_it_may_not_run(inside: bool) -> None:
     clock, duty = Clock(), Duty()
     alive = Liveness(clock)
-    scheduler = _Scheduler([duty], may_run=lambda: inside, liveness=alive)
+    scheduler = Scheduler([duty], may_run=lambda: inside, liveness=alive)
     scheduler.start()
     if inside:
         wait_for(lambda: duty.begun == 1, 5)

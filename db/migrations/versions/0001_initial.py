@@ -239,6 +239,7 @@ def _task() -> None:
         sa.Column("due_at", sa.Double(), nullable=True),
         sa.Column("expires_at", sa.Double(), nullable=True),
         sa.Column("timeout", sa.Double(), nullable=True),
+        sa.Column("stop_by", sa.Double(), nullable=True),
         sa.Column("retries_left", sa.Integer(), nullable=False),
         sa.Column("redelivered", sa.Integer(), nullable=False),
         sa.Column("finish_id", row_id(), nullable=True),

@@ -33,7 +33,7 @@ COUNT = 2000
 BIG = ("stack", "task", "resource", "event", "content", "content_use", "stack_tag", "snapshot")
 STACK = StackId("00000000-0000-0000-0000-000000000007")
 TRAVERSAL = TraversalId("10000000-0000-0000-0000-000000000007")
-DUE = [DueTask(TaskId(1), TRAVERSAL, STACK, 1, TaskState.READY, TaskKind.CREATE, 1, 0, NOW, None, None)]
+DUE = [DueTask(TaskId(1), TRAVERSAL, STACK, 1, TaskState.READY, TaskKind.CREATE, 1, 0, NOW, None, None, None)]
 HELD = Task(
     TaskId(9),
     TRAVERSAL,

@@ -46,7 +46,7 @@ def supersede(conn: sa.Connection, graph: Graph) -> list[Task]:
 
 def time_out(conn: sa.Connection, graph: Graph) -> bool:
     due = DueStack(graph.stack.id, graph.stack.shard, graph.traversal, NOW)
-    return ending.time_out(conn, due, by="a", now=NOW)
+    return bool(ending.time_out_all(conn, [due], by="a", now=NOW, grace=30.0).stacks)
 
 
 def park(database: Database, held: Claim) -> None:

@@ -30,6 +30,9 @@ class Receiver:
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId]) -> None:
         self.told.append((traversal, "but", list(spared)))
 
+    def stop_tasks(self, claims: Sequence[tuple[TaskId, int]]) -> None:
+        self.told.append(("stop", list(claims)))
+
     def look_now(self) -> None:
         self.told.append("look")
 

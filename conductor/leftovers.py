@@ -1,0 +1,56 @@
+"""What steps may leave behind that were given up; see db/leftovers.py."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sqlalchemy.engine import Connection
+
+from ..db import claims, leftovers
+from ..db.claims import Claim
+from ..db.engine import Database
+from ..db.ids import TaskId, TraversalId
+from ..db.leftovers import Leftover
+from ..db.states import TaskKind
+from ..db.task_rows import Task
+from ..resources.errors import Final
+from ..template.errors import TemplateError
+from ..template.residual import partial
+from ..traversal.definition import TaskDefinition
+from .attempt import StepResult
+from .lookup import SealedLookup
+
+
+def leftover_of(claim: Claim) -> Leftover | None:
+    """What the claim's step may still make; None: nothing, for it creates nothing, cannot have begun to, or
+    has told already what it made."""
+    resource = claim.resource
+    if claim.task.kind != TaskKind.CREATE or resource.physical_id is not None:
+        return None
+    if resource.properties is None:
+        wanted = TaskDefinition.from_json(claim.task.definition).properties
+        try:
+            kept = partial(wanted, SealedLookup(claim))
+        except (Final, TemplateError):
+            return None
+        resource = replace(resource, properties=kept)
+    return Leftover(claim.task, resource)
+
+
+def late_result(
+    database: Database, claim: Claim, result: StepResult | None, *, now: float
+) -> Mapping[TraversalId, Sequence[TaskId]]:
+    """A step that was given up has ended; the tasks made ready by it."""
+    left = leftover_of(claim)
+    if left is None:
+        return {}
+    outcome = None if result is None else result.outcome
+    physical_id = None if outcome is None else outcome.changes.get("physical_id")
+    return database.write(lambda conn: leftovers.came_back(conn, left, physical_id, now=now))
+
+
+def keep_leftover(conn: Connection, task: Task, *, now: float) -> None:
+    """Of a task that was taken away from its conductor."""
+    claim = claims.read(conn, task)
+    left = None if claim is None else leftover_of(claim)
+    if left is not None:
+        leftovers.keep(conn, left, now=now)

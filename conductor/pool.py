@@ -1,0 +1,117 @@
+"""The threads that run steps.
+
+Neither concurrent.futures nor futurist can replace a thread that hangs in a call, and that is what a step may
+do at any time: so the pool is our own.
+"""
+
+import collections
+import enum
+import threading
+from collections.abc import Callable
+
+
+class _State(enum.Enum):
+    WAITING = enum.auto()
+    RUNNING = enum.auto()
+    LOST = enum.auto()
+    OVER = enum.auto()
+
+
+class Job:
+    """A call that was given to the pool."""
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        self.call = call
+        self.state = _State.WAITING
+
+
+class Pool:
+    """At most `threads` threads that are not written off; each is begun when it is first needed.
+
+    The threads are daemons: one that hangs does not hold the process at its end.  Thread-safe.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._most = threads
+        self._soon = threading.Condition()
+        self._jobs: collections.deque[Job] = collections.deque()
+        self._alive = self._idle = self._lost = 0
+        self._closed = False
+
+    @property
+    def lost(self) -> int:
+        """Threads that were written off and have not come back."""
+        return self._lost
+
+    def submit(self, fn: Callable[..., object], /, *args: object) -> Job:
+        """Run fn(*args) on some thread, in the order of the calls.
+
+        :raises RuntimeError: the pool is shut down.
+        """
+        job = Job(lambda: fn(*args))
+        with self._soon:
+            if self._closed:
+                raise RuntimeError("the pool is shut down")
+            self._jobs.append(job)
+            self._begin_thread()
+            self._soon.notify()
+        return job
+
+    def write_off(self, job: Job) -> bool:
+        """Count on the job's end no longer: another thread takes the place of the one that runs it; one that
+        has not begun never does: False."""
+        with self._soon:
+            begun = job.state != _State.WAITING
+            if not begun:
+                job.state = _State.OVER
+                self._jobs.remove(job)
+            elif job.state == _State.RUNNING:
+                job.state = _State.LOST
+                self._alive -= 1
+                self._lost += 1
+                self._begin_thread()
+            return begun
+
+    def shutdown(self) -> None:
+        """Begin no further job; returns at once."""
+        with self._soon:
+            self._closed = True
+            self._jobs.clear()
+            self._soon.notify_all()
+
+    def _begin_thread(self) -> None:
+        if len(self._jobs) > self._idle and self._alive < self._most:
+            self._alive += 1
+            threading.Thread(target=self._work, name="step", daemon=True).start()
+
+    def _work(self) -> None:
+        while (job := self._next()) is not None:
+            if not self._run(job):
+                return
+
+    def _run(self, job: Job) -> bool:
+        """Whether the thread goes on: one that was replaced, or in which the job broke, does not."""
+        ended = False
+        try:
+            job.call()
+            ended = True
+        finally:
+            with self._soon:
+                lost, job.state = job.state == _State.LOST, _State.OVER
+                self._lost -= lost
+                if not (ended or lost):
+                    self._alive -= 1
+                    self._begin_thread()
+        return not lost
+
+    def _next(self) -> Job | None:
+        with self._soon:
+            self._idle += 1
+            self._soon.wait_for(lambda: self._jobs or self._closed)
+            self._idle -= 1
+            if not self._jobs:
+                self._alive -= 1
+                return None
+            job = self._jobs.popleft()
+            job.state = _State.RUNNING
+            return job

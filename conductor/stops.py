@@ -1,0 +1,122 @@
+"""What is to stop: messages say it, and the tasks' own timeouts.
+
+A step that waits between two looks ends at once.  One that runs is asked, and has a grace period to end in;
+then it is given up: the task goes on without it, its thread is replaced, and what it comes to is refused.
+"""
+
+import collections
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ..db.claims import Claimant
+from ..db.ids import TaskId, TraversalId
+from .attempt import StepResult
+from .holdings import Held, Holdings
+from .steps import StepRunner
+from .timers import TimerQueue
+from .workers import Step, Workers
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Message:
+    """:ivar traversal: stop all of it but the spared tasks; None: stop the claims (task, attempt)."""
+
+    traversal: TraversalId | None
+    spared: frozenset[TaskId] = frozenset()
+    claims: Sequence[tuple[TaskId, int]] = ()
+
+
+@dataclass
+class Stops:
+    """Used by the mover's thread, but for `messages`, which any thread may append to.
+
+    :ivar grace: seconds.
+    :ivar unknown: claims we were asked to stop that are not ours (any more): to be said so.
+    """
+
+    held: Holdings
+    workers: Workers
+    runner: StepRunner
+    clock: Callable[[], float]
+    grace: float
+    messages: collections.deque[Message] = field(default_factory=collections.deque)
+    unknown: list[tuple[TaskId, int]] = field(default_factory=list)
+    _expiries: TimerQueue[tuple[TaskId, int]] = field(default_factory=TimerQueue)
+    _graces: TimerQueue[Held] = field(default_factory=TimerQueue)
+
+    def watch(self, held: Held) -> None:
+        """Stop it when its own time is over."""
+        if held.claim.task.expires_at is not None:
+            task = held.claim.task
+            self._expiries.add(held.claim.task.expires_at, (task.id, task.attempt))
+
+    def apply(self, who: Claimant | None) -> None:
+        """Ask all that are to stop now, and give up those that have not for too long."""
+        while self.messages:
+            message = self.messages.popleft()
+            for held in self._meant(message):
+                self._stop(held, who)
+        for task_id, attempt in self._expiries.pop_due(self.clock(), len(self._expiries)):
+            if (expired := self.held.get(task_id, attempt)) is not None:
+                self._stop(expired, who)
+        for slow in self._graces.pop_due(self.clock(), len(self._graces)):
+            self._give_up(slow, who)
+
+    def next_at(self) -> float | None:
+        """The moment at which `apply` is due, None: not before a message comes."""
+        known = [at for at in (self._expiries.next_at(), self._graces.next_at()) if at is not None]
+        return min(known, default=None)
+
+    def drop_all(self) -> None:
+        """Nothing is ours any more; what runs is to stop even so, or is given up."""
+        for held in self.held.drop_all():
+            if held.busy:
+                self._graces.add(self.clock() + self.grace, held)
+
+    def _meant(self, message: Message) -> Iterator[Held]:
+        if message.traversal is not None:
+            for held in self.held.of(message.traversal):
+                if held.claim.task.id not in message.spared:
+                    yield held
+        for task_id, attempt in message.claims:
+            found = self.held.get(task_id, attempt)
+            if found is None:
+                self.unknown.append((task_id, attempt))
+            else:
+                yield found
+
+    def _stop(self, held: Held, who: Claimant | None) -> None:
+        if held.stop.is_set():
+            return
+        held.stop.set()
+        self._graces.add(self.clock() + self.grace, held)
+        if held.busy or who is None:
+            return
+        if self.runner.has_cancel(held.claim):
+            self.workers.cancel(held, who)
+        else:
+            self._end(held, self.runner.cancelled(held.claim, who))
+
+    def _end(self, held: Held, result: StepResult) -> None:
+        held.busy = True
+        self.workers.results.append(result)
+
+    def _give_up(self, held: Held, who: Claimant | None) -> None:
+        task, step = held.claim.task, self.workers.give_up(held)
+        if step == Step.ENDED:
+            return
+        if step == Step.HANGS:
+            LOG.error(
+                "The step of task %s (resource %s, %s) did not stop within %g s: its thread is written off",
+                task.id,
+                held.claim.resource.name,
+                task.kind,
+                self.grace,
+            )
+        if who is not None and self.held.get(task.id, task.attempt) is held:
+            hangs = step == Step.HANGS
+            end = self.runner.given_up if hangs else self.runner.cancelled
+            self._end(held, end(held.claim, who))

@@ -1,0 +1,125 @@
+"""Steps on threads: handed to the pool, brought back as results, or given up."""
+
+import collections
+import enum
+import threading
+import typing
+from collections.abc import Callable
+
+from ..db.claims import Claim, Claimant
+from ..db.ids import MemberId, TaskId
+from .attempt import StepResult
+from .holdings import Held
+from .steps import StepRunner
+
+Json = typing.Any
+
+
+class Step(enum.Enum):
+    """Where a step stands that is given up."""
+
+    NOT_BEGUN = enum.auto()
+    HANGS = enum.auto()
+    ENDED = enum.auto()  #: its result is there
+
+
+class Executor(typing.Protocol):
+    """What the work pipeline needs of a thread pool; see pool.Pool."""
+
+    def submit(self, fn: Callable[..., object], /, *args: object) -> typing.Any:
+        """Run fn(*args) on some thread; a handle for write_off."""
+
+    def write_off(self, job: typing.Any) -> bool:
+        """Replace the thread that runs the job; a job that has not begun never does: False."""
+
+
+class Workers:
+    """The mover's thread starts steps and takes results; the steps run on threads of the pool.
+
+    :ivar results: of steps that ended, to be stored.
+    :ivar late: of steps that ended after their tasks had been taken away or given up; None: without one.
+    :param wake: makes the mover look at the results soon.
+    :param member: our name on the ring at this moment, None if we cannot be sure of it; from any thread.
+    """
+
+    def __init__(
+        self,
+        *,
+        runner: StepRunner,
+        executor: Executor,
+        wake: Callable[[], None],
+        member: Callable[[], MemberId | None],
+    ) -> None:
+        self.results: collections.deque[StepResult] = collections.deque()
+        self.late: collections.deque[tuple[Claim, StepResult | None]] = collections.deque()
+        self._runner = runner
+        self._executor = executor
+        self._wake = wake
+        self._member = member
+        self._busy = 0
+        self._steps: set[tuple[TaskId, int]] = set()
+        self._counting = threading.Lock()
+
+    @property
+    def busy(self) -> int:
+        """Steps that run now, or wait for a thread; those given up do not count."""
+        return self._busy
+
+    def runs(self, task_id: TaskId, attempt: int) -> bool:
+        """Whether a step of that attempt has not ended, given up or not."""
+        return (task_id, attempt) in self._steps
+
+    def step(self, held: Held, progress: Json, who: Claimant) -> None:
+        """Begin the next step of a task."""
+        self._begin(held, lambda: self._step(held, progress, who))
+
+    def cancel(self, held: Held, who: Claimant) -> None:
+        """Let the resource type stop what goes on outside, for a task between two looks."""
+        self._begin(held, lambda: self._runner.cancel(held.claim, who))
+
+    def give_up(self, held: Held) -> Step:
+        """Count on the step's end no longer; where it stands."""
+        with self._counting:
+            if not held.running:
+                return Step.ENDED
+            held.running, held.given_up = False, True
+            self._busy -= 1
+        if self._executor.write_off(held.job):
+            return Step.HANGS
+        with self._counting:
+            self._steps.discard(_key(held))
+        return Step.NOT_BEGUN
+
+    def _begin(self, held: Held, call: Callable[[], StepResult]) -> None:
+        held.busy = held.running = True
+        with self._counting:
+            self._busy += 1
+            self._steps.add(_key(held))
+        held.job = self._executor.submit(self._run, held, call)
+
+    def _step(self, held: Held, progress: Json, who: Claimant) -> StepResult:
+        """It may have waited long, in a process that was paused: what is not ours any more is not begun."""
+        if self._member() != who.member:
+            held.stop.set()
+        return self._runner.run(held.claim, progress, held.stop, who)
+
+    def _run(self, held: Held, call: Callable[[], StepResult]) -> None:
+        """In a thread of the pool."""
+        result = None
+        try:
+            result = call()
+        finally:
+            with self._counting:
+                self._steps.discard(_key(held))
+                if held.given_up:
+                    self.late.append((held.claim, result))
+                else:
+                    held.running = False
+                    self._busy -= 1
+                    if result is not None:
+                        self.results.append(result)
+            self._wake()
+
+
+def _key(held: Held) -> tuple[TaskId, int]:
+    return held.claim.task.id, held.claim.task.attempt

@@ -1,0 +1,26 @@
+"""What a conductor says of claims that it was asked to stop and does not hold."""
+
+from collections.abc import Sequence
+
+from sqlalchemy.engine import Connection
+
+from . import leftovers, stopping
+from .ids import MemberId, TaskId, TraversalId
+from .releases import release
+
+Claims = Sequence[tuple[TaskId, int]]
+
+
+def answer(
+    conn: Connection, member: MemberId, *, asked: Claims, over: Claims, now: float
+) -> dict[TraversalId, list[TaskId]]:
+    """Store the answer; the tasks made ready by it.
+
+    :param asked: all of the claims (task, attempt): nobody need be asked for them again.
+    :param over: those of which no step runs: one that was never begun leaves nothing behind.
+    """
+    ready = release(conn, over, now=now)
+    stopping.answered(conn, asked, member)
+    for traversal, task_ids in leftovers.without_step(conn, over, now=now).items():
+        ready.setdefault(traversal, []).extend(task_ids)
+    return ready

@@ -1,0 +1,184 @@
+"""What a step may have left behind that did not stop: its thread may still make the thing it was about to.
+
+Such a thing must not be forgotten, and must not hold up the stack.  So the resource, with its idempotency
+key, is copied into a stack of its own: nested in the first one, and with nothing to do but to delete it.  The
+deletion is parked until the thread has come back, or its conductor is gone; then it is a task like any other.
+"""
+
+import typing
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from . import resources, sequences, stacks, tables, task_rows
+from .ids import MemberId, ResourceId, StackId, TaskId, TraversalId
+from .resources import Resource
+from .states import Status, TaskKind, TaskState
+from .task_rows import REDELIVER_AFTER, Task, chunks
+
+RETRIES = 5
+NAME_LENGTH = 255
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A creation that was given up.
+
+    :ivar task: as it was claimed by the conductor that runs it still.
+    :ivar resource: with its key, and with its properties as they were given to the step.
+    """
+
+    task: Task
+    resource: Resource
+
+    @property
+    def step(self) -> str:
+        """What its deletion waits for."""
+        return _step(self.task.id, self.task.attempt)
+
+
+def _step(task_id: TaskId, attempt: int) -> str:
+    return f"step:{task_id}:{attempt}"
+
+
+def keep(conn: Connection, left: Leftover, *, now: float) -> TaskId:
+    """Store it, to be deleted when its step has come back; the deletion's task."""
+    stack = stacks.get(conn, left.task.stack_id)
+    first = sequences.reserve(conn, 3)
+    task_id, finish_id = TaskId(first + 1), TaskId(first + 2)
+    tail = f"-{left.resource.name}-{left.task.id}"
+    own = replace(
+        stack,
+        id=StackId(str(uuid.uuid4())),
+        name=(stack.name[: max(0, NAME_LENGTH - len(tail))] + tail)[-NAME_LENGTH:],
+        live_name=None,
+        parent_id=stack.id,
+        parent_resource_id=None,
+        depth=stack.depth + 1,
+        action="DELETE",
+        status=Status.IN_PROGRESS,
+        reason=f"Waits for the creation of {left.resource.name} that did not stop, to remove what it makes",
+        traversal=TraversalId(str(uuid.uuid4())),
+        deadline_at=None,
+        rollback_at=None,
+        previous=None,
+        outputs={},
+        created_at=now,
+        updated_at=None,
+        deleted_at=None,
+        tags=(),
+    )
+    stacks.insert(conn, own)
+    row = replace(
+        left.resource,
+        id=ResourceId(first),
+        stack_id=own.id,
+        action="CREATE",
+        status=Status.FAILED,
+        reason="CREATE did not stop when it was asked to",
+        requires=(),
+        replaces=None,
+        replaced_by=None,
+        progress=None,
+    )
+    resources.insert_many(conn, [row])
+    shared: dict[str, typing.Any] = {"traversal": own.traversal, "stack_id": own.id, "shard": own.shard}
+    deletion = Task(
+        id=task_id,
+        kind=TaskKind.DELETE,
+        state=TaskState.PARKED,
+        pending=0,
+        resource_id=row.id,
+        member=left.task.member,
+        waits_on=left.step,
+        retries_left=RETRIES,
+        finish_id=finish_id,
+        definition={},
+        **shared,
+    )
+    finish = Task(id=finish_id, kind=TaskKind.FINISH, state=TaskState.WAITING, pending=1, **shared)
+    task_rows.insert_many(conn, [deletion, finish])
+    return task_id
+
+
+def came_back(
+    conn: Connection, left: Leftover, physical_id: str | None, *, now: float
+) -> dict[TraversalId, list[TaskId]]:
+    """The step has ended after all: what it has made is deleted now; the tasks made ready.
+
+    :param physical_id: of what it says that it has made.
+    """
+    t, r = tables.task, tables.resource
+    found = conn.execute(
+        sa.select(t.c.id, t.c.resource_id)
+        .where(t.c.waits_on == left.step, t.c.state == TaskState.PARKED)
+        .with_for_update()
+    ).first()
+    if found is not None:
+        task_id, row_id = TaskId(found.id), found.resource_id
+    elif physical_id is not None and left.resource.id not in resources.by_ids(conn, [left.resource.id]):
+        # Its conductor counted as gone, and its resource was deleted meanwhile.
+        task_id = keep(conn, left, now=now)
+        row_id = conn.execute(sa.select(t.c.resource_id).where(t.c.id == task_id)).scalar_one()
+    else:
+        return {}
+    if physical_id is not None:
+        conn.execute(sa.update(r).where(r.c.id == row_id).values(physical_id=physical_id))
+    return _make_ready(conn, [task_id], now=now)
+
+
+def without_step(
+    conn: Connection, claims: Iterable[tuple[TaskId, int]], *, now: float
+) -> dict[TraversalId, list[TaskId]]:
+    """No step of these claims (task, attempt) runs: the deletions wait no longer; the tasks made ready."""
+    t = tables.task
+    awaited = sorted(_step(*claim) for claim in claims)
+    found = conn.execute(
+        sa.select(t.c.id).where(t.c.waits_on.in_(awaited), t.c.state == TaskState.PARKED)
+    ).scalars()
+    return _make_ready(conn, list(found), now=now)
+
+
+def of_member(conn: Connection, member: MemberId) -> list[tuple[TaskId, int]]:
+    """(task, shard) of the deletions that wait for steps of a conductor."""
+    t = tables.task
+    rows = conn.execute(
+        sa.select(t.c.id, t.c.shard).where(t.c.member == member, t.c.state == TaskState.PARKED)
+    )
+    return [(TaskId(task_id), shard) for task_id, shard in rows]
+
+
+def abandon(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> dict[TraversalId, list[TaskId]]:
+    """The conductor is gone, and its steps with it: the deletions wait no longer; the tasks made ready."""
+    return _make_ready(conn, task_ids, now=now)
+
+
+def _make_ready(
+    conn: Connection, task_ids: Iterable[TaskId], *, now: float
+) -> dict[TraversalId, list[TaskId]]:
+    t = tables.task
+    ready: dict[TraversalId, list[TaskId]] = {}
+    for part in chunks(task_ids):
+        rows = conn.execute(
+            sa.select(t.c.id, t.c.traversal)
+            .where(t.c.id.in_(part), t.c.state == TaskState.PARKED)
+            .order_by(t.c.id)
+            .with_for_update()
+        ).all()
+        conn.execute(
+            sa.update(t)
+            .where(t.c.id.in_([row.id for row in rows]))
+            .values(
+                state=TaskState.READY,
+                member=None,
+                waits_on=None,
+                due_at=now + REDELIVER_AFTER,
+                redelivered=0,
+            )
+        )
+        for task_id, traversal in rows:
+            ready.setdefault(TraversalId(traversal), []).append(TaskId(task_id))
+    return ready

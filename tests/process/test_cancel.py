@@ -1,0 +1,193 @@
+"""Cancel on three conductors: what yields ends, what hangs is given up, whatever happens meanwhile."""
+
+import collections
+import pathlib
+import time
+import typing
+from collections.abc import Iterator
+
+import pytest
+import sqlalchemy as sa
+from harness.deployment import Deployment
+from harness.etcd import Etcd
+from harness.postgresql import PostgreSQL
+from harness.rabbitmq import RabbitMQ
+from harness.third_party import with_plugins
+from harness.waiting import wait_for
+
+Json = typing.Any
+HOSTS = ("one", "two", "three")
+GRACE = 2.0
+BLOCKED = 12.0
+"""Seconds that a blocked step hangs: much longer than the grace period."""
+OPTIONS = f"[stacks]\ncancel_grace = {GRACE}\n[conductor]\nthreads = 80\nmost_written_off = 0\n"
+
+
+def deployment_of(
+    directory: pathlib.Path, rabbitmq: RabbitMQ, postgresql: PostgreSQL, etcd: Etcd, options: str = OPTIONS
+) -> Deployment:
+    return Deployment(
+        directory,
+        database_url=postgresql.create_database(),
+        transport_url=rabbitmq.create_vhost(),
+        backend_url=etcd.url,
+        options=f"[coordination]\ngroup = {directory.name}\n{options}",
+        env=with_plugins(directory / "plugins"),
+    )
+
+
+@pytest.fixture(scope="module")
+def deployment(
+    tmp_path_factory: pytest.TempPathFactory, rabbitmq: RabbitMQ, postgresql: PostgreSQL, etcd: Etcd
+) -> Iterator[Deployment]:
+    made = deployment_of(tmp_path_factory.mktemp("cancel"), rabbitmq, postgresql, etcd)
+    made.start_api()
+    made.start_conductors(*HOSTS)
+    yield made
+    made.stop()
+
+
+def template(**groups: tuple[int, str, Json]) -> Json:
+    """:param groups: name -> (count, type, properties)"""
+    resources = {
+        f"{name}{number}": {"type": kind, "properties": properties}
+        for name, (count, kind, properties) in groups.items()
+        for number in range(count)
+    }
+    return {"heat_template_version": "2018-08-31", "resources": resources}
+
+
+def query(deployment: Deployment, sql: str) -> list[Json]:
+    engine = sa.create_engine(deployment.database_url, poolclass=sa.NullPool)
+    with engine.connect() as conn:
+        return list(conn.execute(sa.text(sql)).all())
+
+
+def running(deployment: Deployment) -> int:
+    return int(query(deployment, "SELECT count(*) FROM task WHERE state = 'running'")[0][0])
+
+
+def cancel(deployment: Deployment, path: str) -> None:
+    status, answer = deployment.call("POST", f"{path}/actions", {"cancel_without_rollback": None})
+    assert status == 200, answer
+
+
+def statuses(deployment: Deployment, path: str) -> dict[str, int]:
+    _, body = deployment.call("GET", f"{path}/resources")
+    return dict(collections.Counter(item["resource_status"] for item in body["resources"]))
+
+
+def test_all_steps_that_yield_end_at_once(deployment: Deployment) -> None:
+    path = deployment.create("yields", template(r=(200, "Test::Cooperative", {"seconds": 60})))
+    wait_for(lambda: running(deployment) == 200, 60)
+    cancel(deployment, path)
+    assert deployment.show(path)["stack_status"] == "CREATE_FAILED"
+    wait_for(lambda: running(deployment) == 0, 20)
+    assert statuses(deployment, path) == {"CREATE_FAILED": 200}
+    hosts = query(
+        deployment, "SELECT conductor, count(*) FROM event WHERE reason = 'CREATE aborted' GROUP BY conductor"
+    )
+    assert {host for host, _ in hosts} == set(HOSTS)
+    assert sum(count for _, count in hosts) == 200
+
+
+def test_steps_that_hang_hold_nothing_up_and_leave_nothing_behind(
+    deployment: Deployment, tmp_path: pathlib.Path
+) -> None:
+    made, hangs = {"directory": str(tmp_path)}, {"blocked_secs": BLOCKED}
+    path = deployment.create(
+        "hangs",
+        template(
+            e=(10, "Test::External", {**made, **hangs}),
+            b=(10, "Test::Blocking", {"seconds": BLOCKED}),
+            ok=(20, "Test::External", made),
+        ),
+    )
+    wait_for(lambda: running(deployment) == 20, 30)
+    began = time.monotonic()
+    cancel(deployment, path)
+    shown = deployment.show(path)
+    assert shown["stack_status"] == "CREATE_FAILED"
+    assert {step["conductor"] for step in shown["not_stopped"]} <= set(HOSTS)
+    assert len(shown["not_stopped"]) == 20
+    goal = template(
+        e=(10, "Test::External", made),
+        b=(10, "Test::Blocking", {"seconds": 0}),
+        ok=(20, "Test::External", made),
+    )
+    assert deployment.call("PUT", path, {"template": goal})[0] == 202
+    assert deployment.wait_final(path, BLOCKED)["stack_status"] == "UPDATE_COMPLETE"
+    took = time.monotonic() - began
+    assert took < BLOCKED - 1, "it did not wait for what hangs"
+    assert "not_stopped" not in deployment.show(path)
+    written_off = deployment.manage("service", "list", "-f", "value", "-c", "Written off")
+    assert sum(map(int, written_off.split())) == 20
+    before = resources(deployment, path)
+    wait_for(lambda: len(list(tmp_path.iterdir())) == 30, BLOCKED + 20, lambda: str(list(tmp_path.iterdir())))
+    kept = {row["physical_resource_id"] for row in before if row["resource_type"] == "Test::External"}
+    assert {file.stem for file in tmp_path.iterdir()} == kept
+    assert resources(deployment, path) == before, "late results change nothing"
+    back = lambda: query(deployment, "SELECT sum(threads_written_off) FROM conductor")[0][0] == 0  # noqa: E731
+    wait_for(back, 20)
+
+
+def resources(deployment: Deployment, path: str) -> list[Json]:
+    _, body = deployment.call("GET", f"{path}/resources")
+    return sorted(body["resources"], key=lambda row: row["resource_name"])
+
+
+def test_a_cancel_reaches_its_end_while_conductors_and_the_broker_fail(
+    tmp_path: pathlib.Path, postgresql: PostgreSQL, etcd: Etcd
+) -> None:
+    things = tmp_path / "things"
+    things.mkdir()
+    with RabbitMQ() as broker:
+        deployment = deployment_of(tmp_path, broker, postgresql, etcd)
+        try:
+            deployment.start_api()
+            deployment.start_conductors(*HOSTS)
+            slow = {"directory": str(things), "poll_secs": 300}
+            path = deployment.create(
+                "faults",
+                template(
+                    p=(30, "Test::External", slow),
+                    y=(30, "Test::Cooperative", {"seconds": 300}),
+                    h=(9, "Test::External", {"directory": str(things), "blocked_secs": 8}),
+                ),
+            )
+            wait_for(lambda: running(deployment) == 69, 30)
+            deployment.conductors["two"].pause()
+            broker.kill()
+            assert deployment.call("DELETE", path)[0] == 204
+            deployment.conductors["three"].kill()
+            broker.start()
+            deployment.conductors["two"].resume()
+            wait_for(lambda: not query(deployment, "SELECT id FROM stack WHERE status = 'IN_PROGRESS'"), 90)
+            assert query(deployment, "SELECT action, status FROM stack WHERE parent_id IS NULL") == [
+                ("DELETE", "COMPLETE")
+            ]
+            wait_for(lambda: running(deployment) == 0, 20)
+            wait_for(lambda: not list(things.iterdir()), 30, lambda: str(list(things.iterdir())))
+        finally:
+            deployment.stop()
+
+
+def test_a_conductor_with_too_many_hanging_threads_drains_and_ends_to_be_replaced(
+    tmp_path: pathlib.Path, rabbitmq: RabbitMQ, postgresql: PostgreSQL, etcd: Etcd
+) -> None:
+    options = "[stacks]\ncancel_grace = 0.5\n[conductor]\nmost_written_off = 3\ndrain = 2\n"
+    deployment = deployment_of(tmp_path, rabbitmq, postgresql, etcd, options)
+    try:
+        deployment.start_api()
+        deployment.start_conductors("one")
+        path = deployment.create("hangs", template(b=(3, "Test::Blocking", {"seconds": 60})))
+        wait_for(lambda: running(deployment) == 3, 30)
+        other = deployment.create("goes-on", template(r=(2, "OS::Heat::TestResource", {"wait_secs": 4})))
+        cancel(deployment, path)
+        worn_out = deployment.conductors["one"]
+        wait_for(lambda: not worn_out.is_running, 30, worn_out.tail)
+        assert worn_out.exit_code == 75
+        deployment.launch_conductor("one")
+        assert deployment.wait_final(other, 30)["stack_status"] == "CREATE_COMPLETE"
+    finally:
+        deployment.stop()

@@ -1,0 +1,241 @@
+"""Cancel: what waits between two looks ends at once, what runs is asked, what hangs is given up."""
+
+import pathlib
+import typing
+
+import pytest
+import sqlalchemy as sa
+from simulation.test_update import created, ended, rows, template, told
+from simulation.world import GRACE, SimConductor, World
+from stoker.db import stopping, tables
+from stoker.db.stacks import Stack
+from stoker.db.states import Status, TaskKind, TaskState
+from stoker.traversal.change import NotUpdatable
+
+Json = typing.Any
+
+
+@pytest.fixture
+def world(tmp_path: pathlib.Path) -> World:
+    return World(tmp_path, hosts=2, threads=4)
+
+
+def begun(world: World, resources: Json, **fields: Json) -> Stack:
+    """A stack that goes as far as it comes by itself."""
+    stack = world.create("s", resources, **fields)
+    world.calm()
+    return stack
+
+
+def cancel(world: World, stack: Stack, *, rollback: bool = False, by: str | None = "alice") -> Stack:
+    world.updates.cancel(world.stack(stack.id), rollback=rollback, by=by)
+    return world.stack(stack.id)
+
+
+def hanging(world: World) -> list[SimConductor]:
+    return [conductor for conductor in world.awake() if conductor.hanging]
+
+
+def pass_grace(world: World) -> None:
+    world.calm()
+    world.pass_time(GRACE + 0.1)
+    world.calm()
+
+
+def left_over(world: World) -> list[Json]:
+    s = tables.stack
+    query = sa.select(s).where(s.c.parent_id.is_not(None)).order_by(s.c.created_at)
+    return list(world.database.read(lambda conn: conn.execute(query).all()))
+
+
+def test_what_waits_between_two_looks_ends_at_once_and_its_type_is_told(world: World) -> None:
+    stack = begun(world, template(a={"looks": 100, "after": 100}, b={"looks": 100, "after": 100}))
+    found = cancel(world, stack)
+    assert (found.action, found.status, found.reason) == ("CREATE", "FAILED", "CREATE cancelled by alice")
+    world.calm()
+    assert sorted(world.cloud.cancelled) == ["a", "b"]
+    assert {(row.status, row.reason) for row in rows(world, stack).values()} == {("FAILED", "CREATE aborted")}
+    assert [c.pipeline.in_progress for c in world.awake()] == [0, 0]
+
+
+def test_a_cancel_names_who_did_it_also_where_it_rolls_back(world: World) -> None:
+    stack = created(world, template(a={}))
+    world.update(stack, template(a={"value": "x", "looks": 100, "after": 100}))
+    world.calm()
+    found = cancel(world, stack, rollback=True)
+    assert (found.action, found.reason) == ("ROLLBACK", "Stack ROLLBACK started: UPDATE cancelled by alice")
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert world.stack(stack.id).status == Status.COMPLETE
+
+
+def test_a_creation_can_be_cancelled_and_rolled_back_to_nothing(world: World) -> None:
+    stack = begun(world, template(a={}, b={"looks": 100, "after": 100}))
+    cancel(world, stack, rollback=True)
+    assert world.settle(lambda: ended(world, stack), within=60)
+    found = world.stack(stack.id)
+    assert (found.action, found.status, rows(world, stack)) == ("ROLLBACK", Status.COMPLETE, {})
+    assert world.cloud.things == {}
+
+
+def test_what_cannot_be_rolled_back_is_cancelled_without(world: World) -> None:
+    stack = created(world, template(a={"hangs": ["check"]}))
+    world.orders.act(world.stack(stack.id), TaskKind.CHECK)
+    world.calm()
+    with pytest.raises(NotUpdatable, match="CHECK cannot be rolled back; cancel it without rollback"):
+        cancel(world, stack, rollback=True)
+    found = cancel(world, stack)
+    assert (found.action, found.status) == ("CHECK", Status.FAILED)
+    with pytest.raises(NotUpdatable, match="Cancelling update when stack is CHECK_FAILED is not supported"):
+        cancel(world, stack)
+
+
+def test_a_step_that_hangs_does_not_hold_the_next_update_longer_than_the_grace(world: World) -> None:
+    stack = begun(world, template(a={"hangs": ["create"]}, b={}))
+    cancel(world, stack)
+    world.update(stack, template(a={"value": "new"}, b={}))
+    world.calm()
+    assert not ended(world, stack)
+    [waiting] = world.database.read(lambda conn: stopping.unanswered(conn, stack.id))
+    assert (waiting.resource, waiting.member.split("/")[0]) == ("a", hanging(world)[0].host)
+    pass_grace(world)
+    assert world.settle(lambda: ended(world, stack), within=5)
+    assert world.stack(stack.id).status == Status.COMPLETE
+    assert rows(world, stack)["a"].attributes["value"] == "new"
+    assert len(world.conductors[hanging(world)[0].host].written_off) == 1
+    assert any("did not stop when it was asked to" in event.reason for event in told_events(world, stack))
+    assert world.database.read(lambda conn: stopping.unanswered(conn, stack.id)) == []
+
+
+def told_events(world: World, stack: Stack) -> list[Json]:
+    e = tables.event
+    query = sa.select(e).where(e.c.stack_id == stack.id)
+    return list(world.database.read(lambda conn: conn.execute(query).all()))
+
+
+def test_what_a_step_makes_after_it_was_given_up_is_removed_and_changes_nothing(world: World) -> None:
+    stack = begun(world, template(a={"hangs": ["create"]}))
+    cancel(world, stack)
+    pass_grace(world)
+    world.orders.delete(world.stack(stack.id))
+    assert world.settle(lambda: ended(world, stack), within=10)
+    before, count = world.stack(stack.id), len(told(world, stack))
+    [left] = left_over(world)
+    assert (left.name, left.action, left.status) == ("s-a-2", "DELETE", "IN_PROGRESS")
+    assert world.cloud.things == {}, "it is not made yet"
+    hanging(world)[0].go_on()
+    assert len(world.cloud.things) == 1, "now it is"
+    assert world.settle(lambda: left_over(world)[0].status == "COMPLETE", within=10)
+    assert world.cloud.things == {}
+    assert (world.stack(stack.id), len(told(world, stack))) == (before, count)
+
+
+def test_what_hangs_in_a_conductor_that_dies_is_removed_when_it_is_gone(world: World) -> None:
+    stack = begun(world, template(a={"hangs": ["made"]}))
+    cancel(world, stack)
+    pass_grace(world)
+    [conductor] = hanging(world)
+    assert len(world.cloud.things) == 1
+    world.kill(conductor.host)
+    assert world.settle(lambda: left_over(world)[0].status == "COMPLETE", within=60)
+    assert world.cloud.things == {}
+
+
+def test_a_lost_cancel_is_repeated_by_the_owner_until_it_is_answered(world: World) -> None:
+    stack = begun(world, template(a={"looks": 1000, "after": 100}))
+    cancel(world, stack)
+    world.bus.cancels.clear()
+    world.calm()
+    assert sum(c.pipeline.in_progress for c in world.awake()) == 1, "nobody has heard of it"
+    world.pass_time(stopping.ASK_AGAIN)
+    run_duties(world)
+    assert [len(claims) for _, claims in world.bus.stops] == [1]
+    world.bus.stops.clear()
+    world.pass_time(stopping.ASK_AGAIN)
+    run_duties(world)
+    world.calm()
+    assert sum(c.pipeline.in_progress for c in world.awake()) == 0
+    assert rows(world, stack)["a"].status == Status.FAILED
+
+
+def run_duties(world: World) -> None:
+    for conductor in world.awake():
+        for index in range(len(conductor.duties)):
+            conductor.run_duty(index)
+
+
+def test_a_conductor_that_is_cut_off_from_the_bus_learns_of_it_when_it_is_back(world: World) -> None:
+    """Its claim is taken away after the grace period; what it goes on with is stopped when it hears of it."""
+    stack = begun(world, template(a={"looks": 1000, "after": 100}))
+    cancel(world, stack)
+    for _ in range(40):
+        world.bus.cancels.clear()
+        world.bus.stops.clear()
+        world.pass_time(0.5)
+        run_duties(world)
+    assert sum(c.pipeline.in_progress for c in world.awake()) == 1
+    t = tables.task.c
+    states = sa.select(t.state, t.member).where(t.stack_id == stack.id, t.resource_id.is_not(None))
+    [(state, member)] = world.database.read(lambda conn: conn.execute(states).all())
+    assert state == TaskState.CANCELLED
+    assert member, "it has not answered"
+    assert world.settle(
+        lambda: not world.database.read(lambda conn: conn.execute(states.where(t.member > "")).all()),
+        within=40,
+    )
+    assert sum(c.pipeline.in_progress for c in world.awake()) == 0
+    assert world.settle(lambda: not world.bus.stops, within=40)
+    sent = len(world.bus.stops)
+    world.pass_time(60)
+    run_duties(world)
+    assert len(world.bus.stops) == sent, "nobody is asked again"
+
+
+def test_conductors_that_are_not_concerned_do_no_database_work_for_a_cancel(world: World) -> None:
+    stack = begun(world, template(a={"looks": 1000, "after": 100}))
+    cancel(world, stack)
+    [idle] = [c for c in world.awake() if c.pipeline.in_progress == 0]
+    written: list[object] = []
+    write = world.database.write
+    world.database.write = lambda work: written.append(work) or write(work)  # type: ignore[method-assign]
+    for index, (host, *_) in reversed(list(enumerate(world.bus.cancels))):
+        if host == idle.host:
+            world.deliver_cancel(index)
+    idle.turn()
+    assert written == []
+
+
+def test_a_resource_timeout_strikes_a_step_that_hangs(world: World) -> None:
+    limit = {"resource_registry": {"resources": {"a": {"timeout": 5, "retries": 0}}}}
+    stack = begun(world, template(a={"hangs": ["create"]}), environment=limit)
+    world.pass_time(5.1)
+    world.calm()
+    assert not ended(world, stack), "it may still end within the grace period"
+    pass_grace(world)
+    assert ended(world, stack)
+    [row] = rows(world, stack).values()
+    assert row.reason.startswith("Timeout: resources.a: CREATE timed out: the step on host")
+
+
+def test_the_steps_of_a_stack_that_timed_out_are_stopped(world: World) -> None:
+    stack = begun(world, template(a={"looks": 1000, "after": 100}), timeout_mins=1)
+    world.pass_time(60)
+    run_duties(world)
+    world.calm()
+    assert world.stack(stack.id).reason == "Create timed out"
+    assert sum(c.pipeline.in_progress for c in world.awake()) == 0
+
+
+def test_a_conductor_that_lost_its_name_gives_hanging_steps_up_too(world: World) -> None:
+    """They must not count as busy for ever."""
+    begun(world, template(a={"hangs": ["create"]}))
+    [conductor] = hanging(world)
+    world.pause(conductor.host)
+    world.pass_time(5)
+    world.resume(conductor.host)
+    world.look_all()
+    conductor.turn()
+    assert (conductor.pipeline.in_progress, conductor.pipeline.busy) == (0, 1)
+    world.pass_time(GRACE + 0.1)
+    world.look_all()
+    conductor.turn()
+    assert conductor.pipeline.busy == 0

@@ -1,0 +1,104 @@
+"""The pool: bounded, and able to go on without a thread that hangs."""
+
+import threading
+
+import pytest
+from harness.waiting import wait_for
+from stoker.conductor.pool import Job, Pool
+
+
+class Calls:
+    """Calls that wait to be let go."""
+
+    def __init__(self) -> None:
+        self.begun: list[int] = []
+        self.ended: list[int] = []
+        self.go = {number: threading.Event() for number in range(20)}
+
+    def __call__(self, number: int) -> None:
+        self.begun.append(number)
+        self.go[number].wait(30)
+        self.ended.append(number)
+
+
+@pytest.fixture
+def calls() -> Calls:
+    return Calls()
+
+
+def test_no_more_jobs_run_than_there_are_threads_and_in_order(calls: Calls) -> None:
+    pool = Pool(2)
+    for number in range(4):
+        pool.submit(calls, number)
+    wait_for(lambda: sorted(calls.begun) == [0, 1], 5)
+    calls.go[0].set()
+    wait_for(lambda: len(calls.begun) == 3, 5)
+    assert calls.begun[2] == 2
+    for event in calls.go.values():
+        event.set()
+    wait_for(lambda: sorted(calls.ended) == [0, 1, 2, 3], 5)
+
+
+def test_a_thread_that_hangs_is_replaced(calls: Calls) -> None:
+    pool = Pool(1)
+    hangs: Job = pool.submit(calls, 0)
+    pool.submit(calls, 1)
+    wait_for(lambda: calls.begun == [0], 5)
+    assert pool.write_off(hangs)
+    wait_for(lambda: calls.begun == [0, 1], 5)
+    assert pool.lost == 1
+
+
+def test_a_thread_that_comes_back_ends_instead_of_working_beside_its_replacement(calls: Calls) -> None:
+    pool = Pool(1)
+    hangs = pool.submit(calls, 0)
+    wait_for(lambda: calls.begun == [0], 5)
+    pool.write_off(hangs)
+    calls.go[0].set()
+    wait_for(lambda: pool.lost == 0, 5)
+    pool.submit(calls, 1)
+    pool.submit(calls, 2)
+    wait_for(lambda: 1 in calls.begun, 5)
+    assert calls.begun == [0, 1]
+
+
+def test_a_job_that_has_not_begun_never_does(calls: Calls) -> None:
+    pool = Pool(1)
+    pool.submit(calls, 0)
+    waits = pool.submit(calls, 1)
+    pool.submit(calls, 2)
+    assert not pool.write_off(waits)
+    calls.go[0].set()
+    wait_for(lambda: calls.begun == [0, 2], 5)
+    assert pool.lost == 0
+
+
+def test_a_job_that_has_ended_costs_no_thread(calls: Calls) -> None:
+    pool = Pool(1)
+    calls.go[0].set()
+    done = pool.submit(calls, 0)
+    wait_for(lambda: calls.ended == [0], 5)
+    pool.write_off(done)
+    assert pool.lost == 0
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_job_that_breaks_costs_no_thread(calls: Calls) -> None:
+    pool = Pool(1)
+    pool.submit(lambda: 1 / 0)
+    calls.go[0].set()
+    pool.submit(calls, 0)
+    wait_for(lambda: calls.ended == [0], 5)
+
+
+def test_after_the_shutdown_nothing_begins(calls: Calls) -> None:
+    pool = Pool(1)
+    pool.submit(calls, 0)
+    pool.submit(calls, 1)
+    wait_for(lambda: calls.begun == [0], 5)
+    pool.shutdown()
+    calls.go[0].set()
+    wait_for(lambda: calls.ended == [0], 5)
+    with pytest.raises(RuntimeError):
+        pool.submit(calls, 2)
+    assert calls.begun == [0]
