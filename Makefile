@@ -27,7 +27,7 @@ mypy: .venv/test.stamp
 	mkdir -p .check && ln -sfn .. .check/stoker
 	MYPYPATH=.check $(BIN)/mypy -p stoker --exclude '/(tests|benchmarks|examples|doc|build)/'
 
-test-deps: .venv/test.stamp
+test-deps: .venv/test.stamp .venv/keystone.stamp
 	tools/install-test-deps
 
 simulate: .venv/test.stamp
@@ -45,6 +45,12 @@ clean:
 
 .venv/client.stamp: .venv/bin/python setup.cfg pyproject.toml
 	$(BIN)/python -m pip install -q -e '.[client]'
+	touch $@
+
+# Apart from the rest: it wants releases of libraries that Stoker need not have.
+.venv/keystone.stamp: .venv/bin/python
+	$(BIN)/python -m venv .venv/keystone
+	.venv/keystone/bin/python -m pip install -q 'keystone>=27,<31' cheroot
 	touch $@
 
 .venv/test.stamp: .venv/bin/python setup.cfg pyproject.toml

@@ -15,14 +15,16 @@ Json = typing.Any
 
 def act(call: Call) -> Reply:
     """POST …/actions: a body of one key, which names the action."""
-    stack, body = call.stack(), call.valid({"type": "object"})
+    body = call.valid({"type": "object"})
     if len(body) != 1:
         raise bad_request("No action specified" if not body else "Multiple actions specified")
     (name,) = body
     if name not in ACTIONS:
         known = ", ".join(sorted(ACTIONS))
         raise bad_request(f"Invalid action {shortened(name)} specified; known are: {known}")
-    return Reply(ACTIONS[name](call, stack))
+    # As in Heat, each action has a rule of its own.
+    call.services.auth.authorize(call.caller, f"actions:{name}")
+    return Reply(ACTIONS[name](call, call.stack()))
 
 
 def _cancel_update(call: Call, stack: Stack) -> None:

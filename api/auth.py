@@ -1,8 +1,8 @@
-"""Who asks: the seam for Keystone."""
+"""Who asks: the seam between the API and whoever knows its users."""
 
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .faults import Fault
 
@@ -12,11 +12,21 @@ _FOR_NOBODY = frozenset({"stacks:global_index"})
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks, and for which tenant."""
+    """Who asks, and for which tenant.
+
+    :ivar credentials: what policy rules may ask for.
+    :ivar everywhere: may see and change other tenants' stacks, by their ids.
+    """
 
     tenant: str
     user: str | None = None
     roles: frozenset[str] = frozenset()
+    credentials: Mapping[str, object] = field(default_factory=dict)
+    everywhere: bool = False
+
+    def may_see(self, tenant: str) -> bool:
+        """Whether the tenant's stacks exist for the caller."""
+        return self.everywhere or tenant == self.tenant
 
 
 class Authenticator(typing.Protocol):

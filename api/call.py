@@ -140,7 +140,7 @@ class Call:
             found = self.services.database.read(lambda conn: stacks.get(conn, StackId(stack_id)))
         except NotFound as error:
             raise not_found("Stack", f"{name}/{stack_id}") from error
-        if found.tenant != self.caller.tenant or found.name != name:
+        if not self.caller.may_see(found.tenant) or found.name != name:
             raise not_found("Stack", f"{name}/{stack_id}")
         return found
 
@@ -200,7 +200,8 @@ Handler = Callable[[Call], Reply]
 class Operation:
     """One method of one route.
 
-    :ivar rule: Heat's policy rule; None: open to everybody, no tenant in the path.
+    :ivar rule: Heat's policy rule; None: the handler asks for one, or it is open to everybody: then there is
+        no tenant in the path.
     """
 
     handler: Handler

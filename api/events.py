@@ -91,7 +91,7 @@ def _marker(call: Call) -> str | None:
         home = call.services.database.read(lambda conn: stacks.get(conn, item.stack_id))
     except NotFound:
         home = None
-    if home is None or home.tenant != call.caller.tenant:
+    if home is None or not call.caller.may_see(home.tenant):
         raise bad_request(f'The marker "{shortened(marker)}" is not the id of an event')
     return marker
 

@@ -56,7 +56,7 @@ ROUTES: Routes = {
     f"{_STACK}/files": {"GET": Operation(stacks.files, "stacks:files")},
     f"{_STACK}/outputs": {"GET": Operation(stacks.outputs, "stacks:list_outputs")},
     f"{_STACK}/outputs/{{output_key}}": {"GET": Operation(stacks.output_show, "stacks:show_output")},
-    f"{_STACK}/actions": {"POST": Operation(actions.act, "actions:action")},
+    f"{_STACK}/actions": {"POST": Operation(actions.act, None)},
     f"{_STACK}/snapshots": {
         "GET": Operation(snapshots.index, "stacks:list_snapshots"),
         "POST": Operation(snapshots.take, "stacks:snapshot"),

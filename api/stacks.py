@@ -214,7 +214,7 @@ def _by_id(call: Call, stack_id: str) -> Stack:
         found = call.services.database.read(lambda conn: stacks.get(conn, StackId(stack_id)))
     except NotFound as error:
         raise not_found("Stack", stack_id) from error
-    if found.tenant != call.caller.tenant:
+    if not call.caller.may_see(found.tenant):
         raise not_found("Stack", stack_id)
     return found
 

@@ -70,6 +70,7 @@ class Embedded:
         conf = options.load([], program="stoker", files=[config_file(settings.data_dir), *settings.config])
         log.setup(conf, "stoker", VERSION)
         conf.set_default("public_url", f"http://{settings.host}:{settings.port}", "api")
+        conf.set_default("auth_strategy", "none", "api")
         database = Database(conf.database.connection)
         schema.upgrade(database)
         database.close()

@@ -103,6 +103,15 @@ CONDUCTOR = [
     ),
 ]
 API = [
+    cfg.StrOpt(
+        "auth_strategy",
+        default="keystone",
+        choices=[
+            ("keystone", "a token of Keystone's is needed; [keystone_authtoken] says how it is checked"),
+            ("none", "everybody may do everything with the tenant that the path names"),
+        ],
+        help="Who may use the API.",
+    ),
     cfg.StrOpt("bind_host", default="127.0.0.1", help="Address that stoker-api listens on."),
     cfg.PortOpt("bind_port", default=8004, help="Port that stoker-api listens on."),
     cfg.IntOpt("threads", default=16, min=1, help="Requests that are answered at the same time."),

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from oslo_config import cfg
 
 from ..api.app import make_app
-from ..api.auth import NoAuthentication
 from ..api.services import ApiLimits, Services
 from ..conductor.pipeline import PipelineLimits
 from ..conductor.service import Conductor, ConductorSettings
@@ -29,6 +28,7 @@ from ..traversal.planning import Defaults
 from ..traversal.signals import Signals
 from ..traversal.snapshots import Snapshots
 from ..traversal.updates import Updates
+from .keystone import behind_keystone, make_auth
 from .opening import check_backend, make_bus, open_database
 from .options import WrongConfiguration
 
@@ -110,7 +110,11 @@ def _desk(parts: Parts) -> Desk:
 
 
 def make_api(parts: Parts, *, version: str) -> typing.Any:
-    """The WSGI application."""
+    """The WSGI application.
+
+    :raises WrongConfiguration: the options for Keystone or policy are not complete, or wrong.
+    """
+    conf = parts.conf
     desk = _desk(parts)
     services = Services(
         database=parts.database,
@@ -122,12 +126,12 @@ def make_api(parts: Parts, *, version: str) -> typing.Any:
         breakpoints=Breakpoints(desk),
         catalogue=parts.catalogue,
         sealer=parts.sealer,
-        auth=NoAuthentication(),
+        auth=make_auth(conf),
         clock=time.time,
-        limits=ApiLimits(body_bytes=parts.conf.api.max_body, page=parts.conf.api.max_page),
+        limits=ApiLimits(body_bytes=conf.api.max_body, page=conf.api.max_page),
         build={"revision": version},
     )
-    return make_app(services)
+    return behind_keystone(make_app(services), conf)
 
 
 def make_conductor(parts: Parts, host: str, *, worn_out: Callable[[], None] = lambda: None) -> Conductor:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from harness.etcd import Etcd
+from harness.keystone import Keystone
 from harness.mariadb import MariaDB
 from harness.memcached import Memcached
 from harness.postgresql import PostgreSQL
@@ -61,6 +62,11 @@ def zookeeper() -> Iterator[ZooKeeper]:
 @pytest.fixture(scope="session")
 def memcached() -> Iterator[Memcached]:
     yield from _running(Memcached())
+
+
+@pytest.fixture(scope="session")
+def keystone() -> Iterator[Keystone]:
+    yield from _running(Keystone())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

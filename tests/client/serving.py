@@ -35,14 +35,16 @@ class Answer:
 class Service:
     """``stoker serve`` in a process of its own, with its data in a directory."""
 
-    def __init__(self, directory: pathlib.Path, *, conductors: int = 2) -> None:
+    def __init__(
+        self, directory: pathlib.Path, *, conductors: int = 2, config: pathlib.Path | None = None
+    ) -> None:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         self._data = directory / "data"
         self._http = requests.Session()
         command = [STOKER, "serve", "--data-dir", self._data, "--port", str(port)]
         self.process = Process(
-            [*command, "--conductors", str(conductors)],
+            [*command, "--conductors", str(conductors), *(["--config-file", config] if config else [])],
             log=directory / "stoker.log",
             env={"PYTHONWARNINGS": "ignore"},
         )

@@ -9,6 +9,7 @@ from stoker.db.sealing import Sealer
 
 BIN = pathlib.Path(sys.executable).parent
 KEY = f"[secrets]\nkey = {Sealer.generate_key()}\n"
+KEYSTONE = "[api]\nauth_strategy = keystone\n[keystone_authtoken]\n"
 TABLE = [
     ("[secrets]\n", "[secrets] key"),
     ("[secrets]\nkey = short\n", "[secrets] key"),
@@ -22,13 +23,25 @@ TABLE = [
     (KEY + "[DEFAULT]\ntransport_url = carrier-pigeon://x\n", "transport_url"),
     (KEY + "[api]\nbind_port = 99999\n", "bind_port"),
     ("no section\n", "stoker.conf"),
+    (KEY + "[api]\nauth_strategy = keystone\n", "[keystone_authtoken] auth_type is missing"),
+    (KEY + "[api]\nauth_strategy = password\n", "auth_strategy"),
+    (KEY + KEYSTONE + "auth_type = pigeon\n", "[keystone_authtoken]"),
+    (KEY + KEYSTONE + "auth_type = password\n", "[keystone_authtoken]"),
+    (
+        KEY + KEYSTONE + "auth_type = password\nauth_url = http://127.0.0.1:1\n"
+        "[oslo_policy]\npolicy_file = {folder}/wrong.yaml\n",
+        "[oslo_policy] policy_file",
+    ),
 ]
 CONDUCTOR_ONLY = [
     (KEY + "[coordination]\nheartbeat = 5\ntimeout = 6\n", "[coordination]"),
     (KEY + "[coordination]\nbackend_url = nonsense://x\n", "[coordination] backend_url"),
     (KEY + "[coordination]\npoll = 100\n", "[coordination]"),
 ]
-USABLE = "[DEFAULT]\ntransport_url = kombu+memory://\n[coordination]\nbackend_url = file://{folder}/group\n"
+USABLE = (
+    "[DEFAULT]\ntransport_url = kombu+memory://\n[coordination]\nbackend_url = file://{folder}/group\n"
+    "[api]\nauth_strategy = none\n"
+)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +62,8 @@ def run(program: str, folder: pathlib.Path, *arguments: str) -> subprocess.Compl
 def write(folder: pathlib.Path, text: str, database: str) -> None:
     """What is wrong, after what is right."""
     usable = USABLE.format(folder=folder)
-    (folder / "stoker.conf").write_text(usable + database + text)
+    (folder / "wrong.yaml").write_text("'stacks:create': 'rule:no_such_rule'\n")
+    (folder / "stoker.conf").write_text(usable + database + text.replace("{folder}", str(folder)))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,76 @@
+"""Who asks, as Keystone says, and what policy lets them do."""
+
+import typing
+from collections.abc import Mapping
+
+from oslo_policy import policy
+
+from .auth import USER_LENGTH, Caller
+from .faults import Fault
+from .policy import IS_ADMIN
+
+
+class KeystoneAuthentication:
+    """For requests that have passed keystonemiddleware's auth_token, which checks the token and replaces the
+    headers read here; one without a valid token passes it too, and is refused here.
+
+    :param enforcer: knows the rules of `policy.list_rules`.
+    """
+
+    def __init__(self, enforcer: policy.Enforcer) -> None:
+        self._enforcer = enforcer
+
+    def identify(self, tenant: str, headers: Mapping[str, str]) -> Caller:
+        """See auth.Authenticator.  Without a tenant in the path no token is needed.
+
+        A token is for one project, and the path must name the same; an admin's (rule ``context_is_admin``)
+        may name any.
+
+        :raises Fault: 401: there is no token, or it is not valid (any more); 403: it is for another project.
+        """
+        if not tenant:
+            return Caller(tenant="")
+        if headers.get("X-IDENTITY-STATUS") != "Confirmed":
+            raise Fault(401, "Unauthorized", "Authentication required: send a valid token of Keystone's")
+        project = headers.get("X-PROJECT-ID")
+        caller = Caller(
+            tenant=project or "",
+            user=headers.get("X-USER-NAME", "")[:USER_LENGTH] or None,
+            roles=frozenset(role.strip() for role in headers.get("X-ROLES", "").split(",") if role.strip()),
+            credentials=_credentials(headers),
+        )
+        if not project:
+            raise Fault(403, "Forbidden", "The token is for no project, but stacks belong to one")
+        everywhere = bool(self._enforcer.enforce(IS_ADMIN, {}, dict(caller.credentials)))
+        if project != tenant and not everywhere:
+            raise Fault(
+                403,
+                "Forbidden",
+                f"You are not authorized to use tenant {tenant}: the token is for {project}",
+            )
+        return Caller(caller.tenant, caller.user, caller.roles, caller.credentials, everywhere)
+
+    def authorize(self, caller: Caller, rule: str) -> None:
+        """See auth.Authenticator."""
+        target = {"project_id": caller.tenant}
+        try:
+            allowed = self._enforcer.authorize(rule, target, dict(caller.credentials))
+        except policy.InvalidScope:
+            allowed = False
+        if not allowed:
+            raise Fault(403, "Forbidden", f"You are not authorized to do {rule}")
+
+
+def _credentials(headers: Mapping[str, str]) -> dict[str, typing.Any]:
+    """In the words of policy rules, as oslo.context names them."""
+    return {
+        "user_id": headers.get("X-USER-ID"),
+        "user_domain_id": headers.get("X-USER-DOMAIN-ID"),
+        "project_id": headers.get("X-PROJECT-ID"),
+        "project_domain_id": headers.get("X-PROJECT-DOMAIN-ID"),
+        "domain_id": headers.get("X-DOMAIN-ID"),
+        "system_scope": headers.get("X-OPENSTACK-SYSTEM-SCOPE"),
+        # Keystone says so only of those for which it is not so.
+        "is_admin_project": headers.get("X-IS-ADMIN-PROJECT", "true").lower() == "true",
+        "roles": [role.strip().lower() for role in headers.get("X-ROLES", "").split(",") if role.strip()],
+    }

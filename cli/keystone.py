@@ -1,0 +1,86 @@
+"""The API behind Keystone: its middleware in front, policy inside."""
+
+import logging
+import typing
+
+from keystoneauth1 import loading
+from keystoneauth1.exceptions import MissingRequiredOptions, NoMatchingPlugin
+from keystonemiddleware import auth_token
+from oslo_config import cfg
+from oslo_policy import opts as policy_opts
+from oslo_policy import policy
+
+from ..api.auth import Authenticator, NoAuthentication
+from ..api.keystone import KeystoneAuthentication
+from ..api.policy import list_rules
+from .options import WrongConfiguration
+
+SECTION = "keystone_authtoken"
+POLICY_FILE = "policy.yaml"
+WsgiApp = typing.Any
+LOG = logging.getLogger(__name__)
+
+
+def make_auth(conf: cfg.ConfigOpts) -> Authenticator:
+    """As [api] auth_strategy says.
+
+    :raises WrongConfiguration: the policy file is not there, or not understood.
+    """
+    if conf.api.auth_strategy == "none":
+        LOG.warning("[api] auth_strategy is none: everybody may do everything")
+        return NoAuthentication()
+    return KeystoneAuthentication(make_enforcer(conf))
+
+
+def make_enforcer(conf: cfg.ConfigOpts) -> policy.Enforcer:
+    """The rules, with the operator's own from [oslo_policy] policy_file where it is there.
+
+    :raises WrongConfiguration: as `make_auth`.
+    """
+    policy_opts.set_defaults(conf, POLICY_FILE)
+    enforcer = policy.Enforcer(conf)
+    enforcer.register_defaults(list_rules())
+    try:
+        enforcer.load_rules()
+        sound = enforcer.check_rules()
+    except (cfg.Error, ValueError, OSError, policy.PolicyNotRegistered) as error:
+        raise WrongConfiguration(f"[oslo_policy] policy_file: {error}") from error
+    if not sound:
+        raise WrongConfiguration("[oslo_policy] policy_file: it names rules that do not exist; see the log")
+    return enforcer
+
+
+def get_enforcer() -> policy.Enforcer:
+    """For oslo.policy's tools (oslopolicy-checker and others), which read the configuration themselves."""
+    conf = cfg.CONF
+    conf([], project="stoker")
+    return make_enforcer(conf)
+
+
+def behind_keystone(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
+    """The application with Keystone's middleware in front, where [api] auth_strategy wants it.
+
+    The middleware lets a request without a valid token pass, marked as such: the application answers it in
+    its own words, and some paths need no token.
+
+    :raises WrongConfiguration: an option that the middleware needs is missing.
+    """
+    if conf.api.auth_strategy == "none":
+        return app
+    loading.register_auth_conf_options(conf, SECTION)
+    if not conf[SECTION].auth_type and not conf[SECTION].auth_section:
+        raise WrongConfiguration(
+            f"[{SECTION}] auth_type is missing: the service's own account at Keystone; or, for a service "
+            "that everybody may use, set [api] auth_strategy to none"
+        )
+    try:
+        return auth_token.AuthProtocol(
+            app,
+            {
+                "oslo_config_config": conf,
+                "delay_auth_decision": True,
+                "service_token_roles_required": True,
+            },
+        )
+    except (MissingRequiredOptions, NoMatchingPlugin, cfg.Error, ValueError) as error:
+        raise WrongConfiguration(f"[{SECTION}]: {error}") from error

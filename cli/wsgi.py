@@ -1,0 +1,36 @@
+"""The API for a WSGI server: ``stoker.cli.wsgi:application``.
+
+The configuration is that of ``stoker-api``: /etc/stoker/stoker.conf, or the file that the environment
+variable STOKER_CONFIG_FILE names.  The module is to be imported in the process that answers (uWSGI:
+``lazy-apps``), with threads (``enable-threads``): it starts one that sends hints.
+"""
+
+import atexit
+import os
+import typing
+
+from . import threading_backend  # noqa: F401  - first: it decides how oslo works
+
+from oslo_log import log  # isort: skip
+
+from . import options
+from .version import VERSION
+from .wiring import make_api, open_parts
+
+PROGRAM = "stoker-api"
+
+
+def make_application(environment: typing.Mapping[str, str]) -> typing.Any:
+    """The application, connected to its servers.
+
+    :raises WrongConfiguration: an option is missing or wrong.
+    """
+    file = environment.get("STOKER_CONFIG_FILE")
+    conf = options.load(["--config-file", file] if file else [], program=PROGRAM)
+    log.setup(conf, "stoker", VERSION)
+    parts = open_parts(conf)
+    atexit.register(parts.close)
+    return make_api(parts, version=VERSION)
+
+
+application = make_application(os.environ)

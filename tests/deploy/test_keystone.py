@@ -1,0 +1,213 @@
+"""The API behind a real Keystone: who may do what with whose stacks."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import typing
+from collections.abc import Iterator
+
+import pytest
+from client.serving import Answer, Service, fault
+from harness.keystone import PASSWORD, REGION, Keystone
+from harness.waiting import wait_for
+
+Json = typing.Any
+GLOBAL = "'stacks:global_index': 'rule:context_is_admin'\n"
+SHORT = 6
+"""Seconds a hasty token lives."""
+TEMPLATE = {
+    "heat_template_version": "2018-08-31",
+    "resources": {"one": {"type": "OS::Heat::TestResource", "properties": {"value": "1"}}},
+}
+
+
+@dataclasses.dataclass
+class Cloud:
+    """Keystone with two projects, a user of each role in both, and Stoker in its catalogue."""
+
+    keystone: Keystone
+    service: Service
+    policy: pathlib.Path
+    projects: dict[str, str]
+    tokens: dict[tuple[str, str | None], str] = dataclasses.field(default_factory=dict)
+
+    def as_user(self, user: str, project: str | None, method: str, path: str, body: Json = None) -> Answer:
+        """One request; {own} in the path stands for the user's project."""
+        if (user, project) not in self.tokens:
+            self.tokens[user, project] = self.keystone.token(user, project)
+        return self.with_token(
+            self.tokens[user, project], method, path.replace("{own}", self.projects[project or "alpha"]), body
+        )
+
+    def with_token(self, token: str, method: str, path: str, body: Json = None) -> Answer:
+        """One request."""
+        return self.service.call(method, path, body, headers={"X-Auth-Token": token})
+
+    def create(self, project: str, name: str) -> str:
+        """A stack of the project's; its path."""
+        body = {"stack_name": name, "template": TEMPLATE}
+        answer = self.as_user(f"{project}-member", project, "POST", "/v1/{own}/stacks", body)
+        assert answer.status == 201, answer
+        return f"/v1/{self.projects[project]}/stacks/{name}/{answer.body['stack']['id']}"
+
+    def openstack(self, user: str, project: str, *command: str) -> Json:
+        """The real client, with a password and the catalogue."""
+        access = {
+            "OS_AUTH_URL": self.keystone.url,
+            "OS_USERNAME": user,
+            "OS_PASSWORD": PASSWORD,
+            "OS_PROJECT_NAME": project,
+            "OS_USER_DOMAIN_ID": "default",
+            "OS_PROJECT_DOMAIN_ID": "default",
+            "OS_REGION_NAME": REGION,
+            "PYTHONWARNINGS": "ignore",
+        }
+        done = subprocess.run(
+            [pathlib.Path(sys.executable).parent / "openstack", *command, "-f", "json"],
+            env={**os.environ, **access},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        # With --wait the client tells of events first.
+        begin = re.search(r"^[\[{]", done.stdout, re.MULTILINE)
+        assert begin, done.stdout
+        return json.loads(done.stdout[begin.start() :])
+
+
+@pytest.fixture(scope="module")
+def cloud(keystone: Keystone, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+    folder = tmp_path_factory.mktemp("keystone")
+    policy, config = folder / "policy.yaml", folder / "keystone.conf"
+    policy.write_text("")
+    projects = {"admin": keystone.id_of("project", "admin")}
+    for project in ("alpha", "beta"):
+        projects[project] = keystone.make("project", name=project, domain_id="default")
+        for role in ("reader", "member"):
+            user = keystone.make("user", name=f"{project}-{role}", domain_id="default", password=PASSWORD)
+            keystone.grant(user, projects[project], role)
+    config.write_text(
+        f"[api]\nauth_strategy = keystone\n[oslo_policy]\npolicy_file = {policy}\n"
+        f"[keystone_authtoken]\nauth_type = password\nauth_url = {keystone.url}\nusername = admin\n"
+        f"password = {PASSWORD}\nproject_name = admin\n"
+        "user_domain_id = default\nproject_domain_id = default\n"
+        f"www_authenticate_uri = {keystone.url}\n"
+    )
+    service = Service(folder, config=config)
+    entry = keystone.make("service", name="stoker", type="orchestration")
+    url = f"{service.url}/v1/%(project_id)s"
+    keystone.make("endpoint", service_id=entry, interface="public", region_id=REGION, url=url)
+    yield Cloud(keystone, service, policy, projects)
+    service.stop()
+
+
+def test_what_the_service_is_may_be_asked_without_a_token(cloud: Cloud) -> None:
+    assert cloud.service.call("GET", "/").status == 300
+    assert cloud.service.call("GET", "/healthcheck").status == 200
+
+
+@pytest.mark.parametrize("headers", [{}, {"X-Auth-Token": "nonsense"}, {"X-Identity-Status": "Confirmed"}])
+def test_without_a_valid_token_nothing_is_shown(cloud: Cloud, headers: dict[str, str]) -> None:
+    sent = {**headers, "X-Project-Id": cloud.projects["alpha"], "X-Roles": "admin"}
+    answer = cloud.service.call("GET", f"/v1/{cloud.projects['alpha']}/stacks", headers=sent)
+    assert fault(answer) == (401, "Unauthorized")
+    assert cloud.keystone.url in answer.headers["WWW-Authenticate"]
+
+
+def test_the_client_finds_the_service_in_the_catalogue_and_works_with_a_password(
+    cloud: Cloud, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "t.yaml").write_text(json.dumps(TEMPLATE))
+    command = ["stack", "create", "shown", "-t", str(tmp_path / "t.yaml"), "--wait", "--poll", "1"]
+    made = cloud.openstack("alpha-member", "alpha", *command)
+    assert made["stack_status"] == "CREATE_COMPLETE"
+    listed = cloud.openstack("alpha-reader", "alpha", "stack", "list")
+    assert [(item["Stack Name"], item["Stack Status"]) for item in listed] == [("shown", "CREATE_COMPLETE")]
+
+
+def test_the_path_of_another_project_is_forbidden_and_its_stack_not_to_be_found(cloud: Cloud) -> None:
+    path = cloud.create("beta", "private")
+    own = path.replace(cloud.projects["beta"], cloud.projects["alpha"])
+    for method, body in (("GET", None), ("DELETE", None), ("PUT", {"template": TEMPLATE})):
+        assert fault(cloud.as_user("alpha-member", "alpha", method, path, body)) == (403, "Forbidden")
+        assert fault(cloud.as_user("alpha-member", "alpha", method, own, body)) == (404, "EntityNotFound")
+    stack_id = path.rpartition("/")[2]
+    by_id = cloud.as_user("alpha-member", "alpha", "GET", f"/v1/{{own}}/stacks/{stack_id}")
+    assert fault(by_id) == (404, "EntityNotFound")
+
+
+def test_a_reader_looks_and_touches_nothing(cloud: Cloud) -> None:
+    path = cloud.create("beta", "looked-at")
+    seen = cloud.as_user("beta-reader", "beta", "GET", path)
+    assert seen.status == 200
+    body = {"stack_name": "more", "template": TEMPLATE}
+    for method, where, sent in (
+        ("POST", "/v1/{own}/stacks", body),
+        ("DELETE", path, None),
+        ("PATCH", path, {"existing": True}),
+        ("POST", f"{path}/actions", {"suspend": None}),
+        ("POST", "/v1/{own}/validate", {"template": TEMPLATE}),
+    ):
+        assert fault(cloud.as_user("beta-reader", "beta", method, where, sent)) == (403, "Forbidden")
+    wait_for(lambda: _status(cloud, path) == "CREATE_COMPLETE", 30)
+    # As in Heat, a check changes nothing.
+    assert cloud.as_user("beta-reader", "beta", "POST", f"{path}/actions", {"check": None}).status == 200
+
+
+def _status(cloud: Cloud, path: str) -> str:
+    status: str = cloud.as_user("beta-reader", "beta", "GET", path).body["stack"]["stack_status"]
+    return status
+
+
+def test_the_conductors_are_listed_for_admins(cloud: Cloud) -> None:
+    assert fault(cloud.as_user("alpha-member", "alpha", "GET", "/v1/{own}/services")) == (403, "Forbidden")
+    assert cloud.as_user("admin", "admin", "GET", "/v1/{own}/services").status == 200
+
+
+def test_a_token_for_the_whole_system_is_for_no_project(cloud: Cloud) -> None:
+    assert fault(cloud.as_user("admin", None, "GET", "/v1/{own}/stacks")) == (403, "Forbidden")
+
+
+def test_an_admin_lists_all_projects_where_the_policy_file_lets_him(cloud: Cloud) -> None:
+    paths = {project: cloud.create(project, f"of-{project}") for project in ("alpha", "beta")}
+    everything = "/v1/{own}/stacks?global_tenant=true"
+    assert fault(cloud.as_user("admin", "admin", "GET", everything)) == (403, "Forbidden")
+
+    cloud.policy.write_text(GLOBAL)
+    answer = cloud.as_user("admin", "admin", "GET", everything)
+    assert answer.status == 200, answer
+    names = {item["stack_name"]: item["project"] for item in answer.body["stacks"]}
+    assert {name: names.get(f"of-{name}") for name in paths} == {name: cloud.projects[name] for name in paths}
+    assert fault(cloud.as_user("alpha-member", "alpha", "GET", everything)) == (403, "Forbidden")
+
+    # The admin sees and deletes a stack of another's by its id.
+    stack_id = paths["beta"].rpartition("/")[2]
+    found = cloud.as_user("admin", "admin", "GET", f"/v1/{{own}}/stacks/{stack_id}")
+    assert found.status == 302
+    assert found.headers["Location"].endswith(paths["beta"])
+    assert cloud.as_user("admin", "admin", "GET", paths["beta"]).status == 200
+    assert cloud.as_user("admin", "admin", "DELETE", paths["beta"]).status == 204
+
+
+def test_a_stack_goes_on_after_the_token_that_began_it_has_expired(cloud: Cloud) -> None:
+    slow = {"type": "OS::Heat::TestResource", "properties": {"wait_secs": SHORT + 3, "value": "1"}}
+    body = {"stack_name": "long", "template": {**TEMPLATE, "resources": {"slow": slow}}}
+    with cloud.keystone.hasty(SHORT) as url:
+        token = cloud.keystone.token("alpha-member", "alpha", url)
+    answer = cloud.with_token(token, "POST", f"/v1/{cloud.projects['alpha']}/stacks", body)
+    assert answer.status == 201, answer
+    path = f"/v1/{cloud.projects['alpha']}/stacks/long/{answer.body['stack']['id']}"
+    wait_for(lambda: cloud.with_token(token, "GET", path).status == 401, SHORT + 5)
+
+    def status() -> str:
+        shown: str = cloud.as_user("alpha-reader", "alpha", "GET", path).body["stack"]["stack_status"]
+        return shown
+
+    assert status() == "CREATE_IN_PROGRESS"
+    wait_for(lambda: status() == "CREATE_COMPLETE", 30, status)

@@ -1,0 +1,129 @@
+"""Keystone, from a virtual environment of its own (``make test-deps``)."""
+
+import contextlib
+import grp
+import os
+import pathlib
+import pwd
+import sys
+import typing
+from collections.abc import Iterator
+
+import requests
+from harness.ports import HOST, free_port
+from harness.processes import Process
+from harness.server import MissingServer, Server
+
+BIN = pathlib.Path(sys.prefix) / "keystone" / "bin"
+PASSWORD = "s3cret"
+REGION = "RegionOne"
+Json = typing.Any
+CONFIG = """\
+[database]
+connection = sqlite:///{directory}/keystone.sqlite
+[fernet_tokens]
+key_repository = {directory}/fernet
+[fernet_receipts]
+key_repository = {directory}/fernet
+[credential]
+key_repository = {directory}/credential
+[identity]
+password_hash_rounds = 4
+[token]
+expiration = {expiration}
+"""
+
+
+class Keystone(Server):
+    """Keystone on SQLite, with the user ``admin`` of the project ``admin``."""
+
+    name = "Keystone"
+
+    @property
+    def url(self) -> str:
+        """Its v3 root."""
+        return f"http://{HOST}:{self.port}/v3"
+
+    def _prepare(self) -> None:
+        if not (BIN / "keystone-manage").exists():
+            raise MissingServer("keystone-manage", "none: it comes from PyPI")
+        self._configure("keystone.conf", 3600)
+        manage = [BIN / "keystone-manage", "--config-file", self.directory / "keystone.conf"]
+        self._run(*manage, "db_sync")
+        user, group = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(os.getegid()).gr_name
+        self._run(*manage, "fernet_setup", "--keystone-user", user, "--keystone-group", group)
+        urls = [
+            part for kind in ("admin", "internal", "public") for part in (f"--bootstrap-{kind}-url", self.url)
+        ]
+        self._run(
+            *manage, "bootstrap", "--bootstrap-password", PASSWORD, "--bootstrap-region-id", REGION, *urls
+        )
+
+    def _configure(self, name: str, expiration: int) -> None:
+        text = CONFIG.format(directory=self.directory, expiration=expiration)
+        (self.directory / name).write_text(text)
+
+    def _command(self) -> list[str]:
+        script = pathlib.Path(__file__).parent / "keystone_server.py"
+        return [str(BIN / "python"), "-P", "-W", "ignore", str(script)]
+
+    def _environment(self) -> dict[str, str]:
+        return self._serving("keystone.conf", self.port)
+
+    def _serving(self, config: str, port: int) -> dict[str, str]:
+        return {"OS_KEYSTONE_CONFIG_FILES": str(self.directory / config), "PORT": str(port)}
+
+    def _answers(self) -> bool:
+        try:
+            return requests.get(self.url, timeout=5).status_code == 200
+        except requests.RequestException:
+            return False
+
+    @contextlib.contextmanager
+    def hasty(self, seconds: int) -> Iterator[str]:
+        """A second Keystone on the same data whose tokens live so many seconds; its v3 root."""
+        self._configure("hasty.conf", seconds)
+        port = free_port()
+        process = Process(
+            self._command(), log=self.directory / "hasty.log", env=self._serving("hasty.conf", port)
+        )
+        try:
+            process.wait_for_port(port)
+            yield f"http://{HOST}:{port}/v3"
+        finally:
+            process.kill()
+
+    def token(self, user: str, project: str | None, url: str | None = None) -> str:
+        """A token of the user, for a project; None: for the system."""
+        default = {"id": "default"}
+        scope: Json = {"system": {"all": True}}
+        if project is not None:
+            scope = {"project": {"name": project, "domain": default}}
+        password = {"user": {"name": user, "domain": default, "password": PASSWORD}}
+        body = {"auth": {"identity": {"methods": ["password"], "password": password}, "scope": scope}}
+        answer = requests.post(f"{url or self.url}/auth/tokens", json=body, timeout=30)
+        assert answer.status_code == 201, answer.text
+        return answer.headers["X-Subject-Token"]
+
+    def make(self, kind: str, **fields: Json) -> str:
+        """Make a project, user, service, endpoint or role; its id."""
+        answer = self._admin("POST", f"/{kind}s", {kind: fields})
+        found: str = answer[kind]["id"]
+        return found
+
+    def grant(self, user: str, project: str, role: str) -> None:
+        """Give a user a role in a project, by their ids and the role's name."""
+        (found,) = self._admin("GET", f"/roles?name={role}")["roles"]
+        self._admin("PUT", f"/projects/{project}/users/{user}/roles/{found['id']}")
+
+    def id_of(self, kind: str, name: str) -> str:
+        """The id of the project or user of this name."""
+        (found,) = self._admin("GET", f"/{kind}s?name={name}")[f"{kind}s"]
+        wanted: str = found["id"]
+        return wanted
+
+    def _admin(self, method: str, path: str, body: Json = None) -> Json:
+        headers = {"X-Auth-Token": self.token("admin", "admin")}
+        answer = requests.request(method, self.url + path, json=body, headers=headers, timeout=30)
+        assert answer.ok, (method, path, answer.text)
+        return answer.json() if answer.content else None

@@ -1,0 +1,99 @@
+"""Rules and callers, without a Keystone: every route's rule is known, and what each scope may do."""
+
+import pathlib
+import re
+
+import pytest
+from oslo_config import cfg
+from oslo_policy import policy
+from stoker.api.actions import ACTIONS
+from stoker.api.faults import Fault
+from stoker.api.keystone import KeystoneAuthentication
+from stoker.api.policy import list_rules
+from stoker.api.routes import ROUTES
+
+ROOT = pathlib.Path(__file__).parents[2]
+TENANT = "0123"
+
+
+@pytest.fixture
+def auth() -> KeystoneAuthentication:
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[], default_config_dirs=[])
+    enforcer = policy.Enforcer(conf)
+    enforcer.register_defaults(list_rules())
+    return KeystoneAuthentication(enforcer)
+
+
+def headers(role: str = "member", **more: str) -> dict[str, str]:
+    found = {"X-IDENTITY-STATUS": "Confirmed", "X-PROJECT-ID": TENANT, "X-USER-NAME": "ann", "X-ROLES": role}
+    return {**found, **{name.upper().replace("_", "-"): value for name, value in more.items()}}
+
+
+def test_every_rule_that_is_asked_for_exists() -> None:
+    known = {rule.name for rule in list_rules()}
+    asked = {operation.rule for methods in ROUTES.values() for operation in methods.values()} - {None}
+    in_code = {
+        name
+        for path in (ROOT / "api").glob("*.py")
+        for name in re.findall(r'authorize\([^"]*"([a-z_]+:[a-z_]+)"', path.read_text())
+    }
+    assert in_code == {"stacks:global_index"}
+    assert asked | in_code | {f"actions:{name}" for name in ACTIONS} <= known
+
+
+def test_a_member_may_create_and_a_reader_may_not(auth: KeystoneAuthentication) -> None:
+    member = auth.identify(TENANT, headers())
+    assert (member.tenant, member.user, member.roles) == (TENANT, "ann", frozenset({"member"}))
+    auth.authorize(member, "stacks:create")
+    reader = auth.identify(TENANT, headers("Reader"))
+    auth.authorize(reader, "stacks:index")
+    with pytest.raises(Fault, match="stacks:create") as caught:
+        auth.authorize(reader, "stacks:create")
+    assert caught.value.status == 403
+
+
+def test_a_stack_user_signals_and_sees_metadata_only(auth: KeystoneAuthentication) -> None:
+    user = auth.identify(TENANT, headers("heat_stack_user"))
+    allowed = set()
+    for rule in list_rules():
+        if ":" in rule.name:
+            try:
+                auth.authorize(user, rule.name)
+                allowed.add(rule.name)
+            except Fault:
+                continue
+    assert allowed == {"resource:metadata", "resource:signal", "stacks:lookup"}
+
+
+def test_only_an_admin_names_another_tenant(auth: KeystoneAuthentication) -> None:
+    with pytest.raises(Fault, match="4567") as caught:
+        auth.identify("4567", headers())
+    assert caught.value.status == 403
+    admin = auth.identify("4567", headers("admin"))
+    assert admin.tenant == TENANT, "what he creates is his own project's, as in Heat"
+    assert admin.may_see("4567")
+    assert not auth.identify(TENANT, headers()).may_see("4567")
+    with pytest.raises(Fault):
+        auth.identify("4567", headers("admin", x_is_admin_project="False"))
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        ({}, 401),
+        ({**headers(), "X-IDENTITY-STATUS": "Invalid"}, 401),
+        ({"X-IDENTITY-STATUS": "Confirmed", "X-ROLES": "admin", "X-OPENSTACK-SYSTEM-SCOPE": "all"}, 403),
+        ({"X-IDENTITY-STATUS": "Confirmed", "X-ROLES": "admin", "X-DOMAIN-ID": "default"}, 403),
+    ],
+)
+def test_who_is_not_of_the_project_is_not_let_in(
+    auth: KeystoneAuthentication, sent: dict[str, str], status: int
+) -> None:
+    with pytest.raises(Fault) as caught:
+        auth.identify(TENANT, sent)
+    assert caught.value.status == status
+
+
+def test_a_path_without_a_tenant_needs_no_token(auth: KeystoneAuthentication) -> None:
+    assert auth.identify("", {}).tenant == ""
