@@ -27,6 +27,8 @@ RULES: tuple[tuple[str, str, str, str, str], ...] = (
     ("actions:action", MEMBER, "Act on a stack.", "POST", f"{_STACK}/actions"),
     ("actions:suspend", MEMBER, "Suspend a stack.", "POST", f"{_STACK}/actions"),
     ("actions:resume", MEMBER, "Resume a suspended stack.", "POST", f"{_STACK}/actions"),
+    ("actions:continue", MEMBER, "Continue at breakpoints.", "POST", f"{_STACK}/actions"),
+    ("actions:step", MEMBER, "Continue, and break again.", "POST", f"{_STACK}/actions"),
     ("actions:check", READER, "Check the resources of a stack.", "POST", f"{_STACK}/actions"),
     ("actions:snapshot", MEMBER, "Take a snapshot.", "POST", f"{_STACK}/actions"),
     ("actions:cancel_update", MEMBER, "Cancel an update, and roll back.", "POST", f"{_STACK}/actions"),
