@@ -1,0 +1,75 @@
+"""A secret that a user hands over stands in clear nowhere on the disk: not in the database, not in a log."""
+
+import pathlib
+
+from client.serving import Service
+
+FIRST, SECOND = "planted-Qz7vKp-first", "planted-Xw3mRt-second"
+CONFIG = "[DEFAULT]\ndebug = true\ndefault_log_levels = sqlalchemy=WARN\n"
+TEMPLATE = {
+    "heat_template_version": "2018-08-31",
+    "parameters": {"password": {"type": "string", "hidden": True}, "plain": {"type": "string"}},
+    "resources": {
+        "user": {
+            "type": "OS::Heat::TestResource",
+            "properties": {"value": {"list_join": ["-", ["with", {"get_param": "password"}]]}},
+            "metadata": {"told": {"get_param": "password"}},
+        },
+        "next": {"type": "OS::Heat::Value", "properties": {"value": {"get_attr": ["user", "output"]}}},
+        "made": {"type": "OS::Heat::RandomString"},
+    },
+    "outputs": {
+        "said": {"value": {"get_attr": ["next", "value"]}},
+        "made": {"value": {"get_attr": ["made", "value"]}},
+    },
+}
+
+
+def test_a_planted_secret_is_found_nowhere(tmp_path: pathlib.Path) -> None:
+    config = tmp_path / "debug.conf"
+    config.write_text(CONFIG)
+    service = Service(tmp_path, config=config)
+    given = {"password": FIRST, "plain": "planted-in-the-open"}
+    path = service.made("t", "sealed", TEMPLATE, parameters=given)
+    made = _outputs(service, path)
+    assert made["said"] == f"with-{FIRST}", "the secret was used, or this test would prove nothing"
+
+    answer = service.call("PUT", path, {"template": TEMPLATE, "parameters": {**given, "password": SECOND}})
+    assert answer.status == 202, answer
+    assert service.settled(path)["stack_status"] == "UPDATE_COMPLETE"
+    assert _outputs(service, path)["said"] == f"with-{SECOND}"
+    # Refused ones, whose errors are logged and told.
+    for template in (
+        {
+            **TEMPLATE,
+            "resources": {"bad": {"type": "OS::Heat::TestResource", "properties": {"wait_secs": _PARAM}}},
+        },
+        {**TEMPLATE, "outputs": {"bad": {"value": {"get_attr": [_PARAM, "x"]}}}},
+    ):
+        body = {"stack_name": "refused", "template": template, "parameters": given}
+        refused = service.call("POST", "/v1/t/stacks", body)
+        assert refused.status == 400, refused
+        assert FIRST not in str(refused.body)
+    for what in ("", "/events", "/resources", "/environment"):
+        body = service.get(f"{path}{what}")
+        body.get("stack", {}).pop("outputs", None)
+        shown = str(body)
+        assert FIRST not in shown
+        assert SECOND not in shown
+    service.stop()
+
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
+    everything = {file: file.read_bytes() for file in files}
+    assert any(b"planted-in-the-open" in text for text in everything.values()), "the database was read"
+    assert any(b" DEBUG " in text for text in everything.values()), "the log was read"
+    for secret in (FIRST, SECOND, made["made"]):
+        found = [str(file) for file, text in everything.items() if secret.encode() in text]
+        assert not found, f"{secret} stands in {found}"
+
+
+_PARAM = {"get_param": "password"}
+
+
+def _outputs(service: Service, path: str) -> dict[str, str]:
+    shown = service.get(path)["stack"]["outputs"]
+    return {output["output_key"]: output["output_value"] for output in shown}
