@@ -28,11 +28,14 @@ class Breakpoints:
     :ivar registry: of the stack's own environment, for resources that its template does not have any more.
     :ivar abort: reaching any ends the stack's action.
     :ivar active: False: there are none, as in a rollback, which nobody stands beside.
+    :ivar may_abort: False: those that would end the action hold it instead: a deletion that was ended, and is
+        asked for again, must come to an end without an update, which it does not allow.
     """
 
     registry: Mapping[str, Json] = field(default_factory=dict)
     abort: bool = False
     active: bool = True
+    may_abort: bool = True
 
     def settings_of(self, name: str) -> ResourceSettings:
         """What the environment says of a resource that is deleted; timeout and retries too."""
@@ -42,6 +45,10 @@ class Breakpoints:
         """Those that a task of that kind reaches, with their options, as the task keeps them."""
         if not self.active or not settings.hooks:
             return None
-        abort = {"abort": True} if self.abort else {}
         hooks = [hook for hook in REACHED_BY.get(kind, ()) if hook in settings.hooks]
-        return {hook: {**settings.hook_options.get(hook, {}), **abort} for hook in hooks} or None
+        return {hook: self._options(settings.hook_options.get(hook, {})) for hook in hooks} or None
+
+    def _options(self, given: Mapping[str, Json]) -> dict[str, Json]:
+        options = {name: value for name, value in given.items() if name != "abort"}
+        aborts = self.may_abort and (self.abort or given.get("abort"))
+        return {**options, "abort": True} if aborts else options

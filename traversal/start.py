@@ -169,6 +169,7 @@ def start_delete(conn: Connection, scope: Scope, *, timeout: float) -> Begun | N
         tasks.cancel_unstarted(conn, traversal, now=scope.now)
     running = running_of(conn, stack, on_copies=True)
     found, copies = resources.of_stack(conn, stack.id), resources.copies(conn, stack.id)
-    scope = replace(scope, breakpoints=breakpoints_of(conn, stack))
+    again = stack.action == "DELETE"
+    scope = replace(scope, breakpoints=replace(breakpoints_of(conn, stack), may_abort=not again))
     plan = plan_delete(found, running, scope, copies)
     return store_plan(conn, deleting, plan, running.values(), now=scope.now)

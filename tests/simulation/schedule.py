@@ -6,20 +6,23 @@ import copy
 import pathlib
 import random
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import sqlalchemy as sa
 from simulation.cloud import LOST
+from simulation.hooks import random_environment
 from simulation.keeping import Keeping
 from simulation.repeatable import repeatable
 from simulation.world import TIMEOUT, World
-from stoker.db import events, resources, tables
+from stoker.db import events, resources, tables, tasks
 from stoker.db.events import EventQuery
+from stoker.db.ids import StackId
 from stoker.db.stacks import Stack
-from stoker.db.states import Status, TaskKind
+from stoker.db.states import ACTIVE, Status, TaskKind, TaskState
 from stoker.traversal.change import NotUpdatable
 
 Json = typing.Any
+ABORTED = "aborted due to breakpoint"
 SETTLE_WITHIN = 4000.0
 """Simulated seconds: longer than any stack's timeout here."""
 
@@ -112,6 +115,7 @@ class Run:
             (self._lose, 3), (self._double, 3), (self._cancel, 10), (self._duty, 12), (self._look, 12),
             (self._time, 12), (self._kill, 1.5), (self._revive, 2), (self._pause, 1), (self._cut_off, 1),
             (self._resume, 3), (self._stop_message, 6), (self._lose_cancel, 2), (self._go_on, 1),
+            (self._clear_hook, 6),
         ]  # fmt: skip
         weights = [weight for _, weight in actions]
         for action, _ in self.dice.choices(actions, weights, k=length):
@@ -119,7 +123,7 @@ class Run:
             if note:
                 self.told.append(f"{self.world.clock.now - 1_000_000:.1f} {action.__name__[1:]} {note}")
         self._end_faults()
-        assert self.world.settle(self._all_settled, within=SETTLE_WITHIN), self._stuck()
+        assert self._settles(self._all_settled), self._stuck()
         self._end_calls()
 
     def _end_calls(self) -> None:
@@ -128,7 +132,7 @@ class Run:
         for conductor in self.world.conductors.values():
             while conductor.hanging:
                 conductor.go_on()
-        assert self.world.settle(self._all_final, within=SETTLE_WITHIN), self._stuck()
+        assert self._settles(self._all_final), self._stuck()
         assert before == [self._now(stack) for stack in self.stacks.values()], "\n".join(["late", *self.told])
 
     def _all_settled(self) -> bool:
@@ -155,6 +159,18 @@ class Run:
         busy = sa.select(s.id).where(sa.or_(s.status == Status.IN_PROGRESS, s.rollback_at.is_not(None)))
         return self.world.database.read(lambda conn: conn.execute(busy.limit(1)).first()) is None
 
+    def _settles(self, condition: Callable[[], bool]) -> bool:
+        return self.world.settle(lambda: self._clear_until(condition), within=SETTLE_WITHIN)
+
+    def _clear_until(self, condition: Callable[[], bool]) -> bool:
+        """Somebody clears one breakpoint after the other until the condition holds."""
+        if condition():
+            return True
+        for stack in self._check_held():
+            if found := self.world.breakpoints.held(stack):
+                self.world.breakpoints.clear(stack, found[0].resource_name, found[0].hook)
+        return False
+
     def _stuck(self) -> str:
         lines = [str(self.world.stack(s.id)) for s in self.stacks.values()]
         return "\n".join(["I4: a stack never became final", *lines, *self.told])
@@ -174,7 +190,12 @@ class Run:
         with self._database_there():
             rolled_back = self.dice.random() < 0.3
             self.stacks[name] = self.world.create(
-                name, goal, timeout_mins=minutes, disable_rollback=not rolled_back
+                name,
+                goal,
+                environment=random_environment(self.dice, list(goal["resources"])),
+                timeout_mins=minutes,
+                disable_rollback=not rolled_back,
+                abort_on_breakpoint=self.dice.random() < 0.05,
             )
         return name
 
@@ -186,7 +207,8 @@ class Run:
         with self._database_there():
             waiting = self._keeping.not_adopted(self.stacks[name])
             try:
-                self.world.update(self.stacks[name], goal)
+                environment = random_environment(self.dice, list(goal["resources"]))
+                self.world.update(self.stacks[name], goal, environment=environment, abort_on_breakpoint=False)
             except NotUpdatable:
                 return None
             self._keeping.let_go(waiting, goal)
@@ -265,6 +287,59 @@ class Run:
         self.deleted.add(name)
         self.stacks[new], self.goals[new] = found
         return new
+
+    def _clear_hook(self) -> str | None:
+        """The user clears a breakpoint, or all, or goes one step."""
+        self._check_held()
+        stack = (
+            self.world.stack(self.stacks[self.dice.choice(sorted(self.stacks))].id) if self.stacks else None
+        )
+        found = [] if stack is None else self.world.breakpoints.held(stack)
+        if stack is None or not found:
+            return None
+        with self._database_there():
+            one, kind = self.dice.choice(found), self.dice.choice(["clear", "some", "all", "step"])
+            if kind == "clear":
+                self.world.breakpoints.clear(stack, one.resource_name, one.hook)
+            else:
+                names = [one.resource_name] if kind == "some" else None
+                self.world.breakpoints.go_on(stack, names=names, step=kind == "step")
+        return f"{kind} {stack.name}.{one.resource_name} {one.hook}"
+
+    def _check_held(self) -> list[Stack]:
+        """Nothing behind a held task has begun, and the deadline is where it belongs; the stacks that are
+        held somewhere."""
+        t, s = tables.task.c, tables.stack.c
+        stopped = sa.select(t.stack_id).where(t.state == TaskState.HELD)
+        some = sa.select(s.id).where(sa.or_(s.id.in_(stopped), s.remaining.is_not(None))).order_by(s.name)
+        ids = self.world.database.read(lambda conn: conn.execute(some).scalars().all())
+        stacks = [self.world.stack(StackId(stack_id)) for stack_id in ids]
+        for stack in stacks:
+            found = self.world.database.read(lambda conn, s=stack: tasks.of_traversal(conn, s.traversal))
+            behind = {
+                successor for task in found if task.state == TaskState.HELD for successor in task.successors
+            }
+            begun = [task for task in found if task.id in behind and task.state in {*ACTIVE, TaskState.DONE}]
+            assert not begun, "\n".join([f"I10: {stack.name}: {begun}", *self.told])
+            held = [task.id for task in found if task.state == TaskState.HELD]
+            counted = [task.held for task in found if task.kind == TaskKind.FINISH and task.pending]
+            going = stack.status == Status.IN_PROGRESS
+            assert not going or counted in ([], [len(held)]), "\n".join(
+                [f"I10: {stack.name}: {counted}", *self.told]
+            )
+            stands = stack.remaining is not None
+            assert not (stands and stack.deadline_at is not None), f"{stack.name} has two clocks"
+            active = [task for task in found if task.state in ACTIVE]
+            assert not stands or (held and not active), "\n".join([f"{stack.name} stands", *self.told])
+            assert stands or active or not held or self._runs(stack), "\n".join(
+                [f"{stack.name} goes", *self.told]
+            )
+        return stacks
+
+    def _runs(self, stack: Stack) -> bool:
+        """Whether something of an older traversal runs, or the deadline has passed and strikes soon."""
+        running = self.world.database.read(lambda conn: tasks.running_of_stack(conn, stack.id))
+        return bool(running) or (stack.deadline_at or 0.0) <= self.world.clock.now
 
     def _living(self) -> str | None:
         alive = sorted(set(self.stacks) - self.deleted)
@@ -443,7 +518,7 @@ class Run:
             assert own[index].at - began.at >= 60.0, f"I5: {name} timed out early"
         if name in self.deleted:
             assert stack.action == "DELETE", f"I6: {name} is {stack.action}"
-            in_time = not stack.reason.endswith("timed out")
+            in_time = not (stack.reason.endswith("timed out") or ABORTED in stack.reason)
             assert stack.status == Status.COMPLETE or not in_time, f"I6: {name}: {stack.reason}"
 
     def clean_up(self) -> None:
@@ -455,7 +530,7 @@ class Run:
             for stack in self.stacks.values():
                 self._keeping.let_go(self._keeping.not_adopted(stack))
                 self.world.orders.delete(self.world.stack(stack.id))
-            assert self.world.settle(self._all_settled, within=SETTLE_WITHIN), self._stuck()
+            assert self._settles(self._all_settled), self._stuck()
             self._end_calls()
         states = {(s.action, s.status) for s in map(self._now, self.stacks.values())}
         assert states <= {("DELETE", Status.COMPLETE)}, "\n".join([str(states), *self.told])

@@ -1,0 +1,133 @@
+"""What many stacks that are held at breakpoints cost, and whether they survive the death of all conductors.
+
+Usage:
+    python benchmarks/breakpoints.py        start PostgreSQL, RabbitMQ, etcd, the API and conductors
+    options: --stacks 10000   --seconds 30   --conductors 2
+
+A conductor is measured twice, first with no stack and then with all of them held: threads, statements and
+transactions that the server counted, and CPU, for each second.  Then all conductors are killed with -9 and
+started again, and every stack is let go on.
+"""
+
+import argparse
+import concurrent.futures
+import contextlib
+import pathlib
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import idle
+from harness import proctree
+from harness.deployment import Deployment
+from harness.etcd import Etcd
+from harness.postgresql import PostgreSQL
+from harness.rabbitmq import RabbitMQ
+
+TEST = "OS::Heat::TestResource"
+TEMPLATE = {
+    "heat_template_version": "2018-08-31",
+    "resources": {"a": {"type": TEST}, "b": {"type": TEST, "depends_on": "a"}},
+}
+HOOKS = {"resource_registry": {"resources": {"b": {"hooks": "pre-create"}}}}
+CLIENTS = 16
+PATIENCE = 600.0
+"""Seconds after which a state that was waited for counts as missed."""
+
+
+@contextlib.contextmanager
+def deployment() -> Iterator[tuple[Deployment, PostgreSQL]]:
+    """A deployment without conductors, as long as the context."""
+    settings = {"shared_preload_libraries": "pg_stat_statements"}
+    with (
+        PostgreSQL(settings) as postgres,
+        RabbitMQ() as rabbit,
+        Etcd() as etcd,
+        tempfile.TemporaryDirectory(prefix="stoker-bench-") as folder,
+    ):
+        postgres.execute("CREATE EXTENSION pg_stat_statements")
+        made = Deployment(
+            pathlib.Path(folder),
+            database_url=postgres.create_database(),
+            transport_url=rabbit.create_vhost(),
+            backend_url=etcd.url,
+        )
+        try:
+            yield made, postgres
+        finally:
+            made.stop()
+
+
+def used(made: Deployment, postgres: PostgreSQL, seconds: float) -> idle.Usage:
+    """What the conductor "one" and the server use in a second."""
+    name = made.database_url.rpartition("/")[2]
+    time.sleep(idle.SETTLE)
+    before, began = idle.usage(made, postgres, name), time.monotonic()
+    time.sleep(seconds)
+    after, elapsed = idle.usage(made, postgres, name), time.monotonic() - began
+    return idle.Usage(*((b - a) / elapsed for a, b in zip(before, after, strict=True)))
+
+
+def threads(made: Deployment) -> int:
+    """Of the conductor's process and its children."""
+    processes = proctree.tree(made.conductors["one"].pid)
+    return sum(len(list(pathlib.Path(f"/proc/{process.pid}/task").iterdir())) for process in processes)
+
+
+def wait_count(postgres: PostgreSQL, name: str, where: str, count: int) -> float:
+    """Wait until so many stacks are like that; seconds it took."""
+    began = time.monotonic()
+    while time.monotonic() - began < PATIENCE:
+        [(found,)] = postgres.execute(f"SELECT count(*) FROM stack WHERE {where}", name)
+        if int(str(found)) == count:
+            return time.monotonic() - began
+        time.sleep(0.5)
+    raise SystemExit(f"only {found} of {count} stacks: {where}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--stacks", type=int, default=10_000)
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--conductors", type=int, default=2)
+    wanted = parser.parse_args()
+    hosts = ["one", *(f"host{number}" for number in range(2, wanted.conductors + 1))]
+    with deployment() as (made, postgres):
+        name = made.database_url.rpartition("/")[2]
+        made.start_api()
+        made.start_conductors(*hosts)
+        print(f"{'':>6}{'threads':>8}{idle.HEADER}", flush=True)
+        few = used(made, postgres, wanted.seconds)
+        print(f"{'none':>6}{threads(made):>8}{idle.describe('0', few)}", flush=True)
+        with concurrent.futures.ThreadPoolExecutor(CLIENTS) as clients:
+            paths = list(
+                clients.map(
+                    lambda number: made.create(f"s{number}", TEMPLATE, environment=HOOKS),
+                    range(wanted.stacks),
+                )
+            )
+        wait_count(postgres, name, "remaining IS NOT NULL", wanted.stacks)
+        many = used(made, postgres, wanted.seconds)
+        print(f"{'held':>6}{threads(made):>8}{idle.describe(str(wanted.stacks), many)}", flush=True)
+        for host in hosts:
+            made.conductors[host].kill()
+        made.start_conductors(*hosts)
+        began = time.monotonic()
+        with concurrent.futures.ThreadPoolExecutor(CLIENTS) as clients:
+            answers = list(
+                clients.map(lambda path: made.call("POST", f"{path}/actions", {"continue": None})[0], paths)
+            )
+        assert answers == [200] * wanted.stacks
+        wait_count(postgres, name, "status = 'COMPLETE'", wanted.stacks)
+        print(f"killed, started, cleared: all complete after {time.monotonic() - began:.1f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""Stacks at breakpoints while every process dies."""
+
+import concurrent.futures
+import pathlib
+import time
+from collections.abc import Iterator
+
+import pytest
+import sqlalchemy as sa
+from harness import templates
+from harness.deployment import Deployment
+from harness.etcd import Etcd
+from harness.postgresql import PostgreSQL
+from harness.rabbitmq import RabbitMQ
+from harness.waiting import wait_for
+
+HOSTS = ("one", "two")
+COUNT = 24
+HOOKS = {
+    "resource_registry": {"resources": {"l0_0": {"hooks": "post-create"}, "l1_*": {"hooks": "pre-create"}}}
+}
+
+
+@pytest.fixture
+def deployment(
+    tmp_path: pathlib.Path, rabbitmq: RabbitMQ, postgresql: PostgreSQL, etcd: Etcd
+) -> Iterator[Deployment]:
+    made = Deployment(
+        tmp_path,
+        database_url=postgresql.create_database(),
+        transport_url=rabbitmq.create_vhost(),
+        backend_url=etcd.url,
+        options=f"[coordination]\ngroup = {tmp_path.name}\n",
+    )
+    made.start_api()
+    made.start_conductors(*HOSTS)
+    yield made
+    made.stop()
+
+
+def counted(deployment: Deployment, sql: str) -> int:
+    engine = sa.create_engine(deployment.database_url, poolclass=sa.NullPool)
+    with engine.connect() as conn:
+        return int(conn.execute(sa.text(sql)).scalar_one())
+
+
+def test_all_conductors_are_killed_while_stacks_are_held_and_every_stack_completes(
+    deployment: Deployment,
+) -> None:
+    template = templates.layered(2, 3)
+
+    def create(number: int) -> str:
+        return deployment.create(f"s{number}", template, environment=HOOKS)
+
+    with concurrent.futures.ThreadPoolExecutor(8) as clients:
+        paths = list(clients.map(create, range(COUNT)))
+    at_rest = (
+        "SELECT count(*) FROM stack WHERE status = 'IN_PROGRESS' AND remaining > 0 AND deadline_at IS NULL"
+    )
+    wait_for(lambda: counted(deployment, at_rest) == COUNT, 60, lambda: str(counted(deployment, at_rest)))
+    active = "SELECT count(*) FROM task WHERE state IN ('running', 'ready', 'parked')"
+    assert counted(deployment, active) == 0
+    assert counted(deployment, "SELECT coalesce(sum(threads_busy), 0) FROM conductor") == 0
+    for host in HOSTS:
+        deployment.conductors[host].kill()
+    assert deployment.api is not None
+    deployment.api.kill()
+    time.sleep(1)
+    deployment.start_api()
+    deployment.start_conductors(*HOSTS)
+    assert counted(deployment, at_rest) == COUNT
+
+    def go_on(path: str) -> None:
+        while True:
+            status, answer = deployment.call("POST", f"{path}/actions", {"continue": None})
+            if status == 200:
+                continue
+            assert answer["error"]["type"] == "InvalidBreakPointHook"
+            if deployment.show(path)["stack_status"] != "CREATE_IN_PROGRESS":
+                return
+            time.sleep(0.2)
+
+    with concurrent.futures.ThreadPoolExecutor(8) as clients:
+        list(clients.map(go_on, paths))
+    complete = "SELECT count(*) FROM stack WHERE action = 'CREATE' AND status = 'COMPLETE'"
+    assert counted(deployment, complete) == COUNT
+    for reason in ("CREATE paused until Hook pre-create is cleared", "Hook pre-create is cleared"):
+        told = f"SELECT count(*) FROM event WHERE reason = '{reason}'"
+        assert counted(deployment, told) == 3 * COUNT, "each once"
