@@ -4,8 +4,8 @@ Usage:
     python benchmarks/breakpoints.py        start PostgreSQL, RabbitMQ, etcd, the API and conductors
     options: --stacks 10000   --seconds 30   --conductors 2
 
-A conductor is measured twice, first with no stack and then with all of them held: threads, statements and
-transactions that the server counted, and CPU, for each second.  Then all conductors are killed with -9 and
+A conductor is measured twice, first with no stack and then with all of them held: busy threads, statements
+and transactions that the server counted, and CPU, for each second.  Then all conductors are killed with -9,
 started again, and every stack is let go on.
 """
 
@@ -22,7 +22,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import idle
-from harness import proctree
 from harness.deployment import Deployment
 from harness.etcd import Etcd
 from harness.postgresql import PostgreSQL
@@ -72,10 +71,11 @@ def used(made: Deployment, postgres: PostgreSQL, seconds: float) -> idle.Usage:
     return idle.Usage(*((b - a) / elapsed for a, b in zip(before, after, strict=True)))
 
 
-def threads(made: Deployment) -> int:
-    """Of the conductor's process and its children."""
-    processes = proctree.tree(made.conductors["one"].pid)
-    return sum(len(list(pathlib.Path(f"/proc/{process.pid}/task").iterdir())) for process in processes)
+def threads(made: Deployment, postgres: PostgreSQL) -> str:
+    """Of all conductors' threads those that work, as they last reported."""
+    name = made.database_url.rpartition("/")[2]
+    [(busy,)] = postgres.execute("SELECT coalesce(sum(threads_busy), 0) FROM conductor", name)
+    return str(busy)
 
 
 def wait_count(postgres: PostgreSQL, name: str, where: str, count: int) -> float:
@@ -102,9 +102,9 @@ def main() -> int:
         name = made.database_url.rpartition("/")[2]
         made.start_api()
         made.start_conductors(*hosts)
-        print(f"{'':>6}{'threads':>8}{idle.HEADER}", flush=True)
+        print(f"{'':>6}{'busy':>8}{idle.HEADER}", flush=True)
         few = used(made, postgres, wanted.seconds)
-        print(f"{'none':>6}{threads(made):>8}{idle.describe('0', few)}", flush=True)
+        print(f"{'none':>6}{threads(made, postgres):>8}{idle.describe('0', few)}", flush=True)
         with concurrent.futures.ThreadPoolExecutor(CLIENTS) as clients:
             paths = list(
                 clients.map(
@@ -114,7 +114,7 @@ def main() -> int:
             )
         wait_count(postgres, name, "remaining IS NOT NULL", wanted.stacks)
         many = used(made, postgres, wanted.seconds)
-        print(f"{'held':>6}{threads(made):>8}{idle.describe(str(wanted.stacks), many)}", flush=True)
+        print(f"{'held':>6}{threads(made, postgres):>8}{idle.describe(str(wanted.stacks), many)}", flush=True)
         for host in hosts:
             made.conductors[host].kill()
         made.start_conductors(*hosts)
