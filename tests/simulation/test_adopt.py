@@ -211,3 +211,15 @@ def test_an_adoption_stops_at_no_breakpoint(world: World) -> None:
     document = world.exports.abandon(world.stack(stack.id))
     again = adopted(world, {**document, "environment": hooks})
     assert (again.action, again.status) == ("ADOPT", Status.COMPLETE)
+
+
+def test_secrets_are_sealed_from_the_first_moment_on(world: World) -> None:
+    stack = world.create("s", template(), parameters={"word": "s3cret"})
+    assert world.settle(lambda: ended(world, stack), within=60)
+    document = world.exports.abandon(world.stack(stack.id))
+    password = document["resources"]["c"]["resource_data"]["value"]
+    assert document["resources"]["b"]["metadata"] == {"colour": "red", "word": "s3cret"}
+    world.adopt("t", document)
+    text = stored(world)
+    assert "s3cret" not in text
+    assert password not in text
