@@ -223,3 +223,17 @@ def test_secrets_are_sealed_from_the_first_moment_on(world: World) -> None:
     text = stored(world)
     assert "s3cret" not in text
     assert password not in text
+
+
+def test_metadata_that_others_have_changed_is_adopted_as_it_is_but_for_its_secrets(world: World) -> None:
+    stack = world.create("s", template(), parameters={"word": "s3cret"})
+    assert world.settle(lambda: ended(world, stack), within=60)
+    document = world.exports.abandon(world.stack(stack.id))
+    document["resources"]["b"]["metadata"] = {"note": {"word": "s3cret", "count": 1}}
+    again = adopted(world, document)
+    metadata = rows(world, again)["b"].metadata
+    assert metadata["note"]["count"] == 1
+    assert "s3cret" not in stored(world)
+    assert world.exports.export(again)["resources"]["b"]["metadata"] == {
+        "note": {"word": "s3cret", "count": 1}
+    }

@@ -279,3 +279,13 @@ def test_a_stack_has_no_more_snapshots_than_it_may(world: World) -> None:
     world.snapshots.delete(world.stack(stack.id), first)
     assert world.settle(lambda: not kept(world, stack), within=60)
     taken(world, stack)
+
+
+def test_what_a_snapshot_has_of_a_thing_goes_before_the_thing(world: World) -> None:
+    stack = created(world, template(a={"after": 5}))
+    taken(world, stack)
+    world.orders.delete(world.stack(stack.id))
+    assert world.settle(lambda: not world.cloud.pictures, within=20)
+    assert len(world.cloud.things) == 1, "the picture's deletion has not ended"
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert world.cloud.things == {}
