@@ -141,16 +141,16 @@ class Pipeline:
             return None
         slots = 0 if alone else self._free()
         wanted = self._intake.take(slots)
-        if results or wanted or self._uncertain or self._stops.unknown or self._workers.late:
-            try:
-                with self._suspects.watch([result for result, _ in results]):
-                    self._exchange(self._who, results, wanted, slots)
-                self._answer(self._who)
-                self._take_late()
-            except Unavailable as error:
-                LOG.warning("The database is away, work waits: %s", error)
-                self._put_back(results, wanted)
-                return self._limits.stalled
+        try:
+            if results or wanted:
+                self._exchange(self._who, results, wanted, slots)
+            if self._uncertain:
+                self._reconcile(self._who)
+            self._answer(self._who)
+            self._take_late()
+        except Unavailable as error:
+            LOG.warning("The database is away, work waits: %s", error)
+            return self._limits.stalled
         return self._sleep()
 
     def close_intake(self) -> None:
@@ -210,9 +210,14 @@ class Pipeline:
         slots: int,
     ) -> None:
         now, outcomes = self._clock(), [outcome for _, outcome in results]
-        done: Exchange = self._database.write(
-            lambda conn: commits.exchange(conn, outcomes, wanted, who=who, now=now, slots=slots)
-        )
+        try:
+            with self._suspects.watch([result for result, _ in results]):
+                done: Exchange = self._database.write(
+                    lambda conn: commits.exchange(conn, outcomes, wanted, who=who, now=now, slots=slots)
+                )
+        except Unavailable:
+            self._put_back(results, wanted)
+            raise
         refused = {outcome.task_id for outcome in done.refused}
         for result, outcome in results:
             if outcome.task_id in refused:
@@ -226,9 +231,6 @@ class Pipeline:
             self._stops.watch(held)
             self._workers.step(held, None, who)
         announce_all(self._hints, done.ready)
-        if self._uncertain:
-            self._reconcile(who)
-            self._uncertain = False
 
     def _put_back(self, results: Iterable[tuple[StepResult, Outcome]], wanted: Sequence[TaskId]) -> None:
         """Keep what could not be stored.  Whether it was is open: the fence makes a repetition harmless, and
@@ -244,6 +246,7 @@ class Pipeline:
             (task_id, attempt) for task_id, attempt, _ in claimed if not self._held.has(task_id, attempt)
         ]
         self._release(unknown)
+        self._uncertain = False
 
     def _release(self, claimed: Sequence[tuple[TaskId, int]]) -> None:
         if not claimed:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables, trees
+from . import tables, trees, upserts
 from .errors import NotFound
 from .ids import StackId
 
@@ -39,13 +39,14 @@ def new(**fields: typing.Any) -> Event:
 
 
 _STORED = [name for name in Event.__dataclass_fields__ if name != "id"]
-_INSERT = sa.insert(tables.event)
 
 
 def add_many(conn: Connection, events: Sequence[Event]) -> None:
-    """Store events in the order given."""
+    """Store events in the order given, but for those that are stored already: whoever got no answer to a
+    commit tells the same again."""
     if events:
-        conn.execute(_INSERT, [{name: getattr(event, name) for name in _STORED} for event in events])
+        insert = upserts.insert_new(conn.dialect.name, tables.event, "uuid")
+        conn.execute(insert, [{name: getattr(event, name) for name in _STORED} for event in events])
 
 
 @dataclass(frozen=True)

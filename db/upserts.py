@@ -1,5 +1,6 @@
 """Inserting what may be there already, in the words of each database."""
 
+import functools
 import typing
 from collections.abc import Mapping, Sequence
 
@@ -29,3 +30,17 @@ def insert_or_update(
     if not values:
         return lite.on_conflict_do_nothing(index_elements=keys)
     return lite.on_conflict_do_update(index_elements=keys, set_=values)
+
+
+@functools.cache
+def insert_new(dialect: str, table: sa.Table, key: str) -> sa.Insert:
+    """Insert each row of which there is none with its `key`, a column with a unique index; built once.
+
+    :param dialect: name of the connection's.
+    """
+    if dialect in ("mysql", "mariadb"):
+        # Not INSERT IGNORE: that turns every error into a warning.
+        return mysql.insert(table).on_duplicate_key_update({key: table.c[key]})
+    if dialect == "postgresql":
+        return postgresql.insert(table).on_conflict_do_nothing(index_elements=[key])
+    return sqlite.insert(table).on_conflict_do_nothing(index_elements=[key])

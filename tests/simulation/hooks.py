@@ -1,8 +1,16 @@
-"""Random breakpoints."""
+"""Random breakpoints, who clears them, and what must hold while tasks are held (I10)."""
 
 import random
 import typing
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import sqlalchemy as sa
+from simulation.world import World
+from stoker.db import tables, tasks
+from stoker.db.ids import StackId
+from stoker.db.stacks import Stack
+from stoker.db.states import ACTIVE, Status, TaskKind, TaskState
+from stoker.db.tasks import Task
 
 Json = typing.Any
 OF_DELETIONS = ("pre-delete", "post-delete")
@@ -27,3 +35,83 @@ def _options(dice: random.Random, hook: str) -> Json:
         fails = hook not in OF_DELETIONS and dice.random() < 0.3
         return {"timeout": dice.choice([1, 10, 50]), "then": "fail" if fails else "continue"}
     return {"abort": True} if odds < 0.25 and hook not in OF_DELETIONS else {}
+
+
+def together(*environments: Json) -> Json:
+    """One environment that says of each resource what all of them say."""
+    entries: Json = {}
+    for environment in environments:
+        for name, entry in environment.get("resource_registry", {}).get("resources", {}).items():
+            entries.setdefault(name, {}).update(entry)
+    return {"resource_registry": {"resources": entries}} if entries else {}
+
+
+class Breaks:
+    """Clears breakpoints, and looks at what is held.
+
+    :ivar wrong: what must never be and was.
+    """
+
+    def __init__(self, world: World, dice: random.Random) -> None:
+        self.world = world
+        self.dice = dice
+        self.wrong: list[str] = []
+
+    def clear_one(self, stack: Stack) -> str | None:
+        """The user clears a breakpoint of the stack, or all, or goes one step; None: it is not held."""
+        self.look()
+        found = self.world.breakpoints.held(stack)
+        if not found:
+            return None
+        one, kind = self.dice.choice(found), self.dice.choice(["clear", "some", "all", "step"])
+        if kind == "clear":
+            self.world.breakpoints.clear(stack, one.resource_name, one.hook)
+        else:
+            names = [one.resource_name] if kind == "some" else None
+            self.world.breakpoints.go_on(stack, names=names, step=kind == "step")
+        return f"{kind} {stack.name}.{one.resource_name} {one.hook}"
+
+    def clear_until(self, condition: Callable[[], bool]) -> bool:
+        """Somebody clears one breakpoint after the other until the condition holds; whether it does."""
+        if condition():
+            return True
+        for stack in self.look():
+            if found := self.world.breakpoints.held(stack):
+                self.world.breakpoints.clear(stack, found[0].resource_name, found[0].hook)
+        return False
+
+    def look(self) -> list[Stack]:
+        """Nothing behind a held task has begun, and the deadline is where it belongs; the stacks that are
+        held somewhere."""
+        t, s = tables.task.c, tables.stack.c
+        stopped = sa.select(t.stack_id).where(t.state == TaskState.HELD)
+        some = sa.select(s.id).where(sa.or_(s.id.in_(stopped), s.remaining.is_not(None))).order_by(s.name)
+        ids = self.world.database.read(lambda conn: conn.execute(some).scalars().all())
+        stacks = [self.world.stack(StackId(stack_id)) for stack_id in ids]
+        for stack in stacks:
+            found = self.world.database.read(lambda conn, s=stack: tasks.of_traversal(conn, s.traversal))
+            self.wrong += [f"I10: {stack.name}: {what}" for what in self._wrong(stack, found)]
+        return stacks
+
+    def _wrong(self, stack: Stack, found: Sequence[Task]) -> list[str]:
+        held = [task for task in found if task.state == TaskState.HELD]
+        active = [task for task in found if task.state in ACTIVE]
+        behind = {successor for task in held for successor in task.successors}
+        counted = [task.held for task in found if task.kind == TaskKind.FINISH and task.pending]
+        stands = stack.remaining is not None
+        going = stack.status == Status.IN_PROGRESS
+        said = {
+            "has begun behind a held task": any(
+                task.id in behind and task.state in {*ACTIVE, TaskState.DONE} for task in found
+            ),
+            f"counts {counted}, {len(held)} are held": going and counted not in ([], [len(held)]),
+            "has two clocks": stands and stack.deadline_at is not None,
+            "stands although something goes on": stands and (not held or bool(active)),
+            "goes although nothing goes on": not (stands or active or not held or self._runs(stack)),
+        }
+        return [what for what, is_so in said.items() if is_so]
+
+    def _runs(self, stack: Stack) -> bool:
+        """Whether something of an older traversal runs, or the deadline has passed and strikes soon."""
+        running = self.world.database.read(lambda conn: tasks.running_of_stack(conn, stack.id))
+        return bool(running) or (stack.deadline_at or 0.0) <= self.world.clock.now

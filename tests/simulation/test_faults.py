@@ -179,6 +179,41 @@ def test_claims_whose_answer_was_lost_are_given_back(world: World) -> None:
     assert world.stack(stack.id).status == Status.COMPLETE
 
 
+def test_progress_that_is_told_twice_because_the_answer_was_lost_fails_nothing(world: World) -> None:
+    """An update finds only in its step that it begins something: it tells so together with its progress."""
+    stack = world.create("s", template(1, after=0))
+    assert world.settle(lambda: ended(world, stack), within=30)
+    world.update(stack, template(1, after=0, value="new"))
+    world.deliver(0, "host1")
+    one = world.conductors["host1"]
+    one.turn()
+    one.run_step()
+    world.database.after = 1.0
+    one.turn()
+    world.database.after = 0.0
+    assert world.settle(lambda: ended(world, stack), within=30)
+    assert world.broken == []
+    assert world.stack(stack.id).reason == "Stack UPDATE completed successfully"
+
+
+def test_a_result_that_was_stored_is_not_stored_again_because_what_follows_fails(world: World) -> None:
+    first = world.create("first", template(1, after=0, looks=100))
+    one = world.conductors["host1"]
+    world.deliver(0, "host1")
+    one.turn()
+    one.run_step()
+    world.create("second", template(1, after=0))
+    world.deliver(0, "host1")
+    world.database.planned += ["after"]
+    one.turn()
+    assert states(world, first) == [TaskState.RUNNING]
+    world.database.planned += ["", "before"]
+    one.turn()
+    for _ in range(3):
+        one.turn()
+        assert len(one.steps) <= 1, "the claim that nobody knew of was given back, the other has one step"
+
+
 def test_a_stack_times_out_once_although_two_conductors_believe_they_own_it(world: World) -> None:
     stack = world.create("s", template(1, endless=True, after=3), timeout_mins=1)
     world.calm()

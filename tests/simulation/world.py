@@ -5,12 +5,14 @@ conductor take a turn, let time pass) is a method, and whoever calls them decide
 """
 
 import base64
+import contextlib
 import functools
 import pathlib
 import random
 import tempfile
+import traceback
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import sqlalchemy as sa
 from simulation import cloud, threads
@@ -87,18 +89,31 @@ class FaultyDatabase(Database):
     """Says now and then that it is away: sometimes after it has done what was asked.
 
     :ivar before, after: probability of an error before a transaction, and after its commit.
+    :ivar interrupted: probability that whoever wants a transaction is held up before it, while others go on.
+    :ivar interlude: what happens meanwhile.
+    :ivar observers: called after each commit.
+    :ivar planned: what becomes of the next transactions, whatever the odds: "before", "after": an error then;
+        "": none.
     """
 
     def __init__(self, url: str, dice: random.Random) -> None:
         super().__init__(url, sleep=lambda seconds: None)
         self._dice = dice
-        self.before = self.after = 0.0
+        self.before = self.after = self.interrupted = 0.0
+        self.interlude: Callable[[], None] = lambda: None
+        self.observers: list[Callable[[], None]] = []
+        self.planned: list[str] = []
 
     def write(self, work: Callable[..., typing.Any]) -> typing.Any:
-        if self._dice.random() < self.before:
+        plan = self.planned.pop(0) if self.planned else None
+        if self._dice.random() < self.interrupted:
+            self.interlude()
+        if plan == "before" or (plan is None and self._dice.random() < self.before):
             raise Unavailable("the simulation says so, before")
         result = super().write(work)
-        if self._dice.random() < self.after:
+        for observer in self.observers:
+            observer()
+        if plan == "after" or (plan is None and self._dice.random() < self.after):
             raise Unavailable("the simulation says so, after")
         return result
 
@@ -167,6 +182,7 @@ class SimConductor:
 
     def __init__(self, host: str, world: "World") -> None:
         self.host = host
+        self.world = world
         self.ring = SimRing(host, world.clock)
         self.paused = self.cut_off = False
         self.steps: list[threads.Job] = []
@@ -215,14 +231,24 @@ class SimConductor:
         self.written_off.append(job)
         return True
 
+    @contextlib.contextmanager
+    def _acts(self) -> Iterator[None]:
+        others, self.world.acting = self.world.acting, self
+        try:
+            yield
+        finally:
+            self.world.acting = others
+
     def turn(self) -> float | None:
         """As the mover does."""
         name = self.ring.member()
-        self.pipeline.work_as(None if name is None else Claimant(name, self.host))
-        try:
-            self.rest = self.pipeline.turn()
-        except Exception:  # noqa: BLE001 - as in the mover, whose thread goes on after a bug
-            self.rest = 0.0
+        with self._acts():
+            self.pipeline.work_as(None if name is None else Claimant(name, self.host))
+            try:
+                self.rest = self.pipeline.turn()
+            except Exception:  # noqa: BLE001 - as in the mover, whose thread goes on after a bug
+                self.world.broken.append(f"{self.host}: {traceback.format_exc()}")
+                self.rest = 0.0
         return self.rest
 
     def run_step(self, index: int = 0) -> None:
@@ -244,10 +270,8 @@ class SimConductor:
     def run_duty(self, index: int) -> None:
         """One round of a duty; an error of the database ends it, as in the scheduler."""
         if self.ring.member() is not None:
-            try:
+            with self._acts(), contextlib.suppress(Unavailable):
                 self.duties[index].run()
-            except Unavailable:
-                return
 
     def run_due_duties(self, now: float) -> None:
         """Those whose interval has passed since the last time."""
@@ -261,6 +285,8 @@ class World:
     """Conductors, database, bus, cloud.
 
     :ivar group: the membership as the backend has it: incarnation by host.
+    :ivar acting: whose code runs now, if it is a conductor's.
+    :ivar broken: errors that nobody expects, from a conductor's top.
     """
 
     def __init__(
@@ -273,6 +299,7 @@ class World:
         clock_stands: bool = True,
     ) -> None:
         self.dice = random.Random(seed)
+        self.broken: list[str] = []
         self.threads = threads
         self.clock = Clock()
         self.bus = Bus()
@@ -303,6 +330,7 @@ class World:
         self._leaving: list[tuple[float, str, str]] = []
         self._incarnations = 0
         self.conductors: dict[str, SimConductor] = {}
+        self.acting: SimConductor | None = None
         for number in range(hosts):
             self.start(f"host{number}")
         self.look_all()

@@ -37,6 +37,14 @@ def test_events_keep_their_order_though_their_times_are_equal(database: Database
     assert listed(database, stack.id, limit=0) == []
 
 
+def test_an_event_that_is_told_again_is_stored_once(database: Database) -> None:
+    stack = store(database, a_stack())
+    first, second, third = (an_event(stack.id, f"r{number}") for number in range(3))
+    add(database, first, second)
+    add(database, second, third)
+    assert listed(database, stack.id) == ["r0", "r1", "r2"]
+
+
 @pytest.mark.parametrize("descending", [False, True])
 def test_pages_join_without_gap_or_double_while_events_are_added(
     database: Database, descending: bool

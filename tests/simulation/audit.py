@@ -1,0 +1,175 @@
+"""What must hold after every transaction, whoever made it: asked of the database and of the cloud, not of the
+code that is tested.
+
+The names of the invariants are those of the design.
+"""
+
+import pathlib
+import sqlite3
+import typing
+from collections.abc import Callable, Sequence
+
+import sqlalchemy as sa
+from simulation.cloud import Cloud
+from simulation.world import World
+from sqlalchemy.engine import Connection
+from stoker.db import commits
+from stoker.db.claims import Claimant
+from stoker.db.commits import Exchange, Outcome
+from stoker.db.engine import Database
+from stoker.db.ids import TaskId
+from stoker.db.states import FINAL, TRANSITIONS, UNSTARTED, TaskState
+
+PER_TURN, PER_TASK = 40, 16
+"""Statements of one transaction of the pipeline: so many, and so many for each result and each claim.  What a
+statement of the pipeline touches does not follow the stack's size either: see test_cost.py."""
+
+PATIENCE = 60
+"""Events of the schedule."""
+
+
+def _sql(states: typing.Iterable[TaskState]) -> str:
+    return ", ".join(f"'{state}'" for state in sorted(states))
+
+
+_ALLOWED = " OR ".join(
+    f"(OLD.state = '{old}' AND NEW.state IN ({_sql([*new, old])}))" for old, new in TRANSITIONS.items()
+)
+# What a transaction has counted down it may claim at once, without the state between.
+_CLAIMED_AT_ONCE = f"(OLD.state = '{TaskState.WAITING}' AND NEW.state = '{TaskState.RUNNING}')"
+TRIGGERS = f"""
+CREATE TABLE violation (text TEXT);
+CREATE TRIGGER claimed AFTER UPDATE OF state ON task
+WHEN NEW.state = 'running' AND OLD.state <> 'running' BEGIN
+    INSERT INTO violation SELECT 'I1: task ' || NEW.id || ' of a traversal that is over was begun'
+    WHERE NEW.kind <> 'delete_snapshot' AND NOT EXISTS (
+        SELECT 1 FROM stack WHERE id = NEW.stack_id AND traversal = NEW.traversal AND status = 'IN_PROGRESS'
+    );
+    INSERT INTO violation SELECT 'I2: task ' || NEW.id || ' was claimed without a new attempt'
+    WHERE NEW.attempt <> OLD.attempt + 1;
+    INSERT INTO violation SELECT 'I3: task ' || NEW.id || ' was begun before task ' || before.id
+    FROM task AS before, json_each(before.successors) AS successor
+    WHERE before.stack_id = NEW.stack_id AND successor.value = NEW.id AND before.state NOT IN ({_sql(FINAL)});
+END;
+CREATE TRIGGER moved AFTER UPDATE OF state ON task
+WHEN NEW.kind <> 'finish' AND NOT ({_ALLOWED} OR {_CLAIMED_AT_ONCE}) BEGIN
+    INSERT INTO violation VALUES ('I2: task ' || NEW.id || ' went from ' || OLD.state || ' to ' || NEW.state);
+END;
+CREATE TRIGGER repeated AFTER UPDATE OF state ON task
+WHEN NEW.kind <> 'finish' AND OLD.state IN ({_sql(FINAL)}) BEGIN
+    INSERT INTO violation VALUES ('I2: task ' || NEW.id || ' had ended and ended again');
+END;
+"""
+
+_COUNTS = f"""
+SELECT 'I3: task ' || task.id || ' waits for ' || task.pending || ', there are ' || count(before.id)
+FROM task LEFT JOIN (
+    SELECT task.id, successor.value AS after FROM task, json_each(task.successors) AS successor
+    WHERE task.state NOT IN ({_sql(FINAL)})
+) AS before ON before.after = task.id
+WHERE task.state = 'waiting' AND task.kind <> 'finish'
+GROUP BY task.id HAVING task.pending <> count(before.id) OR task.pending = 0
+"""
+_ENDS = f"""
+SELECT 'I4: stack ' || stack.name || ' waits for ' || ifnull(finish.pending, 'nothing') || ', there are '
+    || count(task.id)
+FROM stack
+LEFT JOIN task AS finish
+    ON finish.traversal = stack.traversal AND finish.kind = 'finish' AND finish.state = 'waiting'
+LEFT JOIN task
+    ON task.traversal = stack.traversal AND task.kind <> 'finish' AND task.state NOT IN ({_sql(FINAL)})
+WHERE stack.status = 'IN_PROGRESS'
+GROUP BY stack.id HAVING finish.pending IS NULL OR finish.pending <> count(task.id)
+"""
+_OVER = f"""
+SELECT 'I1: task ' || task.id || ' is ' || task.state || ' in a traversal that is over'
+FROM task JOIN stack ON stack.id = task.stack_id
+WHERE task.kind NOT IN ('finish', 'delete_snapshot') AND task.state IN ({_sql(UNSTARTED)})
+AND (stack.traversal <> task.traversal OR stack.status <> 'IN_PROGRESS')
+"""
+_FORGOTTEN = """
+SELECT 'I4: nobody will look at task ' || id || ', which is ' || state FROM task
+WHERE (state = 'ready' AND due_at IS NULL) OR (state = 'running' AND member IS NULL)
+OR (state = 'parked' AND due_at IS NULL AND waits_on IS NULL)
+"""
+CHECKS = ("SELECT text FROM violation", _COUNTS, _ENDS, _OVER, _FORGOTTEN)
+
+
+class Audit:
+    """Looks on.
+
+    :ivar wrong: what must never happen and did; the cloud's own findings, too.
+    """
+
+    def __init__(self, database: Database, path: pathlib.Path, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self.wrong = cloud.wrong
+        self._statements = 0
+        self._leaked: dict[str, int] = {}
+        self._exchange: Callable[..., Exchange] = commits.exchange
+        self._own = sqlite3.connect(path, isolation_level=None)
+        self._own.executescript(TRIGGERS)
+        sa.event.listen(database.engine, "before_cursor_execute", self._count)
+
+    def _count(self, *_: object) -> None:
+        self._statements += 1
+
+    def close(self) -> None:
+        """The database is left."""
+        self._own.close()
+
+    def after_commit(self) -> None:
+        """Somebody has changed something."""
+        for query in CHECKS:
+            self.wrong += [text for (text,) in self._own.execute(query)]
+
+    def after_event(self, world: World) -> None:
+        """Something has happened.  What was made belongs to a row once whoever made it has had the time to say
+        so."""
+        if any(conductor.hanging or conductor.paused for conductor in world.conductors.values()):
+            return
+        rows = self._own.execute("SELECT key, physical_id FROM resource").fetchall()
+        keys, held = {key for key, _ in rows}, {physical for _, physical in rows}
+        leaked = {n: t for n, t in self._cloud.things.items() if t.key not in keys and n not in held}
+        self._leaked = {physical: self._leaked.get(physical, 0) + 1 for physical in leaked}
+        self.wrong += [
+            f"I7: {leaked[physical].resource} ({physical}) belongs to no row"
+            for physical, count in self._leaked.items()
+            if count == PATIENCE
+        ]
+
+    def stacks(self) -> list[tuple[str, str, str, str]]:
+        """(name, traversal, action, status) of all."""
+        return self._own.execute("SELECT name, traversal, action, status FROM stack").fetchall()
+
+    def exchange(
+        self,
+        conn: Connection,
+        outcomes: Sequence[Outcome],
+        wanted: Sequence[TaskId],
+        *,
+        who: Claimant,
+        now: float,
+        slots: int,
+    ) -> Exchange:
+        """Stands in the place of db.commits.exchange: does the same, and looks at what was accepted."""
+        seen = {
+            outcome.task_id: conn.exec_driver_sql(
+                "SELECT state, attempt, member FROM task WHERE id = ?", (outcome.task_id,)
+            ).first()
+            for outcome in outcomes
+        }
+        before = self._statements
+        done = self._exchange(conn, outcomes, wanted, who=who, now=now, slots=slots)
+        spent = self._statements - before
+        refused = {outcome.task_id for outcome in done.refused}
+        for outcome in outcomes:
+            latest = tuple(seen[outcome.task_id] or ())
+            is_latest = latest == (TaskState.RUNNING, outcome.attempt, who.member)
+            if is_latest == (outcome.task_id in refused):
+                verb = "refused" if is_latest else "accepted"
+                self.wrong.append(f"I2: {outcome.task_id} of {who.member} was {verb}: {outcome} {latest}")
+        most = PER_TURN + PER_TASK * (len(outcomes) + len(done.claims))
+        if spent > most:
+            self.wrong.append(f"I12: {spent} statements, {len(outcomes)} results, {len(done.claims)} claims")
+        return done

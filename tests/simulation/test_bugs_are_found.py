@@ -1,0 +1,150 @@
+"""The schedules find what they are there to find: bugs that are put in on purpose, one in each test."""
+
+import pathlib
+from collections.abc import Callable, Set
+
+import pytest
+import sqlalchemy as sa
+from simulation.schedule import play
+from stoker.db import commits, countdown, tables
+from stoker.db.claims import Claimant
+from stoker.db.commits import Outcome
+from stoker.db.ids import TaskId
+from stoker.db.states import TaskState
+from stoker.db.task_rows import IDS, Task
+from stoker.traversal import planning, start
+from stoker.traversal.edges import Edges
+from stoker.traversal.planning import Plan
+from stoker.traversal.updating import UpdatePlanner
+
+BROKEN = "Traceback"
+SEEDS = 40
+"""Of those that may be looked at: the design asks for a thousand."""
+
+
+def found_by(folder: pathlib.Path, *fragments: str) -> int:
+    """The first seed that finds the bug, and says so in these words.
+
+    :raises AssertionError: none does.
+    """
+    for seed in range(SEEDS):
+        own = folder / str(seed)
+        own.mkdir()
+        try:
+            play(seed, own)
+        except AssertionError as error:
+            first = str(error).splitlines()[0]
+            if not any(fragment in first for fragment in fragments):
+                raise
+            return seed
+        print(f"seed {seed} does not find it")
+    raise AssertionError(f"{SEEDS} seeds did not find it")
+
+
+def counting_down(by: sa.ColumnElement[int]) -> sa.Update:
+    t = tables.task
+    waiting = sa.update(t).where(t.c.id.in_(IDS), t.c.state == TaskState.WAITING)
+    return waiting.values(pending=t.c.pending - by)
+
+
+def test_a_predecessor_that_is_counted_twice(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(countdown, "_COUNT_DOWN", counting_down(2 * sa.bindparam("by", type_=sa.Integer)))
+    found_by(tmp_path, "I3")
+
+
+def test_two_predecessors_that_end_together_and_are_counted_once(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(countdown, "_COUNT_DOWN", counting_down(sa.literal(1)))
+    found_by(tmp_path, "I3")
+
+
+def test_a_failed_task_that_is_not_taken_off_the_count_of_the_end(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancel = countdown.cancel_behind_failure
+    monkeypatch.setattr(countdown, "cancel_behind_failure", lambda *a, **k: max(0, cancel(*a, **k) - 1))
+    found_by(tmp_path, "I4")
+
+
+def fence(
+    is_current: Callable[[Outcome, Task, Claimant], bool],
+) -> Callable[[Outcome, Task | None, Claimant], bool]:
+    return lambda outcome, task, who: task is not None and is_current(outcome, task, who)
+
+
+FENCES = {
+    "none at all": fence(lambda outcome, task, who: True),
+    "a task that somebody runs": fence(lambda outcome, task, who: task.state == TaskState.RUNNING),
+    "a task that this member runs": fence(
+        lambda outcome, task, who: task.state == TaskState.RUNNING and task.member == who.member
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FENCES)
+def test_a_late_result_that_is_accepted(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(commits, "_current", FENCES[kind])
+    found_by(tmp_path, "I2", BROKEN)
+
+
+def rearranged(
+    change: Callable[[TaskId, TaskId, Set[TaskId]], tuple[TaskId, TaskId] | None],
+) -> Callable[[UpdatePlanner], Edges]:
+    """Planning of updates with other edges.
+
+    :param change: from an edge and the ids of all deletions to the edge there shall be, None: to none.
+    """
+    plan = UpdatePlanner._edges
+
+    def edges(planner: UpdatePlanner) -> Edges:
+        right, wrong = plan(planner), Edges()
+        deletions = {job.id for job in planner._deletions.values()}
+        tasks = [*planner._jobs.values(), *planner._deletions.values()]
+        for first, then in [(job.id, then) for job in tasks for then in right.after(job.id)]:
+            if (edge := change(first, then, deletions)) is not None:
+                wrong.add(*edge)
+        return wrong
+
+    return edges
+
+
+CLEANUPS = {
+    "before its replacement is there, and its dependents have moved": rearranged(
+        lambda first, then, deletions: None if then in deletions and first not in deletions else (first, then)
+    ),
+    "in any order": rearranged(
+        lambda first, then, deletions: None if {first, then} <= deletions else (first, then)
+    ),
+    "in the order of creation": rearranged(
+        lambda first, then, deletions: (then, first) if {first, then} <= deletions else (first, then)
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CLEANUPS)
+def test_what_was_replaced_is_cleaned_up(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(UpdatePlanner, "_edges", CLEANUPS[kind])
+    found_by(tmp_path, "was deleted under", "began before", "and should have", BROKEN)
+
+
+def test_stacks_are_deleted_in_the_order_of_creation(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Turned(Edges):
+        def add(self, first: TaskId, then: TaskId) -> None:
+            super().add(then, first)
+
+    plan_delete = start.plan_delete
+
+    def turned(*given: object) -> Plan:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(planning, "Edges", Turned)
+            return plan_delete(*given)
+
+    monkeypatch.setattr(start, "plan_delete", turned)
+    found_by(tmp_path, "was deleted under")

@@ -1,0 +1,181 @@
+"""What users do to their stacks at random moments, and what they may expect of it."""
+
+import contextlib
+import random
+from collections.abc import Iterator
+
+from simulation.hooks import Breaks, random_environment, together
+from simulation.keeping import Keeping
+from simulation.reference import Reference
+from simulation.templates import Json, RandomGoal, mutated, random_goal
+from simulation.world import World
+from stoker.db.stacks import Stack
+from stoker.db.states import Status, TaskKind
+from stoker.traversal.change import NotUpdatable
+
+MOST = 5
+
+
+class Users:
+    """Each method is one order; it says what it was, None: nothing, for it was not to be.
+
+    :ivar stacks: by name, as they were created.
+    :ivar deleted: names of those that shall be gone.
+    :ivar reference: what they come to.
+    """
+
+    def __init__(self, world: World, dice: random.Random) -> None:
+        self.world = world
+        self.dice = dice
+        self.stacks: dict[str, Stack] = {}
+        self.deleted: set[str] = set()
+        self.reference = Reference()
+        self.keeping = Keeping(world)
+        self.breaks = Breaks(world, dice)
+
+    def now(self, name: str) -> Stack:
+        """The stack as it is."""
+        return self.world.stack(self.stacks[name].id)
+
+    def create(self) -> str | None:
+        if len(self.stacks) >= MOST:
+            return None
+        name, goal = f"s{len(self.stacks)}", random_goal(self.dice)
+        self.reference.asks(name, goal)
+        minutes = self.dice.choice([1, 2, 5])
+        with self._database_there():
+            self.stacks[name] = self.world.create(
+                name,
+                goal.template,
+                environment=self._environment(goal),
+                timeout_mins=minutes,
+                disable_rollback=self.dice.random() < 0.7,
+                abort_on_breakpoint=self.dice.random() < 0.05,
+            )
+        return name
+
+    def update(self) -> str | None:
+        name = self._living()
+        if name is None:
+            return None
+        goal = mutated(self.reference.goal(name), self.dice)
+        self.reference.asks(name, goal)
+        with self._database_there():
+            waiting = self.keeping.not_adopted(self.stacks[name])
+            try:
+                environment = self._environment(goal)
+                self.world.update(
+                    self.stacks[name], goal.template, environment=environment, abort_on_breakpoint=False
+                )
+            except NotUpdatable:
+                return None
+            self.keeping.let_go(waiting, goal.template)
+        return name
+
+    def act(self) -> str | None:
+        """Check, suspend or resume."""
+        name, kind = self._living(), self.dice.choice([TaskKind.CHECK, TaskKind.SUSPEND, TaskKind.RESUME])
+        if name is None:
+            return None
+        with self._database_there():
+            try:
+                self.world.orders.act(self.now(name), kind)
+            except NotUpdatable:
+                return None
+        return f"{name} {kind}"
+
+    def stop(self) -> str | None:
+        """Cancel what a stack does."""
+        name, rollback = self._living(), self.dice.random() < 0.5
+        if name is None:
+            return None
+        with self._database_there():
+            try:
+                self.world.updates.cancel(self.now(name), rollback=rollback)
+            except NotUpdatable:
+                return None
+        return f"{name} {rollback=}"
+
+    def delete(self) -> str | None:
+        name = self._living()
+        if name is not None:
+            with self._database_there():
+                self.keeping.let_go(self.keeping.not_adopted(self.stacks[name]))
+                self.world.orders.delete(self.now(name))
+            self.deleted.add(name)
+        return name
+
+    def delete_all(self) -> bool:
+        """Whether that is done already."""
+        done = True
+        for name, stack in self.stacks.items():
+            self.keeping.let_go(self.keeping.not_adopted(stack))
+            found = self.now(name)
+            done &= (found.action, found.status) == ("DELETE", Status.COMPLETE)
+            self.world.orders.delete(found)
+        return done
+
+    def snapshot(self) -> str | None:
+        name = self._living()
+        if name is None:
+            return None
+        with self._database_there():
+            return self.keeping.take(self.stacks[name])
+
+    def forget(self) -> str | None:
+        """Delete a snapshot."""
+        name = self._living()
+        if name is None:
+            return None
+        with self._database_there():
+            return self.keeping.forget(self.stacks[name], self.dice)
+
+    def restore(self) -> str | None:
+        name = self._living()
+        if name is None:
+            return None
+        with self._database_there():
+            goal = self.keeping.restore(self.stacks[name], self.dice)
+        if goal is None:
+            return None
+        self.reference.turns_out(name, RandomGoal(goal))
+        return name
+
+    def hand_over(self) -> str | None:
+        """Abandon a stack, and adopt what it had by another one."""
+        name = self._living()
+        if name is None:
+            return None
+        new = f"{name}+"
+        self.reference.asks(new, self.reference.goal(name))
+        with self._database_there():
+            found = self.keeping.hand_over(self.stacks[name], new)
+        if found is None:
+            return None
+        self.deleted.add(name)
+        self.stacks[new], goal = found
+        self.reference.turns_out(new, RandomGoal(goal))
+        return new
+
+    def clear_hook(self) -> str | None:
+        """Clear a breakpoint, or all, or go one step."""
+        if not self.stacks:
+            return None
+        with self._database_there():
+            return self.breaks.clear_one(self.now(self.dice.choice(sorted(self.stacks))))
+
+    def _environment(self, goal: RandomGoal) -> Json:
+        return together(goal.environment, random_environment(self.dice, list(goal.resources)))
+
+    def _living(self) -> str | None:
+        alive = sorted(set(self.stacks) - self.deleted)
+        return self.dice.choice(alive) if alive else None
+
+    @contextlib.contextmanager
+    def _database_there(self) -> Iterator[None]:
+        """The API would answer 503 otherwise, and the user try again."""
+        database = self.world.database
+        odds = database.before, database.after, database.interrupted
+        database.before = database.after = database.interrupted = 0.0
+        yield
+        database.before, database.after, database.interrupted = odds

@@ -1,0 +1,175 @@
+"""What happens to conductors, messages, the database and time, for no reason."""
+
+import random
+import typing
+
+from simulation.world import TIMEOUT, World
+
+Json = typing.Any
+USUAL_ERRORS, MANY_ERRORS = (0.03, 0.03), (0.2, 0.4)
+"""Probability that the database is away, before a transaction and after its commit."""
+INTERRUPTED = 0.06
+"""Probability that a conductor is held up before it writes."""
+
+
+class Weather:
+    """Each method is one event; it says what it was, None: nothing."""
+
+    def __init__(self, world: World, dice: random.Random) -> None:
+        self.world = world
+        self.dice = dice
+        self._hosts = list(world.conductors)
+
+    def begin(self) -> None:
+        """From now on the database may fail."""
+        database = self.world.database
+        database.before, database.after, database.interrupted = *USUAL_ERRORS, INTERRUPTED
+
+    def end(self) -> None:
+        """From now on nothing goes wrong, but for calls that hang."""
+        world = self.world
+        world.database.before = world.database.after = world.database.interrupted = 0.0
+        for conductor in world.conductors.values():
+            if conductor.paused or conductor.cut_off:
+                world.resume(conductor.host)
+        for host in self._hosts:
+            if host not in world.conductors:
+                world.start(host)
+        world.pass_time(TIMEOUT)
+
+    def _some(self) -> str | None:
+        awake = [conductor.host for conductor in self.world.awake()]
+        return self.dice.choice(awake) if awake else None
+
+    def work(self) -> str | None:
+        """All that one conductor can do at this moment, with what the bus has for it."""
+        host = self._some()
+        if host is None:
+            return None
+        hints = self.world.bus.hints
+        for _ in range(min(len(hints), self.dice.randint(0, 3))):
+            self.world.deliver(self.dice.randrange(len(hints)), host)
+        conductor = self.world.conductors[host]
+        conductor.turn()
+        while conductor.steps:
+            conductor.run_step(self.dice.randrange(len(conductor.steps)))
+        conductor.turn()
+        return host
+
+    def turn(self) -> str | None:
+        host = self._some()
+        if host:
+            self.world.conductors[host].turn()
+        return host
+
+    def step(self) -> str | None:
+        host = self._some()
+        conductor = self.world.conductors[host] if host else None
+        if conductor is None or not conductor.steps:
+            return None
+        conductor.run_step(self.dice.randrange(len(conductor.steps)))
+        return host
+
+    def deliver(self) -> str | None:
+        host = self._some()
+        if not host or not self.world.bus.hints:
+            return None
+        index = self.dice.randrange(len(self.world.bus.hints))
+        tasks = self.world.bus.hints[index][1]
+        self.world.deliver(index, host)
+        return f"{list(tasks)} to {host}"
+
+    def lose(self) -> str | None:
+        if not self.world.bus.hints:
+            return None
+        return str(self.world.bus.hints.pop(self.dice.randrange(len(self.world.bus.hints))))
+
+    def double(self) -> str | None:
+        if not self.world.bus.hints:
+            return None
+        self.world.bus.hints.append(self.dice.choice(self.world.bus.hints))
+        return str(self.world.bus.hints[-1])
+
+    def cancel(self) -> str | None:
+        if not self.world.bus.cancels:
+            return None
+        self.world.deliver_cancel(self.dice.randrange(len(self.world.bus.cancels)))
+        return "delivered"
+
+    def duty(self) -> str | None:
+        host = self._some()
+        if not host:
+            return None
+        index = self.dice.randrange(len(self.world.conductors[host].duties))
+        self.world.conductors[host].run_duty(index)
+        return f"{index} of {host}"
+
+    def stop_message(self) -> None:
+        if self.world.bus.stops:
+            self.world.deliver_stop(self.dice.randrange(len(self.world.bus.stops)))
+
+    def lose_cancel(self) -> None:
+        waiting: list[Json] = self.dice.choice([self.world.bus.cancels, self.world.bus.stops])
+        if waiting:
+            waiting.pop(self.dice.randrange(len(waiting)))
+
+    def go_on(self) -> str | None:
+        """A call that hangs returns."""
+        host = self._some()
+        conductor = self.world.conductors[host] if host else None
+        if conductor is None or not conductor.hanging:
+            return None
+        conductor.go_on(self.dice.randrange(len(conductor.hanging)))
+        return host
+
+    def look(self) -> str | None:
+        host = self._some()
+        if host:
+            self.world.look(host)
+        return host
+
+    def time(self) -> str:
+        seconds = self.dice.choice([0.1, 0.3, 0.5, 0.5, 1, 1, 2, 3, 10])
+        self.world.pass_time(seconds)
+        return f"{seconds}"
+
+    def kill(self) -> str | None:
+        host = self._some()
+        if host:
+            self.world.kill(host)
+        return host
+
+    def revive(self) -> str | None:
+        gone = [host for host in self._hosts if host not in self.world.conductors]
+        if not gone:
+            return None
+        host = self.dice.choice(gone)
+        self.world.start(host)
+        return host
+
+    def pause(self) -> str | None:
+        host = self._some()
+        if host:
+            self.world.pause(host)
+        return host
+
+    def cut_off(self) -> str | None:
+        host = self._some()
+        if host and not self.world.conductors[host].cut_off:
+            self.world.cut_off(host)
+        return host
+
+    def resume(self) -> str | None:
+        paused = [c.host for c in self.world.conductors.values() if c.paused or c.cut_off]
+        if not paused:
+            return None
+        host = self.dice.choice(paused)
+        self.world.resume(host)
+        return host
+
+    def flap(self) -> str:
+        """The database begins to fail often, or does so no more."""
+        database = self.world.database
+        many = (database.before, database.after) == MANY_ERRORS
+        database.before, database.after = USUAL_ERRORS if many else MANY_ERRORS
+        return "ends" if many else "begins"
