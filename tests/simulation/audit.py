@@ -124,8 +124,7 @@ class Audit:
             self.wrong += [text for (text,) in self._own.execute(query)]
 
     def after_event(self, world: World) -> None:
-        """Something has happened.  What was made belongs to a row once whoever made it has had the time to say
-        so."""
+        """Something has happened.  What was made belongs to a row once its maker had the time to say so."""
         if any(conductor.hanging or conductor.paused for conductor in world.conductors.values()):
             return
         rows = self._own.execute("SELECT key, physical_id FROM resource").fetchall()
