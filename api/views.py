@@ -13,6 +13,7 @@ from ..db.resources import Resource
 from ..db.sealing import Sealer
 from ..db.stacks import Stack
 from ..db.stopping import Unanswered
+from ..resources.contract import physical_name
 from ..template.errors import TemplateError
 from ..template.residual import evaluate, is_node
 from .call import Call
@@ -180,6 +181,15 @@ def masked(tree: Json) -> Json:
     return tree
 
 
+def nested_links(call: Call, stack: Stack, item: Resource) -> list[dict[str, str]]:
+    """To the stack that a resource consists of, under the name that it was made with."""
+    if item.physical_id is None or not call.services.catalogue.is_nested(item.plugin):
+        return []
+    name = physical_name(stack.name, item.name, item.key or "")
+    parts = ("v1", stack.tenant, "stacks", name, item.physical_id)
+    return [link("/".join([call.base_url, *(quoted(part) for part in parts)]), "nested")]
+
+
 def resource_summary(
     call: Call, stack: Stack, item: Resource, required_by: Iterable[str], *, stack_name: str | None = None
 ) -> dict[str, Json]:
@@ -195,7 +205,7 @@ def resource_summary(
         "creation_time": iso(item.created_at),
         "updated_time": iso(item.updated_at),
         "required_by": sorted(required_by),
-        "links": [link(own), link(stack_url(call, stack), "stack")],
+        "links": [link(own), link(stack_url(call, stack), "stack"), *nested_links(call, stack, item)],
     }
     if stack_name is not None:
         shown["stack_name"] = stack_name

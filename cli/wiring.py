@@ -23,6 +23,7 @@ from ..template.compile import Limits
 from ..traversal.breakpoints import Breakpoints
 from ..traversal.desk import Desk, OrderSettings
 from ..traversal.exports import Exports
+from ..traversal.nesting import Nesting
 from ..traversal.orders import Orders
 from ..traversal.planning import Defaults
 from ..traversal.signals import Signals
@@ -167,6 +168,7 @@ def make_conductor(parts: Parts, host: str, *, worn_out: Callable[[], None] = la
         hints=parts.outbox,
         membership=membership,
         updates=Updates(_desk(parts)),
+        nesting=Nesting(_desk(parts)),
         worn_out=worn_out,
     )
 

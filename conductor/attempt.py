@@ -13,6 +13,7 @@ from ..db.resources import Resource
 from ..db.states import SILENT, UNDECIDED, Status, TaskKind, TaskState
 from ..resources.contract import Park, Poll
 from ..resources.errors import Final, StepError, TimedOut, TryAgain
+from ..resources.nesting import ChildFailed
 from ..traversal.definition import TaskDefinition
 from .secrets import Secrets
 
@@ -235,7 +236,8 @@ class Attempt:
     def failed(self, error: Exception) -> StepResult:
         """The action failed for good."""
         kind = error.kind if isinstance(error, Final) else _kind(error)
-        reason = self.secrets.redact(f"{kind}: resources.{self.claim.resource.name}: {error}")
+        inside = f".{error.path}" if isinstance(error, ChildFailed) and error.path else ""
+        reason = self.secrets.redact(f"{kind}: resources.{self.claim.resource.name}{inside}: {error}")
         event = self._event(Status.FAILED, reason, self.claim.resource.physical_id)
         changes = {**self._shown(Status.FAILED, reason), "progress": None}
         outcome = self._outcome(

@@ -15,6 +15,7 @@ from ..resources.catalogue import Catalogue
 from ..ring.membership import Membership
 from ..rpc.bus import Server
 from ..traversal.hints import Hints, announce
+from ..traversal.nesting import Nesting
 from ..traversal.updates import Updates
 from .duties.report import Report, WornOut
 from .duties.rollbacks import Rollbacks
@@ -81,6 +82,7 @@ class Conductor:
         hints: Hints,
         membership: Membership,
         updates: Updates,
+        nesting: Nesting,
         worn_out: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -90,7 +92,12 @@ class Conductor:
         self._ownership = Ownership(membership, settings.host)
         self._pool = Pool(settings.limits.threads)
         runner = StepRunner(
-            catalogue=catalogue, sealer=sealer, database=database, clock=clock, api_url=settings.api_url
+            catalogue=catalogue,
+            sealer=sealer,
+            database=database,
+            clock=clock,
+            api_url=settings.api_url,
+            nesting=nesting,
         )
         self._mover = Mover(
             lambda wake: Pipeline(

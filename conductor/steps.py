@@ -27,7 +27,9 @@ from ..resources.properties import changed
 from ..resources.verdict import Verdict
 from ..template.errors import TemplateError
 from ..traversal.definition import TaskDefinition
+from ..traversal.nesting import Nesting
 from .attempt import Attempt, StepResult
+from .children import StepChildren
 from .copies import copy_columns, with_copy
 from .decide import Restricted, check_allowed, decide
 from .leftovers import leftover_of
@@ -55,12 +57,14 @@ class StepRunner:
         database: Database,
         clock: Callable[[], float],
         api_url: str,
+        nesting: Nesting,
     ) -> None:
         self._catalogue = catalogue
         self._sealer = sealer
         self._database = database
         self._clock = clock
         self._api_url = api_url
+        self._nesting = nesting
 
     def run(self, claim: Claim, progress: Json, stop: threading.Event, who: Claimant) -> StepResult:
         """Do the next step of the claim.  Called in a thread of the pool; never raises.
@@ -68,7 +72,7 @@ class StepRunner:
         :param progress: the token to look with; None: what is stored, or start if nothing is.
         """
         attempt = self._attempt(claim, who)
-        work = self._work(claim, stop)
+        work = self._work(attempt, stop)
         return self._guarded(attempt, lambda: self._run(claim, progress, work, attempt), progress)
 
     def _guarded(self, attempt: Attempt, call: Callable[[], StepResult], progress: Json) -> StepResult:
@@ -117,8 +121,15 @@ class StepRunner:
         text = f"{action_of(claim.task.kind)} came to a result that cannot be stored"
         return self._attempt(claim, who).failed(Final(text))
 
-    def _work(self, claim: Claim, stop: threading.Event) -> StepWork:
-        return StepWork(claim, database=self._database, clock=self._clock, stop=stop, api_url=self._api_url)
+    def _work(self, attempt: Attempt, stop: threading.Event) -> StepWork:
+        return StepWork(
+            attempt.claim,
+            database=self._database,
+            clock=self._clock,
+            stop=stop,
+            api_url=self._api_url,
+            children=StepChildren(attempt.claim, self._nesting, attempt.secrets),
+        )
 
     def _attempt(self, claim: Claim, who: Claimant) -> Attempt:
         return Attempt(claim, who, self._clock, Secrets(self._sealer))
@@ -133,7 +144,7 @@ class StepRunner:
             definition = TaskDefinition.from_json(claim.task.definition)
             target, _ = make_target(claim, plugin, definition, attempt.secrets)
             try:
-                plugin.handle_cancel(target, progress, self._work(claim, threading.Event()))
+                plugin.handle_cancel(target, progress, self._work(attempt, threading.Event()))
             except StepError as error:
                 told = attempt.secrets.redact(str(error))
                 LOG.warning("Resource %s/%s: its cancel: %s", claim.task.stack_id, claim.resource.name, told)

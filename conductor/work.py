@@ -8,6 +8,7 @@ from ..db import resources
 from ..db.claims import Claim
 from ..db.engine import Database
 from ..db.errors import NotFound
+from ..resources.children import Children
 from ..resources.contract import Peer
 from ..resources.errors import Cancelled, Final
 
@@ -27,12 +28,14 @@ class StepWork:
         clock: Callable[[], float],
         stop: threading.Event,
         api_url: str,
+        children: Children,
     ) -> None:
         self._claim = claim
         self._database = database
         self._clock = clock
         self._stop = stop
         self._api_url = api_url
+        self.children = children
 
     def now(self) -> float:
         """Seconds since the epoch, UTC."""

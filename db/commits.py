@@ -22,7 +22,7 @@ from .ids import ResourceId, StackId, TaskId, TraversalId
 from .leftovers import Leftover
 from .resources import Resource
 from .states import FINAL, TRANSITIONS, UNSTARTED, Status, TaskKind, TaskState
-from .stopping import stopped
+from .stopping import stopped, waits_for_child
 from .task_rows import IDS, REDELIVER_AFTER, Task, chunks
 
 Json = typing.Any
@@ -189,6 +189,7 @@ def _cancel_stopped(
 ) -> list[Outcome]:
     """What is to wait in a traversal that was stopped, or in which a task failed, is cancelled instead."""
     waiting = [rows[outcome.task_id] for outcome in accepted if outcome.state in UNSTARTED]
+    goes_on = {outcome.task_id for outcome in accepted if waits_for_child(outcome.waits_on)}
     if not waiting:
         return list(accepted)
     t = tables.task
@@ -203,7 +204,7 @@ def _cancel_stopped(
     stops = {
         task.id: task
         for task in waiting
-        if task.finish_id in failed or (task.stack_id, task.traversal) in over
+        if (task.finish_id in failed and task.id not in goes_on) or (task.stack_id, task.traversal) in over
     }
     return [_cancelled(o, stops[o.task_id]) if o.task_id in stops else o for o in accepted]
 

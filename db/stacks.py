@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from oslo_db import exception as oslo_errors
 from sqlalchemy.engine import Connection
 
-from . import content, tables
+from . import content, tables, trees
 from .errors import NameTaken, NotFound
 from .ids import ContentId, ResourceId, StackId, TraversalId
 from .states import Status
@@ -266,6 +266,18 @@ def lock_due(conn: Connection, stack_ids: Iterable[StackId], now: float) -> list
     rows = conn.execute(
         sa.select(s.c.id, s.c.name, s.c.traversal, s.c.action, s.c.status)
         .where(s.c.id.in_(sorted(stack_ids)), s.c.deadline_at <= now)
+        .order_by(s.c.id)
+        .with_for_update()
+    ).mappings()
+    return [LateStack(**row) for row in rows]
+
+
+def lock_inside(conn: Connection, stack_ids: Sequence[StackId]) -> list[LateStack]:
+    """The stacks nested in these to which something is being done, locked in the order of their ids."""
+    s = tables.stack
+    rows = conn.execute(
+        sa.select(s.c.id, s.c.name, s.c.traversal, s.c.action, s.c.status)
+        .where(s.c.id.in_(trees.inside(stack_ids)), s.c.status == Status.IN_PROGRESS)
         .order_by(s.c.id)
         .with_for_update()
     ).mappings()

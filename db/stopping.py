@@ -40,12 +40,25 @@ def cancel_unstarted(conn: Connection, traversal: TraversalId, *, now: float) ->
 def cancel_behind_failure(conn: Connection, traversal: TraversalId, *, now: float) -> int:
     """As cancel_unstarted, for one who holds the traversal's finish task with a reason in it.
 
-    Running tasks go on, and are not waited for: who parks one of them looks at the finish task first.
+    Running tasks go on, and so do nested stacks; who parks one of them looks at the finish task first.
     """
-    return _cancel(conn, traversal, UNSTARTED, now=now)
+    return _cancel(conn, traversal, UNSTARTED, now=now, nested=False)
 
 
-def _cancel(conn: Connection, traversal: TraversalId, locked: Iterable[TaskState], *, now: float) -> int:
+def waits_for_child(waits_on: str | None) -> bool:
+    """Whether a parked task waits for a nested stack: for work that goes on."""
+    return waits_on is not None and waits_on.startswith("stack:")
+
+
+def _cancel(
+    conn: Connection,
+    traversal: TraversalId,
+    locked: Iterable[TaskState],
+    *,
+    now: float,
+    nested: bool = True,
+) -> int:
+    """:param nested: also what waits for nested stacks."""
     t = tables.task
     # Found without locks, then locked by id: InnoDB walks the index of states while it locks, and would
     # miss a task that changes its state, and with it its place in the index, at this moment.
@@ -57,12 +70,14 @@ def _cancel(conn: Connection, traversal: TraversalId, locked: Iterable[TaskState
     count = 0
     for part in chunks(found):
         rows = conn.execute(
-            sa.select(t.c.id, t.c.state, t.c.resource_id, t.c.attempt, t.c.hook)
+            sa.select(t.c.id, t.c.state, t.c.resource_id, t.c.attempt, t.c.hook, t.c.waits_on)
             .where(t.c.id.in_(part))
             .order_by(t.c.id)
             .with_for_update()
         ).all()
-        unstarted = [row for row in rows if row.state in UNSTARTED]
+        unstarted = [
+            row for row in rows if row.state in UNSTARTED and (nested or not waits_for_child(row.waits_on))
+        ]
         conn.execute(
             sa.update(t)
             .where(t.c.id.in_([row.id for row in unstarted]))

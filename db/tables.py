@@ -156,8 +156,8 @@ resource = sa.Table(
     sa.Column("id", RowId, primary_key=True, autoincrement=False),
     _uuid("stack_id", nullable=False),
     sa.Column("name", sa.String(255), nullable=False),
-    sa.Column("type", sa.String(255), nullable=False),  # as written in the template
-    sa.Column("plugin", sa.String(255), nullable=False),  # after the environment's mapping
+    sa.Column("type", LongText, nullable=False),  # as written in the template; may be a URL
+    sa.Column("plugin", LongText, nullable=False),  # after the environment's mapping
     sa.Column("action", sa.String(16), nullable=False),
     sa.Column("status", sa.String(16), nullable=False),
     sa.Column("reason", CleanText, nullable=False, default=""),
@@ -266,7 +266,7 @@ event = sa.Table(
     _uuid("uuid", nullable=False),
     _uuid("stack_id", nullable=False),
     sa.Column("resource_name", sa.String(255), nullable=False),
-    sa.Column("resource_type", sa.String(255), nullable=False),
+    sa.Column("resource_type", LongText, nullable=False),
     sa.Column("physical_id", CleanText),
     sa.Column("action", sa.String(16), nullable=False),
     sa.Column("status", sa.String(16), nullable=False),

@@ -16,14 +16,18 @@ from collections.abc import Mapping
 
 from stevedore import ExtensionManager
 
+from ..template.environment import is_template_name
 from .closest import suggestion
 from .contract import ResourceType
 from .errors import UnknownType
+from .heat.provider import ProviderTemplate
+from .nesting import NestedType
 
 LOG = logging.getLogger(__name__)
 
 Json = typing.Any
 NAMESPACE = "stoker.resource_types"
+PROVIDER = ProviderTemplate()
 STATUSES = ("UNKNOWN", "SUPPORTED", "DEPRECATED", "UNSUPPORTED", "HIDDEN")
 
 
@@ -55,15 +59,24 @@ class Catalogue:
         return cls(found)
 
     def get(self, name: str) -> ResourceType:
-        """The type.
+        """The type; of a template's name the one that makes a stack of it.
 
         :raises UnknownType: with a name that is close, if there is one.
         """
+        if is_template_name(name):
+            return PROVIDER
         try:
             return self._types[name]
         except KeyError:
             hint = suggestion(name, self.names()) or "."
             raise UnknownType(f"The Resource Type ({name}) could not be found{hint}") from None
+
+    def is_nested(self, name: str) -> bool:
+        """Whether the things of the type are stacks."""
+        try:
+            return isinstance(self.get(name), NestedType)
+        except UnknownType:
+            return False
 
     def __contains__(self, name: object) -> bool:
         return name in self._types

@@ -17,10 +17,17 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .children import Children
 from .errors import Final, NotSupported
 from .schema import SUPPORTED, Attribute, Property, SupportStatus
 
 Json = typing.Any
+
+
+def physical_name(stack_name: str, resource_name: str, key: str) -> str:
+    """A name for the thing outside: STACK-RESOURCE-KEY, at most 255 characters."""
+    tail = f"-{resource_name}-{key.replace('-', '')[:12]}"
+    return (stack_name[: max(0, 255 - len(tail))] + tail)[-255:]
 
 
 @dataclass(frozen=True)
@@ -60,8 +67,7 @@ class Target:
     @property
     def physical_name(self) -> str:
         """A name for the thing outside: STACK-RESOURCE-KEY, at most 255 characters."""
-        tail = f"-{self.name}-{self.key.replace('-', '')[:12]}"
-        return (self.stack.name[: max(0, 255 - len(tail))] + tail)[-255:]
+        return physical_name(self.stack.name, self.name, self.key)
 
 
 @dataclass(frozen=True)
@@ -151,6 +157,10 @@ class Work(typing.Protocol):
     def signal_url(self, resource_name: str) -> str:
         """Where a signal for a resource of this stack can be posted."""
 
+    @property
+    def children(self) -> Children:
+        """Stacks that the resource consists of."""
+
 
 @dataclass(frozen=True)
 class Signal:
@@ -173,6 +183,8 @@ class ResourceType:
     support_status: typing.ClassVar[SupportStatus] = SUPPORTED
     #: Every update of the stack replaces the resource, even where nothing of it has changed.
     always_replaced: typing.ClassVar[bool] = False
+    #: Every update of the stack updates the resource, which finds out itself whether something has changed.
+    always_updated: typing.ClassVar[bool] = False
     #: What ``update_policy`` in a template may say, in the way of a properties schema.
     update_policy_schema: typing.ClassVar[Mapping[str, Property]] = {}
     #: An update replaces what a check has found broken, or the user has marked unhealthy, without asking

@@ -36,7 +36,7 @@ def judge(
         return Verdict.REPLACE
     if names and plugin.needs_replace(before, after):
         return Verdict.REPLACE
-    return Verdict.IN_PLACE if names or redefined else Verdict.SAME
+    return Verdict.IN_PLACE if names or redefined or plugin.always_updated else Verdict.SAME
 
 
 def may_replace(plugin: ResourceType, names: Collection[str]) -> bool:

@@ -21,6 +21,7 @@ from ..template.parameters import parameter_strings, parse_declarations
 from ..template.residual import sealed
 from ..template.versions import find_version
 from .requests import EXISTING, Goal, check_storable
+from .trees import Branch, Tree
 
 Json = typing.Any
 
@@ -53,22 +54,31 @@ class Compiled:
 
 
 def compile_goal(
-    goal: Goal, *, identity: Identity, catalogue: Catalogue, limits: Limits, sealer: Sealer
+    goal: Goal,
+    *,
+    identity: Identity,
+    catalogue: Catalogue,
+    limits: Limits,
+    sealer: Sealer,
+    tree: bool = True,
 ) -> Compiled:
     """Compile a goal and check it against the resource types.
 
+    :param tree: also what is nested in it; a child was checked when its root was.
     :raises TemplateError: something in it is wrong; the error says where and what would be right.
     """
     template = load_template(goal.template, max_bytes=limits.template_bytes)
     environment = read_environment(goal, template)
     plan = compile_template(
-        Source(template, environment, goal.files, goal.parameters),
+        Source(template, environment, goal.files, goal.parameters, goal.facade),
         identity=identity,
         limits=limits,
         seal=sealer.seal,
     )
     check_types(plan, catalogue)
     check_storable(plan)
+    if tree:
+        _check_tree(plan, environment, goal.files, limits, (identity, catalogue, sealer))
     hidden = {name for name, parameter in plan.parameters.items() if parameter.hidden}
     document = as_document(environment)
     for section in ("parameters", "parameter_defaults"):
@@ -80,6 +90,25 @@ def compile_goal(
         parameters=_sealed(goal.parameters, hidden, sealer),
         plan=plan,
     )
+
+
+def _check_tree(
+    plan: CompiledTemplate,
+    environment: Environment,
+    files: Mapping[str, str],
+    limits: Limits,
+    using: tuple[Identity, Catalogue, Sealer],
+) -> None:
+    identity, catalogue, sealer = using
+
+    def compile_branch(branch: Branch) -> CompiledTemplate:
+        source = Source(branch.template, branch.environment, files, branch.parameters, branch.facade)
+        found = compile_template(source, identity=identity, limits=limits, seal=sealer.seal)
+        check_types(found, catalogue)
+        check_storable(found)
+        return found
+
+    Tree(catalogue, limits, files, compile_branch).check(plan, environment)
 
 
 def read_environment(goal: Goal, template: Mapping[str, Json]) -> Environment:

@@ -41,7 +41,7 @@ class Desk:
     clock: Callable[[], float]
     settings: OrderSettings
 
-    def compile(self, goal: Goal, identity: Identity) -> Compiled:
+    def compile(self, goal: Goal, identity: Identity, *, tree: bool = True) -> Compiled:
         """See compile_goal.
 
         :raises TemplateError: the goal is wrong.
@@ -52,6 +52,7 @@ class Desk:
             catalogue=self.catalogue,
             limits=self.settings.limits,
             sealer=self.sealer,
+            tree=tree,
         )
 
     def scope(self, stack_id: StackId, id_count: int) -> Scope:

@@ -51,18 +51,11 @@ def time_out_all(conn: Connection, due: Sequence[DueStack], *, by: str, now: flo
     ]
     if not late:
         return TimedOut()
-    for stack in late:
-        tasks.cancel_unstarted(conn, stack.traversal, now=now)
     for action in sorted({stack.action for stack in late}):
         those = [stack for stack in late if stack.action == action]
-        stacks.fail_locked(conn, [stack.id for stack in those], _reason(action), now)
-        _end_snapshots(conn, those, _reason(action))
-    endings.close_finish_tasks(conn, [stack.id for stack in late], now=now)
-    events.add_many(
-        conn,
-        [endings.stack_event(stack, Status.FAILED, _reason(stack.action), by=by, now=now) for stack in late],
-    )
-    return TimedOut([stack.id for stack in late], _stop(conn, late, now, grace), _wake(conn, late, now))
+        _fail(conn, those, _reason(action), by=by, now=now)
+    running = [*_stop(conn, late, now, grace), *stop_inside(conn, [s.id for s in late], now=now, grace=grace)]
+    return TimedOut([stack.id for stack in late], running, _wake(conn, late, now))
 
 
 def stop(conn: Connection, seen: Stack, reason: str, *, now: float, grace: float) -> TimedOut | None:
@@ -74,12 +67,46 @@ def stop(conn: Connection, seen: Stack, reason: str, *, now: float, grace: float
     if stack.traversal != seen.traversal or stack.status != Status.IN_PROGRESS:
         return None
     late = [LateStack(stack.id, stack.name, stack.traversal, stack.action, stack.status)]
-    tasks.cancel_unstarted(conn, stack.traversal, now=now)
-    stacks.fail_locked(conn, [stack.id], reason, now, rollback=False)
+    _fail(conn, late, reason, rollback=False, now=now)
+    running = [*_stop(conn, late, now, grace), *stop_inside(conn, [stack.id], now=now, grace=grace)]
+    return TimedOut([stack.id], running, _wake(conn, late, now))
+
+
+def stop_inside(
+    conn: Connection, stack_ids: Sequence[StackId], *, now: float, grace: float
+) -> list[TraversalId]:
+    """Fail what is being done to the stacks nested in these, on all levels; the traversals of which something
+    still runs, to be told to stop.
+
+    Nobody waits for them any more: the caller has ended what their parents did.
+
+    :param grace: seconds in which what runs may end.
+    """
+    children = stacks.lock_inside(conn, stack_ids)
+    if not children:
+        return []
+    _fail(conn, children, "Stopped with the stack that it is part of", rollback=False, now=now)
+    return _stop(conn, children, now, grace)
+
+
+def _fail(
+    conn: Connection,
+    late: Sequence[LateStack],
+    reason: str,
+    *,
+    now: float,
+    rollback: bool = True,
+    by: str | None = None,
+) -> None:
+    """End what is done to stacks whose rows are locked."""
+    for stack in late:
+        tasks.cancel_unstarted(conn, stack.traversal, now=now)
+    ids = [stack.id for stack in late]
+    stacks.fail_locked(conn, ids, reason, now, rollback=rollback)
     _end_snapshots(conn, late, reason)
-    endings.close_finish_tasks(conn, [stack.id], now=now)
-    events.add_many(conn, [endings.stack_event(stack, Status.FAILED, reason, by=None, now=now)])
-    return TimedOut([stack.id], _stop(conn, late, now, grace), _wake(conn, late, now))
+    endings.close_finish_tasks(conn, ids, now=now)
+    told = [endings.stack_event(stack, Status.FAILED, reason, by=by, now=now) for stack in late]
+    events.add_many(conn, told)
 
 
 def _reason(action: str) -> str:

@@ -26,6 +26,7 @@ from ..db.stacks import Stack
 from ..db.states import Status, TaskKind
 from ..db.tasks import Task
 from .compiling import Compiled
+from .ending import stop_inside
 from .hints import Hints, announce
 from .hooks import Breakpoints
 from .planning import Plan, Scope, plan_delete
@@ -167,9 +168,12 @@ def start_delete(conn: Connection, scope: Scope, *, timeout: float) -> Begun | N
     deleting = begin(conn, stack, scope, action="DELETE", deadline_at=scope.now + timeout)
     for traversal in (stack.traversal, *snapshots.take_over(conn, stack.id, scope.traversal)):
         tasks.cancel_unstarted(conn, traversal, now=scope.now)
+    # Deleted are they in their turn; until then nothing more is done for them.
+    inside = stop_inside(conn, [stack.id], now=scope.now, grace=scope.defaults.cancel_grace)
     running = running_of(conn, stack, on_copies=True)
     found, copies = resources.of_stack(conn, stack.id), resources.copies(conn, stack.id)
     again = stack.action == "DELETE"
     scope = replace(scope, breakpoints=replace(breakpoints_of(conn, stack), may_abort=not again))
     plan = plan_delete(found, running, scope, copies)
-    return store_plan(conn, deleting, plan, running.values(), now=scope.now)
+    begun = store_plan(conn, deleting, plan, running.values(), now=scope.now)
+    return replace(begun, superseded=[*begun.superseded, *inside])

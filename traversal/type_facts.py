@@ -16,6 +16,9 @@ class TypeFacts(typing.Protocol):
     def always_replaced(self, type_name: str) -> bool:
         """Whether every update replaces it."""
 
+    def always_updated(self, type_name: str) -> bool:
+        """Whether every update updates it, for only it knows whether something has changed."""
+
     def asked_first(self, row: Resource) -> bool:
         """Whether the resource's type has a say before a resource that failed, or of which another type is
         wanted now, is replaced: then only a step can do it."""
@@ -31,6 +34,11 @@ class CatalogueFacts:
         """See TypeFacts."""
         plugin = self._get(type_name)
         return plugin is not None and plugin.always_replaced
+
+    def always_updated(self, type_name: str) -> bool:
+        """See TypeFacts."""
+        plugin = self._get(type_name)
+        return plugin is not None and plugin.always_updated
 
     def asked_first(self, row: Resource) -> bool:
         """See TypeFacts."""

@@ -166,6 +166,7 @@ class UpdatePlanner:
             and row.id not in self._running
             and row.id not in self._restored
             and not self._types.always_replaced(definition.type)
+            and not self._types.always_updated(definition.type)
             and not any(reference.resource in self._jobs for reference in definition.references)
         )
 

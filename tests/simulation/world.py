@@ -35,6 +35,7 @@ from stoker.ring.hashring import Assignment, Member, View, assign
 from stoker.traversal.breakpoints import Breakpoints
 from stoker.traversal.desk import Desk, OrderSettings
 from stoker.traversal.exports import Exports
+from stoker.traversal.nesting import Nesting
 from stoker.traversal.orders import Orders
 from stoker.traversal.planning import Defaults
 from stoker.traversal.requests import AdoptedResource, CreateRequest, Goal, UpdateRequest
@@ -195,6 +196,7 @@ class SimConductor:
             database=world.database,
             clock=world.clock,
             api_url="http://sim",
+            nesting=world.nesting,
         )
         self.pipeline = Pipeline(
             database=world.database,
@@ -281,6 +283,12 @@ class SimConductor:
                 self.run_duty(index)
 
 
+def _goal(template: Json, fields: dict[str, Json]) -> Goal:
+    """Takes what belongs to the goal out of the fields."""
+    given = {name: fields.pop(name, None) or {} for name in ("parameters", "environment", "files")}
+    return Goal(template, **given)
+
+
 class World:
     """Conductors, database, bus, cloud.
 
@@ -322,6 +330,7 @@ class World:
             ),
         )
         self.orders = Orders(desk)
+        self.nesting = Nesting(desk)
         self.updates = Updates(desk)
         self.snapshots = Snapshots(desk)
         self.exports = Exports(desk)
@@ -438,24 +447,14 @@ class World:
 
     # -- stacks ------------------------------------------------------------------------------------
 
-    def create(
-        self, name: str, template: Json, *, parameters: Json = None, environment: Json = None, **fields: Json
-    ) -> Stack:
+    def create(self, name: str, template: Json, **fields: Json) -> Stack:
         """An order of the API's."""
-        goal = Goal(template, parameters=parameters or {}, environment=environment or {})
+        goal = _goal(template, fields)
         return self.orders.create(CreateRequest("tenant", name, goal, **fields))
 
-    def update(
-        self,
-        stack: Stack,
-        template: Json,
-        *,
-        parameters: Json = None,
-        environment: Json = None,
-        **fields: Json,
-    ) -> None:
+    def update(self, stack: Stack, template: Json, **fields: Json) -> None:
         """An order of the API's."""
-        goal = Goal(template, parameters=parameters or {}, environment=environment or {})
+        goal = _goal(template, fields)
         self.updates.update(self.stack(stack.id), UpdateRequest(goal, **fields))
 
     def adopt(self, name: str, document: Json, **fields: Json) -> Stack:

@@ -1,0 +1,106 @@
+"""What a step can do with the stacks that its resource consists of."""
+
+from collections.abc import Mapping
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from ..db import tables
+from ..db.claims import Claim
+from ..db.ids import StackId
+from ..db.states import TaskKind, TaskState
+from ..resources.children import ChildGoal, ChildState
+from ..resources.contract import Json, physical_name
+from ..resources.errors import Cancelled
+from ..template.errors import TemplateError
+from ..template.residual import evaluate
+from ..traversal.definition import TaskDefinition
+from ..traversal.nesting import Nest, Nesting, child_id
+from ..traversal.stored import RowLookup
+from .lookup import ClaimLookup
+from .secrets import Secrets
+
+
+class StepChildren:
+    """Implements resources.children.Children for one step of one claim."""
+
+    def __init__(self, claim: Claim, nesting: Nesting, secrets: Secrets) -> None:
+        self._claim = claim
+        self._nesting = nesting
+        self._secrets = secrets
+
+    def create(self, goal: ChildGoal) -> str:
+        """See Children."""
+        return self._nesting.create(self._nest(), goal)
+
+    def update(self, child: str, goal: ChildGoal) -> None:
+        """See Children."""
+        self._nesting.update(self._nest(), StackId(child), goal)
+
+    def delete(self, child: str) -> None:
+        """See Children."""
+        self._nesting.delete(self._nest(), StackId(child))
+
+    def act(self, child: str, action: str) -> None:
+        """See Children."""
+        self._nesting.act(self._nest(), StackId(child), TaskKind(action))
+
+    def find(self, key: str) -> str | None:
+        """See Children."""
+        found = self._nesting.look(child_id(key))
+        return None if found is None else found.id
+
+    def look(self, child: str) -> ChildState | None:
+        """See Children."""
+        found = self._nesting.look(StackId(child))
+        return None if found is None else ChildState(found.action, found.status, found.reason)
+
+    def outputs(self, child: str) -> Mapping[str, Json]:
+        """See Children."""
+        found = self._nesting.look(StackId(child))
+        if found is None:
+            return {}
+        rows = {row.name: row for row in self._nesting.rows(found.id) if row.replaced_by is None}
+        lookup = RowLookup(rows, self._secrets.open)
+        values: dict[str, Json] = {}
+        for name, output in found.outputs.items():
+            try:
+                values[name] = evaluate(output["value"], lookup)
+            except (TemplateError, LookupError):
+                values[name] = None
+        return values
+
+    def file(self, name: str) -> str:
+        """See Children."""
+        return self._nesting.file(self._claim.task.stack_id, name)
+
+    def _nest(self) -> Nest:
+        claim = self._claim
+        definition = TaskDefinition.from_json(claim.task.definition)
+        key = claim.resource.key or ""
+        return Nest(
+            stack_id=claim.task.stack_id,
+            resource_id=claim.resource.id,
+            resource_name=claim.resource.name,
+            child_name=physical_name(claim.stack_name, claim.resource.name, key),
+            key=key,
+            facade={
+                "metadata": evaluate(definition.metadata, ClaimLookup(claim, self._secrets)),
+                "deletion_policy": definition.deletion_policy,
+                "update_policy": evaluate(definition.update_policy, ClaimLookup(claim, self._secrets)),
+            },
+            guard=self._check_claim,
+        )
+
+    def _check_claim(self, conn: Connection) -> None:
+        """:raises Cancelled: the task is not ours any more."""
+        t, task = tables.task, self._claim.task
+        held = sa.select(t.c.id).where(
+            t.c.id == task.id,
+            t.c.attempt == task.attempt,
+            t.c.member == task.member,
+            t.c.state == TaskState.RUNNING,
+            t.c.stop_by.is_(None),
+        )
+        if conn.execute(held.with_for_update()).first() is None:
+            raise Cancelled

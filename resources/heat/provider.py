@@ -1,0 +1,31 @@
+"""A type that is the name of a template: the resource is a stack of that template."""
+
+from ..children import ChildGoal
+from ..contract import Json, Target, Work
+from ..nesting import NestedType
+from ..schema import ANY_NAME, Attribute, Property, SupportStatus
+
+REFERENCE = "OS::stack_id"
+"""The output whose value get_resource yields, as in Heat."""
+
+
+class ProviderTemplate(NestedType):
+    """Its properties are the template's parameters, its attributes the outputs.
+
+    Which these are only the template says, which is among the files of the stack; see traversal/trees.py.
+    """
+
+    description = "A stack of a template that is mapped to a type, or named in its place."
+    support_status = SupportStatus(status="HIDDEN")
+    properties_schema = {ANY_NAME: Property("any", "A parameter.", update_allowed=True)}
+    attributes_schema = {ANY_NAME: Attribute("An output."), "outputs": Attribute("All outputs.", "map")}
+
+    def child_goal(self, target: Target, work: Work) -> ChildGoal:
+        """See NestedType."""
+        given = {name: value for name, value in target.properties.items() if value is not None}
+        return ChildGoal(work.children.file(target.type), given)
+
+    def reference_id(self, target: Target) -> Json:
+        """What the template calls it, or else the stack's id."""
+        outputs = target.data.get("outputs") or {}
+        return outputs.get(REFERENCE) or super().reference_id(target)

@@ -1,0 +1,72 @@
+"""OS::Heat::Stack: a stack whose template is a property."""
+
+from collections.abc import Mapping
+
+from ..children import ChildGoal
+from ..contract import Json, Target, Work
+from ..errors import PropertyError
+from ..nesting import NestedType
+from ..schema import ANY_NAME, Attribute, Property, SupportStatus
+
+_ELSEWHERE = ("region_name", "credential_secret_id", "ca_cert", "insecure")
+
+
+class Stack(NestedType):
+    """In the same region and with the same credentials; other ones are refused."""
+
+    description = (
+        "A stack of its own inside of this one.\n\n"
+        "Its template, parameters and timeout are properties; its outputs are attributes."
+    )
+    support_status = SupportStatus(version="2014.2")
+    properties_schema = {
+        "template": Property(
+            "string", "The template, as a text: mostly by get_file.", required=True, update_allowed=True
+        ),
+        "parameters": Property("map", "Values for its parameters.", default={}, update_allowed=True),
+        "timeout": Property("integer", "Minutes that each of its actions may take.", update_allowed=True),
+        "context": Property(
+            "map",
+            "Where and as whom the stack is made.",
+            schema={
+                "region_name": Property("string", "Name of a region."),
+                "credential_secret_id": Property("string", "Id of a secret with credentials."),
+                "ca_cert": Property("string", "Certificate of the authority that signed the region's."),
+                "insecure": Property("boolean", "Whether certificates are not verified.", default=False),
+            },
+        ),
+    }
+    attributes_schema = {
+        ANY_NAME: Attribute("An output."),
+        "stack_name": Attribute("The stack's name.", "string"),
+        "outputs": Attribute("All outputs.", "map"),
+    }
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """:raises PropertyError: another region or other credentials are wanted."""
+        context = properties.get("context") or {}
+        wanted = [name for name in _ELSEWHERE if context.get(name)]
+        if wanted:
+            raise PropertyError(
+                "stacks in other regions, or with other credentials, are not supported: leave it out",
+                ("context", wanted[0]),
+            )
+
+    def static_goal(self, known: Mapping[str, Json]) -> ChildGoal | None:
+        """See NestedType."""
+        if "template" not in known or "parameters" not in known:
+            return None
+        return ChildGoal(known["template"], known["parameters"] or {})
+
+    def child_goal(self, target: Target, work: Work) -> ChildGoal:
+        """See NestedType."""
+        minutes = target.properties["timeout"]
+        return ChildGoal(
+            target.properties["template"],
+            target.properties["parameters"] or {},
+            timeout=None if not minutes else minutes * 60.0,
+        )
+
+    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+        """The outputs, and the stack's name."""
+        return {**super().attribute_values(target), "stack_name": target.physical_name}

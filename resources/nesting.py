@@ -1,0 +1,150 @@
+"""Base of the resource types whose things are stacks."""
+
+from collections.abc import Mapping
+
+from .children import ChildGoal, ChildState
+from .contract import Done, Json, Park, ResourceType, Step, Target, Work
+from .errors import Final
+
+BACKSTOP = 300.0
+"""Seconds after which a parent looks at its child even if nobody has woken it."""
+
+
+class ChildFailed(Final):
+    """The child came to a failure.
+
+    :ivar path: of the resource inside of the child that failed first: ``resources.NAME…``; "" if none did.
+    """
+
+    def __init__(self, reason: str, *, kind: str, path: str) -> None:
+        super().__init__(reason, kind=kind)
+        self.path = path
+
+
+class NestedType(ResourceType):
+    """Base of the types whose things are stacks."""
+
+    always_updated = True
+
+    def child_goal(self, target: Target, work: Work) -> ChildGoal:
+        """What the child shall be."""
+        raise NotImplementedError
+
+    def static_goal(self, known: Mapping[str, Json]) -> ChildGoal | None:
+        """What the child will be, as far as the properties are known at plan time; None: not enough of them
+        are.
+
+        :param known: as ResourceType.validate gets them.
+        """
+        return None
+
+    def handle_create(self, target: Target, work: Work) -> Step:
+        """Begin the child."""
+        child = target.physical_id or work.children.create(self.child_goal(target, work))
+        return _waits_for(child)
+
+    def check_create_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """See what the child has come to."""
+        return self._look(target, progress, work)
+
+    def handle_update(self, target: Target, changed: frozenset[str], work: Work) -> Step:
+        """Let the child find out what has changed."""
+        child = target.physical_id
+        if child is None:
+            raise Final("the nested stack was never made")
+        work.children.update(child, self.child_goal(target, work))
+        return _waits_for(child)
+
+    def check_update_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """See what the child has come to."""
+        return self._look(target, progress, work)
+
+    def handle_delete(self, target: Target, work: Work) -> Step:
+        """Begin to delete the child."""
+        child = target.physical_id
+        if child is None or work.children.look(child) is None:
+            return Done()
+        work.children.delete(child)
+        return _waits_for(child)
+
+    def check_delete_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """See whether it is gone."""
+        state = work.children.look(progress["child"])
+        return Done() if state is None else self._wait_or_fail(state, progress)
+
+    def handle_suspend(self, target: Target, work: Work) -> Step:
+        """Suspend the child."""
+        return self._act(target, "suspend", work)
+
+    def check_suspend_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """See what the child has come to."""
+        return self._look(target, progress, work)
+
+    def handle_resume(self, target: Target, work: Work) -> Step:
+        """Resume the child."""
+        return self._act(target, "resume", work)
+
+    def check_resume_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """See what the child has come to."""
+        return self._look(target, progress, work)
+
+    def handle_check(self, target: Target, work: Work) -> Step:
+        """Check the child."""
+        return self._act(target, "check", work)
+
+    def check_check_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """See what the child has come to."""
+        return self._look(target, progress, work)
+
+    def adopt(self, key: str, target: Target, work: Work) -> str | None:
+        """The child of a lost step."""
+        return work.children.find(key)
+
+    def needs_replace_failed(self, target: Target, work: Work) -> bool:
+        """A child that failed is repaired by an update of its own, as long as it is there."""
+        return target.physical_id is None or work.children.look(target.physical_id) is None
+
+    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+        """Its outputs, each by its name and all as ``outputs``."""
+        outputs = target.data.get("outputs") or {}
+        return {**outputs, "outputs": outputs}
+
+    def _act(self, target: Target, action: str, work: Work) -> Step:
+        child = target.physical_id
+        state = None if child is None else work.children.look(child)
+        if child is None or state is None:
+            raise Final("the nested stack is gone")
+        if action != "check" and (state.action, state.status) == (action.upper(), "COMPLETE"):
+            return Done()
+        work.children.act(child, action)
+        return _waits_for(child)
+
+    def _look(self, target: Target, progress: Json, work: Work) -> Step:
+        state = work.children.look(progress["child"])
+        if state is None:
+            raise Final("the nested stack is gone")
+        if state.is_over and state.status == "COMPLETE":
+            return Done(data={"outputs": dict(work.children.outputs(progress["child"]))})
+        return self._wait_or_fail(state, progress)
+
+    def _wait_or_fail(self, state: ChildState, progress: Json) -> Step:
+        if not state.is_over:
+            return _waits_for(progress["child"])
+        raise failure_of(state)
+
+
+def _waits_for(child: str) -> Step:
+    return Park({"child": child}, f"stack:{child}", after=BACKSTOP, physical_id=child)
+
+
+def failure_of(state: ChildState) -> ChildFailed:
+    """What a failed child tells: the first cause, with the path to it.
+
+    A stack's reason reads ``Resource ACTION failed: KIND: resources.NAME…: MESSAGE``.
+    """
+    _, found, rest = state.reason.partition(" failed: ")
+    kind, _, rest = rest.partition(": ")
+    path, separator, message = rest.partition(": ")
+    if found and separator and state.reason.startswith("Resource ") and path.startswith("resources."):
+        return ChildFailed(message, kind=kind, path=path)
+    return ChildFailed(state.reason, kind="ResourceFailure", path="")

@@ -1,0 +1,250 @@
+"""Stacks inside of stacks: each is run by whoever takes its tasks, and wakes its parent when it ends."""
+
+import json
+import pathlib
+import typing
+
+import pytest
+import sqlalchemy as sa
+from simulation.test_update import ended, rows
+from simulation.world import World
+from stoker.db import tables
+from stoker.db.stacks import Stack
+from stoker.db.states import Status, TaskKind
+from stoker.template.errors import TemplateError
+
+Json = typing.Any
+INNER = "file:///inner.yaml"
+
+
+@pytest.fixture
+def world(tmp_path: pathlib.Path) -> World:
+    return World(tmp_path, hosts=3, threads=4)
+
+
+def hot(resources: Json, **sections: Json) -> Json:
+    return {"heat_template_version": "2018-08-31", "resources": resources, **sections}
+
+
+def server(**properties: Json) -> Json:
+    return {"type": "Sim::Server", "properties": {"after": 0, **properties}}
+
+
+def inner(**properties: Json) -> str:
+    """A template with a server, whose value is a parameter, and with its address as an output."""
+    return json.dumps(
+        hot(
+            {"s": server(value={"get_param": "value"}, **properties)},
+            parameters={"value": {"type": "string", "default": "d"}},
+            outputs={"address": {"value": {"get_attr": ["s", "address"]}}},
+        )
+    )
+
+
+def child(**properties: Json) -> Json:
+    return {"type": INNER, "properties": properties}
+
+
+def settled(world: World, stack: Stack, within: float = 60) -> Stack:
+    assert world.settle(lambda: ended(world, stack), within=within), world.stack(stack.id)
+    return world.stack(stack.id)
+
+
+def created(world: World, template: Json, **fields: Json) -> Stack:
+    files = fields.pop("files", {INNER: inner()})
+    return settled(world, world.create("s", template, files=files, **fields))
+
+
+def children(world: World, stack: Stack) -> dict[str, Json]:
+    """Rows of the children that live, by the name of their resource."""
+    s, r = tables.stack.c, tables.resource.c
+    query = (
+        sa.select(r.name.label("resource"), tables.stack)
+        .join(tables.resource, r.id == s.parent_resource_id)
+        .where(s.parent_id == stack.id, s.deleted_at.is_(None))
+    )
+    return {row.resource: row for row in world.database.read(lambda conn: conn.execute(query).all())}
+
+
+def test_a_template_in_the_place_of_a_type_becomes_a_stack_whose_outputs_are_attributes(world: World) -> None:
+    stack = created(
+        world, hot({"n": child(value="x"), "after": server(value={"get_attr": ["n", "address"]})})
+    )
+    assert stack.status == Status.COMPLETE, stack.reason
+    found = children(world, stack)["n"]
+    assert (found.action, found.status, found.depth, found.root_id) == ("CREATE", "COMPLETE", 1, stack.id)
+    assert found.name.startswith("s-n-")
+    own = rows(world, stack)
+    assert own["n"].physical_id == found.id
+    address = own["after"].attributes["value"]
+    assert address.startswith("at-thing-")
+    assert {thing.resource for thing in world.cloud.things.values()} == {"s", "after"}
+
+
+def test_a_parent_that_waits_holds_nothing_and_is_woken_by_its_child(world: World) -> None:
+    stack = world.create("s", hot({"n": child()}), files={INNER: inner(looks=3, after=5)})
+    world.calm()
+    t = tables.task.c
+    states = sa.select(t.state, t.waits_on).where(t.stack_id == stack.id, t.resource_id.is_not(None))
+    [(state, waits_on)] = world.database.read(lambda conn: conn.execute(states).all())
+    assert (state, waits_on) == ("parked", f"stack:{children(world, stack)['n'].id}")
+    assert sum(c.pipeline.in_progress for c in world.awake()) == 1, "the child's own task"
+    assert settled(world, stack).status == Status.COMPLETE
+
+
+def test_a_failure_shows_its_path_and_first_cause_at_the_root(world: World) -> None:
+    middle, outer = "file:///middle.yaml", hot({"m": {"type": "file:///middle.yaml"}})
+    files = {INNER: inner(fail=True), middle: json.dumps(hot({"n": child()}))}
+    stack = created(world, outer, files=files)
+    assert (stack.action, stack.status) == ("CREATE", Status.FAILED)
+    path = "resources.m.resources.n.resources.s"
+    assert stack.reason == f"Resource CREATE failed: ResourceFailure: {path}: told to fail"
+
+
+def test_a_failure_beside_it_lets_a_nested_stack_end(world: World) -> None:
+    stack = created(
+        world, hot({"n": child(), "bad": server(fail=True, looks=2)}), files={INNER: inner(looks=3, after=5)}
+    )
+    assert stack.reason.endswith("resources.bad: told to fail")
+    assert children(world, stack)["n"].status == "COMPLETE"
+    assert rows(world, stack)["n"].status == Status.COMPLETE
+
+
+def test_an_update_reaches_into_the_children_and_leaves_alone_what_has_not_changed(world: World) -> None:
+    stack = created(world, hot({"n": child(value="x"), "same": child()}))
+    before, made = children(world, stack), dict(world.cloud.things)
+    world.update(stack, hot({"n": child(value="y"), "same": child()}), files={INNER: inner()})
+    assert settled(world, stack).status == Status.COMPLETE
+    after = children(world, stack)
+    assert {name: row.id for name, row in after.items()} == {name: row.id for name, row in before.items()}
+    values = {name: thing.value for name, thing in world.cloud.things.items()}
+    assert sorted(values.values()) == ["d", "y"]
+    assert values.keys() == made.keys(), "nothing was replaced"
+
+
+def test_a_child_that_failed_is_repaired_by_the_next_update(world: World) -> None:
+    stack = created(world, hot({"n": child()}), files={INNER: inner(fail=True)})
+    failed = children(world, stack)["n"]
+    assert failed.status == "FAILED"
+    world.update(stack, hot({"n": child()}), files={INNER: inner()})
+    assert settled(world, stack).status == Status.COMPLETE
+    assert children(world, stack)["n"].id == failed.id
+
+
+def test_deleting_the_root_deletes_the_tree(world: World) -> None:
+    middle = "file:///middle.yaml"
+    files = {INNER: inner(), middle: json.dumps(hot({"n": child(), "o": child()}))}
+    stack = created(world, hot({"m": {"type": middle}, "s": server()}), files=files)
+    assert len(world.cloud.things) == 3
+    world.orders.delete(stack)
+    assert settled(world, stack).status == Status.COMPLETE
+    assert world.cloud.things == {}
+    s = tables.stack.c
+    alive = sa.select(s.id).where(s.deleted_at.is_(None))
+    assert world.database.read(lambda conn: conn.execute(alive).all()) == []
+
+
+def test_deleting_the_root_in_the_middle_stops_all_levels_at_once(world: World) -> None:
+    middle = "file:///middle.yaml"
+    files = {INNER: inner(looks=1000, after=100), middle: json.dumps(hot({"n": child(), "o": child()}))}
+    stack = world.create("s", hot({"m": {"type": middle}}), files=files)
+    world.calm()
+    assert sum(c.pipeline.in_progress for c in world.awake()) == 2
+    world.orders.delete(world.stack(stack.id))
+    world.calm()
+    assert sum(c.pipeline.in_progress for c in world.awake()) == 0, "before their own turn to be deleted"
+    assert settled(world, stack).status == Status.COMPLETE
+    assert world.cloud.things == {}
+
+
+def test_a_cancel_stops_all_levels(world: World) -> None:
+    stack = world.create("s", hot({"n": child()}), files={INNER: inner(looks=1000, after=100)})
+    world.calm()
+    world.updates.cancel(world.stack(stack.id), rollback=False)
+    world.calm()
+    assert children(world, stack)["n"].status == "FAILED"
+    assert sum(c.pipeline.in_progress for c in world.awake()) == 0
+
+
+def test_a_childs_time_is_what_remains_of_its_parents(world: World) -> None:
+    stack = world.create(
+        "s", hot({"first": server(after=20), "n": {**child(), "depends_on": "first"}}),
+        files={INNER: inner(looks=1000, after=100)}, timeout_mins=1,
+    )  # fmt: skip
+    assert world.settle(lambda: bool(children(world, stack)), within=30)
+    assert children(world, stack)["n"].deadline_at == world.stack(stack.id).deadline_at
+    found = settled(world, stack, within=60)
+    assert found.status == Status.FAILED
+    assert world.settle(lambda: children(world, stack)["n"].status == "FAILED", within=5)
+
+
+def test_a_repeated_step_finds_the_child_of_the_lost_one(world: World) -> None:
+    stack = world.create("s", hot({"n": child()}), files={INNER: inner(looks=5, after=5)})
+    world.deliver(0, "host0")
+    world.conductors["host0"].turn()
+    world.conductors["host0"].run_step()
+    assert len(children(world, stack)) == 1
+    world.kill("host0")
+    assert settled(world, stack, within=120).status == Status.COMPLETE
+    s = tables.stack.c
+    assert len(world.database.read(lambda conn: conn.execute(sa.select(s.id)).all())) == 2
+    assert len(world.cloud.made) == 1
+
+
+def test_suspend_resume_and_check_reach_the_children(world: World) -> None:
+    stack = created(world, hot({"n": child()}))
+    for kind in (TaskKind.SUSPEND, TaskKind.RESUME, TaskKind.CHECK):
+        world.orders.act(world.stack(stack.id), kind)
+        found = settled(world, stack)
+        assert (found.action, found.status) == (kind.upper(), Status.COMPLETE), found.reason
+        below = children(world, stack)["n"]
+        assert (below.action, below.status) == (kind.upper(), "COMPLETE")
+
+
+def test_a_rollback_takes_the_children_back(world: World) -> None:
+    stack = created(world, hot({"n": child(value="x")}), disable_rollback=False)
+    world.update(stack, hot({"n": child(value="y"), "bad": server(fail=True)}), files={INNER: inner()})
+    assert world.settle(lambda: world.stack(stack.id).action == "ROLLBACK" and ended(world, stack), within=90)
+    assert world.stack(stack.id).status == Status.COMPLETE
+    assert [thing.value for thing in world.cloud.things.values()] == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("resource", "files", "message"),
+    [
+        (child(), {}, "resources.n.type: the template file:///inner.yaml is not among the files"),
+        (child(vlaue="x"), None, "resources.n.*vlaue"),
+        (child(), {INNER: "heat_template_version: 2018-08-31\nresources: {r: {type: No::Such}}"}, "No::Such"),
+        (child(), {INNER: json.dumps(hot({"again": child()}))}, "nested 5 levels deep"),
+        (
+            child(),
+            {INNER: json.dumps(hot({}, parameters={"needed": {"type": "string"}}))},
+            "resources.n.*needed",
+        ),
+    ],
+)
+def test_what_is_wrong_inside_is_told_before_anything_is_made(
+    world: World, resource: Json, files: Json, message: str
+) -> None:
+    with pytest.raises(TemplateError, match=message):
+        world.create("s", hot({"n": resource}), files={INNER: inner()} if files is None else files)
+    with pytest.raises(TemplateError, match="address2|incorrect"):
+        world.create(
+            "s",
+            hot({"n": child(), "o": server(value={"get_attr": ["n", "address2"]})}),
+            files={INNER: inner()},
+        )
+    assert world.database.read(lambda conn: conn.execute(sa.select(tables.stack)).all()) == []
+
+
+def test_equal_children_share_template_environment_and_files(world: World) -> None:
+    def contents(count: int) -> int:
+        stack = created(world, hot({f"n{i}": child(value=str(i)) for i in range(count)}))
+        assert stack.status == Status.COMPLETE
+        world.orders.delete(stack)
+        settled(world, stack)
+        c = tables.content.c
+        return len(world.database.read(lambda conn: conn.execute(sa.select(c.id)).all()))
+
+    few = contents(2)
+    assert contents(20) == few + 1, "only the root's own template is another one"

@@ -1,0 +1,249 @@
+"""Children: the stacks inside of a stack, begun and changed by the steps of their parent's resources."""
+
+import functools
+import typing
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from sqlalchemy.engine import Connection
+
+from ..db import content, resources, stacks
+from ..db.errors import NameTaken, NotFound
+from ..db.ids import ContentId, ResourceId, StackId
+from ..db.resources import Resource
+from ..db.stacks import Stack
+from ..db.states import Status, TaskKind
+from ..resources.children import ChildGoal
+from ..resources.errors import Final
+from ..template.compile import Identity
+from ..template.environment import as_document, nested_environment, parse_environment
+from ..template.errors import TemplateError
+from ..template.residual import evaluate
+from .actions import start_action
+from .change import Change, NotUpdatable, start_update
+from .compiling import Compiled
+from .desk import Desk
+from .hooks import Breakpoints
+from .planning import Scope, TooFewIds, ids_needed, plan_create
+from .requests import Goal
+from .start import Begun, start_delete, store_new_stack, tell
+from .stored import StoredLookup
+from .type_facts import CatalogueFacts
+from .updating import update_ids_needed
+
+Json = typing.Any
+Guard = Callable[[Connection], None]
+"""Raises in a transaction whose step may not act any more."""
+NAMESPACE = uuid.UUID("6f0b5a1e-9d5c-4c7e-8a30-1f2f5b6c7d88")
+UNSTORED = ContentId("")
+
+
+@dataclass(frozen=True)
+class Nest:
+    """The resource that a child belongs to.
+
+    :ivar key: the child's id follows from it.
+    :ivar facade: what the child's template may ask of the resource's definition.
+    :ivar guard: sees in each transaction that the step may still act.
+    """
+
+    stack_id: StackId
+    resource_id: ResourceId
+    resource_name: str
+    child_name: str
+    key: str
+    facade: Mapping[str, Json]
+    guard: Guard
+
+
+def child_id(key: str) -> StackId:
+    """Of the child that a resource with this key has."""
+    return StackId(str(uuid.uuid5(NAMESPACE, key)))
+
+
+class Nesting:
+    """Carries out what resources ask of their children.  Thread-safe."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._types = CatalogueFacts(desk.catalogue)
+
+    def create(self, nest: Nest, goal: ChildGoal) -> StackId:
+        """Begin the child, or find it if an earlier attempt did.
+
+        :raises Final: the goal is wrong, or too deep.
+        """
+        own = child_id(nest.key)
+        if self.look(own) is not None:
+            return own
+        parent = self._stack(nest.stack_id)
+        deepest = self._desk.settings.limits.depth
+        if deepest and parent.depth + 1 > deepest:
+            raise Final(f"stacks may be nested {deepest} levels deep", kind="StackValidationFailed")
+        identity = Identity(nest.child_name, own, parent.tenant)
+        compiled = self._compile(parent, nest, goal, identity)
+        scope = self._desk.scope(own, ids_needed(len(compiled.plan.resources)))
+        scope = replace(scope, breakpoints=Breakpoints(abort=parent.abort_on_breakpoint))
+        plan = plan_create(compiled.plan, scope)
+        child = _new_child(parent, nest, compiled, scope, identity)
+        child = replace(child, deadline_at=self._deadline(parent, goal, scope.now))
+
+        def store(conn: Connection) -> Begun:
+            nest.guard(conn)
+            return store_new_stack(conn, child, compiled, plan)
+
+        try:
+            tell(self._desk.hints, self._desk.database.write(store))
+        except NameTaken:  # By itself: an attempt beside this one was faster.
+            if self.look(own) is None:
+                raise
+        return own
+
+    def update(self, nest: Nest, key: StackId, goal: ChildGoal) -> None:
+        """Bring the child to another goal, whatever it does now.
+
+        :raises Final: the goal is wrong, or the child is being deleted, or suspended.
+        """
+        parent = self._stack(nest.stack_id)
+        while True:
+            child = self._stack(key)
+            identity = Identity(child.name, child.id, child.tenant)
+            compiled = self._compile(parent, nest, goal, identity)
+            existing = self._count(key)
+            scope = self._desk.scope(key, update_ids_needed(2 * existing, len(compiled.plan.resources)))
+            change = Change(
+                stack=child,
+                compiled=compiled,
+                parameter_view=compiled.parameter_view(identity),
+                deadline_at=self._deadline(parent, goal, scope.now),
+                columns={"abort_on_breakpoint": parent.abort_on_breakpoint},
+            )
+            begun = self._begin(
+                nest,
+                lambda conn, c=change, s=scope: start_update(conn, c, s, self._types),  # type: ignore[misc]
+            )
+            if begun is not None:
+                return tell(self._desk.hints, begun)
+
+    def delete(self, nest: Nest, key: StackId) -> None:
+        """Delete the child, whatever it does now."""
+        parent = self._stack(nest.stack_id)
+        while True:
+            scope = self._desk.scope(key, ids_needed(self._count(key, copies=True)))
+            timeout = (parent.deadline_at or scope.now + self._desk.timeout(None)) - scope.now
+            work = functools.partial(start_delete, scope=scope, timeout=max(0.0, timeout))
+            try:
+                begun = self._begin(nest, work)
+            except TooFewIds:
+                continue
+            return tell(self._desk.hints, begun) if begun is not None else None
+
+    def act(self, nest: Nest, key: StackId, kind: TaskKind) -> None:
+        """Check, suspend or resume the child.
+
+        :raises Final: it is not in a state for it.
+        """
+        parent = self._stack(nest.stack_id)
+        while True:
+            scope = self._desk.scope(key, ids_needed(self._count(key)))
+            deadline = parent.deadline_at or scope.now + self._desk.timeout(None)
+            work = functools.partial(start_action, kind=kind, scope=scope, deadline_at=deadline)
+            try:
+                begun = self._begin(nest, work)
+            except TooFewIds:
+                continue
+            return tell(self._desk.hints, begun) if begun is not None else None
+
+    def look(self, key: StackId) -> Stack | None:
+        """The child; None: it is deleted, or was never there."""
+        try:
+            found = self._stack(key)
+        except NotFound:
+            return None
+        return None if found.deleted_at is not None else found
+
+    def rows(self, key: StackId) -> list[Resource]:
+        """The child's resources."""
+        return self._desk.database.read(lambda conn: resources.of_stack(conn, key))
+
+    def file(self, stack_id: StackId, name: str) -> str:
+        """:raises Final: the stack has no such file."""
+        files = self._content(self._stack(stack_id).files_id)
+        if name not in files:
+            raise Final(f"the file {name} is not among those of the stack", kind="StackValidationFailed")
+        return str(files[name])
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _begin(self, nest: Nest, start: Callable[[Connection], Begun | None]) -> Begun | None:
+        def work(conn: Connection) -> Begun | None:
+            nest.guard(conn)
+            return start(conn)
+
+        try:
+            return self._desk.database.write(work)
+        except NotUpdatable as error:
+            raise Final(str(error), kind="NotSupported") from error
+
+    def _stack(self, key: StackId) -> Stack:
+        return self._desk.database.read(lambda conn: stacks.get(conn, key))
+
+    def _content(self, key: ContentId) -> Mapping[str, Json]:
+        found: Mapping[str, Json] = self._desk.database.read(lambda conn: content.get(conn, key))
+        return found
+
+    def _count(self, key: StackId, *, copies: bool = False) -> int:
+        def count(conn: Connection) -> int:
+            return len(resources.of_stack(conn, key)) + (len(resources.copies(conn, key)) if copies else 0)
+
+        return self._desk.database.read(count)
+
+    def _deadline(self, parent: Stack, goal: ChildGoal, now: float) -> float:
+        """What remains of the parent's time, or less where the child has a timeout of its own."""
+        of_parent = parent.deadline_at or now + self._desk.timeout(parent.timeout_mins)
+        return of_parent if goal.timeout is None else min(of_parent, now + goal.timeout)
+
+    def _compile(self, parent: Stack, nest: Nest, goal: ChildGoal, identity: Identity) -> Compiled:
+        lookup = StoredLookup(self._desk.sealer.open)
+        document = evaluate(self._content(parent.environment_id), lookup)
+        environment = nested_environment(parse_environment(document), nest.resource_name)
+        wanted = Goal(
+            template=goal.template,
+            environment=as_document(environment),
+            files=self._content(parent.files_id),
+            parameters=goal.parameters,
+            facade=nest.facade,
+        )
+        try:
+            return self._desk.compile(wanted, identity, tree=False)
+        except TemplateError as error:
+            raise Final(str(error), kind="StackValidationFailed") from error
+
+
+def _new_child(parent: Stack, nest: Nest, compiled: Compiled, scope: Scope, identity: Identity) -> Stack:
+    return Stack(
+        id=scope.stack_id,
+        tenant=parent.tenant,
+        name=identity.stack_name,
+        root_id=parent.root_id,
+        parent_id=parent.id,
+        parent_resource_id=nest.resource_id,
+        depth=parent.depth + 1,
+        owner=parent.owner,
+        action="CREATE",
+        status=Status.IN_PROGRESS,
+        reason="Stack CREATE started",
+        traversal=scope.traversal,
+        shard=scope.shard,
+        template_id=UNSTORED,
+        environment_id=UNSTORED,
+        files_id=UNSTORED,
+        parameters=compiled.parameters,
+        parameter_view=compiled.parameter_view(identity),
+        outputs=compiled.outputs,
+        description=compiled.plan.description,
+        disable_rollback=True,
+        abort_on_breakpoint=parent.abort_on_breakpoint,
+        created_at=scope.now,
+    )

@@ -1,0 +1,163 @@
+"""Checking the stacks inside of a stack before anything of it is made.
+
+What a nested resource's properties say is compiled as the child will be, as far as it is known by then; where
+a value comes from another resource only names and types can be judged.
+"""
+
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ..resources.catalogue import Catalogue
+from ..resources.children import ChildGoal
+from ..resources.errors import UnknownType
+from ..resources.nesting import NestedType
+from ..resources.properties import validate_properties
+from ..template.compile import Limits, describe
+from ..template.environment import Environment, is_template_name, nested_environment
+from ..template.errors import (
+    InvalidReference,
+    LimitExceeded,
+    ParameterMissing,
+    TemplateError,
+    UnknownParameter,
+)
+from ..template.load import load_template
+from ..template.model import CompiledTemplate, Reference, ResourceDefinition
+from ..template.residual import is_deferred
+
+Json = typing.Any
+COMMON = frozenset({"outputs", "show", "stack_name"})
+"""Attributes that every nested stack has beside its outputs."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A child to be compiled.
+
+    :ivar environment: the child's.
+    """
+
+    template: Mapping[str, Json]
+    parameters: Mapping[str, Json]
+    environment: Environment
+    facade: Mapping[str, Json]
+    depth: int
+
+
+Compile = Callable[[Branch], CompiledTemplate]
+
+
+@dataclass
+class Tree:
+    """One check of everything below one stack.
+
+    :ivar files: of the stack.
+    :ivar compile: compiles and checks one child, without what is below it.
+    :ivar count: resources found so far.
+    """
+
+    catalogue: Catalogue
+    limits: Limits
+    files: Mapping[str, str]
+    compile: Compile
+    count: int = 0
+
+    def check(self, plan: CompiledTemplate, environment: Environment, depth: int = 0) -> None:
+        """Check what is below a stack.
+
+        :raises TemplateError: with the path from this stack down.
+        """
+        self.count += len(plan.resources)
+        if self.limits.resources and self.count > self.limits.resources:
+            raise LimitExceeded(
+                f"the stack and those inside of it have more than {self.limits.resources} resources",
+                ["resources"],
+            )
+        for definition in plan.resources.values():
+            plugin = self._nested(definition)
+            if plugin is None:
+                continue
+            try:
+                self._check_child(definition, plugin, plan, environment, depth + 1)
+            except TemplateError as error:
+                raise type(error)(error.message, ("resources", definition.name, *error.path)) from error
+
+    def _nested(self, definition: ResourceDefinition) -> NestedType | None:
+        try:
+            plugin = self.catalogue.get(definition.type)
+        except UnknownType:
+            return None
+        return plugin if isinstance(plugin, NestedType) else None
+
+    def _check_child(
+        self,
+        definition: ResourceDefinition,
+        plugin: NestedType,
+        plan: CompiledTemplate,
+        environment: Environment,
+        depth: int,
+    ) -> None:
+        if self.limits.depth and depth > self.limits.depth:
+            raise LimitExceeded(f"stacks may be nested {self.limits.depth} levels deep")
+        goal = self._goal(definition, plugin)
+        if goal is None:
+            return
+        template = load_template(goal.template, max_bytes=self.limits.template_bytes)
+        given = goal.parameters
+        if is_template_name(definition.type):
+            _check_attributes(definition.name, template, plan)
+        below = nested_environment(environment, definition.name)
+        if any(is_deferred(value) for value in given.values()):
+            _check_names(template, given, below)
+            given = {name: value for name, value in given.items() if not is_deferred(value)}
+            if _missing(template, given, below):
+                return
+        facade = {"metadata": {}, "deletion_policy": definition.deletion_policy, "update_policy": {}}
+        child = self.compile(Branch(template, given, below, facade, depth))
+        self.check(child, below, depth)
+
+    def _goal(self, definition: ResourceDefinition, plugin: NestedType) -> ChildGoal | None:
+        """What is known of the child; values that come from other resources are residuals."""
+        if is_template_name(definition.type):
+            if definition.type not in self.files:
+                raise TemplateError(
+                    f"the template {definition.type} is not among the files of the request", ("type",)
+                )
+            given = {name: value for name, value in definition.properties.items() if value is not None}
+            return ChildGoal(self.files[definition.type], given)
+        known = validate_properties(plugin.properties_schema, definition.properties)
+        return plugin.static_goal(known)
+
+
+def _check_names(template: Mapping[str, Json], given: Mapping[str, Json], environment: Environment) -> None:
+    declared = describe(template)["Parameters"]
+    if unknown := sorted(set(given) - set(declared)):
+        raise UnknownParameter(f'The Parameter "{unknown[0]}" was not defined in template.', ("properties",))
+    if missing := _missing(template, given, environment):
+        raise ParameterMissing(f"The Parameter ({missing[0]}) was not provided.", ("properties",))
+
+
+def _missing(template: Mapping[str, Json], given: Mapping[str, Json], environment: Environment) -> list[str]:
+    declared = describe(template)["Parameters"]
+    return [
+        name
+        for name, schema in declared.items()
+        if "Default" not in schema and name not in given and name not in environment.parameter_defaults
+    ]
+
+
+def _check_attributes(name: str, template: Mapping[str, Json], plan: CompiledTemplate) -> None:
+    """The attributes of a provider template's resource are its outputs."""
+    outputs = template.get("outputs")
+    known = {*COMMON, *(outputs if isinstance(outputs, Mapping) else ())}
+    for reference in _references(plan):
+        if reference.resource == name and reference.attribute and reference.attribute not in known:
+            raise InvalidReference(f"The Referenced Attribute ({name} {reference.attribute}) is incorrect.")
+
+
+def _references(plan: CompiledTemplate) -> list[Reference]:
+    return [
+        *(reference for definition in plan.resources.values() for reference in definition.references),
+        *(reference for output in plan.outputs.values() for reference in output.references),
+    ]
