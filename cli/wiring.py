@@ -11,6 +11,7 @@ from ..api.app import make_app
 from ..api.services import ApiLimits, Services
 from ..conductor.pipeline import PipelineLimits
 from ..conductor.service import Conductor, ConductorSettings
+from ..conductor.steps import StepRunner
 from ..db.engine import Database
 from ..db.sealing import Sealer
 from ..resources.catalogue import Catalogue
@@ -135,6 +136,17 @@ def make_api(parts: Parts, *, version: str) -> typing.Any:
     return behind_keystone(make_app(services), conf)
 
 
+def _step_runner(parts: Parts) -> StepRunner:
+    return StepRunner(
+        catalogue=parts.catalogue,
+        sealer=parts.sealer,
+        database=parts.database,
+        clock=time.time,
+        api_url=parts.conf.api.public_url.rstrip("/"),
+        nesting=Nesting(_desk(parts)),
+    )
+
+
 def make_conductor(parts: Parts, host: str, *, worn_out: Callable[[], None] = lambda: None) -> Conductor:
     """A conductor that is not started yet.
 
@@ -148,7 +160,6 @@ def make_conductor(parts: Parts, host: str, *, worn_out: Callable[[], None] = la
     )
     settings = ConductorSettings(
         host=host,
-        api_url=conf.api.public_url.rstrip("/"),
         limits=PipelineLimits(
             threads=conf.conductor.threads,
             in_progress=conf.conductor.in_progress,
@@ -163,12 +174,10 @@ def make_conductor(parts: Parts, host: str, *, worn_out: Callable[[], None] = la
     return Conductor(
         settings,
         database=parts.database,
-        catalogue=parts.catalogue,
-        sealer=parts.sealer,
+        runner=_step_runner(parts),
         hints=parts.outbox,
         membership=membership,
         updates=Updates(_desk(parts)),
-        nesting=Nesting(_desk(parts)),
         worn_out=worn_out,
     )
 

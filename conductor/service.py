@@ -10,12 +10,9 @@ from dataclasses import dataclass
 
 from ..db.engine import Database
 from ..db.ids import TaskId, TraversalId
-from ..db.sealing import Sealer
-from ..resources.catalogue import Catalogue
 from ..ring.membership import Membership
 from ..rpc.bus import Server
 from ..traversal.hints import Hints, announce
-from ..traversal.nesting import Nesting
 from ..traversal.updates import Updates
 from .duties.report import Report, WornOut
 from .duties.rollbacks import Rollbacks
@@ -41,7 +38,6 @@ BUS_ENDS_WITHIN = 5.0
 @dataclass(frozen=True)
 class ConductorSettings:
     """:ivar host: name on the ring and in events; stable over restarts, unique.
-    :ivar api_url: root under which signals reach the API.
     :ivar limits: of the work pipeline.
     :ivar drain: seconds that steps in progress are given at a stop.
     :ivar most_written_off: threads hanging in calls at which the conductor had better be replaced; 0: never.
@@ -51,7 +47,6 @@ class ConductorSettings:
     """
 
     host: str
-    api_url: str
     limits: PipelineLimits = PipelineLimits()
     drain: float = 30.0
     most_written_off: int = 8
@@ -77,12 +72,10 @@ class Conductor:
         settings: ConductorSettings,
         *,
         database: Database,
-        catalogue: Catalogue,
-        sealer: Sealer,
+        runner: StepRunner,
         hints: Hints,
         membership: Membership,
         updates: Updates,
-        nesting: Nesting,
         worn_out: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -91,14 +84,6 @@ class Conductor:
         self._membership = membership
         self._ownership = Ownership(membership, settings.host)
         self._pool = Pool(settings.limits.threads)
-        runner = StepRunner(
-            catalogue=catalogue,
-            sealer=sealer,
-            database=database,
-            clock=clock,
-            api_url=settings.api_url,
-            nesting=nesting,
-        )
         self._mover = Mover(
             lambda wake: Pipeline(
                 database=database,
