@@ -29,9 +29,9 @@ class StepChildren:
         self._nesting = nesting
         self._secrets = secrets
 
-    def create(self, goal: ChildGoal) -> str:
+    def create(self, key: str, goal: ChildGoal) -> str:
         """See Children."""
-        return self._nesting.create(self._nest(), goal)
+        return self._nesting.create(self._nest(key), goal)
 
     def update(self, child: str, goal: ChildGoal) -> None:
         """See Children."""
@@ -53,7 +53,7 @@ class StepChildren:
     def look(self, child: str) -> ChildState | None:
         """See Children."""
         found = self._nesting.look(StackId(child))
-        return None if found is None else ChildState(found.action, found.status, found.reason)
+        return None if found is None else ChildState(found.action, found.status, found.reason, found.name)
 
     def outputs(self, child: str) -> Mapping[str, Json]:
         """See Children."""
@@ -74,10 +74,9 @@ class StepChildren:
         """See Children."""
         return self._nesting.file(self._claim.task.stack_id, name)
 
-    def _nest(self) -> Nest:
+    def _nest(self, key: str = "") -> Nest:
         claim = self._claim
         definition = TaskDefinition.from_json(claim.task.definition)
-        key = claim.resource.key or ""
         return Nest(
             stack_id=claim.task.stack_id,
             resource_id=claim.resource.id,

@@ -32,6 +32,7 @@ class ChildState:
     action: str
     status: str
     reason: str
+    name: str = ""
 
     @property
     def is_over(self) -> bool:
@@ -42,8 +43,8 @@ class ChildState:
 class Children(typing.Protocol):
     """What a conductor offers the step of a nested type."""
 
-    def create(self, goal: ChildGoal) -> str:
-        """Begin a child; its id, the same for every repetition of the step.
+    def create(self, key: str, goal: ChildGoal) -> str:
+        """Begin a child; its id, the same for the same key, as `Target.key` is.
 
         :raises Final: the goal is wrong, or too deep.
         """

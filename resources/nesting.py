@@ -40,7 +40,7 @@ class NestedType(ResourceType):
 
     def handle_create(self, target: Target, work: Work) -> Step:
         """Begin the child."""
-        child = target.physical_id or work.children.create(self.child_goal(target, work))
+        child = target.physical_id or work.children.create(target.key, self.child_goal(target, work))
         return _waits_for(child)
 
     def check_create_complete(self, target: Target, progress: Json, work: Work) -> Step:
@@ -124,7 +124,8 @@ class NestedType(ResourceType):
         if state is None:
             raise Final("the nested stack is gone")
         if state.is_over and state.status == "COMPLETE":
-            return Done(data={"outputs": dict(work.children.outputs(progress["child"]))})
+            outputs = dict(work.children.outputs(progress["child"]))
+            return Done(data={"outputs": outputs, "name": state.name})
         return self._wait_or_fail(state, progress)
 
     def _wait_or_fail(self, state: ChildState, progress: Json) -> Step:

@@ -69,4 +69,4 @@ class Stack(NestedType):
 
     def attribute_values(self, target: Target) -> Mapping[str, Json]:
         """The outputs, and the stack's name."""
-        return {**super().attribute_values(target), "stack_name": target.physical_name}
+        return {**super().attribute_values(target), "stack_name": target.data.get("name")}

@@ -4,6 +4,7 @@ import itertools
 import typing
 from collections.abc import Mapping
 
+from stoker.resources.children import ChildGoal, ChildState
 from stoker.resources.contract import (
     Done,
     Json,
@@ -22,6 +23,65 @@ STACK = StackFacts(id="5ca1ab1e-0000-4000-8000-000000000001", name="demo", tenan
 START = 1_700_000_000.0
 
 
+class FakeChildren:
+    """Implements resources.children.Children: stacks that stand where they were begun.
+
+    :ivar goals: by the child's id; the last one asked for.
+    :ivar states: by the child's id.
+    :ivar told: what was asked for, in order.
+    """
+
+    def __init__(self) -> None:
+        self.goals: dict[str, ChildGoal] = {}
+        self.states: dict[str, ChildState] = {}
+        self.told: list[tuple[str, str]] = []
+        self.values: dict[str, Json] = {}
+        self.files: dict[str, str] = {}
+
+    def create(self, key: str, goal: ChildGoal) -> str:
+        child = f"child-{key}"[:36]
+        self._begin(child, "CREATE", goal)
+        return child
+
+    def update(self, child: str, goal: ChildGoal) -> None:
+        self._begin(child, "UPDATE", goal)
+
+    def delete(self, child: str) -> None:
+        self._begin(child, "DELETE")
+
+    def act(self, child: str, action: str) -> None:
+        self._begin(child, action.upper())
+
+    def find(self, key: str) -> str | None:
+        child = f"child-{key}"[:36]
+        return child if child in self.states else None
+
+    def look(self, child: str) -> ChildState | None:
+        return self.states.get(child)
+
+    def outputs(self, child: str) -> Mapping[str, Json]:
+        return self.values
+
+    def file(self, name: str) -> str:
+        if name not in self.files:
+            raise Final(f"no file {name}")
+        return self.files[name]
+
+    def end(self, child: str, status: str = "COMPLETE", reason: str = "") -> None:
+        """The child comes to an end."""
+        found = self.states[child]
+        if (found.action, status) == ("DELETE", "COMPLETE"):
+            del self.states[child]
+        else:
+            self.states[child] = ChildState(found.action, status, reason)
+
+    def _begin(self, child: str, action: str, goal: ChildGoal | None = None) -> None:
+        self.told.append((action, child))
+        self.states[child] = ChildState(action, "IN_PROGRESS", f"Stack {action} started")
+        if goal is not None:
+            self.goals[child] = goal
+
+
 class FakeWork:
     """Implements resources.contract.Work.
 
@@ -35,6 +95,7 @@ class FakeWork:
         self.cancelled = False
         self.peers: dict[str, Peer] = {}
         self.paused: list[float] = []
+        self.children = FakeChildren()
 
     def now(self) -> float:
         return self.time

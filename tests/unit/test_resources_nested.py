@@ -1,0 +1,84 @@
+"""Resources that are stacks: what their steps ask of the child, and what they make of its end."""
+
+import pytest
+from harness.fake_work import FakeWork, after, target_of
+from stoker.resources.children import ChildState
+from stoker.resources.contract import Done, Park
+from stoker.resources.errors import Final, PropertyError
+from stoker.resources.heat.provider import ProviderTemplate
+from stoker.resources.heat.stack import Stack
+from stoker.resources.nesting import failure_of
+
+TEMPLATE = "heat_template_version: 2018-08-31"
+
+
+def test_a_nested_stack_waits_for_its_child_and_hands_its_outputs_on():
+    work, plugin = FakeWork(), Stack()
+    target = target_of(plugin, {"template": TEMPLATE, "parameters": {"p": 1}, "timeout": 5})
+    step = plugin.handle_create(target, work)
+    assert isinstance(step, Park)
+    child = step.physical_id
+    assert (step.waits_on, step.after) == (f"stack:{child}", 300.0)
+    goal = work.children.goals[child]
+    assert (goal.template, goal.parameters, goal.timeout) == (TEMPLATE, {"p": 1}, 300.0)
+    again = plugin.check_create_complete(target, step.progress, work)
+    assert isinstance(again, Park), "it was woken too early"
+    work.children.values = {"out": [1, 2]}
+    work.children.end(child)
+    done = plugin.check_create_complete(target, step.progress, work)
+    assert isinstance(done, Done)
+    values = plugin.attribute_values(after(target, done))
+    assert (values["out"], values["outputs"]) == ([1, 2], {"out": [1, 2]})
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind", "path", "message"),
+    [
+        (
+            "Resource CREATE failed: ValueError: resources.a.resources.b: too: many",
+            "ValueError",
+            "resources.a.resources.b",
+            "too: many",
+        ),
+        ("Create timed out", "ResourceFailure", "", "Create timed out"),
+        ("Resource CREATE failed: odd", "ResourceFailure", "", "Resource CREATE failed: odd"),
+    ],
+)
+def test_a_failed_child_tells_the_first_cause_and_the_path_to_it(reason, kind, path, message):
+    error = failure_of(ChildState("CREATE", "FAILED", reason))
+    assert (error.kind, error.path, str(error)) == (kind, path, message)
+
+
+def test_what_is_suspended_already_is_not_suspended_again():
+    work, plugin = FakeWork(), Stack()
+    target = target_of(plugin, {"template": TEMPLATE}, physical_id="c")
+    work.children.states["c"] = ChildState("SUSPEND", "COMPLETE", "")
+    assert isinstance(plugin.handle_suspend(target, work), Done)
+    assert work.children.told == []
+    assert isinstance(plugin.handle_resume(target, work), Park)
+    assert work.children.told == [("RESUME", "c")]
+
+
+def test_a_child_that_is_gone_fails_all_but_the_deletion():
+    work, plugin = FakeWork(), Stack()
+    target = target_of(plugin, {"template": TEMPLATE}, physical_id="c")
+    for action in ("suspend", "resume", "check"):
+        with pytest.raises(Final, match="the nested stack is gone"):
+            getattr(plugin, f"handle_{action}")(target, work)
+    assert isinstance(plugin.handle_delete(target, work), Done)
+    assert plugin.needs_replace_failed(target, work)
+
+
+@pytest.mark.parametrize("name", ["region_name", "credential_secret_id", "ca_cert"])
+def test_another_region_or_other_credentials_are_refused(name):
+    with pytest.raises(PropertyError, match="not supported: leave it out"):
+        Stack().validate({"template": TEMPLATE, "context": {name: "x"}})
+    Stack().validate({"template": TEMPLATE, "context": {"insecure": False}})
+
+
+def test_the_reference_of_a_provider_template_is_what_it_calls_its_stack_id():
+    plugin = ProviderTemplate()
+    target = target_of(plugin, {}, physical_id="c")
+    assert plugin.reference_id(target) == "c"
+    named = target_of(plugin, {}, physical_id="c", data={"outputs": {"OS::stack_id": "server-7"}})
+    assert plugin.reference_id(named) == "server-7"
