@@ -234,7 +234,7 @@ def _call(plugin: ResourceType, kind: TaskKind, target: Target, progress: Json, 
     start: Callable[..., Step] = getattr(plugin, f"handle_{action}")
     if kind == TaskKind.UPDATE:
         names = changed(plugin.properties_schema, target.previous, target.properties)
-        return start(target, names, work) if names else Done()
+        return start(target, names, work) if names or plugin.always_updated else Done()
     return start(target, work)
 
 

@@ -248,3 +248,30 @@ def test_equal_children_share_template_environment_and_files(world: World) -> No
 
     few = contents(2)
     assert contents(20) == few + 1, "only the root's own template is another one"
+
+
+def test_an_update_reaches_children_whose_own_properties_do_not_change(world: World) -> None:
+    stack = created(world, hot({"n": child()}), files={INNER: inner()})
+    world.update(stack, hot({"n": child()}), files={INNER: inner(size=2)})
+    assert settled(world, stack).status == Status.COMPLETE
+    assert (children(world, stack)["n"].action, len(world.cloud.made)) == ("UPDATE", 2)
+
+
+def test_an_update_in_the_middle_supersedes_all_levels(world: World) -> None:
+    middle = "file:///middle.yaml"
+
+    def goal(count: int, **properties: Json) -> tuple[Json, Json]:
+        below = json.dumps(hot({f"n{i}": child() for i in range(count)}))
+        files = {INNER: inner(**properties), middle: below}
+        return hot({f"m{i}": {"type": middle} for i in range(count)}), files
+
+    template, files = goal(3, looks=1000, after=300)
+    stack = world.create("s", template, files=files)
+    world.calm()
+    template, files = goal(2)
+    world.update(stack, template, files=files)
+    assert settled(world, stack, within=100).status == Status.COMPLETE
+    s = tables.stack.c
+    alive = sa.select(s.status).where(s.root_id == stack.id, s.deleted_at.is_(None))
+    assert world.database.read(lambda conn: conn.execute(alive).scalars().all()) == ["COMPLETE"] * 7
+    assert len(world.cloud.things) == 4

@@ -1,0 +1,146 @@
+"""Trees of stacks on three conductors: parents hold no thread, all take part, and a death changes nothing."""
+
+import collections
+import json
+import pathlib
+import typing
+from collections.abc import Iterator
+
+import pytest
+import sqlalchemy as sa
+from harness import templates
+from harness.deployment import Deployment
+from harness.etcd import Etcd
+from harness.postgresql import PostgreSQL
+from harness.rabbitmq import RabbitMQ
+from harness.waiting import wait_for
+
+Json = typing.Any
+HOSTS = ("one", "two", "three")
+THREADS = 4
+LEAF, LEVEL = "file:///leaf.yaml", "file:///level{}.yaml"
+OTHER_THREADS = 25
+"""Of a conductor, beside those of its pool: duties, membership, message bus, mover."""
+
+
+@pytest.fixture(scope="module")
+def deployment(
+    tmp_path_factory: pytest.TempPathFactory, rabbitmq: RabbitMQ, postgresql: PostgreSQL, etcd: Etcd
+) -> Iterator[Deployment]:
+    directory = tmp_path_factory.mktemp("nested")
+    made = Deployment(
+        directory,
+        database_url=postgresql.create_database(),
+        transport_url=rabbitmq.create_vhost(),
+        backend_url=etcd.url,
+        options=f"[coordination]\ngroup = {directory.name}\n[conductor]\nthreads = {THREADS}\n",
+    )
+    made.start_api()
+    made.start_conductors(*HOSTS)
+    yield made
+    made.stop()
+
+
+def leaf(**properties: Json) -> str:
+    """A template of one resource."""
+    return json.dumps(
+        templates.template(
+            {"r": templates.one(**properties)}, outputs={"said": {"value": {"get_attr": ["r", "output"]}}}
+        )
+    )
+
+
+def many(count: int, kind: str) -> Json:
+    return templates.template({f"n{index}": {"type": kind} for index in range(count)})
+
+
+def tree(depth: int, width: int, **properties: Json) -> tuple[Json, dict[str, str]]:
+    """A template with so many levels of children below it, and its files."""
+    files = {LEAF: leaf(**properties)}
+    below = LEAF
+    for level in range(1, depth):
+        files[LEVEL.format(level)] = json.dumps(many(width, below))
+        below = LEVEL.format(level)
+    return many(width, below), files
+
+
+def query(deployment: Deployment, sql: str, **values: Json) -> list[Json]:
+    engine = sa.create_engine(deployment.database_url, poolclass=sa.NullPool)
+    with engine.connect() as conn:
+        return list(conn.execute(sa.text(sql), values).all())
+
+
+def statuses(deployment: Deployment, root: str) -> dict[tuple[str, str], int]:
+    """How many stacks of a tree are in which state."""
+    found = query(deployment, "SELECT action, status FROM stack WHERE root_id = :root", root=root)
+    return dict(collections.Counter((action, status) for action, status in found))
+
+
+def threads(deployment: Deployment, host: str) -> int:
+    status = pathlib.Path(f"/proc/{deployment.conductors[host].pid}/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("Threads:")).split()[1])
+
+
+def id_of(path: str) -> str:
+    return path.rsplit("/", 1)[1]
+
+
+def test_64_waiting_parents_take_no_thread_of_a_pool_of_four(deployment: Deployment) -> None:
+    path = deployment.create("wide", many(64, LEAF), files={LEAF: leaf(wait_secs=8)})
+
+    def all_wait() -> bool:
+        waiting = "SELECT count(*) FROM task WHERE state = 'parked' AND waits_on LIKE 'stack:%'"
+        return bool(query(deployment, waiting)[0][0] == 64)
+
+    wait_for(all_wait, 60)
+    assert max(threads(deployment, host) for host in HOSTS) <= THREADS + OTHER_THREADS
+    assert deployment.wait_final(path, 60)["stack_status"] == "CREATE_COMPLETE"
+    done = query(
+        deployment,
+        "SELECT conductor, count(*) FROM event e JOIN stack s ON s.id = e.stack_id "
+        "WHERE s.root_id = :root AND e.status = 'COMPLETE' GROUP BY conductor",
+        root=id_of(path),
+    )
+    shares = dict(done)
+    assert set(shares) == set(HOSTS)
+    assert min(shares.values()) >= sum(shares.values()) / len(HOSTS) / 3, shares
+
+
+def test_killing_a_conductor_in_the_middle_of_a_tree_changes_nothing_in_the_result(
+    deployment: Deployment,
+) -> None:
+    template, files = tree(3, 3, wait_secs=2)
+    path = deployment.create("tall", template, files=files)
+    wait_for(lambda: len(statuses(deployment, id_of(path))) > 0, 10)
+    wait_for(lambda: sum(statuses(deployment, id_of(path)).values()) > 12, 60)
+    deployment.conductors["two"].kill()
+    assert deployment.wait_final(path, 90)["stack_status"] == "CREATE_COMPLETE"
+    assert statuses(deployment, id_of(path)) == {("CREATE", "COMPLETE"): 1 + 3 + 9 + 27}
+    made = query(
+        deployment,
+        "SELECT count(*), count(DISTINCT r.physical_id) FROM resource r JOIN stack s ON s.id = r.stack_id "
+        "WHERE s.root_id = :root",
+        root=id_of(path),
+    )
+    assert made == [(39 + 27, 39 + 27)]
+    daemon = deployment.launch_conductor("two")
+    daemon.wait_for_text("is in the ring and serves")
+    assert deployment.call("DELETE", path)[0] == 204
+    wait_for(lambda: set(statuses(deployment, id_of(path))) == {("DELETE", "COMPLETE")}, 60)
+
+
+def test_a_root_that_is_deleted_or_updated_in_the_middle_converges(deployment: Deployment) -> None:
+    template, files = tree(2, 4, action_wait_secs={"create": 300})
+    path = deployment.create("middle", template, files=files)
+    wait_for(lambda: sum(statuses(deployment, id_of(path)).values()) == 1 + 4 + 16, 60)
+    quick, others = tree(2, 3, wait_secs=0)
+    assert deployment.call("PUT", path, {"template": quick, "files": others})[0] == 202
+    assert deployment.wait_final(path, 60)["stack_status"] == "UPDATE_COMPLETE"
+    alive = "SELECT count(*) FROM stack WHERE root_id = :root AND deleted_at IS NULL"
+    assert query(deployment, alive, root=id_of(path)) == [(1 + 3 + 9,)]
+    slow, others = tree(2, 5, action_wait_secs={"create": 300})
+    assert deployment.call("PUT", path, {"template": slow, "files": others})[0] == 202
+    wait_for(lambda: query(deployment, alive, root=id_of(path))[0][0] > 1 + 3 + 9, 60)
+    assert deployment.call("DELETE", path)[0] == 204
+    wait_for(lambda: set(statuses(deployment, id_of(path))) == {("DELETE", "COMPLETE")}, 60)
+    assert query(deployment, "SELECT count(*) FROM task WHERE state = 'running'") == [(0,)]
