@@ -112,10 +112,9 @@ def wide(deployment: Deployment, count: int) -> None:
     [(contents,)] = query(deployment, "SELECT count(*) FROM content")
     run(deployment, f"wide-{count}", many(count, LEAF), {LEAF: leaf()})
     [(after,)] = query(deployment, "SELECT count(*) FROM content")
-    print(f"templates, environments and files: {after - contents} more for {count} children (the root's own)")
-    print(
-        f"{(size(deployment) - before) / count / 1024:.1f} KiB per child in all tables, finished tasks included"
-    )
+    print(f"templates, environments, files: {after - contents} more for {count} children")
+    each = (size(deployment) - before) / count / 1024
+    print(f"{each:.1f} KiB per child in all tables, its finished tasks included")
 
 
 def tall(deployment: Deployment, depth: int, width: int) -> None:
