@@ -74,12 +74,11 @@ def update_request(call: Call, *, existing: bool) -> UpdateRequest:
     :raises Fault: 400, with what would be right.
     """
     body = call.valid(UPDATE)
-    if boolean(body.get("converge"), "converge", default=False):
-        raise bad_request("converge is not supported: check the stack first, then update it")
     rollback, abort = body.get("disable_rollback"), body.get(ABORT)
     return UpdateRequest(
         goal=goal(body, template_needed=not existing),
         existing=existing,
+        converge=boolean(body.get("converge"), "converge", default=False),
         clear_parameters=body.get("clear_parameters") or (),
         timeout_mins=timeout(body.get("timeout_mins")),
         disable_rollback=None if rollback is None else boolean(rollback, "disable_rollback", default=True),

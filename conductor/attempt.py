@@ -1,5 +1,6 @@
 """What one attempt at a task can come to."""
 
+import logging
 import typing
 import uuid
 from collections.abc import Callable, Mapping
@@ -17,6 +18,7 @@ from ..resources.nesting import ChildFailed
 from ..traversal.definition import TaskDefinition
 from .secrets import Secrets
 
+LOG = logging.getLogger(__name__)
 Json = typing.Any
 RETRY_FIRST = 1.0
 RETRY_MOST = 60.0
@@ -52,6 +54,11 @@ class Attempt:
     clock: Callable[[], float]
     secrets: Secrets
 
+    @property
+    def _observes(self) -> bool:
+        """Only what is wrong is told."""
+        return self.claim.task.kind == TaskKind.OBSERVE
+
     def _outcome(self, state: TaskState, **fields: typing.Any) -> Outcome:
         task = self.claim.task
         return Outcome(
@@ -64,7 +71,7 @@ class Attempt:
 
     def _begun(self) -> dict[str, typing.Any]:
         """The event of the beginning, where this step is the one that found that there is something to do."""
-        if self.claim.task.kind not in UNDECIDED or self.claim.begun:
+        if self.claim.task.kind not in UNDECIDED or self.claim.begun or self._observes:
             return {}
         return {"begun": self._event(Status.IN_PROGRESS, "state changed", self.claim.resource.physical_id)}
 
@@ -82,10 +89,12 @@ class Attempt:
     def _progress(self, token: Json) -> Json:
         return {"task": self.claim.task.id, "token": token}
 
-    def done(self, changes: Mapping[str, Json], physical_id: str | None) -> StepResult:
+    def done(
+        self, changes: Mapping[str, Json], physical_id: str | None, reason: str = "state changed"
+    ) -> StepResult:
         """The action ended well."""
-        values = {**changes, **self._shown(Status.COMPLETE, "state changed"), "progress": None}
-        event = self._event(Status.COMPLETE, "state changed", physical_id)
+        values = {**changes, **self._shown(Status.COMPLETE, reason), "progress": None}
+        event = self._event(Status.COMPLETE, reason, physical_id)
         return self._ended_well(changes=values, event=event)
 
     def _ended_well(self, **fields: typing.Any) -> StepResult:
@@ -226,6 +235,8 @@ class Attempt:
         return TimedOut(f"{text}: {told}" if told else text)
 
     def _cancelled(self, told: str = "") -> StepResult:
+        if self._observes:
+            return StepResult(self.claim, self._outcome(TaskState.CANCELLED))
         reason = f"{action_of(self.claim.task.kind)} aborted"
         reason = f"{reason}: {told}" if told else reason
         event = self._event(Status.FAILED, reason, self.claim.resource.physical_id)
@@ -240,6 +251,12 @@ class Attempt:
         reason = self.secrets.redact(f"{kind}: resources.{self.claim.resource.name}{inside}: {error}")
         event = self._event(Status.FAILED, reason, self.claim.resource.physical_id)
         changes = {**self._shown(Status.FAILED, reason), "progress": None}
+        if self._observes and isinstance(error, Final):
+            return StepResult(self.claim, self._outcome(TaskState.DONE, changes=changes, event=event))
+        if self._observes:
+            where = f"{self.claim.task.stack_id}/{self.claim.resource.name}"
+            LOG.warning("Resource %s: what is really there cannot be seen: %s", where, reason)
+            return StepResult(self.claim, self._outcome(TaskState.DONE, changes={"progress": None}))
         outcome = self._outcome(
             TaskState.FAILED,
             changes=changes,

@@ -24,7 +24,7 @@ from ..resources.errors import (
     UnknownType,
 )
 from ..resources.properties import changed
-from ..resources.verdict import Verdict
+from ..resources.verdict import Verdict, checkable
 from ..template.errors import TemplateError
 from ..traversal.definition import TaskDefinition
 from ..traversal.nesting import Nesting
@@ -34,7 +34,7 @@ from .copies import copy_columns, with_copy
 from .decide import Restricted, check_allowed, decide
 from .leftovers import leftover_of
 from .secrets import Secrets
-from .targets import kept_data, kept_values, make_target, never_made, restored
+from .targets import kept_data, kept_values, live_changes, make_target, never_made, restored
 from .work import StepWork
 
 LOG = logging.getLogger(__name__)
@@ -200,6 +200,10 @@ class StepRunner:
             physical_id=step.physical_id if step.physical_id is not None else target.physical_id,
             data=step.data if step.data is not None else target.data,
         )
+        if claim.task.kind == TaskKind.OBSERVE and isinstance(step, Done):
+            return attempt.nothing_to_do(
+                {**live_changes(claim, plugin, after, work, attempt.secrets), "progress": None}
+            )
         changes = {**stored, **kept_data(plugin, step, after, attempt.secrets)}
         return _result(plugin, step, after, changes, attempt)
 
@@ -223,11 +227,14 @@ def _result(
     if kind in REMOVING:
         return attempt.deleted()
     values = kept_values(plugin, target, attempt.secrets)
+    if kind == TaskKind.CHECK and not checkable(plugin):
+        unsupported = f"CHECK not supported for {attempt.claim.resource.type}"
+        return attempt.done({**changes, **values}, target.physical_id, unsupported)
     return attempt.done({**changes, **values}, target.physical_id)
 
 
 def _call(plugin: ResourceType, kind: TaskKind, target: Target, progress: Json, work: StepWork) -> Step:
-    action = "delete" if kind in DELETING else kind.value
+    action = "delete" if kind in DELETING else "check" if kind == TaskKind.OBSERVE else kind.value
     if progress is not None:
         look: Callable[..., Step] = getattr(plugin, f"check_{action}_complete")
         return look(target, progress, work)

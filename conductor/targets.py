@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from ..db.claims import Claim
 from ..db.states import DELETING, TaskKind
-from ..resources.contract import Park, Poll, ResourceType, StackFacts, Step, Target
+from ..resources.contract import Park, Poll, ResourceType, StackFacts, Step, Target, Work
 from ..resources.errors import Final, PropertyError
-from ..resources.properties import resolve_properties, resolve_stored
+from ..resources.properties import changed, resolve_properties, resolve_stored
 from ..template.errors import TemplateError
-from ..template.residual import evaluate, is_deferred, partial
+from ..template.residual import evaluate, is_deferred, partial, quote
 from ..traversal.definition import TaskDefinition
 from ..traversal.planning import task_key
 from .lookup import ClaimLookup, SealedLookup, stored_properties
@@ -29,7 +29,7 @@ def make_target(
     :raises PropertyError: a value is wrong.
     :raises Final: something it refers to is gone.
     """
-    resource, giving = claim.resource, claim.task.kind in GIVEN and fits(claim)
+    resource, giving = claim.resource, claim.task.kind in GIVEN and fits(claim) and not _given(claim)
     before = properties_before(claim, plugin, secrets)
     stored: dict[str, Json] = {}
     properties, metadata = before, resource.metadata or {}
@@ -62,6 +62,30 @@ def make_target(
         data=_data(claim, plugin, secrets),
     )
     return target, {name: value for name, value in stored.items() if value != getattr(resource, name)}
+
+
+def _given(claim: Claim) -> bool:
+    """Whether the resource goes on being made with what it was given once, though what it refers to may have
+    changed since: the goal that it goes on for updates it afterwards."""
+    return claim.begun and claim.task.inherited
+
+
+def live_changes(
+    claim: Claim, plugin: ResourceType, target: Target, work: Work, secrets: Secrets
+) -> dict[str, Json]:
+    """Columns for properties that are not any more as they were given: an update then sees the difference.
+
+    :raises Final: the thing is gone.
+    """
+    live, schema = plugin.live_properties(target, work), plugin.properties_schema
+    check_storable("properties", dict(live))
+    known = {name: value for name, value in live.items() if name in schema}
+    found = resolve_stored({name: schema[name] for name in known}, known)
+    other = {name: quote(known[name]) for name in changed(schema, target.properties, found) & known.keys()}
+    if not other or claim.resource.properties is None:
+        return {}
+    kept = {n: secrets.seal(v) if schema[n].sensitive else secrets.protect(v) for n, v in other.items()}
+    return {"properties": {**claim.resource.properties, **kept}}
 
 
 def restored(claim: Claim) -> bool:

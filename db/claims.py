@@ -228,6 +228,8 @@ def _mark_in_progress(
 
 def action_of(kind: TaskKind) -> str:
     """As users see it."""
+    if kind == TaskKind.OBSERVE:
+        return "CHECK"
     return "DELETE" if kind in DELETING else kind.upper()
 
 

@@ -18,11 +18,12 @@ from .breakpoints import Stop, split
 from .claims import Claim, Claimant, claim
 from .countdown import Final, mark_ready, unblock
 from .events import Event
+from .heirs import Wishes, put_back
 from .ids import ResourceId, StackId, TaskId, TraversalId
 from .leftovers import Leftover
 from .resources import Resource
-from .states import FINAL, TRANSITIONS, UNSTARTED, Status, TaskKind, TaskState
-from .stopping import stopped, waits_for_child
+from .states import FINAL, TRANSITIONS, UNSTARTED, Standing, Status, TaskKind, TaskState
+from .stopping import waits_for_child
 from .task_rows import IDS, REDELIVER_AFTER, Task, chunks
 
 Json = typing.Any
@@ -108,7 +109,7 @@ def exchange(
     rows = _fence(conn, outcomes)
     accepted = [o for o in outcomes if _current(o, rows.get(o.task_id), who)]
     refused = [o for o in outcomes if not _current(o, rows.get(o.task_id), who)]
-    accepted = _cancel_stopped(conn, accepted, rows)
+    accepted = [_of_superseded(o, rows[o.task_id]) for o in _cancel_stopped(conn, accepted, rows)]
     ready = _store(conn, accepted, rows, changed, now=now)
     unblocked, stops = split(unblock(conn, _ended(accepted, rows), now=now))
     stops += _reached(accepted, rows)
@@ -192,21 +193,13 @@ def _cancel_stopped(
     goes_on = {outcome.task_id for outcome in accepted if waits_for_child(outcome.waits_on)}
     if not waiting:
         return list(accepted)
-    t = tables.task
-    finish_ids = sorted({task.finish_id for task in waiting if task.finish_id is not None})
-    failing = set(
-        conn.execute(
-            sa.select(t.c.id, t.c.reason).where(t.c.id.in_(finish_ids)).order_by(t.c.id).with_for_update()
-        )
+    wishes = Wishes(
+        begun={o.task_id: o.changes["progress"] is not None for o in accepted if "progress" in o.changes},
+        done={o.task_id for o in accepted if o.state == TaskState.HELD},
+        nested=goes_on,
     )
-    failed = {finish_id for finish_id, reason in failing if reason is not None}
-    over = stopped(conn, [(task.stack_id, task.traversal) for task in waiting])
-    stops = {
-        task.id: task
-        for task in waiting
-        if (task.finish_id in failed and task.id not in goes_on) or (task.stack_id, task.traversal) in over
-    }
-    return [_cancelled(o, stops[o.task_id]) if o.task_id in stops else o for o in accepted]
+    ended = put_back(conn, waiting, wishes)
+    return [_cancelled(o, rows[o.task_id]) if o.task_id in ended else o for o in accepted]
 
 
 def _cancelled(outcome: Outcome, task: Task) -> Outcome:
@@ -214,8 +207,25 @@ def _cancelled(outcome: Outcome, task: Task) -> Outcome:
         return replace(outcome, state=TaskState.DONE, hook=None)
     if outcome.hook is not None:  # Nothing was begun, so the resource is as it was.
         return replace(outcome, state=TaskState.CANCELLED, hook=None, replacement=None)
+    if task.kind == TaskKind.OBSERVE:
+        return replace(outcome, state=TaskState.CANCELLED)
     changes = {**outcome.changes, "status": Status.FAILED, "reason": f"{task.kind.upper()} aborted"}
     return replace(outcome, state=TaskState.CANCELLED, changes=changes)
+
+
+def _of_superseded(outcome: Outcome, task: Task) -> Outcome:
+    """What of an outcome counts where a newer traversal has planned with the resource meanwhile.
+
+    That one has written down all that the resource may come to need.  And behind a task that goes on for it
+    stands an update of the same resource: whether that is to be replaced is for that one to find, so that
+    only one replacement comes of it.
+    """
+    if task.standing == Standing.OWN:
+        return outcome
+    changes = {name: value for name, value in outcome.changes.items() if name != "requires"}
+    if outcome.replacement is not None:
+        return replace(outcome, state=TaskState.CANCELLED, replacement=None, due_at=None)
+    return replace(outcome, changes=changes)
 
 
 def _store(

@@ -29,6 +29,14 @@ class Final:
     failure: str | None = None
     aborts: bool = False
 
+    @property
+    def fails(self) -> bool:
+        """Whether its traversal fails with it.
+
+        One that was begun for an older goal has an update of the same resource behind it, which sees that.
+        """
+        return self.failure is not None and (self.aborts or not self.task.inherited)
+
 
 _COUNT_DOWN = (
     sa.update(tables.task)
@@ -69,7 +77,7 @@ def unblock(conn: Connection, ended: Sequence[Final], *, now: float) -> list[Tas
         {
             (final.task.traversal, final.task.finish_id)
             for final in ended
-            if final.failure is not None and final.task.finish_id and final.task.kind != TaskKind.CHECK
+            if final.fails and final.task.finish_id and final.task.kind != TaskKind.CHECK
         }
     ):
         _take_off(conn, finish_id, cancel_behind_failure(conn, traversal, now=now))
@@ -91,7 +99,7 @@ def _count_down_finish(conn: Connection, ended: Sequence[Final]) -> None:
     for final in ended:
         if (finish_id := final.task.finish_id) is not None:
             counts[finish_id] += 1
-            if final.failure is not None:
+            if final.fails:
                 failures.setdefault(finish_id, final)
     for finish_id, count in sorted(counts.items()):
         _take_off(conn, finish_id, count, failures.get(finish_id))

@@ -7,10 +7,11 @@ from sqlalchemy.engine import Connection
 
 from . import tables
 from .countdown import Final
+from .heirs import left_behind
 from .holds import count_down
 from .ids import TaskId, TraversalId
 from .states import TaskState
-from .stopping import ASK_AGAIN, show_aborted, stopped
+from .stopping import ASK_AGAIN, show_aborted
 from .task_rows import REDELIVER_AFTER, Task, chunks
 
 Taken = Callable[[Connection, Task], None]
@@ -39,9 +40,9 @@ def release(
             .with_for_update()
         ).mappings()
         found = [task for task in (Task.of(dict(row)) for row in rows) if task.attempt == attempts[task.id]]
-        over = stopped(conn, [(task.stack_id, task.traversal) for task in found])
-        ended = [task for task in found if (task.stack_id, task.traversal) in over]
-        ready = {task.id: task.traversal for task in found if (task.stack_id, task.traversal) not in over}
+        over = left_behind(conn, found)
+        ended = [task for task in found if task.id in over]
+        ready = {task.id: task.traversal for task in found if task.id not in over}
         conn.execute(
             sa.update(t)
             .where(t.c.id.in_(list(ready)))

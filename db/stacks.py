@@ -312,18 +312,36 @@ def forgo_rollback(conn: Connection, stack_id: StackId) -> None:
     conn.execute(sa.update(s).where(s.c.id == stack_id).values(rollback_at=None))
 
 
-_TO_ROLL_BACK = (
-    sa.select(tables.stack.c.id, tables.stack.c.shard)
-    .where(tables.stack.c.rollback_at.is_not(None))
-    .order_by(tables.stack.c.rollback_at)
-    .limit(sa.bindparam("most"))
-)
+@dataclass(frozen=True)
+class FailedStack:
+    """A stack that waits to be rolled back."""
+
+    id: StackId
+    shard: int
+    rollback_at: float
 
 
-def to_roll_back(conn: Connection, *, limit: int) -> list[tuple[StackId, int]]:
-    """(id, shard) of the stacks that wait for it, the longest waiting first."""
-    rows = conn.execute(_TO_ROLL_BACK, {"most": limit})
-    return [(StackId(stack_id), shard) for stack_id, shard in rows]
+def _to_roll_back() -> sa.Select[typing.Any]:
+    s, last_at = tables.stack, sa.bindparam("last_at", type_=sa.Float)
+    behind = sa.or_(s.c.rollback_at > last_at, s.c.id > sa.bindparam("last_id"))
+    return (
+        sa.select(s.c.id, s.c.shard, s.c.rollback_at)
+        .where(s.c.rollback_at >= last_at, behind)
+        .order_by(s.c.rollback_at, s.c.id)
+        .limit(sa.bindparam("most"))
+    )
+
+
+_TO_ROLL_BACK = _to_roll_back()
+
+
+def to_roll_back(conn: Connection, *, limit: int, after: tuple[float, str] = (0.0, "")) -> list[FailedStack]:
+    """The stacks that wait for it, the longest waiting first.
+
+    :param after: (rollback_at, id) of the last one seen, to read on.
+    """
+    rows = conn.execute(_TO_ROLL_BACK, {"most": limit, "last_at": after[0], "last_id": after[1]}).mappings()
+    return [FailedStack(**row) for row in rows]
 
 
 def give_up_rollback(conn: Connection, stack_id: StackId, traversal: TraversalId, why: str) -> None:

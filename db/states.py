@@ -59,13 +59,22 @@ class TaskKind(enum.StrEnum):
     SNAPSHOT = "snapshot"
     DELETE_SNAPSHOT = "delete_snapshot"  #: of a copy that a snapshot keeps
     ADOPT = "adopt"
+    OBSERVE = "observe"  #: a check before an update: what it finds is that one's business, and fails nothing
     FINISH = "finish"  #: counts the unfinished tasks of its traversal; never claimed
+
+
+class Standing(enum.StrEnum):
+    """Of a task towards its stack's present traversal."""
+
+    OWN = "own"  #: it belongs to it, as far as it knows
+    LEFT = "left"  #: it ran when its traversal was superseded: its result is recorded, and nothing more
+    ADOPTED = "adopted"  #: begun by a superseded one, but it does what is still wanted: it goes on
 
 
 DELETING = frozenset({TaskKind.DELETE, TaskKind.CLEANUP})
 REMOVING = frozenset({*DELETING, TaskKind.DELETE_SNAPSHOT})
 """Kinds after whose good end the row is gone."""
-UNDECIDED = frozenset({TaskKind.UPDATE, TaskKind.CLEANUP})
+UNDECIDED = frozenset({TaskKind.UPDATE, TaskKind.CLEANUP, TaskKind.OBSERVE})
 """Kinds of which only the step finds whether there is something to do; it shows the action's beginning."""
 
 SILENT = frozenset({TaskKind.DELETE_SNAPSHOT})

@@ -5,7 +5,9 @@ given back) looks whether the traversal was stopped.  Both hold the task's row w
 them sees the other.
 """
 
-from collections.abc import Iterable
+import itertools
+import typing
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -13,8 +15,10 @@ from sqlalchemy.engine import Connection
 
 from . import breakpoints, tables
 from .ids import MemberId, StackId, TaskId, TraversalId
-from .states import UNSTARTED, Status, TaskKind, TaskState
+from .states import UNSTARTED, Standing, Status, TaskKind, TaskState
 from .task_rows import chunks
+
+BEGUN = (TaskState.PARKED, TaskState.READY)
 
 ASK_AGAIN = 1.0
 """Seconds after which a conductor that has not answered is asked to stop once more."""
@@ -24,8 +28,21 @@ MARGIN = 0.5
 """Seconds, past the moment at which a conductor gives a step up by itself, after which the owner does it."""
 
 
-def cancel_unstarted(conn: Connection, traversal: TraversalId, *, now: float) -> int:
-    """Cancel what no conductor works on now; how many tasks that were.
+@dataclass(frozen=True)
+class Heir:
+    """A traversal that takes tasks over from the one it supersedes.
+
+    :ivar wanted: tasks that have begun and do what is still wanted.  Its plan counts them, see tasks.inherit.
+    """
+
+    traversal: TraversalId
+    wanted: Collection[TaskId] = ()
+
+
+def cancel_unstarted(
+    conn: Connection, stack_id: StackId, traversal: TraversalId, *, now: float, heir: Heir | None = None
+) -> list[TaskId]:
+    """Cancel what no conductor works on now; the tasks that the heir has taken over instead.
 
     For one who has superseded the traversal or ended its stack in this transaction: also the rows of
     running tasks are locked, so that one which is being parked or given back at this moment is either seen
@@ -34,15 +51,32 @@ def cancel_unstarted(conn: Connection, traversal: TraversalId, *, now: float) ->
     A resource whose action had begun (its task is parked, or waits for its next try) is shown as FAILED.
     One that was held at a breakpoint is as it was; of one that was held behind its deletion the row goes.
     """
-    return _cancel(conn, traversal, {*UNSTARTED, TaskState.RUNNING}, now=now)
+    t = tables.task
+    # Also what runs for it under an older traversal, see put_back.
+    adopted = sa.and_(
+        t.c.stack_id == stack_id, t.c.state == TaskState.RUNNING, t.c.standing == Standing.ADOPTED
+    )
+    known = sa.and_(t.c.traversal == traversal, t.c.state.in_(sorted({*UNSTARTED, TaskState.RUNNING})))
+    rows = _locked(conn, conn.execute(_found(known)).scalars(), conn.execute(_found(adopted)).scalars())
+    taken = [row.id for row in rows if heir is not None and row.id in heir.wanted and row.state in BEGUN]
+    if heir is not None:
+        for part in chunks(taken):
+            conn.execute(sa.update(t).where(t.c.id.in_(part)).values(traversal=heir.traversal))
+    _cancel(conn, [row for row in rows if row.id not in set(taken)], now=now)
+    return [TaskId(task_id) for task_id in taken]
 
 
 def cancel_behind_failure(conn: Connection, traversal: TraversalId, *, now: float) -> int:
     """As cancel_unstarted, for one who holds the traversal's finish task with a reason in it.
 
     Running tasks go on, and so do nested stacks; who parks one of them looks at the finish task first.
+
+    :returns: by how much the finish task has to be counted down.
     """
-    return _cancel(conn, traversal, UNSTARTED, now=now, nested=False)
+    t = tables.task
+    known = sa.and_(t.c.traversal == traversal, t.c.state.in_(sorted(UNSTARTED)))
+    rows = _locked(conn, conn.execute(_found(known)).scalars())
+    return _cancel(conn, [row for row in rows if not waits_for_child(row.waits_on)], now=now)
 
 
 def waits_for_child(waits_on: str | None) -> bool:
@@ -50,45 +84,40 @@ def waits_for_child(waits_on: str | None) -> bool:
     return waits_on is not None and waits_on.startswith("stack:")
 
 
-def _cancel(
-    conn: Connection,
-    traversal: TraversalId,
-    locked: Iterable[TaskState],
-    *,
-    now: float,
-    nested: bool = True,
-) -> int:
-    """:param nested: also what waits for nested stacks."""
+def _found(known: sa.ColumnElement[bool]) -> sa.Select[typing.Any]:
+    return sa.select(tables.task.c.id).where(known, tables.task.c.kind != TaskKind.FINISH)
+
+
+def _locked(conn: Connection, *found: Iterable[int]) -> list[typing.Any]:
+    """The tasks as they are once nobody else changes them.
+
+    Found without locks, then locked by id: InnoDB walks the index of states while it locks, and would miss a
+    task that changes its state, and with it its place in the index, at this moment.
+    """
     t = tables.task
-    # Found without locks, then locked by id: InnoDB walks the index of states while it locks, and would
-    # miss a task that changes its state, and with it its place in the index, at this moment.
-    found = conn.execute(
-        sa.select(t.c.id).where(
-            t.c.traversal == traversal, t.c.state.in_(sorted(locked)), t.c.kind != TaskKind.FINISH
-        )
-    ).scalars()
-    count = 0
-    for part in chunks(found):
-        rows = conn.execute(
-            sa.select(t.c.id, t.c.state, t.c.resource_id, t.c.attempt, t.c.hook, t.c.waits_on)
-            .where(t.c.id.in_(part))
-            .order_by(t.c.id)
-            .with_for_update()
+    columns = (t.c.id, t.c.state, t.c.resource_id, t.c.attempt, t.c.hook, t.c.waits_on)
+    rows: list[typing.Any] = []
+    for part in chunks(itertools.chain(*found)):
+        rows += conn.execute(
+            sa.select(*columns).where(t.c.id.in_(part)).order_by(t.c.id).with_for_update()
         ).all()
-        unstarted = [
-            row for row in rows if row.state in UNSTARTED and (nested or not waits_for_child(row.waits_on))
-        ]
+    return rows
+
+
+def _cancel(conn: Connection, rows: Iterable[typing.Any], *, now: float) -> int:
+    """Cancel those that have not started; how many they are."""
+    t, unstarted = tables.task, [row for row in rows if row.state in UNSTARTED]
+    for part in chunks(row.id for row in unstarted):
         conn.execute(
             sa.update(t)
-            .where(t.c.id.in_([row.id for row in unstarted]))
+            .where(t.c.id.in_(part))
             .values(state=TaskState.CANCELLED, due_at=None, waits_on=None, member=None, hook=None)
         )
-        deleted = [row.resource_id for row in unstarted if row.hook == breakpoints.POST_DELETE]
-        if deleted:
-            conn.execute(sa.delete(tables.resource).where(tables.resource.c.id.in_(deleted)))
-        show_aborted(conn, [row.resource_id for row in unstarted if row.attempt > 0], now=now)
-        count += len(unstarted)
-    return count
+    deleted = [row.resource_id for row in unstarted if row.hook == breakpoints.POST_DELETE]
+    for part in chunks(deleted):
+        conn.execute(sa.delete(tables.resource).where(tables.resource.c.id.in_(part)))
+    show_aborted(conn, [row.resource_id for row in unstarted if row.attempt > 0], now=now)
+    return len(unstarted)
 
 
 def show_aborted(conn: Connection, resource_ids: Iterable[int | None], *, now: float) -> None:

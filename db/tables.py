@@ -236,11 +236,11 @@ task = sa.Table(
     sa.Column("redelivered", sa.Integer, nullable=False, default=0),
     sa.Column("finish_id", RowId),  # the traversal's finish task
     sa.Column("definition", JsonText),
+    sa.Column("standing", sa.String(8), nullable=False, default="own"),  # see states.Standing
     sa.Column("restricted", JsonText, nullable=False),  # what an update must not do: update, replace
     sa.Column("inputs", JsonText, nullable=False),  # {resource name: resource id}
     sa.Column("successors", JsonText, nullable=False),  # [task id]
-    # What a parked task waits for: "resource:ID" (its metadata), "stack:ID" (its end) or "step:TASK:ATTEMPT"
-    # (the return of a thread that was written off).
+    # resource:ID (its metadata), stack:ID (its end), step:TASK:ATTEMPT (a written-off thread's return).
     sa.Column("waits_on", sa.String(64)),
     # Breakpoints still ahead: {"pre-create": {"timeout": seconds, "then": "fail", "abort": true}}; for the
     # finish task {"clock": "counts"} where the deadline counts on while tasks are held.

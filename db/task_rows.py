@@ -1,7 +1,7 @@
 """The task as a value, and plain reads and writes of its rows."""
 
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 import sqlalchemy as sa
@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 
 from . import tables
 from .ids import MemberId, ResourceId, StackId, TaskId, TraversalId
-from .states import TaskKind, TaskState
+from .states import Standing, TaskKind, TaskState
 
 Json = typing.Any
 IDS: sa.BindParameter[typing.Any] = sa.bindparam("ids", expanding=True)
@@ -53,6 +53,7 @@ class Task:
     redelivered: int = 0
     finish_id: TaskId | None = None
     definition: Json = None
+    standing: Standing = Standing.OWN
     restricted: Sequence[str] = ()
     inputs: Mapping[str, ResourceId] = field(default_factory=dict)
     successors: Sequence[TaskId] = ()
@@ -63,10 +64,16 @@ class Task:
     held: int = 0
     reason: str | None = None
 
+    @property
+    def inherited(self) -> bool:
+        """It was begun by a traversal that was superseded, and goes on for another one."""
+        return self.standing == Standing.ADOPTED
+
     @classmethod
     def of(cls, row: Mapping[str, typing.Any]) -> "Task":
         """From a row of the table."""
-        return cls(**{**row, "kind": TaskKind(row["kind"]), "state": TaskState(row["state"])})
+        words = {"kind": TaskKind, "state": TaskState, "standing": Standing}
+        return cls(**{**row, **{name: kind(row[name]) for name, kind in words.items()}})
 
 
 def chunks(ids: Iterable[int]) -> Iterable[list[int]]:
@@ -100,6 +107,43 @@ def running_of_stack(conn: Connection, stack_id: StackId, *, lock: bool = True) 
     query = sa.select(t).where(t.c.stack_id == stack_id, t.c.state == TaskState.RUNNING).order_by(t.c.id)
     rows = conn.execute(query.with_for_update() if lock else query).mappings()
     return [Task.of(dict(row)) for row in rows]
+
+
+def begun_of_traversal(conn: Connection, traversal: TraversalId) -> list[Task]:
+    """Tasks of a traversal that have begun and now wait in the database: parked, or ready again."""
+    t = tables.task
+    rows = conn.execute(
+        sa.select(t)
+        .where(
+            t.c.traversal == traversal,
+            t.c.state.in_([TaskState.PARKED, TaskState.READY]),
+            t.c.attempt > 0,
+        )
+        .order_by(t.c.id)
+    ).mappings()
+    return [Task.of(dict(row)) for row in rows]
+
+
+def supersede(conn: Connection, running: Iterable[Task], spared: Collection[TaskId]) -> None:
+    """Say of running tasks, whose rows the caller has locked, that their traversal is superseded.
+
+    :param spared: those that go on for the new one.
+    """
+    t = tables.task
+    by_standing: dict[Standing, list[TaskId]] = {Standing.ADOPTED: [], Standing.LEFT: []}
+    for task in running:
+        by_standing[Standing.ADOPTED if task.id in spared else Standing.LEFT].append(task.id)
+    for standing, ids in by_standing.items():
+        for part in chunks(ids):
+            conn.execute(sa.update(t).where(t.c.id.in_(part)).values(standing=standing))
+
+
+def inherit(conn: Connection, task_ids: Iterable[TaskId], finish_id: TaskId) -> None:
+    """Let a finish task, which counts them already, wait for tasks that a traversal has taken over."""
+    t = tables.task
+    for part in chunks(task_ids):
+        values = {"finish_id": finish_id, "standing": Standing.ADOPTED}
+        conn.execute(sa.update(t).where(t.c.id.in_(part)).values(**values))
 
 
 def set_successors(conn: Connection, task_id: TaskId, successors: Sequence[TaskId]) -> None:

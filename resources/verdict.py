@@ -55,6 +55,11 @@ def survives_failure(plugin: ResourceType, *, action: str) -> bool:
     return type(plugin).needs_replace_failed is not ResourceType.needs_replace_failed
 
 
+def observable(plugin: ResourceType) -> bool:
+    """Whether the type can tell anything of what is really there."""
+    return checkable(plugin) or type(plugin).live_properties is not ResourceType.live_properties
+
+
 def checkable(plugin: ResourceType) -> bool:
     """Whether the type can compare a thing with what it should be."""
     return type(plugin).handle_check is not ResourceType.handle_check

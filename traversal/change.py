@@ -1,5 +1,6 @@
 """Starting an update: the new goal and its plan in one transaction, at whatever moment."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -9,10 +10,11 @@ from ..db import content, resources, stacks, tasks
 from ..db.resources import Resource
 from ..db.stacks import Stack
 from ..db.states import Status
+from ..db.stopping import Heir
 from .compiling import Compiled
 from .hooks import Breakpoints
 from .planning import Scope
-from .start import Begun, begin, running_of, store_plan
+from .start import Begun, begin, by_resource, running_of, store_plan
 from .type_facts import TypeFacts
 from .updating import UpdatePlanner
 
@@ -28,6 +30,7 @@ class Change:
     :ivar stack: as it was when the goal was compiled.
     :ivar columns: of the stack to set beside the goal: timeout_mins, disable_rollback …
     :ivar action: UPDATE, or ROLLBACK.
+    :ivar converge: look first at what is really there.
     :ivar deadline_at: seconds since the epoch.
     :ivar tags: None leaves them.
     """
@@ -37,6 +40,7 @@ class Change:
     parameter_view: Mapping[str, str]
     deadline_at: float
     action: str = "UPDATE"
+    converge: bool = False
     columns: Mapping[str, object] = field(default_factory=dict)
     tags: Sequence[str] | None = None
 
@@ -64,15 +68,30 @@ def start_update(conn: Connection, change: Change, scope: Scope, types: TypeFact
     )
     if change.tags is not None:
         stacks.set_tags(conn, stack.id, change.tags)
-    tasks.cancel_unstarted(conn, stack.traversal, now=scope.now)
+    planner = functools.partial(
+        UpdatePlanner,
+        compiled=change.compiled.plan,
+        scope=scope,
+        types=types,
+        going_back=change.action == "ROLLBACK",
+        observing=change.converge,
+    )
+    begun = by_resource(tasks.begun_of_traversal(conn, stack.traversal))
+    wanted = planner(_rows(conn, stack, change), running=begun).continued() if begun else frozenset()
+    heir = Heir(scope.traversal, wanted)
+    kept = tasks.cancel_unstarted(conn, stack.id, stack.traversal, now=scope.now, heir=heir)
     running = running_of(conn, stack)
+    going_on = {row: task for row, task in begun.items() if task.id in kept}
+    plan = planner(_rows(conn, stack, change), running={**going_on, **running}).plan()
+    return store_plan(conn, updating, plan, running.values(), now=scope.now)
+
+
+def _rows(conn: Connection, stack: Stack, change: Change) -> list[Resource]:
+    """Those that the update starts from; `stack` as it was before."""
     existing = resources.of_stack(conn, stack.id)
     if (stack.action, change.action) == ("ADOPT", "ROLLBACK"):
-        existing = [_left_alone(row) for row in existing]
-    planner = UpdatePlanner(
-        existing, change.compiled.plan, running, scope, types, going_back=change.action == "ROLLBACK"
-    )
-    return store_plan(conn, updating, planner.plan(), running.values(), now=scope.now)
+        return [_left_alone(row) for row in existing]
+    return existing
 
 
 def _left_alone(row: Resource) -> Resource:

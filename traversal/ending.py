@@ -100,7 +100,7 @@ def _fail(
 ) -> None:
     """End what is done to stacks whose rows are locked."""
     for stack in late:
-        tasks.cancel_unstarted(conn, stack.traversal, now=now)
+        tasks.cancel_unstarted(conn, stack.id, stack.traversal, now=now)
     ids = [stack.id for stack in late]
     stacks.fail_locked(conn, ids, reason, now, rollback=rollback)
     _end_snapshots(conn, late, reason)

@@ -8,7 +8,7 @@ changed; where all hangs on such a value this says so and does not guess.
 import enum
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..db.ids import ResourceId
 from ..db.resources import Resource
@@ -27,6 +27,9 @@ from .planning import Plan
 from .stored import RowLookup, StoredLookup
 
 Json = typing.Any
+
+
+OBSERVED = "may be updated or replaced: depends on what is really there, which is looked at first"
 
 
 class Effect(enum.StrEnum):
@@ -97,13 +100,17 @@ class Foresight:
             for task in plan.tasks
             if task.kind == TaskKind.UPDATE and task.resource_id is not None
         }
+        observed = {task.resource_id for task in plan.tasks if task.kind == TaskKind.OBSERVE}
         current = {row.name: row for row in self._existing.values() if row.replaced_by is None}
         for name, definition in self._compiled.resources.items():
             if name in new:
                 effect = Effect.ADDED if new[name].replaces is None else Effect.REPLACED
                 self._found[name] = Foreseen(name, effect, row=current.get(name), definition=definition)
             elif name in updates:
-                self._found[name] = self._updated(updates[name], definition)
+                found = self._updated(updates[name], definition)
+                if updates[name].id in observed and found.effect != Effect.REPLACED:
+                    found = replace(found, reason=found.reason or OBSERVED)
+                self._found[name] = found
             else:
                 self._found[name] = Foreseen(name, Effect.UNCHANGED, row=current[name], definition=definition)
             if (row := self._found[name].row) is not None:
@@ -179,7 +186,7 @@ class Foresight:
     def _is_known(self, reference: Reference) -> bool:
         other = self._found[reference.resource]
         if other.effect == Effect.UNCHANGED:
-            return True
+            return not other.reason
         if reference.attribute is not None or reference.resource not in self._in_place or other.row is None:
             return False
         plugin = self._catalogue.get(other.row.plugin)

@@ -74,6 +74,7 @@ class CreateRequest:
 @dataclass(frozen=True)
 class UpdateRequest:
     """:ivar existing: what the goal leaves out is taken from what the stack has (PATCH).
+    :ivar converge: look first at what is really there, and mend it where it is gone or differs.
     :ivar clear_parameters: of those it has, not to be taken.
     :ivar timeout_mins: None: as it was.
     :ivar disable_rollback: None: as it was; abort_on_breakpoint likewise.
@@ -82,6 +83,7 @@ class UpdateRequest:
 
     goal: Goal
     existing: bool = False
+    converge: bool = False
     clear_parameters: Sequence[str] = ()
     timeout_mins: int | None = None
     disable_rollback: bool | None = None

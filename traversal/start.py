@@ -2,7 +2,7 @@
 
 import typing
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sqlalchemy.engine import Connection
@@ -85,7 +85,7 @@ def _tell(conn: Connection, stack: Stack, now: float) -> None:
     events.add_many(conn, [endings.stack_event(stack, Status.IN_PROGRESS, stack.reason, by=None, now=now)])
 
 
-def store_plan(conn: Connection, stack: Stack, plan: Plan, running: Iterable[Task], *, now: float) -> Begun:
+def store_plan(conn: Connection, stack: Stack, plan: Plan, running: Collection[Task], *, now: float) -> Begun:
     """Store what a plan changes; one that has no task ends at once, and what has a breakpoint is held.
 
     :param running: tasks of older traversals that still run; their rows are locked.
@@ -97,11 +97,15 @@ def store_plan(conn: Connection, stack: Stack, plan: Plan, running: Iterable[Tas
     resources.insert_many(conn, plan.resources)
     resources.change_many(conn, plan.changes)
     waiting: dict[TaskId, list[TaskId]] = {}
+    tasks.supersede(conn, running, plan.spared)
     for old, new in plan.after:
         waiting.setdefault(old.id, list(old.successors)).append(new)
     for old_id, successors in waiting.items():
         tasks.set_successors(conn, old_id, successors)
-    tasks.insert_many(conn, [*plan.tasks, plan.finish])
+    kept = spared.difference(task.id for task in running)
+    tasks.inherit(conn, kept, plan.finish.id)
+    finish = replace(plan.finish, pending=plan.finish.pending + len(kept))
+    tasks.insert_many(conn, [*plan.tasks, finish])
     _, stops = breakpoints.split(plan.unblocked)
     aborted = holds.hold(conn, stops, by=None, now=now)
     over = not plan.tasks or stops
@@ -167,7 +171,7 @@ def start_delete(conn: Connection, scope: Scope, *, timeout: float) -> Begun | N
         return None
     deleting = begin(conn, stack, scope, action="DELETE", deadline_at=scope.now + timeout)
     for traversal in (stack.traversal, *snapshots.take_over(conn, stack.id, scope.traversal)):
-        tasks.cancel_unstarted(conn, traversal, now=scope.now)
+        tasks.cancel_unstarted(conn, stack.id, traversal, now=scope.now)
     # Deleted are they in their turn; until then nothing more is done for them.
     inside = stop_inside(conn, [stack.id], now=scope.now, grace=scope.defaults.cancel_grace)
     running = running_of(conn, stack, on_copies=True)

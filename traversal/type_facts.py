@@ -7,7 +7,7 @@ from ..db.states import Status
 from ..resources.catalogue import Catalogue
 from ..resources.contract import ResourceType
 from ..resources.errors import UnknownType
-from ..resources.verdict import survives_failure
+from ..resources.verdict import observable, survives_failure
 
 
 class TypeFacts(typing.Protocol):
@@ -22,6 +22,9 @@ class TypeFacts(typing.Protocol):
     def asked_first(self, row: Resource) -> bool:
         """Whether the resource's type has a say before a resource that failed, or of which another type is
         wanted now, is replaced: then only a step can do it."""
+
+    def observable(self, row: Resource) -> bool:
+        """Whether the resource's type can tell anything of what is really there."""
 
 
 class CatalogueFacts:
@@ -48,6 +51,11 @@ class CatalogueFacts:
         if type(plugin).prepare_for_replace is not ResourceType.prepare_for_replace:
             return True
         return row.status == Status.FAILED and survives_failure(plugin, action=row.action)
+
+    def observable(self, row: Resource) -> bool:
+        """See TypeFacts."""
+        plugin = self._get(row.plugin)
+        return plugin is not None and observable(plugin)
 
     def _get(self, type_name: str) -> ResourceType | None:
         try:

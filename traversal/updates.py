@@ -102,7 +102,9 @@ class Updates:
             id_count=update_ids_needed(len(rows), len(compiled.plan.resources)),
             now=self._desk.clock(),
         )
-        plan = UpdatePlanner(rows, compiled.plan, running, scope, self._types).plan()
+        plan = UpdatePlanner(
+            rows, compiled.plan, running, scope, self._types, observing=request.converge
+        ).plan()
         foresight = Foresight(
             compiled.plan, rows, running, catalogue=self._desk.catalogue, unseal=self._desk.sealer.open
         )
@@ -171,6 +173,7 @@ class Updates:
             stack=stack,
             compiled=compiled,
             action=action,
+            converge=request.converge,
             parameter_view=compiled.parameter_view(_identity(stack)),
             deadline_at=scope.now + self._desk.timeout(timeout),
             columns=columns,

@@ -24,8 +24,9 @@ Json = typing.Any
 
 
 def update_ids_needed(existing: int, wanted: int) -> int:
-    """Ids a plan takes: rows, their replacements and tasks for what is wanted; deletions; the finish task."""
-    return 3 * wanted + existing + 1
+    """Ids a plan takes: rows, their replacements, tasks and observations for what is wanted; deletions; the
+    finish task."""
+    return 4 * wanted + existing + 1
 
 
 @dataclass
@@ -48,6 +49,7 @@ class UpdatePlanner:
     """Makes one plan.
 
     :param running: tasks of older traversals that go on for the time being, by resource.
+    :param observing: what is really there is looked at first.
     :param going_back: this is a rollback: what an update has replaced, and is still there, is taken again.
     """
 
@@ -60,12 +62,14 @@ class UpdatePlanner:
         types: TypeFacts,
         *,
         going_back: bool = False,
+        observing: bool = False,
     ) -> None:
         self._compiled = compiled
         self._running = running
         self._scope = scope
         self._types = types
         self._going_back = going_back
+        self._observing = observing
         self._ids = _Ids(scope.first_id, scope.first_id + scope.id_count)
         self._current = self._chosen(existing)
         kept = {row.id for row in self._current.values()}
@@ -75,6 +79,7 @@ class UpdatePlanner:
         self._restored = {row.id for row in self._current.values() if row.replaced_by is not None}
         self._rows: dict[str, ResourceId] = {}
         self._jobs: dict[str, Job] = {}
+        self._observations: dict[str, Job] = {}
         self._deletions: dict[ResourceId, Job] = {}
         self._new: list[Resource] = []
         self._changes: dict[ResourceId, dict[str, Json]] = {}
@@ -107,6 +112,19 @@ class UpdatePlanner:
             score += 10
         return score
 
+    def continued(self) -> frozenset[TaskId]:
+        """Those of the older tasks that make a resource by the very definition that it shall have, and of
+        which is stored with what."""
+        return frozenset(
+            task.id
+            for row in self._current.values()
+            if (task := self._running.get(row.id)) is not None
+            and task.kind == TaskKind.CREATE
+            and task.definition == self._goal(row.name)
+            and row.progress is not None
+            and row.progress["task"] == task.id
+        )
+
     def _goal(self, name: str) -> Json:
         return TaskDefinition.of(self._compiled.resources[name]).to_json()
 
@@ -118,7 +136,7 @@ class UpdatePlanner:
             self._discard(row)
         self._set_requires()
         edges = self._edges()
-        jobs = [*self._jobs.values(), *self._deletions.values()]
+        jobs = [*self._observations.values(), *self._jobs.values(), *self._deletions.values()]
         return make_plan(
             jobs,
             edges,
@@ -165,10 +183,14 @@ class UpdatePlanner:
             and row.status != Status.FAILED
             and row.id not in self._running
             and row.id not in self._restored
+            and not self._is_observed(row)
             and not self._types.always_replaced(definition.type)
             and not self._types.always_updated(definition.type)
             and not any(reference.resource in self._jobs for reference in definition.references)
         )
+
+    def _is_observed(self, row: Resource) -> bool:
+        return self._observing and row.id not in self._running and self._types.observable(row)
 
     def _create(self, definition: ResourceDefinition, goal: Json, *, replaces: ResourceId | None) -> None:
         row_id = ResourceId(self._ids.take())
@@ -197,6 +219,11 @@ class UpdatePlanner:
             self._changes.setdefault(row.id, {}).update(replaced_by=None, replaces=row.replaced_by)
         job = self._job(definition, goal, TaskKind.UPDATE, row.id)
         self._jobs[definition.name] = replace(job, spare=ResourceId(self._ids.take()))
+        if self._is_observed(row):
+            observation = Job(
+                TaskId(self._ids.take()), TaskKind.OBSERVE, row.id, settings=definition.settings
+            )
+            self._observations[row.name] = observation
         old = self._running.get(row.id)
         if old is not None and _goes_on(old, goal):
             self._spared.append(old.id)
@@ -237,6 +264,8 @@ class UpdatePlanner:
     def _edges(self) -> Edges:
         """From each task to those that wait for it."""
         edges = Edges()
+        for name, observation in self._observations.items():
+            edges.add(observation.id, self._jobs[name].id)
         for name, job in self._jobs.items():
             for other in self._compiled.resources[name].requires:
                 if other in self._jobs:

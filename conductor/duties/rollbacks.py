@@ -6,6 +6,8 @@ from collections.abc import Callable
 from ...db import stacks
 from ...db.engine import Database
 from ...db.ids import StackId
+from ...db.sealing import SealError
+from ...db.stacks import FailedStack
 from ...resources.errors import UnknownType
 from ...template.errors import TemplateError
 from ...traversal.change import NotUpdatable
@@ -32,9 +34,18 @@ class Rollbacks:
 
     def run(self) -> None:
         """One round over all that wait."""
-        for stack_id, shard in self._database.read(lambda conn: stacks.to_roll_back(conn, limit=PAGE)):
-            if self._ring.owns(shard):
-                self._roll_back(stack_id)
+        after = (0.0, "")
+        while True:
+            page = self._read(after)
+            for stack in page:
+                if self._ring.owns(stack.shard):
+                    self._roll_back(stack.id)
+            if len(page) < PAGE:
+                return
+            after = (page[-1].rollback_at, page[-1].id)
+
+    def _read(self, after: tuple[float, str]) -> list[FailedStack]:
+        return self._database.read(lambda conn: stacks.to_roll_back(conn, limit=PAGE, after=after))
 
     def _roll_back(self, stack_id: StackId) -> None:
         stack = self._database.read(lambda conn: stacks.get(conn, stack_id))
@@ -43,7 +54,7 @@ class Rollbacks:
         try:
             if self._updates.roll_back(stack):
                 LOG.info("Stack %s is rolled back", stack_id)
-        except (TemplateError, UnknownType, NotUpdatable) as error:
+        except (TemplateError, UnknownType, NotUpdatable, SealError) as error:
             why = str(error)
             LOG.warning("Stack %s cannot be rolled back: %s", stack_id, why)
             self._database.write(lambda conn: stacks.give_up_rollback(conn, stack_id, stack.traversal, why))

@@ -5,6 +5,8 @@ import pathlib
 import pytest
 from simulation.test_update import created, ended, on, rows, template, told, updated
 from simulation.world import World
+from stoker.db import events, resources
+from stoker.db.events import EventQuery
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind
 from stoker.traversal.change import NotUpdatable
@@ -97,3 +99,16 @@ def test_an_action_waits_for_a_step_that_still_runs_from_before(world: World) ->
     assert world.conductors["host1"].steps == [], "nothing is begun on the resource beside it"
     assert world.settle(lambda: ended(world, stack), within=60)
     assert (world.stack(stack.id).action, world.stack(stack.id).status) == ("CHECK", Status.COMPLETE)
+
+
+def test_a_type_that_cannot_check_says_so(world: World) -> None:
+    stack = created(world, {**template(), "resources": {"n": {"type": "OS::Heat::None"}}})
+    world.orders.act(world.stack(stack.id), TaskKind.CHECK)
+    assert world.settle(lambda: world.stack(stack.id).status != Status.IN_PROGRESS, within=20)
+    found = world.database.read(lambda conn: resources.of_stack(conn, stack.id))
+    assert [(row.action, row.status, row.reason) for row in found] == [
+        ("CHECK", Status.COMPLETE, "CHECK not supported for OS::Heat::None")
+    ]
+    listed = world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
+    told = [event.reason for event, _ in listed if event.resource_name == "n" and event.action == "CHECK"]
+    assert told == ["state changed", "CHECK not supported for OS::Heat::None"]

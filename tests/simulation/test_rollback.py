@@ -6,6 +6,7 @@ import typing
 import pytest
 from simulation.test_update import all_rows, created, ended, on, rows, template, told, updated
 from simulation.world import World
+from stoker.conductor.duties import rollbacks
 from stoker.db import tasks
 from stoker.db.states import Status, TaskState
 from stoker.traversal.change import NotUpdatable
@@ -130,3 +131,15 @@ def test_a_user_may_do_something_else_before_the_rollback_begins(world: World) -
     world.settle(lambda: False, within=10)
     found = world.stack(stack.id)
     assert (found.action, found.status) == ("UPDATE", Status.COMPLETE)
+
+
+def test_all_that_failed_at_once_are_rolled_back_in_one_round(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rollbacks, "PAGE", 2)
+    stacks = [world.create(f"s{n}", template(a={"fail": True}), disable_rollback=False) for n in range(5)]
+    world.calm()
+    for conductor in world.awake():
+        rollback = next(duty for duty in conductor.duties if isinstance(duty, rollbacks.Rollbacks))
+        rollback.run()
+    assert {world.stack(stack.id).action for stack in stacks} == {"ROLLBACK"}

@@ -23,8 +23,10 @@ def world(tmp_path: pathlib.Path) -> World:
     return World(tmp_path, hosts=2, threads=4)
 
 
-def foretold(world: World, stack: Stack, made: Json, environment: Json = None) -> dict[str, tuple[str, str]]:
-    request = UpdateRequest(Goal(made, environment=environment or {}))
+def foretold(
+    world: World, stack: Stack, made: Json, environment: Json = None, **fields: Json
+) -> dict[str, tuple[str, str]]:
+    request = UpdateRequest(Goal(made, environment=environment or {}), **fields)
     found = world.updates.preview(world.stack(stack.id), request)
     return {item.name: (item.effect.value, item.reason) for item in found}
 

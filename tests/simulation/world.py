@@ -317,7 +317,7 @@ class World:
         self.sealer = Sealer([KEY])
         (folder / "sim.sqlite").write_bytes(_new_database())
         self.database = FaultyDatabase(f"sqlite:///{folder / 'sim.sqlite'}", self.dice)
-        desk = self.desk = Desk(
+        self.desk = Desk(
             database=self.database,
             catalogue=self.catalogue,
             sealer=self.sealer,
@@ -329,12 +329,12 @@ class World:
                 defaults=Defaults(clock_stands=clock_stands, cancel_grace=GRACE),
             ),
         )
-        self.orders = Orders(desk)
-        self.nesting = Nesting(desk)
-        self.updates = Updates(desk)
-        self.snapshots = Snapshots(desk)
-        self.exports = Exports(desk)
-        self.breakpoints = Breakpoints(desk)
+        self.orders = Orders(self.desk)
+        self.nesting = Nesting(self.desk)
+        self.updates = Updates(self.desk)
+        self.snapshots = Snapshots(self.desk)
+        self.exports = Exports(self.desk)
+        self.breakpoints = Breakpoints(self.desk)
         self.group: dict[str, tuple[str, float]] = {}
         self._leaving: list[tuple[float, str, str]] = []
         self._incarnations = 0

@@ -244,6 +244,7 @@ def _task() -> None:
         sa.Column("redelivered", sa.Integer(), nullable=False),
         sa.Column("finish_id", row_id(), nullable=True),
         sa.Column("definition", long_text(), nullable=True),
+        sa.Column("standing", sa.String(length=8), nullable=False),
         sa.Column("restricted", long_text(), nullable=False),
         sa.Column("inputs", long_text(), nullable=False),
         sa.Column("successors", long_text(), nullable=False),

@@ -153,7 +153,7 @@ def test_a_superseded_deletion_that_was_held_behind_its_end_leaves_no_row(databa
     [a] = claim_all(database, [graph.tasks["a"]])
     shown = {"action": "DELETE", "status": Status.COMPLETE, "reason": "gone"}
     step(database, [outcome(a, TaskState.HELD, hook="post-delete", remove=True, changes=shown)], slots=0)
-    database.write(lambda conn: tasks.cancel_unstarted(conn, graph.traversal, now=NOW))
+    database.write(lambda conn: tasks.cancel_unstarted(conn, graph.stack.id, graph.traversal, now=NOW))
     with pytest.raises(Exception, match="could not be found"):
         resource(database, graph.resources["a"])
 

@@ -44,7 +44,7 @@ def due_now(database: Database, graph: Graph) -> list[DueTask]:
 def supersede(database: Database, graph: Graph) -> None:
     def work(conn: sa.Connection) -> None:
         stacks.begin(conn, graph.stack.id, seen=graph.traversal, traversal=new_id())
-        tasks.cancel_unstarted(conn, graph.traversal, now=NOW)
+        tasks.cancel_unstarted(conn, graph.stack.id, graph.traversal, now=NOW)
 
     database.write(work)
 

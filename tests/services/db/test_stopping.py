@@ -40,7 +40,7 @@ def supersede(conn: sa.Connection, graph: Graph) -> list[Task]:
     """As the start of a new traversal does; what still runs."""
     stack = stacks.lock(conn, graph.stack.id)
     assert stacks.begin(conn, stack.id, seen=stack.traversal, traversal=new_id(), action="DELETE")
-    tasks.cancel_unstarted(conn, stack.traversal, now=NOW)
+    tasks.cancel_unstarted(conn, stack.id, stack.traversal, now=NOW)
     return tasks.running_of_stack(conn, stack.id)
 
 

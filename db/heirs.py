@@ -1,0 +1,81 @@
+"""Claimed tasks that are to wait in the database again, where their traversal was superseded or stopped."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from . import tables
+from .ids import TaskId
+from .states import Status, TaskKind
+from .stopping import stopped
+from .task_rows import Task
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the tasks are to wait for.
+
+    :ivar begun: whether a task's action will have begun, where that changes now.
+    :ivar done: those whose action has ended: they wait at a breakpoint behind it.
+    :ivar nested: those that wait for nested stacks, which go on where another task has failed.
+    """
+
+    begun: Mapping[TaskId, bool] = field(default_factory=dict)
+    done: Collection[TaskId] = ()
+    nested: Collection[TaskId] = ()
+
+
+def put_back(conn: Connection, claimed: Sequence[Task], wishes: Wishes) -> set[TaskId]:
+    """Claimed tasks are to wait in the database again: those of them that have to be cancelled instead, for
+    their traversal was stopped, or is one in which a task failed.
+
+    One that runs for the stack's present traversal, though its own was superseded, becomes that one's own:
+    who stops the present one will find it.  The caller holds the tasks, and gets the finish tasks.
+    """
+    own = [task for task in claimed if not task.inherited]
+    failed = _failed(conn, sorted({task.finish_id for task in own if task.finish_id is not None}))
+    behind = {task.id for task in own if task.finish_id in failed and task.id not in wishes.nested}
+    return behind | left_behind(conn, claimed, wishes)
+
+
+def left_behind(conn: Connection, claimed: Sequence[Task], wishes: Wishes = Wishes()) -> set[TaskId]:
+    """As put_back, but where a task failed others may go on."""
+    over = stopped(conn, [(task.stack_id, task.traversal) for task in claimed if not task.inherited])
+    ended = {t.id for t in claimed if not t.inherited and (t.stack_id, t.traversal) in over}
+    return ended | {task.id for task in claimed if task.inherited and not _moved(conn, task, wishes)}
+
+
+def _failed(conn: Connection, finish_ids: Sequence[TaskId]) -> set[TaskId]:
+    t = tables.task
+    rows = conn.execute(
+        sa.select(t.c.id, t.c.reason).where(t.c.id.in_(finish_ids)).order_by(t.c.id).with_for_update()
+    )
+    return {TaskId(finish_id) for finish_id, reason in rows if reason is not None}
+
+
+def _moved(conn: Connection, task: Task, wishes: Wishes) -> bool:
+    """Whether there is a traversal that it goes on for, which it belongs to now.
+
+    Only a creation of which is stored what it was given: what it refers to may become something else now.
+    """
+    t, s, r = tables.task, tables.stack, tables.resource
+    progress = conn.execute(sa.select(r.c.progress).where(r.c.id == task.resource_id)).scalar()
+    has_begun = progress is not None and progress["task"] == task.id
+    found = conn.execute(
+        sa.select(s.c.traversal, t.c.id)
+        .join(t, sa.and_(t.c.traversal == s.c.traversal, t.c.kind == TaskKind.FINISH))
+        .where(s.c.id == task.stack_id, s.c.status == Status.IN_PROGRESS)
+    ).first()
+    if found is None or (_failed(conn, [found.id]) and task.id not in wishes.nested):
+        return False
+    own = task.traversal == found.traversal
+    if task.kind != TaskKind.CREATE or not wishes.begun.get(task.id, has_begun):
+        return own and task.id in wishes.done
+    if own:
+        return True
+    values = {"traversal": found.traversal, "finish_id": found.id}
+    conn.execute(sa.update(t).where(t.c.id == task.id).values(**values))
+    conn.execute(sa.update(t).where(t.c.id == found.id).values(pending=t.c.pending + 1))
+    return True
