@@ -108,3 +108,8 @@ def health(call: Call) -> Reply:
     except Unavailable as error:
         raise Fault(503, "ServiceUnavailable", "The database is not available.") from error
     return Reply("OK")
+
+
+def no_software(call: Call) -> Reply:
+    """Software configs and deployments, which Heat's client knows."""
+    raise Fault(501, "NotSupported", "Software configs and software deployments are not supported by Stoker")

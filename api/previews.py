@@ -10,6 +10,7 @@ from . import goals, views
 from .call import Call, Reply
 
 Json = typing.Any
+NOT_SHOWN = "what becomes of the resources inside of it is not shown"
 
 
 def update(call: Call) -> Reply:
@@ -23,14 +24,26 @@ def update_existing(call: Call) -> Reply:
 
 
 def _preview(call: Call, *, existing: bool) -> Reply:
-    call.flag("show_nested")  # No stack has others in it yet; only the value is judged.
+    inside = call.flag("show_nested")
     stack = call.living_stack()
     found = call.services.updates.preview(stack, goals.update_request(call, existing=existing))
     required_by = _required_by([item.definition for item in found if item.definition is not None])
     changes: dict[str, list[Json]] = {effect.value: [] for effect in Effect}
     for item in found:
-        changes[item.effect.value].append(_resource(call, stack, item, required_by.get(item.name, [])))
+        shown = _resource(call, stack, item, required_by.get(item.name, []))
+        if inside and item.effect != Effect.UNCHANGED and _is_nested(call, item):
+            reasons = [shown["resource_status_reason"], NOT_SHOWN]
+            shown["resource_status_reason"] = "; ".join(reason for reason in reasons if reason)
+        changes[item.effect.value].append(shown)
     return Reply({"resource_changes": changes})
+
+
+def _is_nested(call: Call, item: Foreseen) -> bool:
+    types = [
+        *([item.definition.type] if item.definition is not None else []),
+        *([item.row.plugin] if item.row is not None else []),
+    ]
+    return any(call.services.catalogue.is_nested(name) for name in types)
 
 
 def _required_by(definitions: Sequence[ResourceDefinition]) -> Mapping[str, list[str]]:

@@ -14,6 +14,7 @@ _TYPES = f"{_TENANT}/resource_types"
 _VERSIONS = f"{_TENANT}/template_versions"
 
 _LOOKUP = Operation(stacks.lookup, "stacks:lookup")
+_NO_SOFTWARE = dict.fromkeys(("GET", "POST", "PUT", "DELETE"), Operation(installation.no_software, None))
 _EVERY_METHOD = dict.fromkeys(("GET", "POST", "PUT", "PATCH", "DELETE"), _LOOKUP)
 
 Routes = Mapping[str, Mapping[str, Operation]]
@@ -32,6 +33,11 @@ ROUTES: Routes = {
     f"{_VERSIONS}/{{template_version}}/functions": {
         "GET": Operation(installation.list_functions, "stacks:list_template_functions")
     },
+    f"{_TENANT}/software_configs": _NO_SOFTWARE,
+    f"{_TENANT}/software_configs/{{config_id}}": _NO_SOFTWARE,
+    f"{_TENANT}/software_deployments": _NO_SOFTWARE,
+    f"{_TENANT}/software_deployments/{{deployment_id}}": _NO_SOFTWARE,
+    f"{_TENANT}/software_deployments/metadata/{{server_id}}": _NO_SOFTWARE,
     f"{_TENANT}/build_info": {"GET": Operation(installation.build_info, "build_info:build_info")},
     f"{_TENANT}/services": {"GET": Operation(installation.services, "service:index")},
     f"{_TENANT}/stacks": {

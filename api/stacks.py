@@ -17,6 +17,9 @@ from .schemas import VALIDATE
 
 Json = typing.Any
 
+IGNORABLE = ("99001",)
+"""Errors that a validation may pass over: that a service is away which a type needs; none is here."""
+
 _FILTERS = {
     "id": "id",
     "name": "name",
@@ -112,6 +115,9 @@ def validate(call: Call) -> Reply:
     """POST /validate"""
     call.flag("show_nested")
     body = call.valid(VALIDATE)
+    if unknown := sorted(set(call.parts("ignore_errors")) - set(IGNORABLE)):
+        wrong, known = shortened(", ".join(unknown)), ", ".join(IGNORABLE)
+        raise bad_request(f"Invalid codes in ignore_errors: {wrong}; known are: {known}")
     return Reply(call.services.orders.validate(call.caller.tenant, goals.goal(body)))
 
 

@@ -1,0 +1,131 @@
+"""Flags of the client's commands that no other test uses, and commands that Stoker does not serve."""
+
+import pytest
+from client.commands import OpenStack
+
+WAIT = ("--wait",)
+TEMPLATE = """
+heat_template_version: 2018-08-31
+parameters:
+  text: {type: string, default: none}
+resources:
+  r: {type: OS::Heat::TestResource, properties: {value: {get_param: text}}}
+"""
+CHILD = "heat_template_version: 2018-08-31\nresources: {only: {type: OS::Heat::None}}\n"
+PARENT = "heat_template_version: 2018-08-31\nresources: {child: {type: child.yaml}}\n"
+
+
+def create(openstack: OpenStack, *options: str) -> str:
+    path = openstack.file("t.yaml", TEMPLATE)
+    openstack.run("stack", "create", "s", "-t", path, *options, *WAIT, "--poll", "1")
+    return path
+
+
+def test_an_update_converges(openstack: OpenStack) -> None:
+    path = create(openstack)
+    before = openstack.json("stack", "resource", "show", "s", "r")
+    openstack.run("stack", "update", "s", "-t", path, "--converge", *WAIT)
+    after = openstack.json("stack", "resource", "show", "s", "r")
+    assert openstack.json("stack", "show", "s")["stack_status"] == "UPDATE_COMPLETE"
+    assert after["physical_resource_id"] == before["physical_resource_id"]
+    assert after["resource_status"] == "CREATE_COMPLETE"
+    found = openstack.json("stack", "update", "s", "-t", path, "--converge", "--dry-run")
+    # The client sends the flag with the update itself only.
+    assert [item["resource_name"] for item in found["unchanged"]] == ["r"]
+
+
+@pytest.mark.parametrize(("wanted", "disabled"), [("enabled", False), ("disabled", True), ("keep", False)])
+def test_an_update_says_whether_a_failure_is_rolled_back(
+    openstack: OpenStack, wanted: str, disabled: bool
+) -> None:
+    path = create(openstack, "--enable-rollback")
+    openstack.run("stack", "update", "s", "-t", path, "--rollback", wanted, "--timeout", "7", *WAIT)
+    shown = openstack.json("stack", "show", "s")
+    assert (shown["disable_rollback"], shown["timeout_mins"]) == (disabled, 7)
+
+
+def test_an_update_takes_parameters_from_files(openstack: OpenStack) -> None:
+    path = create(openstack)
+    text = openstack.file("text.txt", "from a file")
+    environment = openstack.file("e.yaml", "parameters: {text: from the environment}\n")
+    openstack.run("stack", "update", "s", "-t", path, "-e", environment, *WAIT)
+    assert openstack.json("stack", "show", "s")["parameters"]["text"] == "from the environment"
+    openstack.run("stack", "update", "s", "-t", path, "--parameter-file", f"text={text}", *WAIT)
+    assert openstack.json("stack", "show", "s")["parameters"]["text"] == "from a file"
+
+
+def test_an_update_that_is_restricted_fails_with_the_reason(openstack: OpenStack) -> None:
+    path = create(openstack)
+    environment = openstack.file(
+        "e.yaml", "resource_registry: {resources: {r: {restricted_actions: update}}}\n"
+    )
+    options = ("-t", path, "-e", environment, "--parameter", "text=new")
+    assert "update is restricted for resource." in openstack.fails("stack", "update", "s", *options, *WAIT)
+    found = openstack.json("stack", "update", "s", *options, "--dry-run")["updated"]
+    assert found[0]["resource_status_reason"].endswith("update is restricted for resource.")
+
+
+def test_a_type_that_cannot_check_is_told(openstack: OpenStack) -> None:
+    path = openstack.file("none.yaml", CHILD)
+    openstack.run("stack", "create", "s", "-t", path, *WAIT, "--poll", "1")
+    openstack.run("stack", "check", "s", *WAIT)
+    shown = openstack.json("stack", "resource", "show", "s", "only")
+    assert (shown["resource_status"], shown["resource_status_reason"]) == (
+        "CHECK_COMPLETE",
+        "CHECK not supported for OS::Heat::None",
+    )
+
+
+def test_a_dry_run_with_nested_stacks_says_what_it_does_not_show(openstack: OpenStack) -> None:
+    openstack.file("child.yaml", CHILD)
+    path = openstack.file("parent.yaml", PARENT)
+    openstack.run("stack", "create", "s", "-t", path, *WAIT, "--poll", "1")
+    openstack.file("child.yaml", CHILD.replace("only", "other"))
+    dry = ("stack", "update", "s", "-t", path, "--dry-run")
+    (child,) = openstack.json(*dry)["updated"]
+    (told,) = openstack.json(*dry, "--show-nested")["updated"]
+    assert child["resource_name"] == told["resource_name"] == "child"
+    assert told["resource_status_reason"].endswith("what becomes of the resources inside of it is not shown")
+
+
+def test_a_files_container_is_refused(openstack: OpenStack) -> None:
+    path = create(openstack)
+    container = ("-t", path, "--files-container", "box")
+    for command in (
+        ("stack", "create", "other", *container),
+        ("stack", "update", "s", *container),
+        ("stack", "update", "s", *container, "--dry-run"),
+        ("orchestration", "template", "validate", *container),
+    ):
+        assert "files_container is not supported" in openstack.fails(*command), command
+
+
+def test_a_validation_may_be_told_what_to_pass_over(openstack: OpenStack) -> None:
+    validate = ("orchestration", "template", "validate", "-t", openstack.file("t.yaml", TEMPLATE))
+    openstack.json(*validate, "--ignore-errors", "99001")
+    printed = openstack.fails(*validate, "--ignore-errors", "99001,12")
+    assert "Invalid codes in ignore_errors: 12; known are: 99001" in printed
+
+
+def test_an_event_is_shown(openstack: OpenStack) -> None:
+    create(openstack)
+    event = openstack.json("stack", "event", "list", "s", "--resource", "r")[0]
+    shown = openstack.json("stack", "event", "show", "s", "r", event["id"])
+    assert (shown["resource_name"], shown["resource_status"]) == ("r", event["resource_status"])
+    assert "could not be found" in openstack.fails("stack", "event", "show", "s", "r", "missing")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("config", "list"),
+        ("config", "show", "x"),
+        ("deployment", "list"),
+        ("deployment", "show", "x"),
+        ("deployment", "metadata", "show", "x"),
+        ("deployment", "output", "show", "x", "--all"),
+    ],
+)
+def test_software_configs_are_said_not_to_be_there(openstack: OpenStack, command: tuple[str, ...]) -> None:
+    printed = openstack.fails("software", *command)
+    assert "Software configs and software deployments are not supported by Stoker" in printed
