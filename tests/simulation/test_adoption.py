@@ -1,5 +1,6 @@
 """Work that has begun and waits goes on under a newer goal that still wants it."""
 
+import json
 import pathlib
 import typing
 
@@ -10,6 +11,7 @@ from simulation.world import World
 from stoker.db import tasks
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskState
+from stoker.traversal.requests import CreateRequest, Goal, UpdateRequest
 from stoker.traversal.signals import Signals
 
 Json = typing.Any
@@ -163,3 +165,22 @@ def test_a_failure_beside_it_waits_for_what_still_runs(world: World) -> None:
     assert not ended(world, stack)
     assert world.settle(lambda: ended(world, stack), within=60)
     assert rows(world, stack)["slow"].status == Status.COMPLETE
+
+
+def test_a_nested_stack_goes_on_under_a_goal_that_repeats_it(world: World) -> None:
+    child = json.dumps(template(slow=server(after=8, looks=3)))
+
+    def goal(**more: Json) -> Goal:
+        return Goal(template(child={"type": "child.yaml"}, **more), files={"child.yaml": child})
+
+    stack = world.orders.create(CreateRequest("tenant", "s", goal()))
+    world.calm()
+    before = rows(world, stack)["child"]
+    assert parked(world, stack) == ["create"]
+    world.updates.update(world.stack(stack.id), UpdateRequest(goal(new=server())))
+    world.calm()
+    assert parked(world, stack) == ["create"]
+    assert complete(world, stack)
+    after = rows(world, stack)["child"]
+    assert (after.id, after.physical_id) == (before.id, before.physical_id)
+    assert len(world.cloud.things) == 2
