@@ -1,6 +1,6 @@
 """What a step can do with the stacks that its resource consists of."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -8,10 +8,11 @@ from sqlalchemy.engine import Connection
 from ..db import tables
 from ..db.claims import Claim
 from ..db.ids import StackId
-from ..db.states import TaskKind, TaskState
-from ..resources.children import ChildGoal, ChildState
+from ..db.states import Status, TaskKind, TaskState
+from ..resources.children import ChildGoal, ChildState, Member
 from ..resources.contract import Json, physical_name
 from ..resources.errors import Cancelled
+from ..resources.lifting import lifted
 from ..template.errors import TemplateError
 from ..template.residual import evaluate
 from ..traversal.definition import TaskDefinition
@@ -31,11 +32,11 @@ class StepChildren:
 
     def create(self, key: str, goal: ChildGoal) -> str:
         """See Children."""
-        return self._nesting.create(self._nest(key), goal)
+        return self._nesting.create(self._nest(key), self._lifted(goal))
 
     def update(self, child: str, goal: ChildGoal) -> None:
         """See Children."""
-        self._nesting.update(self._nest(), StackId(child), goal)
+        self._nesting.update(self._nest(), StackId(child), self._lifted(goal))
 
     def delete(self, child: str) -> None:
         """See Children."""
@@ -53,7 +54,9 @@ class StepChildren:
     def look(self, child: str) -> ChildState | None:
         """See Children."""
         found = self._nesting.look(StackId(child))
-        return None if found is None else ChildState(found.action, found.status, found.reason, found.name)
+        if found is None:
+            return None
+        return ChildState(found.action, found.status, found.reason, found.name, found.traversal)
 
     def outputs(self, child: str) -> Mapping[str, Json]:
         """See Children."""
@@ -70,9 +73,31 @@ class StepChildren:
                 values[name] = None
         return values
 
+    def members(self, child: str) -> Sequence[Member]:
+        """See Children."""
+        found = self._nesting.look(StackId(child))
+        if found is None:
+            return []
+        bodies = self._nesting.bodies(found, self._secrets.open)
+        rows = [row for row in self._nesting.rows(found.id) if row.replaced_by is None]
+        members = [
+            Member(
+                name=row.name,
+                definition=bodies.get(row.name),
+                reference=self._secrets.open_value(row.reference_id),
+                is_failed=row.status == Status.FAILED,
+                created_at=row.created_at,
+            )
+            for row in rows
+        ]
+        return sorted(members, key=lambda item: (not item.is_failed, item.created_at, item.name))
+
     def file(self, name: str) -> str:
         """See Children."""
         return self._nesting.file(self._claim.task.stack_id, name)
+
+    def _lifted(self, goal: ChildGoal) -> ChildGoal:
+        return lifted(goal, lambda value: self._secrets.protect(value) is not value)
 
     def _nest(self, key: str = "") -> Nest:
         claim = self._claim

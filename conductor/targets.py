@@ -60,6 +60,7 @@ def make_target(
         physical_id=resource.physical_id,
         metadata=metadata,
         data=_data(claim, plugin, secrets),
+        wanted=(definition if giving else TaskDefinition.from_json(resource.definition)).wanted,
     )
     return target, {name: value for name, value in stored.items() if value != getattr(resource, name)}
 

@@ -5,7 +5,7 @@ and parks; the transaction that ends the child wakes it.
 """
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 Json = typing.Any
@@ -18,26 +18,51 @@ class ChildGoal:
     :ivar template: as text or as a dict.
     :ivar parameters: secrets in clear.
     :ivar timeout: seconds that an action of the child may take; None: what remains of the parent's.
+    :ivar generated: the template was made by a resource type, of values: nothing in the properties and the
+        metadata of its resources is a function, secrets are in clear, and its size is not limited.
+    :ivar copies: how many resources like each of the template's the child will have; for static_goal.
     """
 
     template: str | Mapping[str, Json]
     parameters: Mapping[str, Json] = field(default_factory=dict)
     timeout: float | None = None
+    generated: bool = False
+    copies: int = 1
 
 
 @dataclass(frozen=True)
 class ChildState:
-    """A child as it is now."""
+    """A child as it is now.
+
+    :ivar traversal: id of the attempt to bring it to its goal: another one for each.
+    """
 
     action: str
     status: str
     reason: str
     name: str = ""
+    traversal: str = ""
 
     @property
     def is_over(self) -> bool:
         """Nothing is being done to it."""
         return self.status != "IN_PROGRESS"
+
+
+@dataclass(frozen=True)
+class Member:
+    """A resource of a child whose template was generated.
+
+    :ivar definition: its body in the template, secrets in clear; None: the template has it no more.
+    :ivar reference: what get_resource yields; None: it is not made yet.
+    :ivar created_at: seconds since the epoch.
+    """
+
+    name: str
+    definition: Mapping[str, Json] | None
+    reference: Json = None
+    is_failed: bool = False
+    created_at: float = 0.0
 
 
 class Children(typing.Protocol):
@@ -72,6 +97,10 @@ class Children(typing.Protocol):
 
     def outputs(self, child: str) -> Mapping[str, Json]:
         """Its outputs by name; None where one cannot be told."""
+
+    def members(self, child: str) -> Sequence[Member]:
+        """The resources of a child whose template was generated; those that failed first, then by age and
+        name."""
 
     def file(self, name: str) -> str:
         """The text of a file that belongs to the stack.

@@ -14,7 +14,7 @@ and raise `TryAgain` or `Final` (errors.py) when it went wrong.  A step may be r
 """
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .children import Children
@@ -50,6 +50,8 @@ class Target:
     :ivar data: what earlier steps of this resource kept; private to the plugin.
     :ivar key: idempotency key; the same for every repetition of this action, new for the next action.
     :ivar physical_id: id of the thing outside, None before it exists.
+    :ivar wanted: attributes that others refer to, each with the constant path below it; of a NestedType that
+        `asks_members` only.
     """
 
     id: int
@@ -63,6 +65,7 @@ class Target:
     data: Mapping[str, Json] = field(default_factory=dict)
     previous: Mapping[str, Json] = field(default_factory=dict)
     update_policy: Mapping[str, Json] = field(default_factory=dict)
+    wanted: Sequence[Sequence[str | int]] = ()
 
     @property
     def physical_name(self) -> str:

@@ -1,7 +1,9 @@
 """Base of the resource types whose things are stacks."""
 
-from collections.abc import Mapping
+import typing
+from collections.abc import Mapping, Sequence
 
+from ..template.model import ResourceDefinition
 from .children import ChildGoal, ChildState
 from .contract import Done, Json, Park, ResourceType, Step, Target, Work
 from .errors import Final
@@ -25,23 +27,34 @@ class NestedType(ResourceType):
     """Base of the types whose things are stacks."""
 
     always_updated = True
+    #: Attributes are those of the child's resources: the child has an output for each that is asked for.
+    asks_members: typing.ClassVar[bool] = False
 
     def child_goal(self, target: Target, work: Work) -> ChildGoal:
         """What the child shall be."""
         raise NotImplementedError
 
-    def static_goal(self, known: Mapping[str, Json]) -> ChildGoal | None:
+    def static_goal(self, known: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
         """What the child will be, as far as the properties are known at plan time; None: not enough of them
         are.
 
         :param known: as ResourceType.validate gets them.
+        :param definition: holds the properties as they are, with residuals in them.
+        """
+        return None
+
+    def member_attribute(self, attribute: str, path: Sequence[str | int]) -> Sequence[str | int] | None:
+        """What of the members is asked for, of a type that `asks_members`: it becomes one of `Target.wanted`,
+        and an attribute by that name, its parts joined by ", ".  None: it is the resource's own.
+
+        :raises LookupError: nothing can be told of that; the text says why.
         """
         return None
 
     def handle_create(self, target: Target, work: Work) -> Step:
         """Begin the child."""
         child = target.physical_id or work.children.create(target.key, self.child_goal(target, work))
-        return _waits_for(child)
+        return waits_for(child)
 
     def check_create_complete(self, target: Target, progress: Json, work: Work) -> Step:
         """See what the child has come to."""
@@ -53,7 +66,7 @@ class NestedType(ResourceType):
         if child is None:
             raise Final("the nested stack was never made")
         work.children.update(child, self.child_goal(target, work))
-        return _waits_for(child)
+        return waits_for(child)
 
     def check_update_complete(self, target: Target, progress: Json, work: Work) -> Step:
         """See what the child has come to."""
@@ -65,7 +78,7 @@ class NestedType(ResourceType):
         if child is None or work.children.look(child) is None:
             return Done()
         work.children.delete(child)
-        return _waits_for(child)
+        return waits_for(child)
 
     def check_delete_complete(self, target: Target, progress: Json, work: Work) -> Step:
         """See whether it is gone."""
@@ -109,6 +122,10 @@ class NestedType(ResourceType):
         outputs = target.data.get("outputs") or {}
         return {**outputs, "outputs": outputs}
 
+    def kept(self, target: Target, child: str, state: ChildState, work: Work) -> Mapping[str, Json]:
+        """What the resource remembers of a child whose action has ended well."""
+        return {"outputs": dict(work.children.outputs(child)), "name": state.name}
+
     def _act(self, target: Target, action: str, work: Work) -> Step:
         child = target.physical_id
         state = None if child is None else work.children.look(child)
@@ -117,24 +134,24 @@ class NestedType(ResourceType):
         if action != "check" and (state.action, state.status) == (action.upper(), "COMPLETE"):
             return Done()
         work.children.act(child, action)
-        return _waits_for(child)
+        return waits_for(child)
 
     def _look(self, target: Target, progress: Json, work: Work) -> Step:
         state = work.children.look(progress["child"])
         if state is None:
             raise Final("the nested stack is gone")
         if state.is_over and state.status == "COMPLETE":
-            outputs = dict(work.children.outputs(progress["child"]))
-            return Done(data={"outputs": outputs, "name": state.name})
+            return Done(data=self.kept(target, progress["child"], state, work))
         return self._wait_or_fail(state, progress)
 
     def _wait_or_fail(self, state: ChildState, progress: Json) -> Step:
         if not state.is_over:
-            return _waits_for(progress["child"])
+            return waits_for(progress["child"])
         raise failure_of(state)
 
 
-def _waits_for(child: str) -> Step:
+def waits_for(child: str) -> Step:
+    """Until somebody ends the child, or a long time has passed."""
     return Park({"child": child}, f"stack:{child}", after=BACKSTOP, physical_id=child)
 
 

@@ -58,6 +58,8 @@ class ResourceDefinition:
     :ivar type: after the environment's mapping; a type name, or the URL/file name of a provider template.
     :ivar depends_on: names in ``depends_on``, sorted, without resources whose condition is false.
     :ivar requires: every name this one must wait for (depends_on and references), sorted.
+    :ivar wanted: attributes that others refer to, each with the path below it; only where the type has to
+        know of them (traversal/wanted.py).
     :ivar deletion_policy: ``Delete``, ``Retain`` or ``Snapshot``; ``Retain`` wherever `external_id` is given.
     """
 
@@ -74,6 +76,7 @@ class ResourceDefinition:
     external_id: Residual = None
     description: str = ""
     settings: ResourceSettings = ResourceSettings()
+    wanted: tuple[tuple[str | int, ...], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from ..template.residual import sealed
 from ..template.versions import find_version
 from .requests import EXISTING, Goal, check_storable
 from .trees import Branch, Tree
+from .wanted import with_wanted
 
 Json = typing.Any
 
@@ -67,7 +68,7 @@ def compile_goal(
     :param tree: also what is nested in it; a child was checked when its root was.
     :raises TemplateError: something in it is wrong; the error says where and what would be right.
     """
-    template = load_template(goal.template, max_bytes=limits.template_bytes)
+    template = load_template(goal.template, max_bytes=0 if goal.generated else limits.template_bytes)
     environment = read_environment(goal, template)
     plan = compile_template(
         Source(template, environment, goal.files, goal.parameters, goal.facade),
@@ -77,6 +78,7 @@ def compile_goal(
     )
     check_types(plan, catalogue)
     check_storable(plan)
+    plan = with_wanted(plan, catalogue)
     if tree:
         _check_tree(plan, environment, goal.files, limits, (identity, catalogue, sealer))
     hidden = {name for name, parameter in plan.parameters.items() if parameter.hidden}
@@ -106,7 +108,7 @@ def _check_tree(
         found = compile_template(source, identity=identity, limits=limits, seal=sealer.seal)
         check_types(found, catalogue)
         check_storable(found)
-        return found
+        return with_wanted(found, catalogue)
 
     Tree(catalogue, limits, files, compile_branch).check(plan, environment)
 

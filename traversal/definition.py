@@ -1,7 +1,7 @@
 """The definition a task carries: all a worker needs to know of the template, and nothing else of it."""
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..template.model import ResourceDefinition
@@ -15,6 +15,7 @@ class TaskDefinition:
 
     :ivar type: as written in the template; `plugin`: what the environment makes of it.
     :ivar properties: residuals; see template/residual.py.
+    :ivar wanted: as of Target.
     :ivar retain: a deletion leaves the thing outside alone.
     """
 
@@ -27,6 +28,7 @@ class TaskDefinition:
     external_id: Json = None
     description: str = ""
     retain: bool = False
+    wanted: Sequence[Sequence[str | int]] = field(default_factory=list)
 
     @classmethod
     def of(cls, definition: ResourceDefinition) -> "TaskDefinition":
@@ -40,6 +42,7 @@ class TaskDefinition:
             deletion_policy=definition.deletion_policy,
             external_id=definition.external_id,
             description=definition.description,
+            wanted=[list(parts) for parts in definition.wanted],
         )
 
     def to_json(self) -> Json:

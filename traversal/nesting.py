@@ -16,6 +16,7 @@ from ..db.stacks import Stack
 from ..db.states import Status, TaskKind
 from ..resources.children import ChildGoal
 from ..resources.errors import Final
+from ..resources.lifting import lowered
 from ..template.compile import Identity
 from ..template.environment import as_document, nested_environment, parse_environment
 from ..template.errors import TemplateError
@@ -167,6 +168,14 @@ class Nesting:
         """The child's resources."""
         return self._desk.database.read(lambda conn: resources.of_stack(conn, key))
 
+    def bodies(self, child: Stack, unseal: Callable[[str], Json]) -> Mapping[str, Mapping[str, Json]]:
+        """What the generated template of a child says of its resources, in clear.
+
+        :param unseal: opens the token of a secret.
+        """
+        given = evaluate(child.parameters, StoredLookup(unseal))
+        return lowered(self._content(child.template_id), given)
+
     def file(self, stack_id: StackId, name: str) -> str:
         """:raises Final: the stack has no such file."""
         files = self._content(self._stack(stack_id).files_id)
@@ -214,6 +223,7 @@ class Nesting:
             files=self._content(parent.files_id),
             parameters=goal.parameters,
             facade=nest.facade,
+            generated=goal.generated,
         )
         try:
             return self._desk.compile(wanted, identity, tree=False)

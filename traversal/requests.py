@@ -22,6 +22,7 @@ class Goal:
     :ivar template: the template as text or as a dict.
     :ivar files: contents by name or URL, for get_file, nested templates and environment files.
     :ivar environment_files: names in `files`, merged in this order on the server, before `environment`.
+    :ivar generated: the template was made by a resource type; its size is not limited.
     :ivar facade: of a nested stack: what its template may ask of the parent's resource.
     """
 
@@ -31,6 +32,7 @@ class Goal:
     files: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, Json] = field(default_factory=dict)
     facade: Mapping[str, Json] | None = None
+    generated: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ..resources.catalogue import Catalogue
 from ..resources.children import ChildGoal
 from ..resources.errors import UnknownType
+from ..resources.lifting import lifted
 from ..resources.nesting import NestedType
 from ..resources.properties import validate_properties
 from ..template.compile import Limits, describe
@@ -45,6 +46,19 @@ class Branch:
     depth: int
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where in the tree a child stands.
+
+    :ivar environment: of the stack around it.
+    :ivar copies: how many stacks like that one there will be.
+    """
+
+    environment: Environment
+    depth: int
+    copies: int
+
+
 Compile = Callable[[Branch], CompiledTemplate]
 
 
@@ -63,12 +77,15 @@ class Tree:
     compile: Compile
     count: int = 0
 
-    def check(self, plan: CompiledTemplate, environment: Environment, depth: int = 0) -> None:
+    def check(
+        self, plan: CompiledTemplate, environment: Environment, depth: int = 0, copies: int = 1
+    ) -> None:
         """Check what is below a stack.
 
+        :param copies: how many stacks like this one there will be.
         :raises TemplateError: with the path from this stack down.
         """
-        self.count += len(plan.resources)
+        self.count += len(plan.resources) * copies
         if self.limits.resources and self.count > self.limits.resources:
             raise LimitExceeded(
                 f"the stack and those inside of it have more than {self.limits.resources} resources",
@@ -79,7 +96,7 @@ class Tree:
             if plugin is None:
                 continue
             try:
-                self._check_child(definition, plugin, plan, environment, depth + 1)
+                self._check_child(definition, plugin, plan, Place(environment, depth + 1, copies))
             except TemplateError as error:
                 raise type(error)(error.message, ("resources", definition.name, *error.path)) from error
 
@@ -95,27 +112,27 @@ class Tree:
         definition: ResourceDefinition,
         plugin: NestedType,
         plan: CompiledTemplate,
-        environment: Environment,
-        depth: int,
+        place: "Place",
     ) -> None:
-        if self.limits.depth and depth > self.limits.depth:
+        if self.limits.depth and place.depth > self.limits.depth:
             raise LimitExceeded(f"stacks may be nested {self.limits.depth} levels deep")
         goal = self._goal(definition, plugin)
         if goal is None:
             return
-        template = load_template(goal.template, max_bytes=self.limits.template_bytes)
+        goal = lifted(goal, None)
+        template = load_template(goal.template, max_bytes=0 if goal.generated else self.limits.template_bytes)
         given = goal.parameters
         if is_template_name(definition.type):
             _check_attributes(definition.name, template, plan)
-        below = nested_environment(environment, definition.name)
+        below = nested_environment(place.environment, definition.name)
         if any(is_deferred(value) for value in given.values()):
             _check_names(template, given, below)
             given = {name: value for name, value in given.items() if not is_deferred(value)}
             if _missing(template, given, below):
                 return
         facade = {"metadata": {}, "deletion_policy": definition.deletion_policy, "update_policy": {}}
-        child = self.compile(Branch(template, given, below, facade, depth))
-        self.check(child, below, depth)
+        child = self.compile(Branch(template, given, below, facade, place.depth))
+        self.check(child, below, place.depth, place.copies * goal.copies)
 
     def _goal(self, definition: ResourceDefinition, plugin: NestedType) -> ChildGoal | None:
         """What is known of the child; values that come from other resources are residuals."""
@@ -127,7 +144,7 @@ class Tree:
             given = {name: value for name, value in definition.properties.items() if value is not None}
             return ChildGoal(self.files[definition.type], given)
         known = validate_properties(plugin.properties_schema, definition.properties)
-        return plugin.static_goal(known)
+        return plugin.static_goal(known, definition)
 
 
 def _check_names(template: Mapping[str, Json], given: Mapping[str, Json], environment: Environment) -> None:

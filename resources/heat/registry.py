@@ -6,6 +6,7 @@ from ..contract import ResourceType
 from .delay import Delay
 from .none import NoneResource
 from .random_string import RandomString
+from .resource_group import ResourceGroup
 from .stack import Stack
 from .test_resource import TestResource
 from .value import Value
@@ -18,6 +19,7 @@ RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
     "OS::Heat::Delay": Delay,
     "OS::Heat::None": NoneResource,
     "OS::Heat::RandomString": RandomString,
+    "OS::Heat::ResourceGroup": ResourceGroup,
     "OS::Heat::Stack": Stack,
     "OS::Heat::TestResource": TestResource,
     "OS::Heat::UpdateWaitConditionHandle": UpdateWaitConditionHandle,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from ...template.model import ResourceDefinition
 from ..children import ChildGoal
 from ..contract import Json, Target, Work
 from ..errors import PropertyError
@@ -52,7 +53,7 @@ class Stack(NestedType):
                 ("context", wanted[0]),
             )
 
-    def static_goal(self, known: Mapping[str, Json]) -> ChildGoal | None:
+    def static_goal(self, known: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
         """See NestedType."""
         if "template" not in known or "parameters" not in known:
             return None

@@ -2,9 +2,9 @@
 
 import itertools
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from stoker.resources.children import ChildGoal, ChildState
+from stoker.resources.children import ChildGoal, ChildState, Member
 from stoker.resources.contract import (
     Done,
     Json,
@@ -37,6 +37,7 @@ class FakeChildren:
         self.told: list[tuple[str, str]] = []
         self.values: dict[str, Json] = {}
         self.files: dict[str, str] = {}
+        self.failed: set[str] = set()
 
     def create(self, key: str, goal: ChildGoal) -> str:
         child = f"child-{key}"[:36]
@@ -62,6 +63,11 @@ class FakeChildren:
     def outputs(self, child: str) -> Mapping[str, Json]:
         return self.values
 
+    def members(self, child: str) -> Sequence[Member]:
+        bodies = self.goals[child].template["resources"] if child in self.goals else {}
+        found = [Member(name, body, f"ref-{name}", name in self.failed) for name, body in bodies.items()]
+        return sorted(found, key=lambda item: (not item.is_failed, item.name))
+
     def file(self, name: str) -> str:
         if name not in self.files:
             raise Final(f"no file {name}")
@@ -73,11 +79,12 @@ class FakeChildren:
         if (found.action, status) == ("DELETE", "COMPLETE"):
             del self.states[child]
         else:
-            self.states[child] = ChildState(found.action, status, reason)
+            self.states[child] = ChildState(found.action, status, reason, traversal=found.traversal)
 
     def _begin(self, child: str, action: str, goal: ChildGoal | None = None) -> None:
         self.told.append((action, child))
-        self.states[child] = ChildState(action, "IN_PROGRESS", f"Stack {action} started")
+        traversal = str(len(self.told))
+        self.states[child] = ChildState(action, "IN_PROGRESS", f"Stack {action} started", traversal=traversal)
         if goal is not None:
             self.goals[child] = goal
 

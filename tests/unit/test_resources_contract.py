@@ -48,6 +48,14 @@ def sample(plugin, tmp_path, work):
         "times": 0,
         "seconds": 0,
         "template": "heat_template_version: 2018-08-31",
+        "resource_def": {"type": "OS::Heat::None"},
+        "resources": ["OS::Heat::None"],
+        "resource": {"type": "OS::Heat::None"},
+        "min_size": 0,
+        "max_size": 2,
+        "auto_scaling_group_id": "group",
+        "scaling_adjustment": 1,
+        "adjustment_type": "change_in_capacity",
     }
     return {name: value for name, value in known.items() if name in plugin.properties_schema}
 

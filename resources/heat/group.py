@@ -1,0 +1,161 @@
+"""Base of the types that make many resources of one definition: each is a member of one child.
+
+A group is changed in steps, each an update of the child.  The progress token says which steps are left; so
+any conductor goes on with the next one, and none is done twice:
+
+* ``{"child", "left"}``: a step is under way; these come after it.
+* ``{"child", "left", "after", "due"}``: the first of `left` is to be begun, not before `due`; if the child's
+  traversal is not `after` any more, a lost attempt has begun it.
+"""
+
+import dataclasses
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..children import ChildGoal, ChildState, Member
+from ..contract import Done, Json, Park, Poll, Step, Target, Work
+from ..errors import Final
+from ..nesting import NestedType, failure_of, waits_for
+from .batches import Batch
+from .members import REFS_MAP, Wanted
+
+
+@dataclass(frozen=True)
+class Course:
+    """How a group comes to its goal.
+
+    :ivar steps: None: all that is left to do, at once.
+    :ivar pause: seconds between two of them.
+    :ivar data: what the resource has to remember before the first one begins.
+    """
+
+    steps: Sequence[Batch | None] = (None,)
+    pause: float = 0.0
+    data: Mapping[str, Json] = field(default_factory=dict)
+
+
+class Group(NestedType):
+    """Base of the groups."""
+
+    asks_members = True
+    #: Attributes that are values of the group's own, not of its members'.
+    own_attributes: typing.ClassVar[frozenset[str]] = frozenset()
+    #: Attributes of which the path says what of the members is wanted.
+    path_attributes: typing.ClassVar[frozenset[str]] = frozenset()
+
+    def creation(self, target: Target) -> Course:
+        """The way to a new group."""
+        return Course()
+
+    def changing(
+        self, target: Target, changed: frozenset[str], members: Sequence[Member], work: Work
+    ) -> Course:
+        """The way from these members to what the properties say."""
+        return Course()
+
+    def step_goal(self, target: Target, step: Batch | None, members: Sequence[Member]) -> ChildGoal:
+        """What the child shall be after a step.
+
+        :param target: its data is that of the course.
+        :param members: those it has now.
+        """
+        raise NotImplementedError
+
+    def member_attribute(self, attribute: str, path: Sequence[str | int]) -> Wanted | None:
+        """See NestedType."""
+        if attribute in self.path_attributes and not path:
+            raise LookupError(f"{attribute} needs the name of an attribute of the members behind it")
+        return None if attribute in self.own_attributes else [attribute, *path]
+
+    def child_goal(self, target: Target, work: Work) -> ChildGoal:
+        """All at once."""
+        return self.step_goal(target, None, ())
+
+    def handle_create(self, target: Target, work: Work) -> Step:
+        """Begin the child with the first step."""
+        course = self.creation(target)
+        target = dataclasses.replace(target, data={**target.data, **course.data})
+        child, first, *left = target.physical_id, *course.steps
+        if child is None:
+            child = work.children.create(target.key, self.step_goal(target, first, ()))
+        return _under_way(child, _stored(left), course.pause, data=target.data)
+
+    def check_create_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """Go on with the next step, if the last one has ended."""
+        return self._go_on(target, progress, work)
+
+    def handle_update(self, target: Target, changed: frozenset[str], work: Work) -> Step:
+        """Decide on the steps; they are stored before the first one begins."""
+        child = target.physical_id
+        state = None if child is None else work.children.look(child)
+        if child is None or state is None:
+            raise Final("the nested stack is gone")
+        course = self.changing(target, changed, work.children.members(child), work)
+        data = {**target.data, **course.data}
+        return _next(child, state, _stored(course.steps), course.pause, due=work.now(), data=data)
+
+    def check_update_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """Go on with the next step, if the last one has ended."""
+        return self._go_on(target, progress, work)
+
+    def kept(self, target: Target, child: str, state: ChildState, work: Work) -> Mapping[str, Json]:
+        """With the names of the members that are sound, oldest first."""
+        names = [member.name for member in work.children.members(child) if not member.is_failed]
+        return {**target.data, **super().kept(target, child, state, work), "names": names}
+
+    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+        """What others have asked for, and the references of the members."""
+        outputs = dict(target.data.get("outputs") or {})
+        references = outputs.get(REFS_MAP) or {}
+        known = [name for name in target.data.get("names") or [] if name in references]
+        return {**outputs, "refs": [references[name] for name in known], REFS_MAP: references}
+
+    def _go_on(self, target: Target, progress: Json, work: Work) -> Step:
+        child, left, pause = progress["child"], progress["left"], progress["pause"]
+        state = work.children.look(child)
+        if state is None:
+            raise Final("the nested stack is gone")
+        if "after" in progress:
+            if state.traversal == progress["after"]:
+                if progress["due"] > work.now():
+                    return Poll(progress, after=progress["due"] - work.now())
+                goal = self.step_goal(target, _step(left[0]), work.children.members(child))
+                work.children.update(child, goal)
+            return _under_way(child, left[1:], pause)
+        if not state.is_over:
+            return _under_way(child, left, pause)
+        if state.status != "COMPLETE":
+            raise failure_of(state)
+        if left:
+            return _next(child, state, left, pause, due=work.now() + pause)
+        return Done(data=self.kept(target, child, state, work))
+
+
+def _stored(steps: Sequence[Batch | None]) -> list[Json]:
+    return [None if step is None else [step.size, step.updates] for step in steps]
+
+
+def _step(stored: Json) -> Batch | None:
+    return None if stored is None else Batch(*stored)
+
+
+def _under_way(
+    child: str, left: Sequence[Json], pause: float, data: Mapping[str, Json] | None = None
+) -> Step:
+    park = waits_for(child)
+    assert isinstance(park, Park)
+    return dataclasses.replace(park, progress={"child": child, "left": left, "pause": pause}, data=data)
+
+
+def _next(
+    child: str,
+    state: ChildState,
+    left: Sequence[Json],
+    pause: float,
+    *,
+    due: float,
+    data: Mapping[str, Json] | None = None,
+) -> Step:
+    progress = {"child": child, "left": left, "pause": pause, "after": state.traversal, "due": due}
+    return Poll(progress, after=pause if data is None else 0.0, data=data)

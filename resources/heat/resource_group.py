@@ -1,0 +1,236 @@
+"""OS::Heat::ResourceGroup: so many resources of one definition, known by their numbers."""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+
+from ...template.constraints import AllowedValues, Length, Range
+from ...template.model import ResourceDefinition
+from ...template.residual import is_node
+from ..children import ChildGoal, Member
+from ..contract import Json, Target, Work
+from ..schema import ANY_NAME, Attribute, Property, SupportStatus
+from .batches import Batch, batches
+from .group import Course, Group
+from .members import Definition, Wanted, group_goal, next_members, values_of, with_index
+
+MAPS = "attributes"
+_BATCH = {
+    "max_batch_size": Property(
+        "integer", "Most members that are worked on at once.", default=1, constraints=(Range(minimum=1),)
+    ),
+    "pause_time": Property(
+        "number", "Seconds between two batches.", default=0, constraints=(Range(minimum=0),)
+    ),
+}
+_DEFINITION = {
+    "type": Property("string", "Type of the members.", required=True),
+    "properties": Property("map", "Properties of each member."),
+    "metadata": Property("map", "Metadata of each member.", support_status=SupportStatus(version="5.0.0")),
+}
+_REMOVAL = {
+    "resource_list": Property(
+        "list",
+        "Members to be removed, by name or by reference, also where their number is not to go down. The name "
+        "of a member that was removed so is not used again.",
+        default=[],
+    )
+}
+
+
+class ResourceGroup(Group):
+    """Its members are named 0, 1, 2 …, without those that were removed on purpose."""
+
+    description = (
+        "Many resources of one definition.\n\n"
+        "They are the resources of a stack of their own. In the texts of their properties the index variable "
+        "stands for the name of the member. An attribute of the group is the list of what its members have "
+        "for it; one of a single member is resource.NAME.ATTRIBUTE."
+    )
+    support_status = SupportStatus(version="2014.1")
+    own_attributes = frozenset({"refs", "refs_map", "removed_rsrc_list", "show"})
+    path_attributes = frozenset({MAPS})
+    properties_schema = {
+        "count": Property(
+            "integer", "Number of members.", default=1, constraints=(Range(minimum=0),), update_allowed=True
+        ),
+        "index_var": Property(
+            "string",
+            "What stands for the member's name in the texts of its properties.",
+            default="%index%",
+            constraints=(Length(minimum=3),),
+            support_status=SupportStatus(version="2014.2"),
+        ),
+        "resource_def": Property(
+            "map", "What each member is.", schema=_DEFINITION, required=True, update_allowed=True
+        ),
+        "removal_policies": Property(
+            "list",
+            "Which members an update removes.",
+            schema=Property("map", "One policy.", schema=_REMOVAL),
+            update_allowed=True,
+            default=[],
+            support_status=SupportStatus(version="2015.1"),
+        ),
+        "removal_policies_mode": Property(
+            "string",
+            "Whether an update adds to the names removed before (append), or forgets them first (update).",
+            default="append",
+            constraints=(AllowedValues(values=("append", "update")),),
+            update_allowed=True,
+            support_status=SupportStatus(version="10.0.0"),
+        ),
+    }
+    update_policy_schema = {
+        "rolling_update": Property(
+            "map",
+            "How members are changed when their definition does.",
+            schema={
+                "min_in_service": Property(
+                    "integer",
+                    "Members that are not touched at any moment.",
+                    default=0,
+                    constraints=(Range(minimum=0),),
+                ),
+                **_BATCH,
+            },
+            support_status=SupportStatus(version="5.0.0"),
+        ),
+        "batch_create": Property(
+            "map",
+            "How the first members are made.",
+            schema=_BATCH,
+            support_status=SupportStatus(version="5.0.0"),
+        ),
+    }
+    attributes_schema = {
+        ANY_NAME: Attribute("That attribute of each member, or resource.NAME of one.", "list"),
+        "refs": Attribute("References of the members.", "list"),
+        "refs_map": Attribute(
+            "References of the members, by name.", "map", support_status=SupportStatus(version="7.0.0")
+        ),
+        MAPS: Attribute(
+            "What the members have for the attribute that is named behind it, by the members' names.",
+            "map",
+            support_status=SupportStatus(version="2014.2"),
+        ),
+        "removed_rsrc_list": Attribute(
+            "Names of the members that were removed on purpose.",
+            "list",
+            support_status=SupportStatus(version="7.0.0"),
+        ),
+    }
+
+    def static_goal(self, known: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
+        """One member, as in Heat: nothing is said of a group that has none."""
+        count = known.get("count", 1)
+        given = definition.properties.get("resource_def")
+        if not count or not isinstance(given, Mapping) or is_node(given) or is_node(given.get("type")):
+            return None
+        variable = known.get("index_var") or "%index%"
+        return _goal({"0": _body(given, variable, "0")}, definition.wanted, copies=count)
+
+    def creation(self, target: Target) -> Course:
+        """In batches, if the policy says so."""
+        data = {"removed": _removed(target, None)}
+        policy, count = target.update_policy.get("batch_create"), target.properties["count"]
+        if not policy or not count:
+            return Course(data=data)
+        steps = batches(count, 0, most=policy["max_batch_size"], in_service=0, surplus_counts=False)
+        return Course([*steps[:-1], None], policy["pause_time"], data)
+
+    def changing(
+        self, target: Target, changed: frozenset[str], members: Sequence[Member], work: Work
+    ) -> Course:
+        """In batches, if the definition of the members changes and the policy says so."""
+        removed = _removed(target, members)
+        policy = target.update_policy.get("rolling_update")
+        if not policy or "resource_def" not in changed:
+            return Course(data={"removed": removed})
+        current = sum(1 for member in members if member.definition and member.name not in removed)
+        steps = batches(
+            target.properties["count"],
+            current,
+            most=policy["max_batch_size"],
+            in_service=policy["min_in_service"],
+            surplus_counts=False,
+        )
+        return Course([*steps[:-1], None], policy["pause_time"], {"removed": removed})
+
+    def step_goal(self, target: Target, step: Batch | None, members: Sequence[Member]) -> ChildGoal:
+        """See Group."""
+        count, removed = target.properties["count"], set(target.data.get("removed") or [])
+        given, variable = target.properties["resource_def"], target.properties["index_var"]
+        names = list(itertools.islice(_names(removed), count if step is None else step.size))
+        if step is None:
+            return _goal({name: _body(given, variable, name) for name in names}, target.wanted)
+        order = {name: index for index, name in enumerate(names)}
+
+        def turn(member: tuple[str, Definition]) -> int:
+            """Who is beyond the group goes first, then who has the highest number; what is there only while
+            others are changed stays as it is."""
+            index = order.get(member[0])
+            if index is None:
+                return 0
+            return count - index if index < count else step.size
+
+        old = [
+            (member.name, member.definition)
+            for member in members
+            if member.definition and member.name not in removed and not member.is_failed
+        ]
+        there = {name for name, _ in old}
+        found = next_members(
+            sorted(old, key=turn),
+            lambda name: _body(given, variable, name),
+            (name for name in _names(removed) if name not in there),
+            size=step.size,
+            updates=step.updates,
+        )
+        return _goal(found, target.wanted)
+
+    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+        """See the schema."""
+        found = dict(super().attribute_values(target))
+        references = found["refs_map"]
+        numbered = sorted(references, key=lambda name: int(name))
+        found["refs"] = [references[name] for name in numbered]
+        return {**found, "removed_rsrc_list": target.data.get("removed") or []}
+
+
+def _names(removed: set[str]) -> Iterator[str]:
+    return (name for name in map(str, itertools.count()) if name not in removed)
+
+
+def _body(given: Mapping[str, Json], variable: str, name: str) -> Definition:
+    """What a member of this name is; properties that are null are left out."""
+    body: dict[str, Json] = {"type": given["type"]}
+    properties = given.get("properties")
+    if isinstance(properties, Mapping) and not is_node(properties):
+        properties = {key: value for key, value in properties.items() if value is not None}
+    if properties:
+        body["properties"] = with_index(properties, variable, name)
+    if given.get("metadata"):
+        body["metadata"] = given["metadata"]
+    return body
+
+
+def _goal(members: Mapping[str, Definition], wanted: Sequence[Wanted], *, copies: int = 1) -> ChildGoal:
+    return group_goal(members, values_of(list(members), wanted, MAPS), copies=copies)
+
+
+def _removed(target: Target, members: Sequence[Member] | None) -> list[str]:
+    """Names that are not to be used.
+
+    :param members: None: there is no group yet, so whatever is listed is the name of a member to be.
+    """
+    before = set(target.data.get("removed") or [])
+    known = {member.name for member in members or ()}
+    by_reference = {str(member.reference): member.name for member in members or ()}
+    found = set() if target.properties["removal_policies_mode"] == "update" else set(before)
+    for policy in target.properties["removal_policies"] or []:
+        for item in policy["resource_list"] or []:
+            if members is None or str(item) in before or str(item) in known:
+                found.add(str(item))
+            elif isinstance(item, str) and item in by_reference:
+                found.add(by_reference[item])
+    return sorted(found)

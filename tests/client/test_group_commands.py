@@ -1,0 +1,59 @@
+"""Groups of resources, through ``openstack stack``."""
+
+from client.commands import OpenStack
+
+GROUP = """
+heat_template_version: 2018-08-31
+parameters:
+  count: {type: number, default: 2}
+  gone: {type: comma_delimited_list, default: ""}
+  word: {type: string, default: hello}
+resources:
+  g:
+    type: OS::Heat::ResourceGroup
+    update_policy: {rolling_update: {max_batch_size: 1}}
+    properties:
+      count: {get_param: count}
+      removal_policies: [{resource_list: {get_param: gone}}]
+      resource_def: {type: My::Word, properties: {value: {list_join: ["-", [{get_param: word}, "%index%"]]}}}
+outputs:
+  words: {value: {get_attr: [g, output]}}
+  last: {value: {get_attr: [g, resource.1.output]}}
+"""
+REGISTRY = "resource_registry: {'My::Word': 'OS::Heat::TestResource'}\n"
+
+
+def members(openstack: OpenStack) -> list[str]:
+    found = openstack.json("stack", "resource", "list", "s", "-n", "2")
+    assert {row["resource_status"] for row in found} <= {"CREATE_COMPLETE", "UPDATE_COMPLETE"}
+    return sorted(row["resource_name"] for row in found if row["resource_name"] != "g")
+
+
+def output(openstack: OpenStack, name: str) -> object:
+    return openstack.json("stack", "output", "show", "s", name)["output_value"]
+
+
+def test_a_group_is_made_grown_thinned_out_and_deleted(openstack: OpenStack) -> None:
+    path, env = openstack.file("g.yaml", GROUP), openstack.file("e.yaml", REGISTRY)
+    common = ("s", "-t", path, "-e", env, "--wait")
+    openstack.run("stack", "create", *common, "--poll", "1")
+    assert members(openstack) == ["0", "1"]
+    assert (output(openstack, "words"), output(openstack, "last")) == (["hello-0", "hello-1"], "hello-1")
+    openstack.run("stack", "update", "--parameter", "count=3", "--parameter", "word=bye", *common)
+    assert members(openstack) == ["0", "1", "2"]
+    assert output(openstack, "words") == ["bye-0", "bye-1", "bye-2"]
+    openstack.run("stack", "update", "--parameter", "count=2", "--parameter", "gone=0", *common)
+    assert members(openstack) == ["1", "2"]
+    shown = openstack.json("stack", "resource", "show", "s", "g")
+    assert shown["attributes"]["removed_rsrc_list"] == ["0"]
+    openstack.run("stack", "delete", "s", "-y", "--wait")
+    assert openstack.json("stack", "list", "--nested") == []
+
+
+def test_what_is_wrong_with_a_member_is_refused_at_once(openstack: OpenStack) -> None:
+    path = openstack.file("g.yaml", GROUP.replace("{value:", "{vlaue:", 1))
+    env = openstack.file("e.yaml", REGISTRY)
+    told = openstack.fails("stack", "create", "s", "-t", path, "-e", env)
+    assert "resources.g.resources.0.properties" in told
+    assert "vlaue" in told
+    assert openstack.json("stack", "list") == []

@@ -1,0 +1,354 @@
+"""Groups of resources of one definition: how they are made and changed in batches, and what others see."""
+
+import json
+import pathlib
+import typing
+
+import pytest
+import sqlalchemy as sa
+from simulation.test_nested import INNER, children, created, hot, inner, server, settled
+from simulation.test_update import rows
+from simulation.world import World
+from stoker.db import tables
+from stoker.db.stacks import Stack
+from stoker.db.states import Status, TaskKind
+from stoker.template.errors import TemplateError
+
+Json = typing.Any
+
+
+@pytest.fixture
+def world(tmp_path: pathlib.Path) -> World:
+    return World(tmp_path, hosts=3, threads=4)
+
+
+def group(count: Json, policy: Json = None, *, given: Json = None, **properties: Json) -> Json:
+    """A group of servers; `given` is what their properties say."""
+    definition = {"type": "Sim::Server", "properties": {"after": 0, **(given or {})}}
+    body = {
+        "type": "OS::Heat::ResourceGroup",
+        "properties": {"count": count, "resource_def": definition, **properties},
+    }
+    return {**body, "update_policy": policy} if policy else body
+
+
+def rolling(**values: Json) -> Json:
+    return {"rolling_update": values}
+
+
+def values(world: World) -> dict[str, str]:
+    """What the members' things hold, by the members' names."""
+    return {thing.resource: thing.value for thing in world.cloud.things.values()}
+
+
+def updated(world: World, stack: Stack, template: Json, **fields: Json) -> Stack:
+    world.update(stack, template, **fields)
+    found = settled(world, stack, within=120)
+    assert (found.status, world.cloud.wrong) == (Status.COMPLETE, []), found.reason
+    return found
+
+
+def test_members_are_numbered_and_their_index_stands_in_their_properties(world: World) -> None:
+    stack = created(world, hot({"g": group(3, given={"value": "name-%index%"})}))
+    assert stack.status == Status.COMPLETE, stack.reason
+    assert values(world) == {"0": "name-0", "1": "name-1", "2": "name-2"}
+    attributes = rows(world, stack)["g"].attributes
+    made = {thing.resource: physical for physical, thing in world.cloud.things.items()}
+    assert attributes["refs_map"] == made
+    assert attributes["refs"] == [made["0"], made["1"], made["2"]]
+    assert children(world, stack)["g"].depth == 1
+
+
+SEEN = {
+    "address": "[at-0, at-1]",
+    "address 0": "[a, a]",
+    "attributes address": "{0: at-0, 1: at-1}",
+    "attributes address 1": "{0: t, 1: t}",
+    "resource.1": "1",
+    "resource.1.address": "at-1",
+    "resource.1 address": "at-1",
+    "refs": "[0, 1]",
+    "refs 1": "1",
+    "refs_map": "{0: 0, 1: 1}",
+    "refs_map 1": "1",
+    "resource.7": "None",
+    "removed_rsrc_list": "[]",
+}
+"""What an attribute and the path below it give, with the members' names in the place of their ids."""
+
+
+def opened(world: World, value: Json) -> Json:
+    sealed = isinstance(value, dict) and "$fn" in value
+    return world.sealer.open(value["args"][0]) if sealed else value
+
+
+def test_attributes_of_the_members(world: World) -> None:
+    def reader(asked: str) -> Json:
+        path = [int(part) if part.isdigit() else part for part in asked.split()]
+        return {"type": "OS::Heat::Value", "properties": {"value": {"get_attr": ["g", *path]}}}
+
+    readers = {f"r{index}": reader(asked) for index, asked in enumerate(SEEN)}
+    stack = created(world, hot({"g": group(2), **readers}))
+    assert stack.status == Status.COMPLETE, stack.reason
+    found = rows(world, stack)
+    for (asked, seen), name in zip(SEEN.items(), readers, strict=True):
+        text = str(opened(world, found[name].attributes["value"])).replace("'", "")
+        for physical, thing in world.cloud.things.items():
+            text = text.replace(physical, thing.resource)
+        assert text == seen, asked
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        (hot({"g": group(1, given={"vlaue": "x"})}), "resources.g.resources.0.properties.*vlaue"),
+        (hot({"g": group(-1)}), "count"),
+        (hot({"g": group(1, given={"value": {"get_attr": ["s", "nothing"]}}), "s": server()}), "nothing"),
+        (hot({"g": group(1)}, outputs={"o": {"value": {"get_attr": ["g", "nothing"]}}}), "nothing"),
+        (hot({"g": group(1)}, outputs={"o": {"value": {"get_attr": ["g", "attributes"]}}}), "needs the name"),
+        (hot({"g": group(20000)}), "more than 10000 resources"),
+        (
+            hot({"g": group(1), "s": server(value={"get_attr": ["g", "address", {"get_resource": "t"}]}),
+                 "t": server()}),
+            "must be known",
+        ),
+        (
+            hot({"g": {"type": "OS::Heat::ResourceGroup",
+                       "properties": {"resource_def": {"type": INNER, "properties": {"vlaue": 1}}}}}),
+            "resources.g.resources.0.*vlaue",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_member_is_told_before_anything_is_made(
+    world: World, template: Json, message: str
+) -> None:
+    with pytest.raises(TemplateError, match=message):
+        world.create("s", template, files={INNER: inner()})
+    assert world.database.read(lambda conn: conn.execute(sa.select(tables.stack)).all()) == []
+
+
+def test_of_a_group_without_members_nothing_is_checked_and_nothing_is_made(world: World) -> None:
+    stack = created(world, hot({"g": group(0, given={"vlaue": "x"})}))
+    assert (stack.status, world.cloud.things) == (Status.COMPLETE, {})
+
+
+def test_another_count_makes_and_removes_the_last_ones_and_leaves_the_others(world: World) -> None:
+    stack = created(world, hot({"g": group(2)}))
+    first = dict(world.cloud.things)
+    updated(world, stack, hot({"g": group(4)}))
+    assert sorted(values(world)) == ["0", "1", "2", "3"]
+    updated(world, stack, hot({"g": group(2)}))
+    assert dict(world.cloud.things) == first
+    assert len(rows(world, stack)["g"].attributes["refs"]) == 2
+
+
+def test_a_removed_member_is_named_by_name_or_reference_and_its_name_is_not_used_again(world: World) -> None:
+    def removing(*names: str, **more: Json) -> Json:
+        return hot({"g": group(3, removal_policies=[{"resource_list": list(names)}], **more)})
+
+    stack = created(world, hot({"g": group(3)}))
+    made = {thing.resource: physical for physical, thing in world.cloud.things.items()}
+    updated(world, stack, removing("1"))
+    assert sorted(values(world)) == ["0", "2", "3"]
+    updated(world, stack, removing(made["2"]))
+    assert sorted(values(world)) == ["0", "3", "4"]
+    assert rows(world, stack)["g"].attributes["removed_rsrc_list"] == ["1", "2"]
+    updated(world, stack, removing(removal_policies_mode="update"))
+    assert sorted(values(world)) == ["0", "1", "2"]
+
+
+def test_a_failed_update_forgets_no_removal(world: World) -> None:
+    stack = created(world, hot({"g": group(2)}))
+    world.update(
+        stack, hot({"g": group(2, removal_policies=[{"resource_list": ["0"]}], given={"fail": True})})
+    )
+    assert settled(world, stack).status == Status.FAILED
+    updated(world, stack, hot({"g": group(2)}))
+    assert sorted(values(world)) == ["1", "2"]
+
+
+def test_members_of_a_template_are_stacks_and_the_environment_reaches_them(world: World) -> None:
+    body = {
+        "type": "OS::Heat::ResourceGroup",
+        "properties": {
+            "count": 2,
+            "resource_def": {"type": "My::Thing", "properties": {"value": "v%index%"}},
+        },
+    }
+    registry = {
+        "My::Thing": INNER,
+        "resources": {"g": {"1": {"My::Thing": "Sim::Server"}}},
+    }
+    stack = created(
+        world,
+        hot({"g": body}, outputs={"o": {"value": {"get_attr": ["g", "address"]}}}),
+        environment={"resource_registry": registry},
+    )
+    assert stack.status == Status.COMPLETE, stack.reason
+    assert values(world) == {"s": "v0", "1": "v1"}
+    assert len(rows(world, stack)["g"].attributes["address"]) == 2
+
+
+def test_a_changed_file_reaches_members_whose_definition_is_the_same(world: World) -> None:
+    made = hot({"n": {"type": INNER}, "g": group(1)})
+    made["resources"]["g"]["properties"]["resource_def"] = {"type": INNER}
+    stack = created(world, made, files={INNER: inner()})
+    changed = inner().replace('"default": "d"', '"default": "other"')
+    updated(world, stack, made, files={INNER: changed})
+    assert [thing.value for thing in world.cloud.things.values()] == ["other", "other"]
+
+
+def test_a_secret_of_the_template_is_not_in_the_childs_template(world: World) -> None:
+    made = hot(
+        {"g": group(1, given={"value": {"get_param": "p"}})},
+        parameters={"p": {"type": "string", "hidden": True}},
+    )
+    stack = created(world, made, parameters={"p": "s3cret-word"})
+    assert (stack.status, values(world)) == (Status.COMPLETE, {"0": "s3cret-word"})
+    updated(world, stack, {**made, "resources": {"g": group(2, given={"value": {"get_param": "p"}})}},
+            parameters={"p": "s3cret-word"})  # fmt: skip
+    assert values(world) == {"0": "s3cret-word", "1": "s3cret-word"}
+    stored = world.database.read(
+        lambda conn: [conn.execute(sa.select(table)).all() for table in tables.metadata.sorted_tables]
+    )
+    assert "s3cret-word" not in str(stored)
+
+
+def test_what_looks_like_a_function_in_a_value_is_none(world: World) -> None:
+    value = {"get_file": "file:///etc/passwd"}
+    body = {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "p"}, "type": "json"}}
+    made = hot(
+        {"g": {"type": "OS::Heat::ResourceGroup", "properties": {"resource_def": body}}},
+        parameters={"p": {"type": "json"}},
+        outputs={"o": {"value": {"get_attr": ["g", "value"]}}},
+    )
+    stack = created(world, made, parameters={"p": value})
+    assert stack.status == Status.COMPLETE, stack.reason
+    assert opened(world, rows(world, stack)["g"].attributes["value"]) == [value]
+
+
+def at_work(world: World, stack: Stack) -> int:
+    """How many members are being worked on."""
+    r, s = tables.resource.c, tables.stack.c
+    query = sa.select(sa.func.count()).where(
+        r.stack_id.in_(sa.select(s.id).where(s.parent_id == stack.id)), r.status == "IN_PROGRESS"
+    )
+    return world.database.read(lambda conn: conn.execute(query).scalar_one())
+
+
+def busiest(world: World, stack: Stack) -> int:
+    """Runs the stack to its end; how many members were worked on at the same moment."""
+    most = 0
+
+    def look() -> bool:
+        nonlocal most
+        most = max(most, at_work(world, stack))
+        return world.stack(stack.id).status != Status.IN_PROGRESS
+
+    assert world.settle(look, within=200), world.stack(stack.id)
+    return most
+
+
+def test_members_are_made_in_batches_with_a_pause_between_them(world: World) -> None:
+    begun = world.clock.now
+    policy = {"batch_create": {"max_batch_size": 2, "pause_time": 7}}
+    stack = world.create("s", hot({"g": group(5, policy, given={"looks": 1, "after": 1})}))
+    assert busiest(world, stack) == 2
+    assert world.stack(stack.id).status == Status.COMPLETE
+    assert 17 <= world.clock.now - begun <= 40
+    assert sorted(values(world)) == ["0", "1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize(("before", "after"), [(5, 5), (3, 5), (5, 3)])
+def test_a_rolling_update_changes_few_members_at_once_and_all_in_the_end(
+    world: World, before: int, after: int
+) -> None:
+    policy = rolling(max_batch_size=2, min_in_service=1)
+    stack = created(world, hot({"g": group(before, policy)}))
+    world.update(stack, hot({"g": group(after, policy, given={"value": "new", "looks": 1, "after": 1})}))
+    assert busiest(world, stack) <= 2
+    assert world.stack(stack.id).status == Status.COMPLETE
+    assert values(world) == {str(index): "new" for index in range(after)}
+
+
+def test_without_a_changed_definition_there_are_no_batches(world: World) -> None:
+    policy = rolling(max_batch_size=1, pause_time=100)
+    stack = created(world, hot({"g": group(2, policy)}))
+    updated(world, stack, hot({"g": group(4, policy)}))
+    assert len(values(world)) == 4
+
+
+def test_an_update_during_a_batch_brings_all_members_to_the_newest_goal(world: World) -> None:
+    policy = rolling(max_batch_size=1, pause_time=5)
+    stack = created(world, hot({"g": group(4, policy)}))
+    world.update(stack, hot({"g": group(4, policy, given={"value": "one", "looks": 2, "after": 2})}))
+    assert world.settle(lambda: "one" in values(world).values(), within=60)
+    world.update(stack, hot({"g": group(3, policy, given={"value": "two"})}))
+    assert settled(world, stack, within=120).status == Status.COMPLETE
+    assert values(world) == {"0": "two", "1": "two", "2": "two"}
+
+
+def test_a_cancel_between_two_batches_ends_the_update_and_the_next_one_goes_on(world: World) -> None:
+    policy = rolling(max_batch_size=1, pause_time=50)
+    stack = created(world, hot({"g": group(3, policy)}))
+    world.update(stack, hot({"g": group(3, policy, given={"value": "new"})}))
+    assert world.settle(lambda: "new" in values(world).values(), within=60)
+    world.updates.cancel(world.stack(stack.id), rollback=False)
+    world.calm()
+    assert world.stack(stack.id).status == Status.FAILED
+    assert sorted(values(world).values()) == ["d", "d", "new"] or len(set(values(world).values())) == 2
+    updated(world, stack, hot({"g": group(3, policy, given={"value": "new"})}))
+    assert set(values(world).values()) == {"new"}
+
+
+def test_a_killed_conductor_changes_nothing_in_what_the_batches_come_to(world: World) -> None:
+    policy = rolling(max_batch_size=2)
+    stack = created(world, hot({"g": group(6, policy)}))
+    world.update(stack, hot({"g": group(6, policy, given={"value": "new", "looks": 1, "after": 3})}))
+    most = 0
+    for host in ("host0", "host1"):
+        assert world.settle(lambda: "new" in values(world).values(), within=60)
+        world.kill(host)
+        most = max(most, at_work(world, stack))
+    most = max(most, busiest(world, stack))
+    assert world.stack(stack.id).status == Status.COMPLETE
+    assert set(values(world).values()) == {"new"}
+    assert (most <= 2, len(world.cloud.things), world.cloud.wrong) == (True, 6, [])
+
+
+def test_a_failed_batch_fails_the_stack_with_its_cause_and_stops_the_rest(world: World) -> None:
+    policy = rolling(max_batch_size=1)
+    stack = created(world, hot({"g": group(3, policy)}))
+    bad = {"value": "new", "fail": True}
+    world.update(stack, hot({"g": group(3, policy, given=bad)}))
+    found = settled(world, stack)
+    assert found.status == Status.FAILED
+    assert "resources.g.resources.2: told to fail" in found.reason
+    assert len(world.cloud.things) >= 2
+
+
+def test_suspend_keeps_what_the_group_remembers_and_the_deletion_leaves_nothing(world: World) -> None:
+    stack = created(world, hot({"g": group(2, removal_policies=[{"resource_list": ["0"]}])}))
+    assert sorted(values(world)) == ["1", "2"]
+    for kind in (TaskKind.SUSPEND, TaskKind.RESUME, TaskKind.CHECK):
+        world.orders.act(world.stack(stack.id), kind)
+        assert settled(world, stack).status == Status.COMPLETE
+    assert rows(world, stack)["g"].attributes["removed_rsrc_list"] == ["0"]
+    world.orders.delete(world.stack(stack.id))
+    assert settled(world, stack).status == Status.COMPLETE
+    assert world.cloud.things == {}
+
+
+def test_a_group_of_groups_hands_attributes_through(world: World) -> None:
+    outer = {
+        "type": "OS::Heat::ResourceGroup",
+        "properties": {
+            "count": 2,
+            "resource_def": group(2, given={"value": "%index%-%in%"}, index_var="%in%"),
+        },
+    }
+    made = hot({"g": outer}, outputs={"o": {"value": {"get_attr": ["g", "resource.1", "address", 0]}}})
+    stack = created(world, json.loads(json.dumps(made)))
+    assert stack.status == Status.COMPLETE, stack.reason
+    assert sorted(thing.value for thing in world.cloud.things.values()) == ["0-0", "0-1", "1-0", "1-1"]
+    assert rows(world, stack)["g"].attributes["resource.1, address, 0"] == ["a", "a"]

@@ -1,0 +1,136 @@
+"""Groups: their batches, the templates of their children, and what a repeated step does."""
+
+import itertools
+
+import pytest
+from harness.fake_work import FakeWork, after, target_of
+from stoker.resources.children import ChildGoal
+from stoker.resources.contract import Done, Park, Poll
+from stoker.resources.heat.batches import Batch, batches
+from stoker.resources.heat.members import next_members, values_of
+from stoker.resources.heat.resource_group import ResourceGroup
+from stoker.resources.lifting import lifted, lowered
+
+SIZES = range(7)
+
+
+@pytest.mark.parametrize("surplus_counts", [True, False])
+def test_batches_reach_the_goal_and_never_touch_too_many(surplus_counts):
+    for wanted, current, most, safe in itertools.product(SIZES, SIZES, range(1, 5), range(5)):
+        size, updated = current, 0
+        for step in batches(wanted, current, most=most, in_service=safe, surplus_counts=surplus_counts):
+            case = (wanted, current, most, safe, step)
+            assert step.updates <= most, case
+            untouched = min(size, step.size) - max(0, step.updates - max(0, step.size - size))
+            assert untouched >= min(safe, wanted, size), case
+            size, updated = step.size, updated + step.updates
+        assert size == wanted
+        assert updated >= wanted or current == wanted == 0
+
+
+@pytest.mark.parametrize(
+    ("wanted", "current", "most", "safe", "steps"),
+    [
+        (3, 0, 2, 0, [(2, 2), (3, 1)]),
+        (3, 3, 1, 0, [(3, 1), (3, 1), (3, 1)]),
+        (3, 3, 2, 3, [(5, 2), (5, 2), (4, 1), (3, 0)]),
+        (2, 4, 1, 1, [(2, 1), (2, 1)]),
+    ],
+)
+def test_batches_are_those_of_heat(wanted, current, most, safe, steps):
+    found = batches(wanted, current, most=most, in_service=safe, surplus_counts=False)
+    assert [(step.size, step.updates) for step in found] == steps
+
+
+def test_the_next_members_are_changed_from_the_front_and_removed_from_the_front():
+    old = [(name, {"v": 1}) for name in "abc"]
+
+    def after_batch(size, updates):
+        found = next_members(old, lambda name: {"v": 2}, iter("xyz"), size=size, updates=updates)
+        return "".join(f"{name}{body['v']}" for name, body in found.items())
+
+    assert after_batch(3, 1) == "a2b1c1"
+    assert after_batch(2, 1) == "b2c1"
+    assert after_batch(4, 2) == "a2b1c1x2"
+    assert after_batch(5, 1) == "a1b1c1x2y2"
+    assert after_batch(0, 0) == ""
+
+
+def test_outputs_are_made_for_what_is_asked_only():
+    wanted = [["ip"], ["ip", 0], ["attributes", "ip"], ["resource.1.ip"], ["resource.1"], ["resource.9.ip"]]
+    assert values_of(["0", "1"], wanted, "attributes") == {
+        "ip": [{"get_attr": ["0", "ip"]}, {"get_attr": ["1", "ip"]}],
+        "ip, 0": [{"get_attr": ["0", "ip", 0]}, {"get_attr": ["1", "ip", 0]}],
+        "attributes, ip": {"0": {"get_attr": ["0", "ip"]}, "1": {"get_attr": ["1", "ip"]}},
+        "resource.1.ip": {"get_attr": ["1", "ip"]},
+        "resource.1": {"get_resource": "1"},
+    }
+
+
+def test_secrets_and_what_looks_like_functions_are_lifted_out_of_a_template_and_come_back():
+    properties = {
+        "a": "x-s3cret",
+        "b": {"get_param": "p"},
+        "c": [1, {"k": "s3cret", "n": 1.5}],
+        "d": {"s3cret": 1},
+        "e": True,
+    }
+    goal = ChildGoal({"resources": {"0": {"type": "T", "properties": properties}}}, generated=True)
+    made = lifted(goal, lambda value: "s3cret" in str(value))
+    assert "s3cret" not in str(made.template)
+    hidden = {name for name, declared in made.template["parameters"].items() if declared["hidden"]}
+    assert {name for name, value in made.parameters.items() if "s3cret" in str(value)} == hidden
+    assert len(made.parameters) == 4
+    assert lowered(made.template, made.parameters)["0"]["properties"] == properties
+    assert lifted(goal, lambda value: False).template["resources"]["0"]["properties"]["e"] is True
+
+
+def group(**properties):
+    given = {"type": "T", "properties": {"v": "%index%"}}
+    return {"resource_def": given, **properties}
+
+
+def test_a_lost_step_of_a_rolling_update_is_not_done_twice():
+    work, plugin = FakeWork(), ResourceGroup()
+    policy = {"rolling_update": {"max_batch_size": 1, "min_in_service": 0, "pause_time": 3}}
+    old = target_of(plugin, group(count=2))
+    child = plugin.handle_create(old, work).physical_id
+    work.children.end(child)
+    target = target_of(
+        plugin, {"resource_def": {"type": "U"}, "count": 2}, physical_id=child, update_policy=policy
+    )
+    step = plugin.handle_update(target, frozenset({"resource_def"}), work)
+    assert isinstance(step, Poll), "the way is stored before anything is begun"
+    assert work.children.told == [("CREATE", child)]
+    target = after(target, step)
+    begun = plugin.check_update_complete(target, step.progress, work)
+    assert isinstance(begun, Park)
+    again = plugin.check_update_complete(target, step.progress, work)
+    assert (again.progress, len(work.children.told)) == (begun.progress, 2)
+    assert types(work, child) == {"0": "T", "1": "U"}
+    work.children.end(child)
+    pause = plugin.check_update_complete(target, begun.progress, work)
+    assert (type(pause), pause.after) == (Poll, 3)
+    early = plugin.check_update_complete(target, pause.progress, work)
+    assert (early.progress, early.after) == (pause.progress, 3)
+    work.time += 3
+    last = plugin.check_update_complete(target, pause.progress, work)
+    assert types(work, child) == {"0": "U", "1": "U"}
+    work.children.end(child)
+    assert isinstance(plugin.check_update_complete(target, last.progress, work), Done)
+
+
+def types(work, child):
+    return {name: body["type"] for name, body in work.children.goals[child].template["resources"].items()}
+
+
+def test_a_failed_member_is_given_the_new_definition_whatever_its_turn():
+    work, plugin = FakeWork(), ResourceGroup()
+    target = target_of(plugin, group(count=3))
+    child = plugin.handle_create(target, work).physical_id
+    work.children.failed = {"0"}
+    target = target_of(plugin, {"resource_def": {"type": "U"}, "count": 3}, data={"removed": []})
+    goal = plugin.step_goal(target, Batch(3, 1), work.children.members(child))
+    assert {name: body["type"] for name, body in goal.template["resources"].items()} == {
+        "0": "U", "1": "T", "2": "T",
+    }  # fmt: skip
