@@ -77,8 +77,11 @@ def start_update(conn: Connection, change: Change, scope: Scope, types: TypeFact
         observing=change.converge,
     )
     begun = by_resource(tasks.begun_of_traversal(conn, stack.traversal))
-    wanted = planner(_rows(conn, stack, change), running=begun).continued() if begun else frozenset()
-    heir = Heir(scope.traversal, wanted)
+    heir = Heir(scope.traversal)
+    if begun:
+        other = any(goal[key] != getattr(stack, key) for key in ("files_id", "environment_id"))
+        begun_plan = planner(_rows(conn, stack, change), running=begun)
+        heir = replace(heir, wanted=begun_plan.continued(surroundings_changed=other))
     kept = tasks.cancel_unstarted(conn, stack.id, stack.traversal, now=scope.now, heir=heir)
     running = running_of(conn, stack)
     going_on = {row: task for row, task in begun.items() if task.id in kept}

@@ -112,15 +112,20 @@ class UpdatePlanner:
             score += 10
         return score
 
-    def continued(self) -> frozenset[TaskId]:
+    def continued(self, *, surroundings_changed: bool) -> frozenset[TaskId]:
         """Those of the older tasks that make a resource by the very definition that it shall have, and of
-        which is stored with what."""
+        which is stored with what.
+
+        :param surroundings_changed: the stack has other files or another environment now: of a nested stack
+            that may mean another template, so its update supersedes what it does.
+        """
         return frozenset(
             task.id
             for row in self._current.values()
             if (task := self._running.get(row.id)) is not None
             and task.kind == TaskKind.CREATE
             and task.definition == self._goal(row.name)
+            and not (surroundings_changed and self._types.always_updated(row.plugin))
             and row.progress is not None
             and row.progress["task"] == task.id
         )
