@@ -1,5 +1,7 @@
 """Reaching the servers that the configuration names; what is wrong is told with the option."""
 
+import importlib.metadata
+
 import oslo_db.exception
 import oslo_messaging
 import sqlalchemy
@@ -10,31 +12,37 @@ from ..db import schema
 from ..db import settings as installation
 from ..db.engine import Database
 from ..db.errors import ShardCountMismatch, Unavailable
+from ..db.notices import Listener
 from ..ring.group import make_coordinator
 from ..rpc.bus import Bus, open_bus
+from ..rpc.notifier import SERVICE, Notifier, open_notifier
 from .options import WrongConfiguration
 
 CONNECTION = "[database] connection"
 DATABASE_ERRORS = (Unavailable, sqlalchemy.exc.DBAPIError, oslo_db.exception.DBError)
 
 
-def connect(conf: cfg.ConfigOpts) -> Database:
+def connect(conf: cfg.ConfigOpts, listener: Listener | None = None) -> Database:
     """The database, of whatever version; whether it answers is not asked.
+
+    :param listener: see Database.
 
     :raises WrongConfiguration: the URL is none, or its driver is not installed.
     """
     try:
-        return Database(conf.database.connection, pool_size=conf.database.pool_size)
+        return Database(conf.database.connection, pool_size=conf.database.pool_size, listener=listener)
     except (sqlalchemy.exc.ArgumentError, ImportError, *DATABASE_ERRORS) as error:
         raise WrongConfiguration(f"{CONNECTION}: {error}") from error
 
 
-def open_database(conf: cfg.ConfigOpts) -> tuple[Database, int]:
+def open_database(conf: cfg.ConfigOpts, listener: Listener | None = None) -> tuple[Database, int]:
     """The database, at this release's version, and its shard count.
+
+    :param listener: see Database.
 
     :raises WrongConfiguration: it is at another one, cannot be reached, or has another shard count.
     """
-    database = connect(conf)
+    database = connect(conf, listener)
     try:
         at = schema.current(database)
     except DATABASE_ERRORS as error:
@@ -57,6 +65,29 @@ def make_bus(conf: cfg.ConfigOpts) -> Bus:
         return open_bus(conf, conf.transport_url)
     except (oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure) as error:
         raise WrongConfiguration(f"transport_url: {error}") from error
+
+
+def make_notifier(conf: cfg.ConfigOpts) -> tuple[Notifier, oslo_messaging.Transport] | None:
+    """See open_notifier.
+
+    :raises WrongConfiguration: a driver is none, or has no broker.
+    """
+    publisher = conf.default_publisher_id or f"{SERVICE}.{conf.host}"
+    section = "[oslo_messaging_notifications]"
+    unknown = sorted({*conf.oslo_messaging_notifications.driver} - (known := _notification_drivers()))
+    if unknown:
+        raise WrongConfiguration(
+            f"{section} driver: there is no {', '.join(unknown)}; known are: {', '.join(sorted(known))}"
+        )
+    level, url = conf.default_notification_level, conf.transport_url
+    try:
+        return open_notifier(conf, publisher=publisher, level=level, url=url)
+    except (ValueError, oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure) as error:
+        raise WrongConfiguration(f"{section} transport_url: {error}") from error
+
+
+def _notification_drivers() -> set[str]:
+    return {point.name for point in importlib.metadata.entry_points(group="oslo.messaging.notify.drivers")}
 
 
 def check_backend(conf: cfg.ConfigOpts) -> None:

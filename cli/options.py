@@ -10,6 +10,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ..ring.timing import MembershipTiming
+from ..rpc.notifier import LEVELS
 
 DEFAULTS = [
     cfg.HostAddressOpt(
@@ -18,6 +19,22 @@ DEFAULTS = [
         sample_default="this host's name",
         help="Name of this conductor on the ring and in events. Stable over restarts, and different for each "
         "conductor: two of one name would take each other's work away.",
+    ),
+]
+NOTIFICATIONS = [
+    cfg.StrOpt(
+        "default_publisher_id",
+        sample_default="orchestration.HOST",
+        help="Publisher of the notifications. They are sent by what [oslo_messaging_notifications] driver "
+        "names; without one, as is the default, there are none.",
+    ),
+    cfg.StrOpt(
+        "default_notification_level",
+        default="INFO",
+        ignore_case=True,
+        choices=LEVELS,
+        help="Priority of the notifications, and with it the end of their topic; those of failures have "
+        "ERROR.",
     ),
 ]
 DATABASE = [
@@ -192,7 +209,7 @@ QUIET = ["amqp=WARN", "kombu=ERROR", "oslo.messaging=ERROR", "alembic=WARN", "sq
 """Libraries that say too much otherwise."""
 
 GROUPS: dict[str, Sequence[cfg.Opt]] = {
-    "DEFAULT": DEFAULTS,
+    "DEFAULT": [*DEFAULTS, *NOTIFICATIONS],
     "database": DATABASE,
     "coordination": COORDINATION,
     "conductor": CONDUCTOR,
@@ -224,8 +241,8 @@ def load(arguments: list[str], *, program: str, files: list[pathlib.Path] | None
         conf.register_cli_opts(DEFAULTS)  # So that several can share a host and a file.
     _register_own(conf)
     for name, options in oslo_messaging.opts.list_opts():
-        if name is None:
-            conf.register_opts(options)
+        if name in (None, "oslo_messaging_notifications"):
+            conf.register_opts(options, name)
     conf.set_default("executor_thread_pool_size", 2)
     log.register_options(conf)
     log.set_defaults(default_log_levels=QUIET)

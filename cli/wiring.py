@@ -5,6 +5,7 @@ import typing
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import oslo_messaging
 from oslo_config import cfg
 
 from ..api.app import make_app
@@ -19,6 +20,7 @@ from ..ring.group import Group
 from ..ring.membership import Membership, Self
 from ..ring.timing import MembershipTiming
 from ..rpc.bus import Bus
+from ..rpc.notifier import Notifier
 from ..rpc.outbox import Outbox
 from ..template.compile import Limits
 from ..traversal.breakpoints import Breakpoints
@@ -31,7 +33,7 @@ from ..traversal.signals import Signals
 from ..traversal.snapshots import Snapshots
 from ..traversal.updates import Updates
 from .keystone import behind_keystone, make_auth
-from .opening import check_backend, make_bus, open_database
+from .opening import check_backend, make_bus, make_notifier, open_database
 from .options import WrongConfiguration
 
 
@@ -46,10 +48,14 @@ class Parts:
     sealer: Sealer
     bus: Bus
     outbox: Outbox
+    notifier: tuple[Notifier, oslo_messaging.Transport] | None = None
 
     def close(self) -> None:
         """Send what waits, and disconnect."""
         self.outbox.stop()
+        if self.notifier is not None:
+            self.notifier[0].stop()
+            self.notifier[1].cleanup()
         self.bus.close()
         self.database.close()
 
@@ -60,11 +66,14 @@ def open_parts(conf: cfg.ConfigOpts) -> Parts:
     :raises WrongConfiguration: an option is missing or wrong.
     """
     sealer = make_sealer(conf)
-    database, shard_count = open_database(conf)
+    notifier = make_notifier(conf)
+    database, shard_count = open_database(conf, None if notifier is None else notifier[0].tell)
     bus = make_bus(conf)
     outbox = Outbox(bus)
     outbox.start()
-    return Parts(conf, database, shard_count, Catalogue.installed(), sealer, bus, outbox)
+    if notifier is not None:
+        notifier[0].start()
+    return Parts(conf, database, shard_count, Catalogue.installed(), sealer, bus, outbox, notifier)
 
 
 def make_sealer(conf: cfg.ConfigOpts) -> Sealer:

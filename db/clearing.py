@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import breakpoints, clocks, endings, events, holds, resources, tables
+from . import breakpoints, clocks, endings, holds, resources, tables
 from .countdown import Final, unblock
 from .ids import ResourceId, TaskId, TraversalId
+from .notices import Fact
 from .states import TaskKind, TaskState
 from .task_rows import REDELIVER_AFTER, Task, chunks
 
@@ -44,12 +45,8 @@ def clear(
         holds.count_held(conn, finish_id, -count)
     for traversal in sorted({task.traversal for task in found}):
         _set_stepping(conn, traversal, stepping)
-    told = [
-        holds.event_of(rows[i], breakpoints.cleared_reason(task.hook or ""), by, now)
-        for task in found
-        if (i := ResourceId(task.resource_id or 0)) in rows
-    ]
-    events.add_many(conn, told)
+    told = [(rows[i], task.hook or "") for task in found if (i := ResourceId(task.resource_id or 0)) in rows]
+    holds.tell(conn, Fact.CLEARED, told, by, now)
     for stack_id, traversal in sorted({(task.stack_id, task.traversal) for task in found}):
         clocks.go_on(conn, stack_id, traversal, now=now)
     return _go_on(conn, found, by=by, now=now)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import clocks, events, snapshots, stacks, tables, tasks
+from . import clocks, events, notices, snapshots, stacks, tables, tasks
 from .countdown import ABORTED
 from .ids import StackId, TaskId, TraversalId
 from .stacks import LateStack, Stack
@@ -93,6 +93,7 @@ def end_stack(
     else:
         stacks.finish(conn, stack_id, traversal, status, reason, now)
     events.add_many(conn, [stack_event(stack, status, reason, by=by, now=now)])
+    notices.about_stacks(conn, [stack_id])
     woken = tasks.wake(conn, f"stack:{stack_id}", now=now)
     return Ended(
         stack_id=stack_id,

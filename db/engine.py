@@ -12,6 +12,7 @@ from oslo_db import exception as oslo_errors
 from oslo_db.sqlalchemy import exc_filters
 from sqlalchemy.engine import Connection, Engine, make_url
 
+from . import notices
 from .errors import Unavailable
 
 LOG = logging.getLogger(__name__)
@@ -39,6 +40,7 @@ class Database:
     :param pool_size: connections kept open; each thread in a transaction takes one.
     :param tries: how often a transaction is run before it is given up.
     :param sleep: waits between tries (seconds); the simulation brings its own.
+    :param listener: told what each transaction has made true, once it is committed; None: nobody listens.
     """
 
     def __init__(
@@ -48,10 +50,12 @@ class Database:
         pool_size: int = 10,
         tries: int = 12,
         sleep: Callable[[float], None] = time.sleep,
+        listener: notices.Listener | None = None,
     ) -> None:
         self.url = url
         self._tries = tries
         self._sleep = sleep
+        self._listener = listener
         self._engine = _make_engine(url, pool_size)
 
     @property
@@ -99,6 +103,7 @@ class Database:
 
     def _once(self, work: Callable[[Connection], T], *, write: bool) -> T:
         with self._connection(write=write) as conn, _repeatable():
+            told = notices.gathering(conn) if write and self._listener else []
             transaction = conn.begin()
             try:
                 result = work(conn)
@@ -111,6 +116,8 @@ class Database:
                 if write:
                     raise Unavailable(f"The connection was lost during a commit: {error}") from error
                 raise
+            if told and self._listener:
+                self._listener(told)
             return result
 
     @contextmanager

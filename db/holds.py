@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import breakpoints, clocks, events, resources, tables
+from . import breakpoints, clocks, events, notices, resources, tables
 from .breakpoints import Stop, split
 from .countdown import Final, mark_ready, unblock
 from .ids import ResourceId, StackId, TaskId, TraversalId
+from .notices import AtBreakpoint, Fact
 from .resources import Resource
 from .states import Status, TaskState
 from .task_rows import Task
@@ -62,14 +63,10 @@ def hold(conn: Connection, stops: Sequence[Stop], *, by: str | None, now: float)
     counts = Counter(stop.task.finish_id for stop in kept if stop.task.finish_id is not None)
     for finish_id, count in sorted(counts.items()):
         count_held(conn, finish_id, count)
-    told = [
-        event_of(rows[ResourceId(stop.task.resource_id or 0)], breakpoints.reached_reason(stop.hook), by, now)
-        for stop in kept
-        if stop.task.resource_id in rows
-    ]
-    events.add_many(conn, told)
     for stack_id, traversal in sorted({(stop.task.stack_id, stop.task.traversal) for stop in kept}):
         show_on_stack(conn, stack_id, traversal)
+    told = [(stop, ResourceId(stop.task.resource_id or 0)) for stop in kept if stop.task.resource_id in rows]
+    tell(conn, Fact.REACHED, [(rows[row_id], stop.hook) for stop, row_id in told], by, now)
     return aborted
 
 
@@ -106,7 +103,32 @@ def count_held(conn: Connection, finish_id: TaskId, count: int) -> None:
     conn.execute(sa.update(t).where(t.c.id == finish_id).values(held=t.c.held + count))
 
 
-def event_of(row: Resource, reason: str, by: str | None, now: float) -> events.Event:
+def tell(
+    conn: Connection, fact: Fact, found: Sequence[tuple[Resource, str]], by: str | None, now: float
+) -> None:
+    """Store the events of resources at their breakpoints, and tell those who listen.
+
+    :param fact: REACHED or CLEARED.
+    :param by: host of the conductor; None: the API.
+    """
+    say = breakpoints.reached_reason if fact == Fact.REACHED else breakpoints.cleared_reason
+    told = [(_event_of(row, say(hook), by, now), hook) for row, hook in found]
+    events.add_many(conn, [event for event, _ in told])
+    notices.at_breakpoints(
+        conn,
+        fact,
+        [
+            (
+                event.stack_id,
+                event.reason,
+                AtBreakpoint(event.uuid, event.resource_name, event.resource_type, event.physical_id, hook),
+            )
+            for event, hook in told
+        ],
+    )
+
+
+def _event_of(row: Resource, reason: str, by: str | None, now: float) -> events.Event:
     """What happened at a resource whose state it does not change."""
     return events.new(
         stack_id=row.stack_id,

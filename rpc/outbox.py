@@ -1,4 +1,4 @@
-"""Hints that wait for the broker."""
+"""Messages that wait for the broker."""
 
 import collections
 import functools
@@ -26,19 +26,21 @@ class Sender(typing.Protocol):
         """Cast to one conductor."""
 
 
-class Outbox:
-    """Implements traversal.hints.Hints with a thread of its own, so that a slow or absent broker delays
-    neither a request nor the work pipeline.
+class SendQueue:
+    """Sends with a thread of its own, in the order given, so that a slow or absent broker delays neither a
+    request nor the work pipeline.
 
-    Holds at most MOST messages; beyond that the oldest are dropped: they are hints, redelivery repeats them.
+    Holds at most MOST messages; beyond that the oldest are dropped.
+
+    :param name: of the thread, and of what is sent, for the log.
     """
 
-    def __init__(self, sender: Sender) -> None:
-        self._sender = sender
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._waiting: collections.deque[Callable[[], None]] = collections.deque()
         self._soon = threading.Condition()
         self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="outbox", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
         """Begin to send; returns at once."""
@@ -51,23 +53,12 @@ class Outbox:
             self._soon.notify()
         self._thread.join(wait)
 
-    def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
-        """See Sender; returns at once."""
-        self._put(functools.partial(self._sender.run_tasks, traversal, list(task_ids)))
-
-    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
-        """See Sender; returns at once."""
-        self._put(functools.partial(self._sender.cancel, traversal, list(spared)))
-
-    def stop_tasks(self, member: MemberId, claims: Sequence[tuple[TaskId, int]]) -> None:
-        """See Sender; returns at once."""
-        self._put(functools.partial(self._sender.stop_tasks, member, list(claims)))
-
-    def _put(self, message: Callable[[], None]) -> None:
+    def put(self, message: Callable[[], None]) -> None:
+        """Send it when its turn comes; returns at once."""
         with self._soon:
             if len(self._waiting) >= MOST:
                 self._waiting.popleft()
-                LOG.warning("The broker takes no hints; the oldest one was dropped")
+                LOG.warning("The broker takes nothing: the oldest message in the %s was dropped", self._name)
             self._waiting.append(message)
             self._soon.notify()
 
@@ -81,4 +72,24 @@ class Outbox:
             try:
                 send()
             except Exception:  # top of a thread: one message that cannot be sent must not stop the others
-                LOG.exception("A hint was lost")
+                LOG.exception("A message in the %s was lost", self._name)
+
+
+class Outbox(SendQueue):
+    """Implements traversal.hints.Hints; a hint that is lost is repeated by redelivery."""
+
+    def __init__(self, sender: Sender) -> None:
+        super().__init__("outbox")
+        self._sender = sender
+
+    def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
+        """See Sender; returns at once."""
+        self.put(functools.partial(self._sender.run_tasks, traversal, list(task_ids)))
+
+    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
+        """See Sender; returns at once."""
+        self.put(functools.partial(self._sender.cancel, traversal, list(spared)))
+
+    def stop_tasks(self, member: MemberId, claims: Sequence[tuple[TaskId, int]]) -> None:
+        """See Sender; returns at once."""
+        self.put(functools.partial(self._sender.stop_tasks, member, list(claims)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..db import endings, events, snapshots, stacks, stopping, tables, tasks
+from ..db import endings, events, notices, snapshots, stacks, stopping, tables, tasks
 from ..db.ids import StackId, TaskId, TraversalId
 from ..db.stacks import DueStack, LateStack, Stack
 from ..db.states import Status, TaskKind, TaskState
@@ -107,6 +107,7 @@ def _fail(
     endings.close_finish_tasks(conn, ids, now=now)
     told = [endings.stack_event(stack, Status.FAILED, reason, by=by, now=now) for stack in late]
     events.add_many(conn, told)
+    notices.about_stacks(conn, ids)
 
 
 def _reason(action: str) -> str:

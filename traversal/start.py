@@ -13,6 +13,7 @@ from ..db import (
     endings,
     events,
     holds,
+    notices,
     resources,
     sequences,
     snapshots,
@@ -83,6 +84,7 @@ def store_new_stack(conn: Connection, stack: Stack, compiled: Compiled, plan: Pl
 
 def _tell(conn: Connection, stack: Stack, now: float) -> None:
     events.add_many(conn, [endings.stack_event(stack, Status.IN_PROGRESS, stack.reason, by=None, now=now)])
+    notices.about_stacks(conn, [stack.id])
 
 
 def store_plan(conn: Connection, stack: Stack, plan: Plan, running: Collection[Task], *, now: float) -> Begun:

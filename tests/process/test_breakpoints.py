@@ -10,9 +10,12 @@ import sqlalchemy as sa
 from harness import templates
 from harness.deployment import Deployment
 from harness.etcd import Etcd
+from harness.listening import Heard, listening
 from harness.postgresql import PostgreSQL
 from harness.rabbitmq import RabbitMQ
 from harness.waiting import wait_for
+from oslo_config import cfg
+from stoker.cli import options
 
 HOSTS = ("one", "two")
 COUNT = 24
@@ -22,15 +25,30 @@ HOOKS = {
 
 
 @pytest.fixture
+def notified(rabbitmq: RabbitMQ) -> str:
+    """Where the notifications go."""
+    return rabbitmq.create_vhost()
+
+
+@pytest.fixture
+def heard(notified: str) -> Iterator[Heard]:
+    cfg.CONF.reset()
+    with listening(options.load([], program="test", files=[]), notified) as found:
+        yield found
+    cfg.CONF.reset()
+
+
+@pytest.fixture
 def deployment(
-    tmp_path: pathlib.Path, rabbitmq: RabbitMQ, postgresql: PostgreSQL, etcd: Etcd
+    tmp_path: pathlib.Path, rabbitmq: RabbitMQ, postgresql: PostgreSQL, etcd: Etcd, notified: str
 ) -> Iterator[Deployment]:
     made = Deployment(
         tmp_path,
         database_url=postgresql.create_database(),
         transport_url=rabbitmq.create_vhost(),
         backend_url=etcd.url,
-        options=f"[coordination]\ngroup = {tmp_path.name}\n",
+        options=f"[coordination]\ngroup = {tmp_path.name}\n"
+        f"[oslo_messaging_notifications]\ndriver = messagingv2\ntransport_url = {notified}\n",
     )
     made.start_api()
     made.start_conductors(*HOSTS)
@@ -45,7 +63,7 @@ def counted(deployment: Deployment, sql: str) -> int:
 
 
 def test_all_conductors_are_killed_while_stacks_are_held_and_every_stack_completes(
-    deployment: Deployment,
+    deployment: Deployment, heard: Heard
 ) -> None:
     template = templates.layered(2, 3)
 
@@ -87,3 +105,8 @@ def test_all_conductors_are_killed_while_stacks_are_held_and_every_stack_complet
     for reason in ("CREATE paused until Hook pre-create is cleared", "Hook pre-create is cleared"):
         told = f"SELECT count(*) FROM event WHERE reason = '{reason}'"
         assert counted(deployment, told) == 3 * COUNT, "each once"
+    for event in ("breakpoint.reached", "breakpoint.cleared", "stack.create.start", "stack.create.end"):
+        count = COUNT if event.startswith("stack") else 4 * COUNT
+        found = lambda: heard.of(f"orchestration.{event}")  # noqa: E731, B023
+        wait_for(lambda: len(found()) >= count, 20, lambda: f"{event}: {len(found())}")  # noqa: B023
+        assert len({str(payload) for payload in found()}) == len(found()) == count, "each once"

@@ -27,6 +27,7 @@ from stoker.db.claims import Claimant
 from stoker.db.engine import Database
 from stoker.db.errors import Unavailable
 from stoker.db.ids import MemberId, StackId, TaskId, TraversalId, host_of
+from stoker.db.notices import Listener
 from stoker.db.sealing import Sealer
 from stoker.db.stacks import Stack
 from stoker.resources.catalogue import Catalogue
@@ -97,8 +98,8 @@ class FaultyDatabase(Database):
         "": none.
     """
 
-    def __init__(self, url: str, dice: random.Random) -> None:
-        super().__init__(url, sleep=lambda seconds: None)
+    def __init__(self, url: str, dice: random.Random, listener: Listener | None = None) -> None:
+        super().__init__(url, sleep=lambda seconds: None, listener=listener)
         self._dice = dice
         self.before = self.after = self.interrupted = 0.0
         self.interlude: Callable[[], None] = lambda: None
@@ -305,6 +306,7 @@ class World:
         threads: int = 4,
         seed: int = 0,
         clock_stands: bool = True,
+        listener: Listener | None = None,
     ) -> None:
         self.dice = random.Random(seed)
         self.broken: list[str] = []
@@ -316,7 +318,7 @@ class World:
         self.catalogue = Catalogue({**RESOURCE_TYPES, **cloud.types(self.cloud)})
         self.sealer = Sealer([KEY])
         (folder / "sim.sqlite").write_bytes(_new_database())
-        self.database = FaultyDatabase(f"sqlite:///{folder / 'sim.sqlite'}", self.dice)
+        self.database = FaultyDatabase(f"sqlite:///{folder / 'sim.sqlite'}", self.dice, listener)
         self.desk = Desk(
             database=self.database,
             catalogue=self.catalogue,
