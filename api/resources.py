@@ -57,7 +57,7 @@ def _homes(call: Call, stack: Stack, items: Sequence[Resource]) -> dict[str, Sta
 
 def _held(call: Call, homes: Iterable[Stack]) -> dict[int, HeldTask]:
     """What is held at breakpoints, by resource."""
-    found = (item for stack in homes for item in call.services.breakpoints.held(stack))
+    found = (item for stack in homes for item in call.services.breakpoints.held_itself(stack))
     return {item.resource_id: item for item in found}
 
 

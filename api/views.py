@@ -97,6 +97,7 @@ def breakpoint_view(item: HeldTask) -> dict[str, Json]:
     """A breakpoint at which a resource is held."""
     return {
         "resource_name": item.resource_name,
+        "resource_path": item.path,
         "hook": item.hook,
         "resource_type": item.resource_type,
         "physical_resource_id": item.physical_id or "",

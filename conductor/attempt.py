@@ -14,7 +14,7 @@ from ..db.resources import Resource
 from ..db.states import SILENT, UNDECIDED, Status, TaskKind, TaskState
 from ..resources.contract import Park, Poll
 from ..resources.errors import Final, StepError, TimedOut, TryAgain
-from ..resources.nesting import ChildFailed
+from ..resources.nesting import ABORTED, ChildFailed
 from ..traversal.definition import TaskDefinition
 from .secrets import Secrets
 
@@ -257,14 +257,12 @@ class Attempt:
             where = f"{self.claim.task.stack_id}/{self.claim.resource.name}"
             LOG.warning("Resource %s: what is really there cannot be seen: %s", where, reason)
             return StepResult(self.claim, self._outcome(TaskState.DONE, changes={"progress": None}))
-        outcome = self._outcome(
-            TaskState.FAILED,
-            changes=changes,
-            reason=f"Resource {action_of(self.claim.task.kind)} failed: {reason}",
-            event=event,
-            **self._begun(),
-        )
-        return StepResult(self.claim, outcome)
+        action = action_of(self.claim.task.kind)
+        told, aborts = f"Resource {action} failed: {reason}", False
+        if isinstance(error, ChildFailed) and error.stopped_at:
+            told, aborts = f"{action}{ABORTED}{self.claim.resource.name}/{error.stopped_at}", True
+        fields = {"changes": changes, "reason": told, "event": event, "aborts": aborts}
+        return StepResult(self.claim, self._outcome(TaskState.FAILED, **fields, **self._begun()))
 
 
 def _kind(error: Exception) -> str:

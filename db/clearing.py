@@ -44,7 +44,7 @@ def clear(
     for finish_id, count in sorted(Counter(_finish_ids(found)).items()):
         holds.count_held(conn, finish_id, -count)
     for traversal in sorted({task.traversal for task in found}):
-        _set_stepping(conn, traversal, stepping)
+        set_stepping(conn, traversal, stepping)
     told = [(rows[i], task.hook or "") for task in found if (i := ResourceId(task.resource_id or 0)) in rows]
     holds.tell(conn, Fact.CLEARED, told, by, now)
     for stack_id, traversal in sorted({(task.stack_id, task.traversal) for task in found}):
@@ -97,7 +97,8 @@ def _finish_ids(found: Sequence[Task]) -> list[TaskId]:
     return [task.finish_id for task in found if task.finish_id is not None]
 
 
-def _set_stepping(conn: Connection, traversal: TraversalId, stepping: bool | None) -> None:
+def set_stepping(conn: Connection, traversal: TraversalId, stepping: bool | None) -> None:
+    """Let what waits in the traversal be held before it begins, or not any more; None: leave it."""
     if stepping is None:
         return
     t = tables.task

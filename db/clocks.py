@@ -2,8 +2,14 @@
 
 While it stands the deadline is NULL and the seconds that were left are kept: no scan for deadlines finds the
 stack, and no duty has to move anything.
+
+A task that waits for a nested stack whose clock stands is behind a breakpoint, too.  So the transaction that
+stops a child's clock looks at its parent's, up to the root; and the one that lets it go on lets theirs.  Both
+go from the child to the parent, and who looks whether all children stand locks their rows: of one whose child
+goes on at this moment and one who is about to stop the parent's clock, the second sees the first.
 """
 
+import typing
 from collections.abc import Iterable, Sequence
 
 import sqlalchemy as sa
@@ -12,10 +18,14 @@ from sqlalchemy.engine import Connection
 from . import tables
 from .ids import StackId, TaskId, TraversalId
 from .states import ACTIVE, Status, TaskState
-from .task_rows import Task, chunks
+from .task_rows import CHUNK, Task, chunks
 
 COUNTS = {"clock": "counts"}
 """`hooks` of a finish task whose traversal's deadline counts on."""
+CHILDREN = "children"
+"""`waits_on` of a finish task of whose traversal a nested stack has stood: those are to be looked at, too."""
+LOOK_AGAIN = 300.0
+"""Seconds after which a task that waits for a nested stack looks at it even if nobody has woken it."""
 
 
 def stand(conn: Connection, finish_id: TaskId, *, now: float) -> None:
@@ -27,15 +37,11 @@ def stand(conn: Connection, finish_id: TaskId, *, now: float) -> None:
     """
     t, s = tables.task, tables.stack
     row = conn.execute(
-        sa.select(t.c.traversal, t.c.stack_id, t.c.held, t.c.hooks).where(t.c.id == finish_id)
+        sa.select(t.c.traversal, t.c.stack_id, t.c.held, t.c.hooks, t.c.waits_on).where(t.c.id == finish_id)
     ).first()
-    if row is None or row.held <= 0 or row.hooks == COUNTS:
+    if row is None or not may_stand(row) or row.hooks == COUNTS or not _rests(conn, row):
         return
-    active = sa.select(t.c.id).where(t.c.traversal == row.traversal, t.c.state.in_(sorted(ACTIVE))).limit(1)
-    running = sa.select(t.c.id).where(t.c.stack_id == row.stack_id, t.c.state == TaskState.RUNNING).limit(1)
-    if conn.execute(active).first() is not None or conn.execute(running).first() is not None:
-        return
-    conn.execute(
+    done = conn.execute(
         sa.update(s)
         .where(
             s.c.id == row.stack_id,
@@ -47,16 +53,82 @@ def stand(conn: Connection, finish_id: TaskId, *, now: float) -> None:
         # Some databases see the new deadline in the second assignment: the order is of importance there.
         .ordered_values((s.c.remaining, s.c.deadline_at - now), (s.c.deadline_at, None))
     )
+    if done.rowcount:
+        stand_behind(conn, [task.id for task in _waiting_for(conn, StackId(row.stack_id))], now=now)
+
+
+def may_stand(finish: typing.Any) -> bool:
+    """Whether the traversal of a finish task has anything behind which it could stand."""
+    return bool(finish.held > 0 or finish.waits_on == CHILDREN)
+
+
+def stand_behind(conn: Connection, parked: Iterable[TaskId], *, now: float) -> None:
+    """What these parents' tasks wait for stands now: nobody has to look at them, and their stacks' clocks may
+    stand, too.  The caller holds the tasks."""
+    t, finishes = tables.task, set[TaskId]()
+    for part in chunks(parked):
+        # How long the child stands is no part of the resource's timeout.
+        conn.execute(sa.update(t).where(t.c.id.in_(part)).values(due_at=None, expires_at=None))
+        found = conn.execute(sa.select(t.c.finish_id).where(t.c.id.in_(part))).scalars()
+        finishes |= {TaskId(finish_id) for finish_id in found if finish_id is not None}
+    for finish_id in sorted(finishes):
+        conn.execute(sa.update(t).where(t.c.id == finish_id).values(waits_on=CHILDREN))
+        stand(conn, finish_id, now=now)
+
+
+def _waiting_for(conn: Connection, stack_id: StackId) -> Sequence[typing.Any]:
+    """The parked tasks that wait for a stack; their rows are locked."""
+    t = tables.task
+    return conn.execute(
+        sa.select(t.c.id, t.c.finish_id, t.c.stack_id, t.c.traversal, t.c.timeout)
+        .where(t.c.waits_on == f"{_CHILD}{stack_id}", t.c.state == TaskState.PARKED)
+        .order_by(t.c.id)
+        .with_for_update()
+    ).all()
+
+
+_CHILD = "stack:"
+
+
+def _rests(conn: Connection, finish: typing.Any) -> bool:
+    """Whether nothing goes on by itself in a traversal, nor in the nested stacks that it waits for; and
+    something is held, there or here."""
+    t, s = tables.task, tables.stack
+    for_child = sa.and_(t.c.state == TaskState.PARKED, t.c.waits_on.like(f"{_CHILD}%"))
+    of_it = t.c.traversal == finish.traversal
+    active = sa.select(t.c.id).where(of_it, t.c.state.in_(sorted(ACTIVE)), sa.not_(for_child))
+    running = sa.select(t.c.id).where(t.c.stack_id == finish.stack_id, t.c.state == TaskState.RUNNING)
+    if conn.execute(active.limit(1)).first() is not None:
+        return False
+    if conn.execute(running.limit(1)).first() is not None:
+        return False
+    theirs = s.c.id == sa.func.substr(t.c.waits_on, len(_CHILD) + 1)
+    child = sa.select(s.c.id).join(t, theirs).where(of_it, for_child)
+    # Most often there is one that goes on, and then none has to be locked.
+    if conn.execute(child.where(s.c.remaining.is_(None)).limit(1)).first() is not None:
+        return False
+    children = conn.execute(child).scalars().all()
+    for start in range(0, len(children), CHUNK):
+        part = sorted(children)[start : start + CHUNK]
+        locked = sa.select(s.c.remaining).where(s.c.id.in_(part)).order_by(s.c.id).with_for_update()
+        if None in conn.execute(locked).scalars().all():
+            return False
+    return bool(finish.held > 0 or children)
 
 
 def go_on(conn: Connection, stack_id: StackId, traversal: TraversalId, *, now: float) -> None:
-    """Let a clock that stands go on with the time that was left."""
-    s = tables.stack
-    conn.execute(
+    """Let a clock that stands go on with the time that was left, and those of the stacks around it."""
+    s, t = tables.stack, tables.task
+    done = conn.execute(
         sa.update(s)
         .where(s.c.id == stack_id, s.c.traversal == traversal, s.c.remaining.is_not(None))
         .ordered_values((s.c.deadline_at, s.c.remaining + now), (s.c.remaining, None))
     )
+    for task in _waiting_for(conn, stack_id) if done.rowcount else ():
+        expires_at = None if task.timeout is None else now + task.timeout
+        due_at = now + (LOOK_AGAIN if task.timeout is None else min(LOOK_AGAIN, task.timeout))
+        conn.execute(sa.update(t).where(t.c.id == task.id).values(due_at=due_at, expires_at=expires_at))
+        go_on(conn, StackId(task.stack_id), TraversalId(task.traversal), now=now)
 
 
 def newer_finishes(conn: Connection, ended: Sequence[Task]) -> set[TaskId]:

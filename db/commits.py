@@ -105,7 +105,7 @@ def exchange(
 
     :param wanted: ids from hints; claimed after the newly ready ones while slots remain.
     """
-    changed = _lock_awaited(conn, outcomes)
+    changed, standing = _lock_awaited(conn, outcomes)
     rows = _fence(conn, outcomes)
     accepted = [o for o in outcomes if _current(o, rows.get(o.task_id), who)]
     refused = [o for o in outcomes if not _current(o, rows.get(o.task_id), who)]
@@ -126,6 +126,8 @@ def exchange(
     events.add_many(conn, [*told, *claimed.started])
     ready.update(_end_gone(conn, claimed.gone, now=now))
     over = [*claimed.gone, *(rows[o.task_id] for o in accepted if o.state in FINAL)]
+    behind = [rows[o.task_id] for o in accepted if o.task_id in standing and o.state == TaskState.PARKED]
+    clocks.stand_behind(conn, [task.id for task in behind], now=now)
     ended, woken = _finish(conn, over, [stop.task for stop in stops], who=who, now=now)
     ready.update(woken)
     held = {held.task.id for held in claimed.claims}
@@ -161,14 +163,16 @@ def _current(outcome: Outcome, task: Task | None, who: Claimant) -> bool:
     )
 
 
-def _lock_awaited(conn: Connection, outcomes: Sequence[Outcome]) -> set[TaskId]:
-    """Of the tasks to be parked, those for which what they want to wait for has come meanwhile.
+def _lock_awaited(conn: Connection, outcomes: Sequence[Outcome]) -> tuple[set[TaskId], set[TaskId]]:
+    """Of the tasks to be parked, those for which what they want to wait for has come meanwhile; and those
+    that will wait for nested stacks which stand at breakpoints.
 
     The rows waited for stay locked: whoever changes one next will find the task parked.  They come before
     the tasks, as they do where a change of them wakes tasks.
     """
     r, s = tables.resource, tables.stack
     changed: set[TaskId] = set()
+    standing: set[TaskId] = set()
     parked = [(o.waits_on, o) for o in outcomes if o.state == TaskState.PARKED and o.waits_on is not None]
     for waits_on, outcome in sorted(parked, key=lambda pair: pair[0]):
         kind, _, key = waits_on.partition(":")
@@ -178,11 +182,14 @@ def _lock_awaited(conn: Connection, outcomes: Sequence[Outcome]) -> set[TaskId]:
             ).scalar()
             has_changed = generation is None or generation > outcome.seen
         else:
-            status = conn.execute(sa.select(s.c.status).where(s.c.id == key).with_for_update()).scalar()
-            has_changed = status != Status.IN_PROGRESS
+            query = sa.select(s.c.status, s.c.remaining).where(s.c.id == key).with_for_update()
+            row = conn.execute(query).first()
+            has_changed = row is None or row.status != Status.IN_PROGRESS
+            if row is not None and row.remaining is not None:
+                standing.add(outcome.task_id)
         if has_changed:
             changed.add(outcome.task_id)
-    return changed
+    return changed, standing
 
 
 def _cancel_stopped(

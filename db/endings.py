@@ -34,6 +34,7 @@ _FINISH = (
         tables.task.c.state,
         tables.task.c.held,
         tables.task.c.hook,
+        tables.task.c.waits_on,
     )
     .where(tables.task.c.id == sa.bindparam("row_id"))
     .with_for_update()
@@ -51,7 +52,7 @@ def finish(conn: Connection, finish_id: TaskId, *, by: str | None, now: float) -
     if row is None or row.state != TaskState.WAITING:
         return None
     if row.pending > 0:
-        if row.held > 0:
+        if clocks.may_stand(row):
             clocks.stand(conn, finish_id, now=now)
         return None
     # The row stays a while; its due_at brings the purge duty.

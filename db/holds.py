@@ -7,12 +7,12 @@ are held by what the step came to; and so are those that stop behind their actio
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import breakpoints, clocks, events, notices, resources, tables
+from . import breakpoints, clocks, events, notices, resources, tables, trees
 from .breakpoints import Stop, split
 from .countdown import Final, mark_ready, unblock
 from .ids import ResourceId, StackId, TaskId, TraversalId
@@ -148,6 +148,7 @@ class HeldTask:
     """A task at a breakpoint, and its resource.
 
     :ivar until: when the breakpoint's own limit ends it; None: it has none.
+    :ivar path: names from the stack that was asked for down to the resource's: ``NESTED/…/NAME``.
     """
 
     id: TaskId
@@ -157,6 +158,31 @@ class HeldTask:
     physical_id: str | None
     hook: str
     until: float | None
+    path: str = ""
+
+
+def held_in_tree(conn: Connection, stack_id: StackId) -> tuple[list[HeldTask], dict[TraversalId, StackId]]:
+    """What is held in a stack and in those nested in it, parents first, with the paths; and their traversals
+    that are in progress."""
+    s, r = tables.stack, tables.resource
+    query = (
+        sa.select(s.c.id, s.c.parent_id, s.c.traversal, s.c.status, r.c.name.label("resource"))
+        .outerjoin(r, r.c.id == s.c.parent_resource_id)
+        .where(s.c.id.in_(trees.below(stack_id)), s.c.deleted_at.is_(None))
+        .order_by(s.c.depth, r.c.name, s.c.id)
+    )
+    paths: dict[str, str] = {}
+    held: list[HeldTask] = []
+    traversals: dict[TraversalId, StackId] = {}
+    for row in conn.execute(query).all():
+        above = paths.get(row.parent_id, "")
+        paths[row.id] = "" if row.id == stack_id else f"{above}{row.resource}/"
+        if row.status == Status.IN_PROGRESS:
+            traversals[TraversalId(row.traversal)] = StackId(row.id)
+    for traversal, where in traversals.items():
+        found = held_of(conn, traversal)
+        held += [replace(item, path=f"{paths[where]}{item.resource_name}") for item in found]
+    return held, traversals
 
 
 def held_of(conn: Connection, traversal: TraversalId, *, limit: int | None = None) -> list[HeldTask]:
@@ -177,7 +203,7 @@ def held_of(conn: Connection, traversal: TraversalId, *, limit: int | None = Non
         .order_by(t.c.id)
         .limit(limit)
     ).mappings()
-    return [HeldTask(**row) for row in rows]
+    return [HeldTask(**row, path=row["resource_name"]) for row in rows]
 
 
 def show_on_stack(conn: Connection, stack_id: StackId, traversal: TraversalId) -> None:

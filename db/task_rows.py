@@ -32,6 +32,7 @@ class Task:
     :ivar hook: the breakpoint at which it is held now.
     :ivar stepped: it is held before it begins, whatever `hooks` says.
     :ivar held: for the finish task: how many tasks of the traversal are held.
+    :ivar waits_on: what a parked task waits for; see tables.py, also for the finish task.
     """
 
     id: TaskId
@@ -110,7 +111,8 @@ def running_of_stack(conn: Connection, stack_id: StackId, *, lock: bool = True) 
 
 
 def begun_of_traversal(conn: Connection, traversal: TraversalId) -> list[Task]:
-    """Tasks of a traversal that have begun and now wait in the database: parked, or ready again."""
+    """Tasks of a traversal that have begun and now wait in the database: parked, or ready again; without those
+    that wait for nested stacks which stand at breakpoints (see clocks.stand_behind), where nothing goes on."""
     t = tables.task
     rows = conn.execute(
         sa.select(t)
@@ -118,6 +120,7 @@ def begun_of_traversal(conn: Connection, traversal: TraversalId) -> list[Task]:
             t.c.traversal == traversal,
             t.c.state.in_([TaskState.PARKED, TaskState.READY]),
             t.c.attempt > 0,
+            t.c.due_at.is_not(None) | t.c.waits_on.is_(None) | t.c.waits_on.not_like("stack:%"),
         )
         .order_by(t.c.id)
     ).mappings()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables
+from . import clocks, tables
 from .ids import MemberId, StackId, TaskId, TraversalId
 from .releases import release as release
 from .states import FINAL, TaskKind, TaskState
@@ -33,20 +33,23 @@ def wake(conn: Connection, waits_on: str, *, now: float) -> dict[TraversalId, li
     """Make ready what is parked for `waits_on`; the tasks by traversal, for hints."""
     t = tables.task
     rows = conn.execute(
-        sa.select(t.c.id, t.c.traversal)
+        sa.select(t.c.id, t.c.traversal, t.c.stack_id)
         .where(t.c.waits_on == waits_on, t.c.state == TaskState.PARKED)
         .order_by(t.c.id)
         .with_for_update()
     ).all()
     woken: dict[TraversalId, list[TaskId]] = {}
-    for task_id, traversal in rows:
-        woken.setdefault(TraversalId(traversal), []).append(TaskId(task_id))
-    for ids in chunks(task_id for task_id, _ in rows):
+    for row in rows:
+        woken.setdefault(TraversalId(row.traversal), []).append(TaskId(row.id))
+    for ids in chunks(row.id for row in rows):
         conn.execute(
             sa.update(t)
             .where(t.c.id.in_(ids), t.c.state == TaskState.PARKED)
             .values(state=TaskState.READY, due_at=now + REDELIVER_AFTER, redelivered=0, waits_on=None)
         )
+    # A nested stack may have ended while it stood at breakpoints, and its parent with it.
+    for stack_id, traversal in sorted({(row.stack_id, row.traversal) for row in rows}):
+        clocks.go_on(conn, StackId(stack_id), TraversalId(traversal), now=now)
     return woken
 
 

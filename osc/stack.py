@@ -26,7 +26,8 @@ class _GoOn(command.Lister):
             "resources",
             metavar="<resource>",
             nargs="*",
-            help="Resource to let go; a wildcard for several. Default: all that are held",
+            help="Resource to let go, NESTED/NAME for one in a nested stack; a wildcard for several. "
+            "Default: all that are held, in nested stacks too",
         )
         parser.add_argument("--hook", choices=HOOKS, help="Let go only what is held at this breakpoint")
         return parser
@@ -58,7 +59,7 @@ class StepStack(_GoOn):
 
 
 class ListBreakpoints(command.Lister):
-    """List the breakpoints at which a stack is held."""
+    """List the breakpoints at which a stack, or one nested in it, is held."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """See cliff."""
@@ -86,4 +87,5 @@ def _find(client: typing.Any, wanted: str) -> typing.Any:
 
 
 def _listed(found: list[dict[str, Json]]) -> tuple[typing.Any, typing.Any]:
-    return COLUMNS, [[item.get(column) for column in COLUMNS] for item in found]
+    named = [{**item, "resource_name": item["resource_path"]} for item in found]
+    return COLUMNS, [[item.get(column) for column in COLUMNS] for item in named]

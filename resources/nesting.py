@@ -8,6 +8,8 @@ from .children import ChildGoal, ChildState
 from .contract import Done, Json, Park, ResourceType, Step, Target, Work
 from .errors import Final
 
+ABORTED = " aborted due to breakpoint on resource "
+"""Part of the reason of a stack whose action a breakpoint has ended, before the resource's name."""
 BACKSTOP = 300.0
 """Seconds after which a parent looks at its child even if nobody has woken it."""
 
@@ -16,11 +18,14 @@ class ChildFailed(Final):
     """The child came to a failure.
 
     :ivar path: of the resource inside of the child that failed first: ``resources.NAME…``; "" if none did.
+    :ivar stopped_at: the resource inside of the child, ``NAME/…``, at whose breakpoint its action ended; ""
+        if that was not why.
     """
 
-    def __init__(self, reason: str, *, kind: str, path: str) -> None:
+    def __init__(self, reason: str, *, kind: str, path: str, stopped_at: str = "") -> None:
         super().__init__(reason, kind=kind)
         self.path = path
+        self.stopped_at = stopped_at
 
 
 class NestedType(ResourceType):
@@ -165,4 +170,5 @@ def failure_of(state: ChildState) -> ChildFailed:
     path, separator, message = rest.partition(": ")
     if found and separator and state.reason.startswith("Resource ") and path.startswith("resources."):
         return ChildFailed(message, kind=kind, path=path)
-    return ChildFailed(state.reason, kind="ResourceFailure", path="")
+    _, _, stopped_at = state.reason.partition(ABORTED)
+    return ChildFailed(state.reason, kind="ResourceFailure", path="", stopped_at=stopped_at)

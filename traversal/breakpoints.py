@@ -29,7 +29,13 @@ class Breakpoints:
         self._desk = desk
 
     def held(self, stack: Stack) -> list[HeldTask]:
-        """Where the stack is held now."""
+        """Where the stack is held now, and those nested in it."""
+        if stack.status != Status.IN_PROGRESS:
+            return []
+        return self._desk.database.read(lambda conn: holds.held_in_tree(conn, stack.id)[0])
+
+    def held_itself(self, stack: Stack) -> list[HeldTask]:
+        """Where the stack's own resources are held now."""
         if stack.status != Status.IN_PROGRESS:
             return []
         return self._desk.database.read(lambda conn: holds.held_of(conn, stack.traversal))
@@ -57,9 +63,10 @@ class Breakpoints:
     def go_on(
         self, stack: Stack, *, names: Sequence[str] | None = None, hook: str | None = None, step: bool = False
     ) -> list[HeldTask]:
-        """Let held resources go on, all of them in one transaction; which those were.
+        """Let held resources of the stack, and of those nested in it, go on, all of them in one transaction;
+        which those were.
 
-        :param names: names or wildcards of resources; None: all.
+        :param names: names or wildcards of resources, ``NESTED/NAME`` for nested ones; None: all.
         :param hook: only those held at this breakpoint; None: at whichever.
         :param step: whatever may begin next is held again before it begins.  Without it, and with nothing
             chosen, going on step by step is over.
@@ -70,10 +77,13 @@ class Breakpoints:
         stepping = True if step else False if names is None and hook is None else None
 
         def work(conn: Connection) -> tuple[list[HeldTask], Cleared]:
-            chosen = _chosen(_held(conn, stack), stack, names, hook)
+            found, traversals = holds.held_in_tree(conn, stack.id)
+            chosen = _chosen(found, stack, names, hook)
             done = self._clear(conn, [item.id for item in chosen], stepping)
             if done is None:
                 raise InvalidHook(f"Stack {stack.name} went on meanwhile; look where it is held now")
+            for traversal in sorted(traversals):
+                clearing.set_stepping(conn, traversal, stepping)
             return chosen, done
 
         chosen, done = self._desk.database.write(work)
@@ -107,10 +117,16 @@ def _chosen(
     if names is None:
         return fits
     for name in names:
-        if not any(fnmatch.fnmatchcase(item.resource_name, name) for item in fits):
-            held = ", ".join(sorted({item.resource_name for item in fits}))
+        if not any(_fits(item, name) for item in fits):
+            held = ", ".join(sorted({item.path for item in fits}))
             raise InvalidHook(f'No resource "{name}" of stack {stack.name} is held at {at}; held are: {held}')
-    return [item for item in fits if any(fnmatch.fnmatchcase(item.resource_name, name) for name in names)]
+    return [item for item in fits if any(_fits(item, name) for name in names)]
+
+
+def _fits(item: HeldTask, wanted: str) -> bool:
+    """As Heat's client reads it: a wildcard stays on its level."""
+    names, patterns = item.path.split("/"), wanted.split("/")
+    return len(names) == len(patterns) and all(map(fnmatch.fnmatchcase, names, patterns))
 
 
 def _shown(row: Resource, stack: Stack) -> str:

@@ -33,6 +33,7 @@ class Change:
     :ivar converge: look first at what is really there.
     :ivar deadline_at: seconds since the epoch.
     :ivar tags: None leaves them.
+    :ivar stops: whether breakpoints hold.
     """
 
     stack: Stack
@@ -43,6 +44,7 @@ class Change:
     converge: bool = False
     columns: Mapping[str, object] = field(default_factory=dict)
     tags: Sequence[str] | None = None
+    stops: bool = True
 
 
 def start_update(conn: Connection, change: Change, scope: Scope, types: TypeFacts) -> Begun | None:
@@ -106,7 +108,7 @@ def _breakpoints(stack: Stack, change: Change) -> Breakpoints:
     return Breakpoints(
         registry=change.compiled.environment["resource_registry"],
         abort=bool(change.columns.get("abort_on_breakpoint", stack.abort_on_breakpoint)),
-        active=change.action != "ROLLBACK",
+        active=change.stops and change.action != "ROLLBACK",
     )
 
 

@@ -85,7 +85,8 @@ class Nesting:
         identity = Identity(nest.child_name, own, parent.tenant)
         compiled = self._compile(parent, nest, goal, identity)
         scope = self._desk.scope(own, ids_needed(len(compiled.plan.resources)))
-        scope = replace(scope, breakpoints=Breakpoints(abort=parent.abort_on_breakpoint))
+        stops = Breakpoints(abort=parent.abort_on_breakpoint, active=self._stops(parent))
+        scope = replace(scope, breakpoints=stops)
         plan = plan_create(compiled.plan, scope)
         child = _new_child(parent, nest, compiled, scope, identity)
         child = replace(child, deadline_at=self._deadline(parent, goal, scope.now))
@@ -119,6 +120,7 @@ class Nesting:
                 parameter_view=compiled.parameter_view(identity),
                 deadline_at=self._deadline(parent, goal, scope.now),
                 columns={"abort_on_breakpoint": parent.abort_on_breakpoint},
+                stops=self._stops(parent),
             )
             begun = self._begin(
                 nest,
@@ -133,7 +135,8 @@ class Nesting:
         while True:
             scope = self._desk.scope(key, ids_needed(self._count(key, copies=True)))
             timeout = (parent.deadline_at or scope.now + self._desk.timeout(None)) - scope.now
-            work = functools.partial(start_delete, scope=scope, timeout=max(0.0, timeout))
+            stops = self._stops(parent)
+            work = functools.partial(start_delete, scope=scope, timeout=max(0.0, timeout), stops=stops)
             try:
                 begun = self._begin(nest, work)
             except TooFewIds:
@@ -194,6 +197,10 @@ class Nesting:
             return self._desk.database.write(work)
         except NotUpdatable as error:
             raise Final(str(error), kind="NotSupported") from error
+
+    def _stops(self, parent: Stack) -> bool:
+        """Whether breakpoints hold: a rollback stops nowhere, on no level."""
+        return self._stack(parent.root_id).action != "ROLLBACK"
 
     def _stack(self, key: StackId) -> Stack:
         return self._desk.database.read(lambda conn: stacks.get(conn, key))

@@ -9,6 +9,7 @@ from sqlalchemy.engine import Connection
 
 from ..db import (
     breakpoints,
+    clocks,
     content,
     endings,
     events,
@@ -133,6 +134,8 @@ def begin(
     if (stack.action, stack.status) == ("SNAPSHOT", Status.IN_PROGRESS):
         reason = f"Stack SNAPSHOT was superseded by {action}"
         snapshots.end(conn, [stack.traversal], reason=reason, failed=True)
+    if stack.remaining is not None:  # With those of the stacks around it.
+        clocks.go_on(conn, stack.id, stack.traversal, now=scope.now)
     columns = {"reason": f"Stack {action} started", **columns}
     columns |= {"action": action, "deadline_at": deadline_at}
     begun = stacks.begin(conn, stack.id, seen=stack.traversal, traversal=scope.traversal, **columns)
@@ -160,12 +163,13 @@ def by_resource(found: Iterable[Task]) -> dict[ResourceId, Task]:
     return {ResourceId(task.resource_id): task for task in found if task.resource_id is not None}
 
 
-def start_delete(conn: Connection, scope: Scope, *, timeout: float) -> Begun | None:
+def start_delete(conn: Connection, scope: Scope, *, timeout: float, stops: bool = True) -> Begun | None:
     """Supersede whatever the stack does with its deletion; None if it is deleted, or is being deleted.
 
     Work that runs on a resource is asked to stop by the caller; the resource's deletion waits for its end.
 
     :param timeout: seconds the deletion may take.
+    :param stops: whether breakpoints hold.
     :raises TooFewIds: the stack has more resources than ids were reserved for.
     """
     stack = stacks.lock(conn, scope.stack_id)
@@ -179,7 +183,8 @@ def start_delete(conn: Connection, scope: Scope, *, timeout: float) -> Begun | N
     running = running_of(conn, stack, on_copies=True)
     found, copies = resources.of_stack(conn, stack.id), resources.copies(conn, stack.id)
     again = stack.action == "DELETE"
-    scope = replace(scope, breakpoints=replace(breakpoints_of(conn, stack), may_abort=not again))
+    found_there = replace(breakpoints_of(conn, stack), may_abort=not again, active=stops)
+    scope = replace(scope, breakpoints=found_there)
     plan = plan_delete(found, running, scope, copies)
     begun = store_plan(conn, deleting, plan, running.values(), now=scope.now)
     return replace(begun, superseded=[*begun.superseded, *inside])
