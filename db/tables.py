@@ -240,7 +240,7 @@ task = sa.Table(
     sa.Column("restricted", JsonText, nullable=False),  # what an update must not do: update, replace
     sa.Column("inputs", JsonText, nullable=False),  # {resource name: resource id}
     sa.Column("successors", JsonText, nullable=False),  # [task id]
-    # resource:ID (its metadata), stack:ID (its end), step:TASK:ATTEMPT (a thread's return); finish: "children".
+    # resource:ID (its metadata), stack:ID (its end), step:TASK:ATTEMPT (a thread's end); see clocks.CHILDREN.
     sa.Column("waits_on", sa.String(64)),
     # Breakpoints still ahead: {"pre-create": {"timeout": seconds, "then": "fail", "abort": true}}; for the
     # finish task {"clock": "counts"} where the deadline counts on while tasks are held.

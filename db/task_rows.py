@@ -111,8 +111,11 @@ def running_of_stack(conn: Connection, stack_id: StackId, *, lock: bool = True) 
 
 
 def begun_of_traversal(conn: Connection, traversal: TraversalId) -> list[Task]:
-    """Tasks of a traversal that have begun and now wait in the database: parked, or ready again; without those
-    that wait for nested stacks which stand at breakpoints (see clocks.stand_behind), where nothing goes on."""
+    """Tasks of a traversal that have begun and now wait in the database: parked, or ready again.
+
+    Without those that wait for nested stacks which stand at breakpoints (clocks.stand_behind): there nothing
+    goes on.
+    """
     t = tables.task
     rows = conn.execute(
         sa.select(t)
