@@ -10,7 +10,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ..ring.timing import MembershipTiming
-from ..rpc.notifier import LEVELS
+from .notification_options import NOTIFICATIONS
 
 DEFAULTS = [
     cfg.HostAddressOpt(
@@ -19,22 +19,6 @@ DEFAULTS = [
         sample_default="this host's name",
         help="Name of this conductor on the ring and in events. Stable over restarts, and different for each "
         "conductor: two of one name would take each other's work away.",
-    ),
-]
-NOTIFICATIONS = [
-    cfg.StrOpt(
-        "default_publisher_id",
-        sample_default="orchestration.HOST",
-        help="Publisher of the notifications. They are sent by what [oslo_messaging_notifications] driver "
-        "names; without one, as is the default, there are none.",
-    ),
-    cfg.StrOpt(
-        "default_notification_level",
-        default="INFO",
-        ignore_case=True,
-        choices=LEVELS,
-        help="Priority of the notifications, and with it the end of their topic; those of failures have "
-        "ERROR.",
     ),
 ]
 DATABASE = [
