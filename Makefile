@@ -3,6 +3,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PYTEST_ARGS ?=
+# Most tests wait for other processes most of the time, so more of them than cores run side by side.
+WORKERS ?= 4
 SEEDS ?= 1000
 
 .PHONY: demo serve test check lint mypy test-deps simulate bench clean
@@ -14,7 +16,8 @@ serve: .venv/client.stamp
 	$(BIN)/stoker serve --data-dir var/stoker --host 127.0.0.1 --port 8004 --conductors 3
 
 test: .venv/test.stamp test-deps check
-	$(BIN)/python -m pytest -q $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not alone" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -q -m alone $(PYTEST_ARGS) || [ $$? -eq 5 ]  # 5: PYTEST_ARGS choose none of them
 
 check: lint mypy
 	$(BIN)/python -m pytest -q tests/unit/test_architecture.py

@@ -1,8 +1,12 @@
 """Servers for the tests: each is started when a test first asks for it, and lives until the end of the run.
 
 A test that stops, pauses or kills a server starts one of its own (``with RabbitMQ() as server:``).
+
+Where tests run in several processes (``-n``), each process has its own servers.  So tests that share a server
+run in one process, one after the other; what takes longest comes first.
 """
 
+import signal
 import typing
 from collections.abc import Iterator
 
@@ -16,6 +20,7 @@ from harness.rabbitmq import RabbitMQ
 from harness.redis import Redis
 from harness.server import MissingServer, Server
 from harness.zookeeper import ZooKeeper
+from xdist.scheduler.loadscope import LoadScopeScheduling
 
 S = typing.TypeVar("S", bound=Server)
 
@@ -73,3 +78,53 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of the simulation; here, for pytest asks the outermost file only."""
     parser.addoption("--seeds", type=int, default=25, help="how many random schedules the simulation tries")
     parser.addoption("--seed", type=int, default=None, help="the one schedule that the simulation tries")
+
+
+TOGETHER = (
+    "tests/process/test_deployment.py",
+    "tests/process/test_takeover.py",
+    "tests/process/test_cancel.py",
+    "tests/process/test_embedded.py",
+    "tests/process/test_configuration.py",
+    "tests/process/",
+    "tests/services/rpc/",
+    "tests/services/ring/",
+    "tests/services/test_harness_servers.py",
+    "tests/deploy/",
+    "tests/client/",
+    "tests/services/db/",
+    "tests/api/",
+    "tests/unit/test_wheel.py",
+)
+"""Beginnings of the names of tests that run in one process, in the order in which they begin."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A shell lets what it starts in the background ignore Ctrl-C; the programs that are tested must not."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class Scheduling(LoadScopeScheduling):
+    """The marks by which pytest-xdist 3.8 keeps tests together do not work with pytest 9.2."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return next((name for name in TOGETHER if nodeid.startswith(name)), nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: typing.Any) -> Scheduling:
+    """In the process that hands out the tests."""
+    config.option.loadscopereorder = False  # The order is ours.
+    return Scheduling(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In one process the order stays as it is."""
+    if not hasattr(config, "workerinput"):
+        return
+
+    def place(item: pytest.Item) -> int:
+        names = (index for index, name in enumerate(TOGETHER) if item.nodeid.startswith(name))
+        return next(names, len(TOGETHER))
+
+    items.sort(key=place)

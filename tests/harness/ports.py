@@ -1,5 +1,6 @@
 """TCP ports of the loopback interface."""
 
+import os
 import pathlib
 import random
 import socket
@@ -7,6 +8,13 @@ import socket
 HOST = "127.0.0.1"
 LOWEST = 15000
 _given: set[int] = set()
+WORKERS = 32
+"""Processes of one run that may look for ports at the same time: each has ports of its own."""
+
+
+def _share() -> int:
+    """Which of them we are, from the name that pytest-xdist gives: gw0, gw1 …"""
+    return int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % WORKERS
 
 
 def _lowest_ephemeral() -> int:
@@ -22,7 +30,7 @@ def free_port() -> int:
     """
     highest = _lowest_ephemeral()
     for _ in range(1000):
-        port = random.randrange(LOWEST, highest)
+        port = random.randrange(LOWEST + _share(), highest, WORKERS)
         if port in _given:
             continue
         with socket.socket() as probe:

@@ -122,6 +122,7 @@ def _shorten(deployment: Deployment, *, seconds: float) -> None:
     engine.dispose()
 
 
+@pytest.mark.alone
 def test_the_ring_settles_after_a_rebalance_and_a_drain_moves_the_slice(deployment: Deployment) -> None:
     deployment.start_api()
     deployment.start_conductors(*HOSTS)

@@ -107,6 +107,7 @@ def ring(*hosts: str) -> Assignment:
     return assign(View.of([Member(host, "x") for host in hosts], SHARDS))
 
 
+@pytest.mark.alone
 def test_300_stacks_survive_a_kill_and_their_timeouts_strike_once_by_the_new_owner(start: Start) -> None:
     deployment = start()
     create_many(deployment, [f"work{n}" for n in range(260)], templates.flat(1, wait_secs=10))
@@ -135,6 +136,7 @@ def test_300_stacks_survive_a_kill_and_their_timeouts_strike_once_by_the_new_own
     assert bereaved >= 3
 
 
+@pytest.mark.alone
 def test_a_conductor_restarted_on_its_host_takes_up_what_its_predecessor_left_within_a_second(
     start: Start,
 ) -> None:
@@ -154,6 +156,7 @@ def test_a_conductor_restarted_on_its_host_takes_up_what_its_predecessor_left_wi
     assert repeated(deployment) == []
 
 
+@pytest.mark.alone
 def test_a_rebalance_settles_in_two_seconds_and_a_drain_with_work_in_progress_fails_nothing(
     start: Start,
 ) -> None:
@@ -223,6 +226,7 @@ def test_a_rolling_restart_under_load_loses_and_repeats_nothing(start: Start) ->
     }
 
 
+@pytest.mark.alone
 def test_an_idle_conductor_stops_in_a_second_and_a_half(start: Start) -> None:
     deployment = start(hosts=["one", "two"])
     time.sleep(3)  # The bus's listeners look more and more rarely while nothing comes.
