@@ -14,7 +14,8 @@ from .serving import HttpServer, silence
 from .systemd import Systemd
 from .version import VERSION
 from .waiting import Signals, end_process, show_stacks_of_threads, stay
-from .wiring import make_api, open_parts
+from .wiring import open_parts
+from .wiring_api import make_api
 
 LOG = logging.getLogger(__name__)
 STOPS_WITHIN = 10.0

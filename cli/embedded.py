@@ -15,7 +15,8 @@ from ..db.sealing import Sealer
 from . import options
 from .serving import HttpServer
 from .version import VERSION
-from .wiring import Parts, make_api, make_conductor, open_parts, start_conductor
+from .wiring import Parts, make_conductor, open_parts, start_conductor
+from .wiring_api import make_api
 
 # One process pauses for no other one: a conductor is known to be gone sooner than on a network.
 CONFIG = """\

@@ -11,7 +11,7 @@ from cliff.app import App  # isort: skip
 from cliff.command import Command
 from cliff.commandmanager import CommandManager
 
-from ..db import schema
+from ..db import revisions, schema
 from ..db.errors import DatabaseError
 from ..db.sealing import Sealer
 from . import options, ring
@@ -28,7 +28,7 @@ class DbSync(Command):
         conf = conf_of(self)
         schema.upgrade(connect(conf))
         database, count = open_database(conf)
-        self.app.stdout.write(f"the database is at {schema.current(database)}, with {count} shards\n")
+        self.app.stdout.write(f"the database is at {revisions.current(database)}, with {count} shards\n")
         return 0
 
 
@@ -37,7 +37,7 @@ class DbVersion(Command):
 
     def take_action(self, parsed: typing.Any) -> int:
         database = connect(conf_of(self))
-        self.app.stdout.write(f"{schema.current(database) or 'never migrated'}\n")
+        self.app.stdout.write(f"{revisions.current(database) or 'never migrated'}\n")
         return 0
 
 

@@ -8,7 +8,7 @@ import sqlalchemy
 import tooz
 from oslo_config import cfg
 
-from ..db import schema
+from ..db import revisions
 from ..db import settings as installation
 from ..db.engine import Database
 from ..db.errors import ShardCountMismatch, Unavailable
@@ -44,10 +44,10 @@ def open_database(conf: cfg.ConfigOpts, listener: Listener | None = None) -> tup
     """
     database = connect(conf, listener)
     try:
-        at = schema.current(database)
+        at = revisions.current(database)
     except DATABASE_ERRORS as error:
         raise WrongConfiguration(f"{CONNECTION}: the database cannot be used: {error}") from error
-    if at != (needed := schema.newest()):
+    if at != (needed := revisions.NEWEST):
         found = "was never set up" if at is None else f"is at version {at}"
         raise WrongConfiguration(
             f"{CONNECTION}: the database {found}, this release needs {needed}: run `stoker-manage db sync`"

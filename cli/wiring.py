@@ -1,15 +1,12 @@
 """Building the parts of a process from its configuration."""
 
 import time
-import typing
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import oslo_messaging
 from oslo_config import cfg
 
-from ..api.app import make_app
-from ..api.services import ApiLimits, Services
 from ..conductor.pipeline import PipelineLimits
 from ..conductor.service import Conductor, ConductorSettings
 from ..conductor.steps import StepRunner
@@ -23,16 +20,10 @@ from ..rpc.bus import Bus
 from ..rpc.notifier import Notifier
 from ..rpc.outbox import Outbox
 from ..template.compile import Limits
-from ..traversal.breakpoints import Breakpoints
 from ..traversal.desk import Desk, OrderSettings
-from ..traversal.exports import Exports
 from ..traversal.nesting import Nesting
-from ..traversal.orders import Orders
 from ..traversal.planning import Defaults
-from ..traversal.signals import Signals
-from ..traversal.snapshots import Snapshots
 from ..traversal.updates import Updates
-from .keystone import behind_keystone, make_auth
 from .opening import check_backend, make_bus, make_notifier, open_database
 from .options import WrongConfiguration
 
@@ -109,7 +100,8 @@ def _order_settings(parts: Parts) -> OrderSettings:
     )
 
 
-def _desk(parts: Parts) -> Desk:
+def make_desk(parts: Parts) -> Desk:
+    """What orders are carried out with."""
     return Desk(
         database=parts.database,
         catalogue=parts.catalogue,
@@ -120,31 +112,6 @@ def _desk(parts: Parts) -> Desk:
     )
 
 
-def make_api(parts: Parts, *, version: str) -> typing.Any:
-    """The WSGI application.
-
-    :raises WrongConfiguration: the options for Keystone or policy are not complete, or wrong.
-    """
-    conf = parts.conf
-    desk = _desk(parts)
-    services = Services(
-        database=parts.database,
-        orders=Orders(desk),
-        updates=Updates(desk),
-        signals=Signals(desk),
-        snapshots=Snapshots(desk),
-        exports=Exports(desk),
-        breakpoints=Breakpoints(desk),
-        catalogue=parts.catalogue,
-        sealer=parts.sealer,
-        auth=make_auth(conf),
-        clock=time.time,
-        limits=ApiLimits(body_bytes=conf.api.max_body, page=conf.api.max_page),
-        build={"revision": version},
-    )
-    return behind_keystone(make_app(services), conf)
-
-
 def _step_runner(parts: Parts) -> StepRunner:
     return StepRunner(
         catalogue=parts.catalogue,
@@ -152,7 +119,7 @@ def _step_runner(parts: Parts) -> StepRunner:
         database=parts.database,
         clock=time.time,
         api_url=parts.conf.api.public_url.rstrip("/"),
-        nesting=Nesting(_desk(parts)),
+        nesting=Nesting(make_desk(parts)),
     )
 
 
@@ -186,7 +153,7 @@ def make_conductor(parts: Parts, host: str, *, worn_out: Callable[[], None] = la
         runner=_step_runner(parts),
         hints=parts.outbox,
         membership=membership,
-        updates=Updates(_desk(parts)),
+        updates=Updates(make_desk(parts)),
         worn_out=worn_out,
     )
 

@@ -15,7 +15,8 @@ from oslo_log import log  # isort: skip
 
 from . import options
 from .version import VERSION
-from .wiring import make_api, open_parts
+from .wiring import open_parts
+from .wiring_api import make_api
 
 PROGRAM = "stoker-api"
 

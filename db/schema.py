@@ -5,8 +5,6 @@ import typing
 
 from alembic import command
 from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
 
 from .engine import Database
@@ -20,24 +18,9 @@ def upgrade(database: Database, revision: str = HEAD) -> None:
         command.upgrade(_config(conn), revision)
 
 
-def current(database: Database) -> str | None:
-    """The revision the database is at; None: it was never migrated.
-
-    :raises Unavailable: the database does not answer.
-    """
-    return database.read(lambda conn: MigrationContext.configure(conn).get_current_revision())
-
-
 def _config(conn: Connection) -> Config:
     config = Config()
     config.set_main_option("script_location", str(pathlib.Path(__file__).parent / "migrations"))
     attributes: dict[str, typing.Any] = config.attributes
     attributes["connection"] = conn
     return config
-
-
-def newest() -> str | None:
-    """The revision that this code needs."""
-    config = Config()
-    config.set_main_option("script_location", str(pathlib.Path(__file__).parent / "migrations"))
-    return ScriptDirectory.from_config(config).get_current_head()

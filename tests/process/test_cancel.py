@@ -91,6 +91,7 @@ def test_all_steps_that_yield_end_at_once(deployment: Deployment) -> None:
     assert sum(count for _, count in hosts) == 200
 
 
+@pytest.mark.alone
 def test_steps_that_hang_hold_nothing_up_and_leave_nothing_behind(
     deployment: Deployment, tmp_path: pathlib.Path
 ) -> None:

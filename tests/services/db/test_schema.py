@@ -5,7 +5,7 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from services.db.rows import on
-from stoker.db import schema, tables
+from stoker.db import revisions, schema, tables
 from stoker.db.engine import Database
 from stoker.db.errors import Unavailable
 
@@ -33,23 +33,23 @@ def test_a_difference_would_be_seen(database: Database) -> None:
 
 
 def test_an_upgraded_database_is_at_the_newest_revision_and_stays_there(database: Database) -> None:
-    assert schema.current(database) == schema.newest() is not None
+    assert revisions.current(database) == revisions.NEWEST
     schema.upgrade(database)
-    assert schema.current(database) == schema.newest()
+    assert revisions.current(database) == revisions.NEWEST
 
 
 def test_a_database_that_was_never_migrated_is_at_no_revision(tmp_path: object) -> None:
     fresh = Database(f"sqlite:///{tmp_path}/fresh.sqlite")
-    assert schema.current(fresh) is None
+    assert revisions.current(fresh) is None
     schema.upgrade(fresh)
-    assert schema.current(fresh) == schema.newest()
+    assert revisions.current(fresh) == revisions.NEWEST
     fresh.close()
 
 
 def test_the_revision_of_a_database_that_is_away_is_an_error_of_its_own() -> None:
     away = Database("postgresql+psycopg://nobody@127.0.0.1:1/nothing", tries=2, sleep=lambda seconds: None)
     with pytest.raises(Unavailable, match="gave up after 2 tries"):
-        schema.current(away)
+        revisions.current(away)
 
 
 @on("mariadb")

@@ -1,0 +1,40 @@
+"""Building the API from its configuration: apart from the rest, for conductors need nothing of it."""
+
+import time
+import typing
+
+from ..api.app import make_app
+from ..api.services import ApiLimits, Services
+from ..traversal.breakpoints import Breakpoints
+from ..traversal.exports import Exports
+from ..traversal.orders import Orders
+from ..traversal.signals import Signals
+from ..traversal.snapshots import Snapshots
+from ..traversal.updates import Updates
+from .keystone import behind_keystone, make_auth
+from .wiring import Parts, make_desk
+
+
+def make_api(parts: Parts, *, version: str) -> typing.Any:
+    """The WSGI application.
+
+    :raises WrongConfiguration: the options for Keystone or policy are not complete, or wrong.
+    """
+    conf = parts.conf
+    desk = make_desk(parts)
+    services = Services(
+        database=parts.database,
+        orders=Orders(desk),
+        updates=Updates(desk),
+        signals=Signals(desk),
+        snapshots=Snapshots(desk),
+        exports=Exports(desk),
+        breakpoints=Breakpoints(desk),
+        catalogue=parts.catalogue,
+        sealer=parts.sealer,
+        auth=make_auth(conf),
+        clock=time.time,
+        limits=ApiLimits(body_bytes=conf.api.max_body, page=conf.api.max_page),
+        build={"revision": version},
+    )
+    return behind_keystone(make_app(services), conf)
