@@ -94,7 +94,8 @@ def _rests(conn: Connection, finish: typing.Any) -> bool:
     """Whether nothing goes on by itself in a traversal, nor in the nested stacks that it waits for; and
     something is held, there or here."""
     t, s = tables.task, tables.stack
-    for_child = sa.and_(t.c.state == TaskState.PARKED, t.c.waits_on.like(f"{_CHILD}%"))
+    # With coalesce, for what is parked until a retry waits on nothing, and NOT NULL is NULL.
+    for_child = sa.and_(t.c.state == TaskState.PARKED, sa.func.coalesce(t.c.waits_on, "").like(f"{_CHILD}%"))
     of_it = t.c.traversal == finish.traversal
     active = sa.select(t.c.id).where(of_it, t.c.state.in_(sorted(ACTIVE)), sa.not_(for_child))
     running = sa.select(t.c.id).where(t.c.stack_id == finish.stack_id, t.c.state == TaskState.RUNNING)

@@ -393,6 +393,17 @@ def test_a_parked_task_keeps_the_clock_going(world: World) -> None:
     assert states(world, stack)["a"] == "INIT_COMPLETE"
 
 
+def test_a_task_that_is_parked_until_a_retry_keeps_the_clock_going_when_another_is_held(world: World) -> None:
+    made = template(a={}, slow={"after": 40}, z={"needs": on("slow")}, b={"flaky": 100})
+    wanted = hooks(z="pre-create")
+    wanted["resource_registry"]["resources"]["b"] = {"retries": 100}
+    stack = world.create("s", made, environment=wanted, timeout_mins=10)
+    assert world.settle(lambda: held(world, stack) == [("z", "pre-create")], within=80)
+    found = world.database.read(lambda conn: tasks.of_traversal(conn, stack.traversal))
+    assert TaskState.PARKED in {task.state for task in found}, "b waits for its next try"
+    assert world.stack(stack.id).deadline_at is not None
+
+
 def test_the_clock_counts_on_where_the_operator_wishes_it(tmp_path: pathlib.Path) -> None:
     world = World(tmp_path, hosts=1, clock_stands=False)
     stack = world.create("s", template(a={}), environment=hooks(a="pre-create"), timeout_mins=1)
