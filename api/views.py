@@ -5,7 +5,7 @@ import typing
 import urllib.parse
 from collections.abc import Iterable, Mapping
 
-from ..db.breakpoints import reached_reason
+from ..db.breakpoints import paused_reason, reached_reason
 from ..db.events import Event
 from ..db.holds import HeldTask
 from ..db.ids import host_of
@@ -74,8 +74,13 @@ def with_breakpoints(body: Mapping[str, Json], stack: Stack, held: Iterable[Held
     shown = dict(body)
     if stack.abort_on_breakpoint:
         shown["abort_on_breakpoint"] = True
-    if found := [breakpoint_view(item) for item in held]:
-        shown["breakpoints"] = found
+    held = list(held)
+    if held:
+        shown["breakpoints"] = [breakpoint_view(item) for item in held]
+        # What is stored names those of the stack's own resources.
+        shown["stack_status_reason"] = paused_reason(
+            stack.action, [(h.hook, h.path) for h in held], len(held)
+        )
     return shown
 
 

@@ -1,6 +1,6 @@
 """Names of breakpoints, and at which of them a task stops; pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from .states import DELETING, UNDECIDED, TaskKind
@@ -60,6 +60,21 @@ def paused_action(hook: str) -> str:
 def reached_reason(hook: str) -> str:
     """Heat's words; its client looks for them among the events."""
     return f"{paused_action(hook)} paused until Hook {hook} is cleared"
+
+
+NAMED = 10
+"""Breakpoints that a stack's status reason names."""
+
+
+def paused_reason(action: str, found: Sequence[tuple[str, str]], count: int) -> str:
+    """Status reason of a stack that is held.
+
+    :param found: hook and resource of the first NAMED.
+    :param count: of all.
+    """
+    named = ", ".join(f"{hook} on {resource}" for hook, resource in found[:NAMED])
+    more = f", and {count - NAMED} more" if count > NAMED else ""
+    return f"{action} paused at breakpoint{'s' * (count > 1)}: {named}{more}"
 
 
 def cleared_reason(hook: str) -> str:

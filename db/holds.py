@@ -13,16 +13,13 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from . import breakpoints, clocks, events, notices, resources, tables, trees
-from .breakpoints import Stop, split
+from .breakpoints import NAMED, Stop, split
 from .countdown import Final, mark_ready, unblock
 from .ids import ResourceId, StackId, TaskId, TraversalId
 from .notices import AtBreakpoint, Fact
 from .resources import Resource
 from .states import Status, TaskState
 from .task_rows import Task
-
-NAMED = 10
-"""Breakpoints that a stack's status reason names."""
 
 
 def count_down(conn: Connection, ended: Sequence[Final], *, now: float) -> dict[TaskId, TraversalId]:
@@ -213,9 +210,8 @@ def show_on_stack(conn: Connection, stack_id: StackId, traversal: TraversalId) -
     if found:
         held = sa.select(sa.func.count()).where(t.c.traversal == traversal, t.c.state == TaskState.HELD)
         count = len(found) if len(found) < NAMED else int(conn.execute(held).scalar_one())
-        named = ", ".join(f"{item.hook} on {item.resource_name}" for item in found)
-        more = f", and {count - NAMED} more" if count > NAMED else ""
-        reason = s.c.action + sa.literal(f" paused at breakpoint{'s' * (count > 1)}: {named}{more}")
+        named = [(item.hook, item.resource_name) for item in found]
+        reason = s.c.action + sa.literal(breakpoints.paused_reason("", named, count))
     else:
         reason = sa.literal("Stack ") + s.c.action + sa.literal(" started")
     conn.execute(
