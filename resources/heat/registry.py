@@ -6,6 +6,7 @@ from ..contract import ResourceType
 from .delay import Delay
 from .none import NoneResource
 from .random_string import RandomString
+from .resource_chain import ResourceChain
 from .resource_group import ResourceGroup
 from .stack import Stack
 from .test_resource import TestResource
@@ -19,6 +20,7 @@ RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
     "OS::Heat::Delay": Delay,
     "OS::Heat::None": NoneResource,
     "OS::Heat::RandomString": RandomString,
+    "OS::Heat::ResourceChain": ResourceChain,
     "OS::Heat::ResourceGroup": ResourceGroup,
     "OS::Heat::Stack": Stack,
     "OS::Heat::TestResource": TestResource,

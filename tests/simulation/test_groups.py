@@ -352,3 +352,34 @@ def test_a_group_of_groups_hands_attributes_through(world: World) -> None:
     assert stack.status == Status.COMPLETE, stack.reason
     assert sorted(thing.value for thing in world.cloud.things.values()) == ["0-0", "0-1", "1-0", "1-1"]
     assert rows(world, stack)["g"].attributes["resource.1, address, 0"] == ["a", "a"]
+
+
+def chain(*types: str, **properties: Json) -> Json:
+    return {"type": "OS::Heat::ResourceChain", "properties": {"resources": list(types), **properties}}
+
+
+def test_a_chain_makes_its_members_one_after_the_other_with_the_same_properties(world: World) -> None:
+    given = {"value": "all", "looks": 1, "after": 1}
+    made = hot(
+        {"c": chain("Sim::Server", "My::Other", "Sim::Server", resource_properties=given)},
+        outputs={"o": {"value": {"get_attr": ["c", "resource.2.address"]}}},
+    )
+    stack = world.create("s", made, environment={"resource_registry": {"My::Other": "Sim::Server"}})
+    assert busiest(world, stack) == 1
+    assert world.stack(stack.id).status == Status.COMPLETE
+    assert values(world) == {"0": "all", "1": "all", "2": "all"}
+    attributes = rows(world, stack)["c"].attributes
+    assert [world.cloud.things[ref].resource for ref in attributes["refs"]] == ["0", "1", "2"]
+    assert attributes["resource.2.address"] == f"at-{attributes['refs'][2]}"
+    updated(world, stack, hot({"c": chain("Sim::Server", resource_properties=given)}))
+    assert list(values(world)) == ["0"]
+
+
+def test_a_concurrent_chain_makes_them_at_once_and_what_is_wrong_is_told_before(world: World) -> None:
+    given = {"looks": 1, "after": 1}
+    stack = world.create(
+        "s", hot({"c": chain(*["Sim::Server"] * 3, concurrent=True, resource_properties=given)})
+    )
+    assert busiest(world, stack) == 3
+    with pytest.raises(TemplateError, match=r"resources.c.resources.1.type.*No::Such"):
+        world.create("t", hot({"c": chain("Sim::Server", "No::Such")}))

@@ -1,0 +1,86 @@
+"""OS::Heat::ResourceChain: resources of several types with the same properties, one after the other."""
+
+from collections.abc import Mapping, Sequence
+
+from ...template.model import ResourceDefinition
+from ...template.residual import is_node
+from ..children import ChildGoal, Member
+from ..contract import Json, Target
+from ..schema import ANY_NAME, Attribute, Property, SupportStatus
+from .batches import Batch
+from .group import Group
+from .members import Definition, Wanted, group_goal, values_of
+
+MAPS = "attributes"
+
+
+class ResourceChain(Group):
+    """Its members are named 0, 1, 2 … in the order of the types."""
+
+    description = (
+        "One resource of each type of a list, all with the same properties.\n\n"
+        "Each is made after the one before it, or all at once if the chain is concurrent. They are the "
+        "resources of a stack of their own."
+    )
+    support_status = SupportStatus(version="6.0.0")
+    own_attributes = frozenset({"refs", "show"})
+    path_attributes = frozenset({MAPS})
+    properties_schema = {
+        "resources": Property(
+            "list",
+            "Types of the members, as the environment knows them.",
+            required=True,
+            update_allowed=True,
+        ),
+        "concurrent": Property(
+            "boolean", "Whether the members are made at once, not one after the other.", default=False
+        ),
+        "resource_properties": Property("map", "Properties of each member."),
+    }
+    attributes_schema = {
+        ANY_NAME: Attribute("That attribute of each member, or resource.NAME of one.", "list"),
+        "refs": Attribute("References of the members.", "list"),
+        MAPS: Attribute(
+            "What the members have for the attribute that is named behind it, by the members' names.", "map"
+        ),
+    }
+
+    def static_goal(self, known: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
+        """All members whose types are known; nothing is said where one is not."""
+        types, given = known.get("resources"), definition.properties.get("resource_properties")
+        if types is None:
+            return None
+        properties = given if isinstance(given, Mapping) and not is_node(given) else None
+        if given is not None and properties is None:
+            return None
+        return _goal(types, properties or {}, definition.wanted, concurrent=True)
+
+    def step_goal(self, target: Target, step: Batch | None, members: Sequence[Member]) -> ChildGoal:
+        """See Group."""
+        given = target.properties
+        return _goal(
+            given["resources"],
+            given["resource_properties"] or {},
+            target.wanted,
+            concurrent=bool(given["concurrent"]),
+        )
+
+    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+        """See the schema."""
+        found = dict(super().attribute_values(target))
+        references = found.pop("refs_map")
+        return {**found, "refs": [references[name] for name in sorted(references, key=int)]}
+
+
+def _goal(
+    types: Sequence[Json], properties: Mapping[str, Json], wanted: Sequence[Wanted], *, concurrent: bool
+) -> ChildGoal:
+    members: dict[str, Definition] = {}
+    for index, kind in enumerate(types):
+        body: dict[str, Json] = {"type": kind}
+        if properties:
+            body["properties"] = properties
+        if index and not concurrent:
+            body["depends_on"] = [str(index - 1)]
+        members[str(index)] = body
+    return group_goal(members, values_of(list(members), wanted, MAPS))
