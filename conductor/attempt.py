@@ -81,7 +81,8 @@ class Attempt:
         return {"action": action_of(self.claim.task.kind), "status": status, "reason": reason}
 
     def _event(self, status: Status, reason: str, physical_id: str | None) -> typing.Any:
-        if self.claim.task.kind in SILENT:
+        kind = self.claim.task.kind
+        if kind in SILENT and (kind, status) != (TaskKind.SCALE, Status.FAILED):
             return None
         resource = replace(self.claim.resource, physical_id=physical_id)
         return resource_event(resource, self.claim.task.kind, status, reason, self.who, self.clock())

@@ -12,7 +12,7 @@ from ..db.engine import Database
 from ..db.sealing import Sealer, SealError
 from ..db.states import DELETING, REMOVING, TaskKind
 from ..resources.catalogue import Catalogue
-from ..resources.contract import Done, Park, Poll, ResourceType, Step, Target
+from ..resources.contract import Done, Park, Poll, ResourceType, Scaling, Step, Target
 from ..resources.errors import (
     Cancelled,
     Final,
@@ -182,7 +182,7 @@ class StepRunner:
         if progress is None:
             target = _adopted(plugin, claim, target, work)
         try:
-            step = _call(plugin, claim.task.kind, target, progress, work)
+            step = _call(plugin, claim.task.kind, target, progress, work, definition)
         except ReplaceNeeded:
             if claim.task.kind != TaskKind.UPDATE:
                 raise
@@ -233,12 +233,21 @@ def _result(
     return attempt.done({**changes, **values}, target.physical_id)
 
 
-def _call(plugin: ResourceType, kind: TaskKind, target: Target, progress: Json, work: StepWork) -> Step:
+def _call(
+    plugin: ResourceType,
+    kind: TaskKind,
+    target: Target,
+    progress: Json,
+    work: StepWork,
+    definition: TaskDefinition,
+) -> Step:
     action = "delete" if kind in DELETING else "check" if kind == TaskKind.OBSERVE else kind.value
     if progress is not None:
         look: Callable[..., Step] = getattr(plugin, f"check_{action}_complete")
         return look(target, progress, work)
     start: Callable[..., Step] = getattr(plugin, f"handle_{action}")
+    if kind == TaskKind.SCALE:
+        return start(target, Scaling(**definition.properties), work)
     if kind == TaskKind.UPDATE:
         names = changed(plugin.properties_schema, target.previous, target.properties)
         return start(target, names, work) if names or plugin.always_updated else Done()

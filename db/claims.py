@@ -230,6 +230,8 @@ def action_of(kind: TaskKind) -> str:
     """As users see it."""
     if kind == TaskKind.OBSERVE:
         return "CHECK"
+    if kind == TaskKind.SCALE:
+        return "SIGNAL"
     return "DELETE" if kind in DELETING else kind.upper()
 
 

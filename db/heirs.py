@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 from . import tables
 from .ids import TaskId
 from .states import Status, TaskKind
-from .stopping import stopped
+from .stopping import stopped, superseded
 from .task_rows import Task
 
 
@@ -42,8 +42,10 @@ def put_back(conn: Connection, claimed: Sequence[Task], wishes: Wishes) -> set[T
 
 def left_behind(conn: Connection, claimed: Sequence[Task], wishes: Wishes = Wishes()) -> set[TaskId]:
     """As put_back, but where a task failed others may go on."""
-    over = stopped(conn, [(task.stack_id, task.traversal) for task in claimed if not task.inherited])
-    ended = {t.id for t in claimed if not t.inherited and (t.stack_id, t.traversal) in over}
+    own = [task for task in claimed if not task.inherited]
+    over = stopped(conn, [(task.stack_id, task.traversal) for task in own if task.kind != TaskKind.SCALE])
+    over |= superseded(conn, [(task.stack_id, task.traversal) for task in own if task.kind == TaskKind.SCALE])
+    ended = {task.id for task in own if (task.stack_id, task.traversal) in over}
     return ended | {task.id for task in claimed if task.inherited and not _moved(conn, task, wishes)}
 
 

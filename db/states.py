@@ -60,6 +60,7 @@ class TaskKind(enum.StrEnum):
     DELETE_SNAPSHOT = "delete_snapshot"  #: of a copy that a snapshot keeps
     ADOPT = "adopt"
     OBSERVE = "observe"  #: a check before an update: what it finds is that one's business, and fails nothing
+    SCALE = "scale"  #: of a group, because of a signal: beside the traversals, see traversal/scaling.py
     FINISH = "finish"  #: counts the unfinished tasks of its traversal; never claimed
 
 
@@ -77,8 +78,8 @@ REMOVING = frozenset({*DELETING, TaskKind.DELETE_SNAPSHOT})
 UNDECIDED = frozenset({TaskKind.UPDATE, TaskKind.CLEANUP, TaskKind.OBSERVE})
 """Kinds of which only the step finds whether there is something to do; it shows the action's beginning."""
 
-SILENT = frozenset({TaskKind.DELETE_SNAPSHOT})
-"""Kinds that show nothing on a resource, nor among the events."""
+SILENT = frozenset({TaskKind.DELETE_SNAPSHOT, TaskKind.SCALE})
+"""Kinds that show nothing on a resource, nor among the events; that a group was not scaled is one, though."""
 
 
 class Status(enum.StrEnum):

@@ -152,6 +152,22 @@ def stopped(
     return left - _deleting_snapshots(conn, left)
 
 
+def superseded(
+    conn: Connection, traversals: Iterable[tuple[StackId, TraversalId]]
+) -> set[tuple[StackId, TraversalId]]:
+    """Those of the traversals that are not their stack's last one, whether that has ended or not.
+
+    The caller holds a task of each.
+    """
+    asked, s = set(traversals), tables.stack
+    if not asked:
+        return set()
+    rows = conn.execute(
+        sa.select(s.c.id, s.c.traversal).where(s.c.id.in_(sorted({stack_id for stack_id, _ in asked})))
+    )
+    return asked - {(StackId(stack_id), TraversalId(traversal)) for stack_id, traversal in rows}
+
+
 def _deleting_snapshots(
     conn: Connection, asked: set[tuple[StackId, TraversalId]]
 ) -> set[tuple[StackId, TraversalId]]:

@@ -46,6 +46,10 @@ class NotSupported(StepError):
     """The type does not know this action; the API answers 400."""
 
 
+class NoAction(StepError):
+    """A signal changes nothing as things are: that is no error, and the API says so to nobody, as Heat."""
+
+
 class SignalError(StepError):
     """The signal's details cannot be used; the API answers 400."""
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from ..template.model import ResourceDefinition
 from .children import ChildGoal, ChildState
-from .contract import Done, Json, Park, ResourceType, Step, Target, Work
-from .errors import Final
+from .contract import Adjustment, Done, Json, Park, ResourceType, Scaling, Step, Target, Work
+from .errors import Final, NotSupported
 
 ABORTED = " aborted due to breakpoint on resource "
 """Part of the reason of a stack whose action a breakpoint has ended, before the resource's name."""
@@ -55,6 +55,22 @@ class NestedType(ResourceType):
         :raises LookupError: nothing can be told of that; the text says why.
         """
         return None
+
+    def scaled(self, target: Target, wanted: Adjustment, now: float) -> Scaling:
+        """What an adjustment by a signal comes to, for a group that takes them.
+
+        :raises NoAction: nothing is to be done now; says why.
+        :raises NotSupported: the type cannot be scaled.
+        """
+        raise NotSupported(f"Resource {target.name} of type {target.type} cannot be scaled")
+
+    def handle_scale(self, target: Target, scaling: Scaling, work: Work) -> Step:
+        """Begin to bring the group to another size, beside whatever traversals its stack had."""
+        raise NotSupported(f"Resource {target.name} of type {target.type} cannot be scaled")
+
+    def check_scale_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """See what the child has come to."""
+        return self._look(target, progress, work)
 
     def handle_create(self, target: Target, work: Work) -> Step:
         """Begin the child."""

@@ -1,5 +1,6 @@
 """Signals to resources, and marking them unhealthy: changes that no task makes."""
 
+import logging
 import typing
 from collections.abc import Mapping
 
@@ -9,14 +10,17 @@ from ..db.ids import TaskId, TraversalId
 from ..db.resources import Resource
 from ..db.stacks import Stack
 from ..db.states import Status
-from ..resources.contract import Signal, StackFacts, Target
-from ..resources.errors import NotSupported
+from ..resources.contract import Adjustment, Signal, StackFacts, Target
+from ..resources.errors import NoAction, NotSupported
+from ..resources.properties import resolve_stored
 from ..template.residual import evaluate, is_node
 from .breakpoints import Breakpoints, InvalidHook
 from .desk import Desk
 from .hints import announce_all
+from .scaling import Wish, scale
 from .stored import StoredLookup
 
+LOG = logging.getLogger(__name__)
 Json = typing.Any
 TRIES = 10
 NO_REASON = "state changed by resource_mark_unhealthy api"
@@ -67,6 +71,9 @@ class Signals:
             if resource.action == "DELETE":
                 raise NotSupported(f"Signal resource during {resource.action} is not supported")
             taken = self._taken(stack, resource, details)
+            if taken.adjustment is not None:
+                self._scale(stack, resource, taken, taken.adjustment)
+                return
             if self._store(stack, resource, taken):
                 return
         raise NotSupported(f"Resource {resource_name} gets too many signals at once")
@@ -97,21 +104,32 @@ class Signals:
 
         self._desk.database.write(change)
 
+    def _scale(self, stack: Stack, policy: Resource, taken: Signal, wanted: Adjustment) -> None:
+        told = _event(policy, "SIGNAL", Status.COMPLETE, taken.reason, self._desk.clock())
+        try:
+            scale(self._desk, stack, Wish(policy, wanted, told), self._target)
+        except NoAction as error:
+            LOG.info("Signal to %s/%s changes nothing: %s", stack.id, policy.name, error)
+
     def _taken(self, stack: Stack, resource: Resource, details: Json) -> Signal:
+        target = self._target(stack, resource)
+        return self._desk.catalogue.get(resource.plugin).handle_signal(target, details)
+
+    def _target(self, stack: Stack, resource: Resource) -> Target:
         lookup = StoredLookup(self._desk.sealer.open)
         data = resource.data or {}
-        target = Target(
+        schema = self._desk.catalogue.get(resource.plugin).properties_schema
+        return Target(
             id=resource.id,
             name=resource.name,
             type=resource.plugin,
             stack=StackFacts(stack.id, stack.name, stack.tenant),
-            properties=evaluate(resource.properties or {}, lookup),
+            properties=resolve_stored(schema, evaluate(resource.properties or {}, lookup)),
             key=resource.key or "",
             physical_id=resource.physical_id,
             metadata=resource.metadata or {},
             data=evaluate(data, lookup) if is_node(data) else data,
         )
-        return self._desk.catalogue.get(resource.plugin).handle_signal(target, details)
 
     def _store(self, stack: Stack, resource: Resource, taken: Signal) -> bool:
         now = self._desk.clock()

@@ -92,6 +92,11 @@ class Group(NestedType):
         if child is None or state is None:
             raise Final("the nested stack is gone")
         course = self.changing(target, changed, work.children.members(child), work)
+        return self.begin(target, state, course, work)
+
+    def begin(self, target: Target, state: ChildState, course: Course, work: Work) -> Step:
+        """Let the course be stored before its first step begins."""
+        child = str(target.physical_id)
         data = {**target.data, **course.data}
         return _next(child, state, _stored(course.steps), course.pause, due=work.now(), data=data)
 

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 
 from ..contract import ResourceType
+from .autoscaling_group import AutoScalingGroup
 from .delay import Delay
 from .none import NoneResource
 from .random_string import RandomString
 from .resource_chain import ResourceChain
 from .resource_group import ResourceGroup
+from .scaling_policy import ScalingPolicy
 from .stack import Stack
 from .test_resource import TestResource
 from .value import Value
@@ -17,11 +19,13 @@ from .wait_handles import AwsWaitConditionHandle, UpdateWaitConditionHandle, Wai
 RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
     "AWS::CloudFormation::WaitCondition": AwsWaitCondition,
     "AWS::CloudFormation::WaitConditionHandle": AwsWaitConditionHandle,
+    "OS::Heat::AutoScalingGroup": AutoScalingGroup,
     "OS::Heat::Delay": Delay,
     "OS::Heat::None": NoneResource,
     "OS::Heat::RandomString": RandomString,
     "OS::Heat::ResourceChain": ResourceChain,
     "OS::Heat::ResourceGroup": ResourceGroup,
+    "OS::Heat::ScalingPolicy": ScalingPolicy,
     "OS::Heat::Stack": Stack,
     "OS::Heat::TestResource": TestResource,
     "OS::Heat::UpdateWaitConditionHandle": UpdateWaitConditionHandle,

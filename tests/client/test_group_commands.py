@@ -1,6 +1,7 @@
 """Groups of resources, through ``openstack stack``."""
 
 from client.commands import OpenStack
+from harness.waiting import wait_for
 
 GROUP = """
 heat_template_version: 2018-08-31
@@ -57,3 +58,40 @@ def test_what_is_wrong_with_a_member_is_refused_at_once(openstack: OpenStack) ->
     assert "resources.g.resources.0.properties" in told
     assert "vlaue" in told
     assert openstack.json("stack", "list") == []
+
+
+SCALED = """
+heat_template_version: 2018-08-31
+resources:
+  g:
+    type: OS::Heat::AutoScalingGroup
+    properties:
+      min_size: 1
+      max_size: 3
+      resource: {type: OS::Heat::TestResource, properties: {value: x}}
+  up:
+    type: OS::Heat::ScalingPolicy
+    properties:
+      auto_scaling_group_id: {get_resource: g}
+      adjustment_type: change_in_capacity
+      scaling_adjustment: 1
+  chain:
+    type: OS::Heat::ResourceChain
+    properties: {resources: [OS::Heat::TestResource, OS::Heat::RandomString]}
+outputs:
+  size: {value: {get_attr: [g, current_size]}}
+  url: {value: {get_attr: [up, signal_url]}}
+"""
+
+
+def test_a_signal_scales_a_group(openstack: OpenStack) -> None:
+    openstack.run("stack", "create", "s", "-t", openstack.file("a.yaml", SCALED), "--wait", "--poll", "1")
+    assert output(openstack, "size") == 1
+    assert str(output(openstack, "url")).endswith("/resources/up/signal")
+    openstack.run("stack", "resource", "signal", "s", "up")
+    wait_for(lambda: output(openstack, "size") == 2, 30, "the group has two members")
+    assert openstack.json("stack", "show", "s")["stack_status"] == "CREATE_COMPLETE"
+    found = openstack.json(
+        "stack", "resource", "list", "s", "-n", "2", "--filter", "type=OS::Heat::TestResource"
+    )
+    assert len(found) == 3

@@ -9,6 +9,7 @@ from stoker.resources.contract import Done, Park, Poll
 from stoker.resources.heat.batches import Batch, batches
 from stoker.resources.heat.members import next_members, values_of
 from stoker.resources.heat.resource_group import ResourceGroup
+from stoker.resources.heat.scaling import Bounds, new_size
 from stoker.resources.lifting import lifted, lowered
 
 SIZES = range(7)
@@ -134,3 +135,22 @@ def test_a_failed_member_is_given_the_new_definition_whatever_its_turn():
     assert {name: body["type"] for name, body in goal.template["resources"].items()} == {
         "0": "U", "1": "T", "2": "T",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "by", "least_step", "size"),
+    [
+        ("change_in_capacity", 2, None, 12),
+        ("change_in_capacity", -20, None, 1),
+        ("exact_capacity", 7, None, 7),
+        ("exact_capacity", 70, None, 20),
+        ("percent_change_in_capacity", 25, None, 12),
+        ("percent_change_in_capacity", -25, None, 8),
+        ("percent_change_in_capacity", 5, None, 11),
+        ("percent_change_in_capacity", -5, None, 9),
+        ("percent_change_in_capacity", 20, 3, 13),
+        ("percent_change_in_capacity", -20, 3, 7),
+    ],
+)
+def test_an_adjustment_comes_to_the_size_that_heat_computes(kind, by, least_step, size):
+    assert new_size(10, kind, by, least_step=least_step, bounds=Bounds(1, 20)) == size

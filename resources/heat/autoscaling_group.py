@@ -1,0 +1,235 @@
+"""OS::Heat::AutoScalingGroup: resources of one definition, of which there are more or fewer as need be."""
+
+import base64
+import hashlib
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+
+from ...template.constraints import Range
+from ...template.model import ResourceDefinition
+from ...template.residual import is_node
+from ..children import ChildGoal, ChildState, Member
+from ..contract import Adjustment, Json, Scaling, Step, Target, Work
+from ..errors import Final, NoAction, PropertyError
+from ..schema import ANY_NAME, Attribute, Property, SupportStatus
+from .batches import Batch, batches
+from .group import Course, Group
+from .members import REFS_MAP, Definition, Wanted, group_goal, next_members, output_name, values_of
+from .scaling import Bounds, new_size
+
+MAPS = "outputs"
+LISTS = "outputs_list"
+_ROLLING = {
+    "min_in_service": Property(
+        "integer", "Members that are not touched at any moment.", default=0, constraints=(Range(minimum=0),)
+    ),
+    "max_batch_size": Property(
+        "integer", "Most members that are worked on at once.", default=1, constraints=(Range(minimum=1),)
+    ),
+    "pause_time": Property(
+        "number", "Seconds between two batches.", default=0, constraints=(Range(minimum=0),)
+    ),
+}
+
+
+class AutoScalingGroup(Group):
+    """Its members have names of their own making; the oldest go first."""
+
+    description = (
+        "Resources of one definition, as many as are needed.\n\n"
+        "They are the resources of a stack of their own. A ScalingPolicy that gets a signal makes more or "
+        "fewer of them, within the bounds; the oldest go first."
+    )
+    support_status = SupportStatus(version="2014.1")
+    own_attributes = frozenset({"current_size", "refs", REFS_MAP, "show"})
+    path_attributes = frozenset({MAPS, LISTS})
+    properties_schema = {
+        "resource": Property(
+            "map", "What each member is, as in a template.", required=True, update_allowed=True
+        ),
+        "max_size": Property(
+            "integer", "Most members.", required=True, update_allowed=True, constraints=(Range(minimum=0),)
+        ),
+        "min_size": Property(
+            "integer", "Fewest members.", required=True, update_allowed=True, constraints=(Range(minimum=0),)
+        ),
+        "cooldown": Property(
+            "integer", "Seconds after a change in which no signal makes another one.", update_allowed=True
+        ),
+        "desired_capacity": Property("integer", "How many members to begin with.", update_allowed=True),
+        "rolling_updates": Property(
+            "map",
+            "How members are changed when their definition does.",
+            schema=_ROLLING,
+            default={"min_in_service": 0, "max_batch_size": 1, "pause_time": 0},
+            update_allowed=True,
+        ),
+    }
+    attributes_schema = {
+        ANY_NAME: Attribute("resource.NUMBER of one member, the oldest being 0."),
+        MAPS: Attribute(
+            "What the members have for the attribute that is named behind it, by the members' names.",
+            "map",
+            support_status=SupportStatus(version="2014.2"),
+        ),
+        LISTS: Attribute(
+            "As outputs, as a list from the oldest member on.",
+            "list",
+            support_status=SupportStatus(version="2014.2"),
+        ),
+        "current_size": Attribute(
+            "Number of the members.", "integer", support_status=SupportStatus(version="2015.1")
+        ),
+        "refs": Attribute(
+            "References of the members.", "list", support_status=SupportStatus(version="7.0.0")
+        ),
+        REFS_MAP: Attribute(
+            "References of the members, by name.", "map", support_status=SupportStatus(version="7.0.0")
+        ),
+    }
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """:raises PropertyError: the bounds contradict each other."""
+        least, most = properties.get("min_size"), properties.get("max_size")
+        wanted = properties.get("desired_capacity")
+        if least is not None and most is not None and most < least:
+            raise PropertyError("min_size can not be greater than max_size", ("min_size",))
+        low = least is not None and wanted is not None and wanted < least
+        if low or (most is not None and wanted is not None and wanted > most):
+            raise PropertyError(
+                "desired_capacity must be between min_size and max_size", ("desired_capacity",)
+            )
+
+    def static_goal(self, known: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
+        """One member: also of a group that begins without any, as it may grow."""
+        given = definition.properties.get("resource")
+        if not isinstance(given, Mapping) or is_node(given):
+            return None
+        copies = known.get("desired_capacity") or known.get("min_size") or 1
+        return _goal({"member": given}, definition.wanted, copies=copies)
+
+    def member_attribute(self, attribute: str, path: Sequence[str | int]) -> Wanted | None:
+        """See Group."""
+        known = {*self.own_attributes, *self.path_attributes}
+        if attribute not in known and not attribute.startswith("resource."):
+            raise LookupError(f"there are {', '.join(sorted(known))}, and resource.NUMBER")
+        return super().member_attribute(attribute, path)
+
+    def changing(
+        self, target: Target, changed: frozenset[str], members: Sequence[Member], work: Work
+    ) -> Course:
+        """In batches, if the definition of the members changes; then to the size that is wanted."""
+        wanted, policy = target.properties["desired_capacity"], target.properties["rolling_updates"]
+        there = sum(1 for member in members if member.definition)
+        sound = sum(1 for member in members if not member.is_failed)
+        steps = []
+        if "resource" in changed:
+            steps = batches(
+                min(wanted or there, there),
+                there,
+                most=policy["max_batch_size"],
+                in_service=policy["min_in_service"],
+            )
+        size = _bounds(target).keep(wanted or sound)
+        if not steps or steps[-1].size != size:
+            steps.append(Batch(size, 0))
+        return Course(steps, policy["pause_time"])
+
+    def scaled(self, target: Target, wanted: Adjustment, now: float) -> Scaling:
+        """See NestedType."""
+        current = len(target.data.get("names") or [])
+        size = new_size(current, wanted.kind, wanted.by, least_step=wanted.least_step, bounds=_bounds(target))
+        if size == current:
+            raise NoAction(f"the group {target.name} has {current} members already")
+        until = target.data.get("cooldown_end") or 0.0
+        if now < until:
+            raise NoAction(f"the group {target.name} may not be scaled for {until - now:.0f} more seconds")
+        cooldown = wanted.cooldown if wanted.cooldown is not None else target.properties["cooldown"]
+        return Scaling(size, cooldown or 0.0)
+
+    def handle_scale(self, target: Target, scaling: Scaling, work: Work) -> Step:
+        """Begin to bring the group to another size; see Group.handle_update."""
+        child = target.physical_id
+        state = None if child is None else work.children.look(child)
+        if child is None or state is None:
+            raise Final("the nested stack is gone")
+        data = {"cooldown": scaling.cooldown}
+        return self.begin(target, state, Course([Batch(scaling.size, 0)], data=data), work)
+
+    def check_scale_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """Go on with the next step, if the last one has ended."""
+        return self.check_update_complete(target, progress, work)
+
+    def step_goal(self, target: Target, step: Batch | None, members: Sequence[Member]) -> ChildGoal:
+        """See Group."""
+        given = target.properties
+        if step is None:
+            size = given["desired_capacity"] or given["min_size"]
+            step = Batch(size, size)
+        old = [(member.name, member.definition) for member in members if member.definition]
+        found = next_members(
+            old,
+            lambda name: given["resource"],
+            _names(target.key, {name for name, _ in old}),
+            size=step.size,
+            updates=step.updates,
+        )
+        return _goal(found, target.wanted)
+
+    def kept(self, target: Target, child: str, state: ChildState, work: Work) -> Mapping[str, Json]:
+        """With the end of the time in which it is not to be scaled again."""
+        found = dict(super().kept(target, child, state, work))
+        cooldown = found.pop("cooldown", None)
+        if cooldown is None:
+            cooldown = target.properties["cooldown"] or 0
+        ends = work.now() + max(0.0, cooldown)
+        return {**found, "cooldown_end": max(ends, found.get("cooldown_end") or 0.0)}
+
+    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+        """See the schema."""
+        found = dict(super().attribute_values(target))
+        names = list(target.data.get("names") or [])
+        for parts in target.wanted:
+            attribute, path = _asked(parts)
+            if path:
+                by_name = (target.data.get("outputs") or {}).get(output_name([MAPS, *path])) or {}
+            else:
+                by_name = found[REFS_MAP]
+            known = [name for name in names if name in by_name]
+            if attribute == MAPS:
+                value: Json = {name: by_name[name] for name in known}
+            elif attribute == LISTS:
+                value = [by_name[name] for name in known]
+            else:
+                number = attribute.split(".")[1]
+                is_there = number.isdigit() and int(number) < len(known)
+                value = by_name[known[int(number)]] if is_there else None
+            found[output_name(parts)] = value
+        return {**found, "current_size": len(names)}
+
+
+def _asked(parts: Wanted) -> tuple[str, list[str | int]]:
+    """The attribute, and what of the members it is made of."""
+    first, *path = parts
+    if str(first).startswith("resource."):
+        head, number, *rest = str(first).split(".", 2)
+        return f"{head}.{number}", [*rest, *path]
+    return str(first), path
+
+
+def _bounds(target: Target) -> Bounds:
+    return Bounds(target.properties["min_size"], target.properties["max_size"])
+
+
+def _names(key: str, taken: set[str]) -> Iterator[str]:
+    """Names for new members, as Heat's look; the same for each repetition of a step."""
+    for number in itertools.count():
+        digest = hashlib.sha256(f"{key}/{number}".encode()).digest()
+        name = base64.b32encode(digest).decode().lower()[:12]
+        if name not in taken:
+            yield name
+
+
+def _goal(members: Mapping[str, Definition], wanted: Sequence[Wanted], *, copies: int = 1) -> ChildGoal:
+    asked = {output_name([MAPS, *path]): [MAPS, *path] for _, path in map(_asked, wanted) if path}
+    return group_goal(members, values_of(list(members), asked.values(), MAPS), copies=copies)

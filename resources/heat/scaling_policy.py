@@ -1,0 +1,93 @@
+"""OS::Heat::ScalingPolicy: a signal to it scales a group."""
+
+from collections.abc import Mapping
+
+from ...template.constraints import AllowedValues, Range
+from ..contract import Adjustment, Done, Json, ResourceType, Signal, Step, Target, Work
+from ..errors import Final, PropertyError
+from ..schema import Attribute, Property, SupportStatus
+from .scaling import ADJUSTMENTS, PERCENT
+
+
+class ScalingPolicy(ResourceType):
+    """Says by how much; the group says within which bounds."""
+
+    description = (
+        "Takes signals, for example from an alarm, each of which makes a scaling group larger or smaller."
+    )
+    support_status = SupportStatus(version="2014.1")
+    properties_schema = {
+        "auto_scaling_group_id": Property("string", "Reference of the group.", required=True),
+        "scaling_adjustment": Property("number", "By how much.", required=True, update_allowed=True),
+        "adjustment_type": Property(
+            "string",
+            "Whether the adjustment is added, is the new size, or is a percentage that is added.",
+            required=True,
+            constraints=(AllowedValues(values=ADJUSTMENTS),),
+            update_allowed=True,
+        ),
+        "cooldown": Property(
+            "number",
+            "Seconds after the change in which no signal makes another one; the group's own if not given.",
+            update_allowed=True,
+        ),
+        "min_adjustment_step": Property(
+            "integer",
+            "Members that a percentage adds or removes at least.",
+            constraints=(Range(minimum=0),),
+            update_allowed=True,
+        ),
+    }
+    attributes_schema = {
+        "alarm_url": Attribute("Where an alarm posts its signal.", "string"),
+        "signal_url": Attribute(
+            "Where a signal is posted.", "string", support_status=SupportStatus(version="5.0.0")
+        ),
+    }
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """:raises PropertyError: a least step of what is no percentage."""
+        kind = properties.get("adjustment_type", PERCENT)
+        if properties.get("min_adjustment_step") is not None and kind != PERCENT:
+            raise PropertyError(
+                f"is of use only where adjustment_type is {PERCENT}", ("min_adjustment_step",)
+            )
+
+    def handle_create(self, target: Target, work: Work) -> Step:
+        """Fix the URL."""
+        return Done(physical_id=target.physical_name, data={"signal_url": work.signal_url(target.name)})
+
+    def handle_adopt(self, target: Target, work: Work) -> Step:
+        """The URL names the stack, so that of another stack is of no use."""
+        if target.physical_id is None:
+            raise Final("Resource ID was not provided.", kind="Exception")
+        return Done(data={"signal_url": work.signal_url(target.name)})
+
+    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+        """See the schema."""
+        url = target.data.get("signal_url")
+        return {"alarm_url": url, "signal_url": url}
+
+    def handle_signal(self, target: Target, details: Json) -> Signal:
+        """Scale the group, whatever the details say."""
+        given = target.properties
+        return Signal(
+            metadata=target.metadata,
+            reason=_reason(details),
+            adjustment=Adjustment(
+                group=given["auto_scaling_group_id"],
+                kind=given["adjustment_type"],
+                by=given["scaling_adjustment"],
+                least_step=given["min_adjustment_step"],
+                cooldown=given["cooldown"],
+            ),
+        )
+
+
+def _reason(details: Json) -> str:
+    """For the event, as Heat tells it."""
+    if not details:
+        return "No signal details provided"
+    if isinstance(details, Mapping) and {"previous", "current", "reason"} <= set(details):
+        return "alarm state changed from {previous} to {current} ({reason})".format(**details)
+    return "Unknown"

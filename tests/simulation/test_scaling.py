@@ -1,0 +1,206 @@
+"""Scaling groups: a signal to a policy makes more or fewer members, whatever fails meanwhile."""
+
+import pathlib
+import typing
+
+import pytest
+import sqlalchemy as sa
+from simulation.test_groups import busiest, updated, values
+from simulation.test_nested import children, created, hot, settled
+from simulation.test_update import rows, told
+from simulation.world import World
+from stoker.db import tables
+from stoker.db.errors import NotFound
+from stoker.db.stacks import Stack
+from stoker.db.states import Status, TaskKind
+from stoker.resources.errors import NotSupported
+from stoker.template.errors import TemplateError
+from stoker.traversal.signals import Signals
+
+Json = typing.Any
+
+
+@pytest.fixture
+def world(tmp_path: pathlib.Path) -> World:
+    return World(tmp_path, hosts=3, threads=4)
+
+
+def group(least: int = 1, most: int = 5, *, given: Json = None, **properties: Json) -> Json:
+    """A scaling group of servers; `given` is what their properties say."""
+    member = {"type": "Sim::Server", "properties": {"after": 0, **(given or {})}}
+    body = {"min_size": least, "max_size": most, "resource": member, **properties}
+    return {"type": "OS::Heat::AutoScalingGroup", "properties": body}
+
+
+def policy(by: float, kind: str = "change_in_capacity", **properties: Json) -> Json:
+    body = {"auto_scaling_group_id": {"get_resource": "g"}, "scaling_adjustment": by, "adjustment_type": kind}
+    return {"type": "OS::Heat::ScalingPolicy", "properties": {**body, **properties}}
+
+
+def signal(world: World, stack: Stack, name: str = "up", details: Json = None) -> None:
+    Signals(world.desk).signal(world.stack(stack.id), name, details)
+
+
+def scaled(world: World, stack: Stack, name: str = "up") -> None:
+    signal(world, stack, name)
+    assert world.settle(lambda: not unfinished(world), within=60)
+
+
+def unfinished(world: World) -> int:
+    t = tables.task.c
+    states = ("ready", "running", "parked")
+    query = sa.select(sa.func.count()).where(t.state.in_(states), t.kind == TaskKind.SCALE)
+    return world.database.read(lambda conn: conn.execute(query).scalar_one())
+
+
+def test_a_signal_scales_the_group_and_its_attributes_follow(world: World) -> None:
+    outputs = {
+        "size": ["g", "current_size"], "refs": ["g", "refs"], "list": ["g", "outputs_list", "address"],
+        "map": ["g", "outputs", "address"], "first": ["g", "resource.0.address"], "one": ["g", "resource.0"],
+    }  # fmt: skip
+    made = {name: {"value": {"get_attr": path}} for name, path in outputs.items()}
+    stack = created(
+        world,
+        hot({"g": group(desired_capacity=2), "up": policy(2), "down": policy(-1)}, outputs=made),
+    )
+    assert stack.status == Status.COMPLETE, stack.reason
+    before = set(world.cloud.things)
+    scaled(world, stack)
+    assert len(world.cloud.things) == 4
+    found = rows(world, stack)["g"].attributes
+    assert (found["current_size"], set(found["refs"])) == (4, set(world.cloud.things))
+    assert found["outputs_list, address"] == [f"at-{ref}" for ref in found["refs"]]
+    assert sorted(found["outputs, address"].values()) == sorted(found["outputs_list, address"])
+    assert (found["resource.0"], found["resource.0.address"]) == (found["refs"][0], f"at-{found['refs'][0]}")
+    scaled(world, stack, "down")
+    left = set(world.cloud.things)
+    assert (len(left), len(left & before)) == (3, 1), "the oldest goes first"
+    assert rows(world, stack)["g"].attributes["current_size"] == 3
+    assert world.stack(stack.id).action == "CREATE", "the stack itself does nothing"
+    assert [event for event in told(world, stack) if event[1] == "SIGNAL"] == [
+        ("up", "SIGNAL", "COMPLETE"), ("down", "SIGNAL", "COMPLETE"),
+    ]  # fmt: skip
+
+
+def test_a_later_update_of_the_stack_keeps_the_size_unless_one_is_wanted(world: World) -> None:
+    made = hot({"g": group(), "up": policy(2)})
+    stack = created(world, made)
+    scaled(world, stack)
+    assert len(world.cloud.things) == 3
+    before = dict(world.cloud.things)
+    updated(world, stack, made)
+    assert dict(world.cloud.things) == before
+    updated(world, stack, hot({"g": group(desired_capacity=2), "up": policy(2)}))
+    assert len(world.cloud.things) == 2
+
+
+def test_the_bounds_hold_and_what_changes_nothing_is_passed_over(world: World) -> None:
+    stack = created(world, hot({"g": group(most=2), "up": policy(5)}))
+    scaled(world, stack)
+    assert len(world.cloud.things) == 2
+    signal(world, stack)
+    assert unfinished(world) == 0
+    assert [event[1] for event in told(world, stack)].count("SIGNAL") == 1
+
+
+def test_a_cooldown_begins_when_a_change_has_ended(world: World) -> None:
+    stack = created(world, hot({"g": group(cooldown=60), "up": policy(1, cooldown=100)}))
+    signal(world, stack)
+    assert unfinished(world) == 0, "the creation was a change"
+    world.clock.now += 61
+    scaled(world, stack)
+    world.clock.now += 90
+    signal(world, stack)
+    assert unfinished(world) == 0
+    world.clock.now += 15
+    scaled(world, stack)
+    assert len(world.cloud.things) == 3
+
+
+def test_two_signals_at_once_are_one_change(world: World) -> None:
+    stack = created(world, hot({"g": group(given={"looks": 2, "after": 2}), "up": policy(1)}))
+    signal(world, stack)
+    signal(world, stack)
+    assert unfinished(world) == 1
+    assert world.settle(lambda: not unfinished(world), within=60)
+    assert len(world.cloud.things) == 2
+
+
+def test_a_killed_conductor_loses_no_scaling(world: World) -> None:
+    stack = created(world, hot({"g": group(given={"looks": 2, "after": 2}), "up": policy(3)}))
+    signal(world, stack)
+    assert world.settle(lambda: children(world, stack)["g"].action == "UPDATE", within=10)
+    for host in ("host0", "host1"):
+        world.kill(host)
+    assert world.settle(lambda: not unfinished(world), within=120)
+    assert (len(world.cloud.things), world.cloud.wrong) == (4, [])
+    assert rows(world, stack)["g"].attributes["current_size"] == 4
+
+
+@pytest.mark.parametrize("delete", [True, False])
+def test_what_is_begun_with_the_stack_supersedes_the_scaling(world: World, *, delete: bool) -> None:
+    made = hot({"g": group(given={"looks": 50, "after": 5}), "up": policy(1)})
+    at_once = {"desired_capacity": 3, "rolling_updates": {"max_batch_size": 5}}
+    quick = hot({"g": group(given={"value": "new"}, **at_once), "up": policy(1)})
+    stack = world.create("s", made)
+    assert settled(world, stack, within=290).status == Status.COMPLETE
+    signal(world, stack)
+    assert world.settle(lambda: children(world, stack)["g"].action == "UPDATE", within=10)
+    if delete:
+        world.orders.delete(world.stack(stack.id))
+    else:
+        world.update(stack, quick)
+    assert settled(world, stack, within=120).status == Status.COMPLETE
+    assert unfinished(world) == 0
+    assert [thing.value for thing in world.cloud.things.values()] == ([] if delete else ["new"] * 3)
+
+
+def test_a_scaling_that_fails_is_an_event_and_the_next_one_repairs_it(world: World) -> None:
+    world.cloud.pictures["p"] = "x"
+    stack = created(world, hot({"g": group(given={"picture": "p"}), "up": policy(1)}))
+    del world.cloud.pictures["p"]
+    scaled(world, stack)
+    assert ("g", "SIGNAL", "FAILED") in told(world, stack)
+    assert (world.stack(stack.id).status, rows(world, stack)["g"].status) == (Status.COMPLETE,) * 2
+    world.cloud.pictures["p"] = "x"
+    scaled(world, stack)
+    assert [thing.value for thing in world.cloud.things.values()] == ["x", "x"]
+    assert rows(world, stack)["g"].attributes["current_size"] == 2
+
+
+def test_a_new_definition_reaches_the_members_one_after_the_other(world: World) -> None:
+    stack = created(world, hot({"g": group(desired_capacity=3)}))
+    names = set(values(world))
+    world.update(stack, hot({"g": group(desired_capacity=4, given={"value": "new", "looks": 1, "after": 1})}))
+    assert busiest(world, stack) == 1
+    assert world.stack(stack.id).status == Status.COMPLETE
+    assert set(values(world).values()) == {"new"}
+    assert len(values(world)) == 4
+    assert names < set(values(world)), "they were changed in place"
+
+
+def test_what_is_no_group_or_not_there_is_refused(world: World) -> None:
+    made = hot({"g": group(), "other": {"type": "OS::Heat::ResourceGroup", "properties": {"count": 0,
+                "resource_def": {"type": "Sim::Server"}}}, "a": policy(1, auto_scaling_group_id="x"),
+                "b": policy(1, auto_scaling_group_id={"get_resource": "other"})})  # fmt: skip
+    stack = created(world, made)
+    with pytest.raises(NotFound, match=r"Scaling group \(x\)"):
+        signal(world, stack, "a")
+    with pytest.raises(NotSupported, match="cannot be scaled"):
+        signal(world, stack, "b")
+
+
+@pytest.mark.parametrize(
+    ("resource", "message"),
+    [
+        (group(3, 2), "min_size can not be greater"),
+        (group(1, 2, desired_capacity=3), "must be between"),
+        (group(given={"vlaue": "x"}), "resources.g.resources.member.properties.*vlaue"),
+        (policy(1, min_adjustment_step=1), "percent_change_in_capacity"),
+    ],
+)
+def test_what_is_wrong_is_told_before_anything_is_made(world: World, resource: Json, message: str) -> None:
+    with pytest.raises(TemplateError, match=message):
+        world.create("s", hot({"g": group(), **{"p" if "Policy" in resource["type"] else "g": resource}}))
+    with pytest.raises(TemplateError, match="current_size"):
+        world.create("s", hot({"g": group()}, outputs={"o": {"value": {"get_attr": ["g", "address"]}}}))
