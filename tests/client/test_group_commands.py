@@ -89,7 +89,7 @@ def test_a_signal_scales_a_group(openstack: OpenStack) -> None:
     assert output(openstack, "size") == 1
     assert str(output(openstack, "url")).endswith("/resources/up/signal")
     openstack.run("stack", "resource", "signal", "s", "up")
-    wait_for(lambda: output(openstack, "size") == 2, 30, "the group has two members")
+    wait_for(lambda: output(openstack, "size") == 2)
     assert openstack.json("stack", "show", "s")["stack_status"] == "CREATE_COMPLETE"
     found = openstack.json(
         "stack", "resource", "list", "s", "-n", "2", "--filter", "type=OS::Heat::TestResource"
