@@ -218,10 +218,11 @@ def test_abort_on_breakpoint_reaches_into_the_children_and_nothing_is_rolled_bac
 
 
 def test_a_child_that_is_updated_by_itself_lets_its_parents_clock_go_on(world: World) -> None:
-    stack = create(world, {"n": child()}, inside("n/s", "pre-create"))
+    stack = create(world, {"n": child()}, inside("n/t", "pre-create"))
     rest(world)
     inner = below(world, stack, "n")
     world.orders.delete(inner)
+    assert status(world, inner) == "DELETE_IN_PROGRESS", "there is something to delete"
     assert clock(world, stack) == "goes"
 
 

@@ -1,0 +1,98 @@
+"""The clocks of a tree of stacks, on each server, also when several of its stacks stop or go on at once."""
+
+import pytest
+from services.db.rows import (
+    NOW,
+    B,
+    Graph,
+    a_stack,
+    claim_all,
+    outcome,
+    raised,
+    set_task,
+    stack_of,
+    step,
+    store_graph,
+    task,
+    together,
+)
+from stoker.db import clearing
+from stoker.db.engine import Database
+from stoker.db.states import TaskState
+
+
+def tree_of(database: Database) -> tuple[Graph, list[Graph]]:
+    """A parent that waits for two children, each with a breakpoint on `b` behind `a`; all have 100 s."""
+    parent = store_graph(database, {"x": [], "y": []}, stack=a_stack(deadline_at=NOW + 100))
+    children = []
+    for name in ("x", "y"):
+        below = a_stack(
+            deadline_at=NOW + 100,
+            live_name=None,
+            parent_id=parent.stack.id,
+            parent_resource_id=parent.resources[name],
+            root_id=parent.stack.id,
+            depth=1,
+        )
+        child = store_graph(database, {"a": [], "b": ["a"]}, stack=below)
+        set_task(database, child.tasks["b"], hooks={"pre-create": {}})
+        children.append(child)
+        [claim] = claim_all(database, [parent.tasks[name]])
+        waits = outcome(claim, TaskState.PARKED, waits_on=f"stack:{child.stack.id}", due_at=NOW + 300)
+        step(database, [waits], slots=0)
+    return parent, children
+
+
+def stop(database: Database, child: Graph, *, now: float) -> None:
+    """What goes on in the child ends, and it stands at its breakpoint."""
+    [claim] = claim_all(database, [child.tasks["a"]], who=B, now=now)
+    step(database, [outcome(claim)], who=B, now=now, slots=0)
+
+
+def clear(database: Database, child: Graph, *, now: float) -> None:
+    ids = [child.tasks["b"]]
+    done = database.write(lambda conn: clearing.clear(conn, ids, stepping=None, by="x", now=now))
+    assert done is not None
+
+
+def stands(database: Database, graph: Graph) -> bool:
+    found = stack_of(database, graph.stack.id)
+    assert (found.remaining is None) == (found.deadline_at is not None)
+    return found.remaining is not None
+
+
+def test_a_parent_stands_when_all_its_children_do_and_goes_on_with_the_first(database: Database) -> None:
+    parent, (one, two) = tree_of(database)
+    stop(database, one, now=NOW + 10)
+    assert (stands(database, one), stands(database, parent)) == (True, False)
+    assert task(database, parent.tasks["x"]).due_at is None
+    stop(database, two, now=NOW + 30)
+    assert stack_of(database, parent.stack.id).remaining == 70
+    clear(database, one, now=NOW + 5000)
+    assert stack_of(database, parent.stack.id).deadline_at == NOW + 5070
+    assert stack_of(database, one.stack.id).deadline_at == NOW + 5090
+    assert stands(database, two)
+    assert task(database, parent.tasks["x"]).due_at == NOW + 5300
+    assert task(database, parent.tasks["y"]).due_at is None
+
+
+def test_of_two_children_that_stop_at_once_the_second_stops_the_parent(database: Database) -> None:
+    for _ in range(3):
+        parent, (one, two) = tree_of(database)
+        results = together(
+            lambda child=one: stop(database, child, now=NOW + 10),  # type: ignore[misc]
+            lambda child=two: stop(database, child, now=NOW + 10),  # type: ignore[misc]
+        )
+        assert raised(results) == []
+        assert [stands(database, graph) for graph in (one, two, parent)] == [True] * 3
+
+
+@pytest.mark.parametrize("turn", range(3))
+def test_of_one_that_goes_on_and_one_that_stops_at_once_the_parent_goes_on(
+    database: Database, turn: int
+) -> None:
+    parent, (one, two) = tree_of(database)
+    stop(database, one, now=NOW + 10)
+    results = together(lambda: clear(database, one, now=NOW + 20), lambda: stop(database, two, now=NOW + 20))
+    assert raised(results) == []
+    assert [stands(database, graph) for graph in (one, two, parent)] == [False, True, False]
