@@ -49,12 +49,14 @@ class Cloud:
     def make(self, target: Target, *, late: bool = False) -> str:
         """Make a thing, or find the one that an earlier attempt made with the same key.
 
-        :param late: what it stands on may be gone by now.
+        :param late: by a call that hung: what it stands on may be gone by now, and so may be what another
+            attempt has made; what it makes then has to be removed again.
         """
-        if target.key in self.made:
-            if self.made[target.key] not in self.things:
-                self.wrong.append(f"{target.stack.name}.{target.name} was made again after its deletion")
-            return self.made[target.key]
+        found = self.made.get(target.key)
+        if found in self.things:
+            return str(found)
+        if found is not None and not late:
+            self.wrong.append(f"{target.stack.name}.{target.name} was made again after its deletion")
         value = self._value(target)
         self._numbers += 1
         physical = f"thing-{self._numbers}"
