@@ -67,9 +67,11 @@ class Cloud:
 
     def call(self, name: str, target: Target) -> bool:
         """A call to the cloud, which hangs where the resource says so, the first time; whether it did."""
-        hangs = name in target.properties["hangs"] and (name, target.key) not in self.hung
+        # Each deletion has a key of its own; what it deletes stays the same.
+        call = (name, str(target.physical_id) if name == "delete" else target.key)
+        hangs = name in target.properties["hangs"] and call not in self.hung
         if hangs:
-            self.hung.add((name, target.key))
+            self.hung.add(call)
             threads.hang()
         return hangs
 
