@@ -18,7 +18,7 @@ from stoker.traversal.planning import Plan
 from stoker.traversal.updating import UpdatePlanner
 
 BROKEN = "Traceback"
-SEEDS = 40
+SEEDS = 100
 """Of those that may be looked at: the design asks for a thousand."""
 
 
