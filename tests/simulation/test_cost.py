@@ -1,5 +1,7 @@
-"""What a resource costs does not follow the size of its stack (I12): counted in statements and in SQLite's own
-steps, for those do not depend on what else the machine does."""
+"""What a resource costs does not follow the size of its stack (I12).
+
+Counted in statements and in SQLite's own steps, which do not depend on what else the machine does.
+"""
 
 import pathlib
 import typing
