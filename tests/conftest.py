@@ -80,23 +80,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=None, help="the one schedule that the simulation tries")
 
 
-TOGETHER = (
-    "tests/process/test_deployment.py",
-    "tests/process/test_takeover.py",
-    "tests/process/test_cancel.py",
-    "tests/process/test_embedded.py",
-    "tests/process/test_configuration.py",
-    "tests/process/",
-    "tests/services/rpc/",
-    "tests/services/ring/",
-    "tests/services/test_harness_servers.py",
-    "tests/deploy/",
-    "tests/client/",
-    "tests/services/db/",
-    "tests/api/",
-    "tests/unit/test_wheel.py",
-)
-"""Beginnings of the names of tests that run in one process, in the order in which they begin."""
+TOGETHER = {
+    "tests/process/test_deployment.py": "daemons, first half",
+    "tests/process/test_cancel.py": "daemons, first half",
+    "tests/process/test_nested.py": "daemons, first half",
+    "tests/process/test_secrets.py": "daemons, first half",
+    "tests/services/rpc/": "daemons, first half",
+    "tests/process/": "daemons, second half",
+    "tests/services/ring/": "ring",
+    "tests/services/test_harness_servers.py": "servers",
+    "tests/deploy/": "deploy",
+    "tests/client/": "client",
+    "tests/services/db/": "databases",
+    "tests/api/": "api",
+    "tests/unit/test_wheel.py": "wheel",
+}
+"""Beginnings of the names of tests -> what they run together with, in one process, in this order.
+
+Starting daemons takes much of the processor, so not all processes do that at the same time.
+"""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -109,7 +111,7 @@ class Scheduling(LoadScopeScheduling):
     """The marks by which pytest-xdist 3.8 keeps tests together do not work with pytest 9.2."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return next((name for name in TOGETHER if nodeid.startswith(name)), nodeid)
+        return next((lane for name, lane in TOGETHER.items() if nodeid.startswith(name)), nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: typing.Any) -> Scheduling:
