@@ -10,6 +10,7 @@ import signal
 import typing
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 from harness.etcd import Etcd
 from harness.keystone import Keystone
@@ -105,6 +106,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """A shell lets what it starts in the background ignore Ctrl-C; the programs that are tested must not."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # How long an example takes says how busy the machine is: what must be fast is measured elsewhere.
+    hypothesis.settings.register_profile(
+        "stoker", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    )
+    hypothesis.settings.load_profile("stoker")
 
 
 class Scheduling(LoadScopeScheduling):
