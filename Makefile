@@ -34,7 +34,7 @@ test-deps: .venv/test.stamp .venv/keystone.stamp
 	tools/install-test-deps
 
 simulate: .venv/test.stamp
-	$(BIN)/python -m pytest -q tests/simulation/test_schedules.py --seeds $(SEEDS)
+	$(BIN)/python -m pytest -q -n auto tests/simulation/test_schedules.py --seeds $(SEEDS)
 
 bench: .venv/test.stamp
 	$(BIN)/python benchmarks/end_to_end.py

@@ -137,6 +137,11 @@ class Audit:
             if count == PATIENCE
         ]
 
+    def unsettled(self) -> set[str]:
+        """Ids of the stacks that are not final, or wait to be rolled back."""
+        query = "SELECT id FROM stack WHERE status = 'IN_PROGRESS' OR rollback_at IS NOT NULL"
+        return {stack_id for (stack_id,) in self._own.execute(query)}
+
     def stacks(self) -> list[tuple[str, str, str, str]]:
         """(name, traversal, action, status) of all."""
         return self._own.execute("SELECT name, traversal, action, status FROM stack").fetchall()

@@ -150,7 +150,7 @@ class Run:
 
     def _all_settled(self) -> bool:
         """The users' stacks: not those that wait for calls that hang."""
-        return all(s.status != Status.IN_PROGRESS and s.rollback_at is None for s in self._all())
+        return not self._audit.unsettled() & {stack.id for stack in self.users.stacks.values()}
 
     def _all_final(self) -> bool:
         s, kept = tables.stack.c, tables.snapshot.c
