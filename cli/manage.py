@@ -14,7 +14,7 @@ from cliff.commandmanager import CommandManager
 from ..db import revisions, schema
 from ..db.errors import DatabaseError
 from ..db.sealing import Sealer
-from . import options, ring
+from . import options, ring, rotation
 from .manage_base import AdminError, Session, conf_of, open_session
 from .opening import connect, open_database
 from .options import WrongConfiguration
@@ -58,6 +58,7 @@ COMMANDS: dict[str, type[Command]] = {
     "ring rebalance": ring.RingRebalance,
     "ring drain": ring.RingDrain,
     "ring undrain": ring.RingUndrain,
+    "secrets rotate": rotation.SecretsRotate,
     "service list": ring.ServiceList,
     "service clean": ring.ServiceClean,
 }

@@ -13,6 +13,7 @@ from ..db import settings as installation
 from ..db.engine import Database
 from ..db.errors import ShardCountMismatch, Unavailable
 from ..db.notices import Listener
+from ..db.sealing import Sealer
 from ..ring.group import make_coordinator
 from ..rpc.bus import Bus, open_bus
 from ..rpc.notifier import SERVICE, Notifier, open_notifier
@@ -57,6 +58,14 @@ def open_database(conf: cfg.ConfigOpts, listener: Listener | None = None) -> tup
         return database, database.write(lambda conn: installation.shard_count(conn, wanted))
     except ShardCountMismatch as error:
         raise WrongConfiguration(f"[stacks] shard_count: {error}") from error
+
+
+def make_sealer(conf: cfg.ConfigOpts) -> Sealer:
+    """:raises WrongConfiguration: there is no key, or it is none."""
+    try:
+        return Sealer(conf.secrets.key)
+    except ValueError as error:
+        raise WrongConfiguration(f"[secrets] key: {error}") from error
 
 
 def make_bus(conf: cfg.ConfigOpts) -> Bus:

@@ -9,9 +9,9 @@ from . import threading_backend  # noqa: F401  - first: it decides how oslo work
 from oslo_config import cfg  # isort: skip
 
 from . import options
-from .opening import check_backend, make_bus, open_database
+from .opening import check_backend, make_bus, make_sealer, open_database
 from .options import WrongConfiguration
-from .wiring import make_sealer, make_timing
+from .wiring import make_timing
 
 READY, FAILED = 0, 2
 

@@ -24,7 +24,7 @@ from ..traversal.desk import Desk, OrderSettings
 from ..traversal.nesting import Nesting
 from ..traversal.planning import Defaults
 from ..traversal.updates import Updates
-from .opening import check_backend, make_bus, make_notifier, open_database
+from .opening import check_backend, make_bus, make_notifier, make_sealer, open_database
 from .options import WrongConfiguration
 
 
@@ -65,14 +65,6 @@ def open_parts(conf: cfg.ConfigOpts) -> Parts:
     if notifier is not None:
         notifier[0].start()
     return Parts(conf, database, shard_count, Catalogue.installed(), sealer, bus, outbox, notifier)
-
-
-def make_sealer(conf: cfg.ConfigOpts) -> Sealer:
-    """:raises WrongConfiguration: there is no key, or it is none."""
-    try:
-        return Sealer(conf.secrets.key)
-    except ValueError as error:
-        raise WrongConfiguration(f"[secrets] key: {error}") from error
 
 
 def make_timing(conf: cfg.ConfigOpts) -> MembershipTiming:

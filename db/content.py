@@ -3,7 +3,7 @@
 import hashlib
 import json
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -56,6 +56,15 @@ def get_many(conn: Connection, keys: Iterable[ContentId]) -> dict[ContentId, Jso
     c = tables.content
     rows = conn.execute(sa.select(c.c.id, c.c.body).where(c.c.id.in_(sorted(set(keys)))))
     return {ContentId(key): body for key, body in rows}
+
+
+GOAL = ("template", "environment", "files")
+"""What of a goal that is stored as JSON are ids of contents."""
+
+
+def renamed(goal: Mapping[str, Json], old: ContentId, new: ContentId) -> dict[str, Json]:
+    """A stored goal that refers to one content in the place of another."""
+    return {name: new if name in GOAL and value == old else value for name, value in goal.items()}
 
 
 def set_uses(conn: Connection, holder: StackId | SnapshotId, keys: Iterable[ContentId]) -> None:

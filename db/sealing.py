@@ -31,8 +31,12 @@ class Sealer:
             raise ValueError("at least one key is needed; `stoker-manage key generate` makes one")
         self._ciphers: dict[str, AESSIV] = {}
         for key in keys:
-            self._ciphers.setdefault(_key_id(key), _cipher(key))
-        self._first = _key_id(keys[0])
+            self._ciphers.setdefault(fingerprint(key), _cipher(key))
+
+    @property
+    def fingerprints(self) -> list[str]:
+        """Those of its keys; the first one is that of the key that seals."""
+        return list(self._ciphers)
 
     @staticmethod
     def generate_key() -> str:
@@ -43,15 +47,16 @@ class Sealer:
         """The token of a value: key id, a dot, base64."""
         text = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
         # AES-SIV takes no empty text; canonical JSON never is.
-        sealed = self._ciphers[self._first].encrypt(text, None)
-        return f"{self._first}.{base64.urlsafe_b64encode(sealed).decode()}"
+        key_id, cipher = next(iter(self._ciphers.items()))
+        sealed = cipher.encrypt(text, None)
+        return f"{key_id}.{base64.urlsafe_b64encode(sealed).decode()}"
 
     def open(self, token: str) -> Json:
         """The value of a token.
 
         :raises SealError: see there.
         """
-        key_id, _, body = token.partition(".")
+        key_id, body = sealed_by(token), token.partition(".")[2]
         cipher = self._ciphers.get(key_id)
         if cipher is None:
             raise SealError(f"the key {key_id} of a sealed value is not among the configured ones")
@@ -68,5 +73,11 @@ def _cipher(key: str) -> AESSIV:
         raise ValueError("a sealing key must be base64 of 32, 48 or 64 bytes") from error
 
 
-def _key_id(key: str) -> str:
+def sealed_by(token: str) -> str:
+    """The fingerprint of the key that a token needs."""
+    return token.partition(".")[0]
+
+
+def fingerprint(key: str) -> str:
+    """A short name for a key that does not tell it."""
     return hashlib.sha256(key.encode()).hexdigest()[:8]

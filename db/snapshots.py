@@ -18,7 +18,6 @@ from .states import Status
 Json = typing.Any
 CONCERNED = ("SNAPSHOT", "DELETE")
 """Actions of a stack that do something to its snapshots."""
-GOAL = ("template", "environment", "files")
 
 
 @dataclass(frozen=True)
@@ -39,13 +38,26 @@ class Snapshot:
     @property
     def contents(self) -> list[ContentId]:
         """Template, environment and files, in this order."""
-        return [ContentId(self.goal[name]) for name in GOAL]
+        return [ContentId(self.goal[name]) for name in content.GOAL]
 
 
 def insert(conn: Connection, snapshot: Snapshot) -> None:
     """Store a new snapshot."""
     conn.execute(sa.insert(tables.snapshot).values(**asdict(snapshot)))
     content.set_uses(conn, snapshot.id, snapshot.contents)
+
+
+def rename_content(conn: Connection, snapshot_id: SnapshotId, old: ContentId, new: ContentId) -> bool:
+    """Let a snapshot refer to one content in the place of another; False: there is no such snapshot."""
+    s = tables.snapshot
+    query = sa.select(s.c.goal).where(s.c.id == snapshot_id).with_for_update()
+    goal = conn.execute(query).scalar()
+    if goal is None:
+        return False
+    goal = content.renamed(goal, old, new)
+    conn.execute(sa.update(s).where(s.c.id == snapshot_id).values(goal=goal))
+    content.set_uses(conn, snapshot_id, [ContentId(goal[name]) for name in content.GOAL])
+    return True
 
 
 def get(conn: Connection, stack_id: StackId, snapshot_id: SnapshotId) -> Snapshot:

@@ -76,7 +76,22 @@ def _contents(row: Mapping[str, typing.Any]) -> set[ContentId]:
     """All contents that a stack refers to."""
     previous = row["previous"] or {}
     named = {row[name] for name in CONTENTS[:3]}
-    return named | {previous[name] for name in ("template", "environment", "files") if name in previous}
+    return named | {previous[name] for name in content.GOAL if name in previous}
+
+
+def rename_content(conn: Connection, stack_id: StackId, old: ContentId, new: ContentId) -> bool:
+    """Let a stack refer to one content in the place of another; False: there is no such stack."""
+    s = tables.stack
+    query = sa.select(*(s.c[name] for name in CONTENTS)).where(s.c.id == stack_id).with_for_update()
+    row = conn.execute(query).mappings().first()
+    if row is None:
+        return False
+    columns = {name: new if value == old else value for name, value in row.items()}
+    if row["previous"]:
+        columns["previous"] = content.renamed(row["previous"], old, new)
+    conn.execute(sa.update(s).where(s.c.id == stack_id).values(**columns))
+    content.set_uses(conn, stack_id, _contents(columns))
+    return True
 
 
 def set_tags(conn: Connection, stack_id: StackId, tags: Sequence[str]) -> None:

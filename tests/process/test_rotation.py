@@ -1,0 +1,105 @@
+"""`stoker-manage secrets rotate` while the API and the conductors work, as doc/operation.md has it."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+from client.serving import Service
+from stoker.db.sealing import Sealer
+
+MANAGE = pathlib.Path(sys.executable).parent / "stoker-manage"
+TEMPLATE = {
+    "heat_template_version": "2018-08-31",
+    "parameters": {"password": {"type": "string", "hidden": True}},
+    "resources": {
+        "user": {
+            "type": "OS::Heat::TestResource",
+            "properties": {"value": {"get_param": "password"}, "wait_secs": 1},
+        },
+        "made": {"type": "OS::Heat::RandomString"},
+    },
+    "outputs": {"made": {"value": {"get_attr": ["made", "value"]}}},
+}
+GIVEN = {"environment": {"parameters": {"password": "planted-secret"}}}
+
+
+class Keys:
+    """The keys of a data directory, and the command."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self._file = directory / "data" / "stoker.conf"
+
+    @property
+    def first(self) -> str:
+        [key] = re.findall("^key *= *(.*)$", self._file.read_text(), re.MULTILINE)
+        return str(key)
+
+    def put(self, *keys: str) -> None:
+        others = [line for line in self._file.read_text().splitlines() if not line.startswith("key")]
+        lines = "\n".join(f"key = {key}" for key in keys)
+        self._file.write_text("\n".join(others).replace("[secrets]", f"[secrets]\n{lines}") + "\n")
+
+    def rotate(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [MANAGE, "--config-file", self._file, "secrets", "rotate", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def started(directory: pathlib.Path) -> Service:
+    """It waits for what is told in its log, which is that of the one before."""
+    (directory / "stoker.log").unlink(missing_ok=True)
+    return Service(directory, conductors=1)
+
+
+def test_a_key_is_changed_under_running_daemons_and_the_old_one_removed(tmp_path: pathlib.Path) -> None:
+    service, keys = started(tmp_path), Keys(tmp_path)
+    path = service.made("t", "before", TEMPLATE, **GIVEN)
+    made = service.get(path)["stack"]["outputs"][0]["output_value"]
+    service.stop()
+    old, new = keys.first, Sealer.generate_key()
+    [old_id], [new_id] = Sealer([old]).fingerprints, Sealer([new]).fingerprints
+
+    keys.put(new, old)
+    service = started(tmp_path)
+    others = [service.create("t", f"meanwhile{number}", TEMPLATE, **GIVEN) for number in range(5)]
+    checked = keys.rotate("--check")
+    assert checked.returncode == 2, checked
+    assert f"key {old_id}: still needed, sealed " in checked.stdout
+    rotated = keys.rotate("--batch", "2")
+    assert rotated.returncode == 0, rotated
+    assert re.search("^resource: [0-9]+ rows sealed anew$", rotated.stdout, re.MULTILINE)
+    assert "content: 1 rows sealed anew\n" in rotated.stdout
+    assert "content: 1 environments moved to their new ids\n" in rotated.stdout
+    assert rotated.stdout.endswith(f"key {old_id}: not needed any more\n")
+    for other in others:
+        assert service.settled(other)["stack_status"] == "CREATE_COMPLETE"
+    assert keys.rotate("--check").returncode == 0
+    service.stop()
+
+    keys.put(new)
+    service = started(tmp_path)
+    checked = keys.rotate("--check")
+    assert (checked.returncode, checked.stderr) == (0, "")
+    assert re.fullmatch(f"key {new_id}, the first: sealed [0-9]+ values .*\n", checked.stdout)
+    assert service.get(path)["stack"]["outputs"][0]["output_value"] == made
+    answer = service.call("PATCH", path, {"parameters": {}})
+    assert answer.status == 202, answer
+    assert service.settled(path)["stack_status"] == "UPDATE_COMPLETE"
+    service.stop()
+
+
+def test_a_key_that_is_missing_is_named_but_not_told(tmp_path: pathlib.Path) -> None:
+    service, keys = started(tmp_path), Keys(tmp_path)
+    service.made("t", "sealed", TEMPLATE, **GIVEN)
+    service.stop()
+    old = keys.first
+    keys.put(Sealer.generate_key())
+    refused = keys.rotate("--wait", "1")
+    assert refused.returncode == 1, refused
+    told = f"key {Sealer([old]).fingerprints[0]} is not among [secrets] key, and sealed "
+    assert refused.stderr.startswith(told)
+    assert old not in refused.stderr + refused.stdout
+    keys.put("not a key")
+    wrong = keys.rotate("--check")
+    assert (wrong.returncode, wrong.stdout) == (1, "")
+    assert wrong.stderr == "[secrets] key: a sealing key must be base64 of 32, 48 or 64 bytes\n"

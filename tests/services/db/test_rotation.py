@@ -1,0 +1,283 @@
+"""Sealing anew with another key: all of it, while others write, and however often it is broken off."""
+
+import json
+import typing
+from collections.abc import Callable
+
+import sqlalchemy as sa
+from services.db.rows import (
+    NOW,
+    a_resource,
+    a_snapshot,
+    a_stack,
+    claim_all,
+    new_id,
+    outcome,
+    resource,
+    stack_of,
+    step,
+    store,
+    store_graph,
+    together,
+)
+from stoker.db import content, resources, snapshots, tables
+from stoker.db.engine import Database
+from stoker.db.ids import ResourceId
+from stoker.db.rotation import TABLES
+from stoker.db.sealing import Sealer
+from stoker.template.residual import evaluate, quote, sealed
+from stoker.traversal.rotation import Rotation, Round
+from stoker.traversal.stored import StoredLookup
+
+OLD_KEY, NEW_KEY, LOST_KEY = (Sealer.generate_key() for _ in range(3))
+OLD, NEW, BOTH = Sealer([OLD_KEY]), Sealer([NEW_KEY]), Sealer([NEW_KEY, OLD_KEY])
+[OLD_ID], [NEW_ID] = OLD.fingerprints, NEW.fingerprints
+LIKE_A_TOKEN = {"$fn": "sealed", "args": [OLD.seal("the user's own text")]}
+Json = typing.Any
+
+
+def secret(value: Json, by: Sealer = OLD) -> Json:
+    return sealed(by.seal(value))
+
+
+def rotation(
+    database: Database, sealer: Sealer = BOTH, *, sleep: Callable[[float], None] = lambda seconds: None
+) -> Rotation:
+    moments = iter(range(1_000_000))
+    return Rotation(database, sealer, clock=lambda: NOW + next(moments), sleep=sleep, batch=3)
+
+
+def run(database: Database, **options: typing.Any) -> tuple[list[Round], int]:
+    told: list[Round] = []
+    _, left = rotation(database, **options).run(told.append, patience=1000)
+    return told, left
+
+
+def everything(database: Database) -> str:
+    """All text that is in the database."""
+
+    def read(conn: sa.Connection) -> str:
+        return "\n".join(
+            str(tuple(row))
+            for table in tables.metadata.tables.values()
+            for row in conn.execute(sa.select(*(sa.type_coerce(c, sa.Text) for c in table.c)))
+        )
+
+    return database.read(read)
+
+
+def filled(table: sa.Table, number: int, value: Json) -> dict[str, Json]:
+    """A row of any table with this value in all its JSON."""
+    row: dict[str, Json] = {}
+    for column in table.c:
+        if isinstance(column.type, tables.JsonText):
+            row[column.name] = value
+        elif isinstance(column.type, sa.String | tables.CleanText):
+            row[column.name] = f"{number}-{new_id()}"[: getattr(column.type, "length", None)]
+        elif not column.nullable:
+            row[column.name] = isinstance(column.type, sa.Boolean) or number
+    return row
+
+
+def test_every_json_column_is_sealed_anew_wherever_in_it_a_secret_stands(database: Database) -> None:
+    values = [
+        secret("plain"),
+        {"in a map": [1, {"deeper": secret({"a": ["list"]})}], "beside": "clear"},
+        {"$fn": "list_join", "args": [["-", [secret("one"), secret("two")]]]},
+        {"$fn": "literal", "args": [{"$fn": "user's", "inner": secret("below a quote")}]},
+        quote({"looks": LIKE_A_TOKEN}),
+        {"nothing": "sealed"},
+    ]
+
+    def fill(conn: sa.Connection) -> None:
+        for table in TABLES.values():
+            rows = [filled(table, 900_000 + index, value) for index, value in enumerate(values)]
+            conn.execute(sa.insert(table), rows)
+
+    database.write(fill)
+    told, left = run(database)
+    assert left == 0
+    assert set(told[0].sealed_anew) == set(TABLES) >= {"stack", "resource", "task", "content", "snapshot"}
+    assert all(count == 4 for count in told[0].sealed_anew.values()), told[0]
+    assert told[-1].quiet
+    assert set(told[-1].held) == {NEW_ID}
+    text = everything(database).replace(LIKE_A_TOKEN["args"][0], "")
+    assert NEW_ID in text
+    assert OLD_ID not in text
+
+    given = {json.dumps(evaluate(value, StoredLookup(OLD.open))) for value in values}
+    for table in TABLES.values():
+        for column in (c for c in table.c if isinstance(c.type, tables.JsonText)):
+            found = database.read(lambda conn, c=column: list(conn.execute(sa.select(c)).scalars()))
+            assert {json.dumps(evaluate(v, StoredLookup(NEW.open))) for v in found} == given, column
+
+
+def an_environment(by: Sealer) -> Json:
+    return {"parameters": {"password": secret("s3cret", by), "plain": 1}}
+
+
+def test_an_environment_that_many_share_is_shared_afterwards_by_all_and_by_those_who_come(
+    database: Database,
+) -> None:
+    keys = database.write(
+        lambda conn: [content.put(conn, body, NOW) for body in ({"a": 1}, an_environment(OLD), {})]
+    )
+    template, old, files = keys
+    goal = {"template": template, "environment": old, "files": files, "parameters": {}}
+    ids = {"template_id": template, "environment_id": old, "files_id": files}
+    both = [a_stack(**ids), a_stack(**ids, previous=goal)]
+    former = a_stack(previous=goal)
+    store(database, *both, former)
+    kept = a_snapshot(both[0], goal=goal)
+    database.write(lambda conn: snapshots.insert(conn, kept))
+
+    run(database)
+    new = database.write(lambda conn: content.put(conn, an_environment(NEW), NOW))
+    assert new != old
+    found = [stack_of(database, stack.id) for stack in (*both, former)]
+    assert [stack.environment_id for stack in found] == [new, new, "e"]
+    assert [stack.previous and stack.previous["environment"] for stack in found] == [None, new, new]
+    [after] = database.read(lambda conn: snapshots.of_stack(conn, both[0].id))
+    assert after.contents == [template, new, files]
+    bodies = database.read(lambda conn: content.get_many(conn, [new, old, template, files]))
+    assert bodies[new] == bodies[old] == an_environment(NEW), "who has just read the old id still finds it"
+
+    later = NOW + 10 * content.KEEP_UNUSED
+    database.write(lambda conn: content.sweep(conn, later, limit=100))
+    left = database.read(lambda conn: content.get_many(conn, [new, old, template, files]))
+    assert set(left) == {new, template, files}
+
+
+class Interrupted(Exception):
+    """Somebody has pressed Ctrl-C."""
+
+
+class Once(Database):
+    """Writes once, and is interrupted then."""
+
+    def __init__(self, real: Database) -> None:
+        self._real, self._written = real, False
+
+    def read(self, work: Callable[[sa.Connection], Json]) -> Json:
+        return self._real.read(work)
+
+    def write(self, work: Callable[[sa.Connection], Json]) -> Json:
+        if self._written:
+            raise Interrupted
+        self._written = True
+        return self._real.write(work)
+
+
+def is_interrupted(database: Database) -> bool:
+    try:
+        rotation(Once(database)).round()
+    except Interrupted:
+        return True
+    return False
+
+
+def test_what_was_broken_off_is_finished_by_the_next_one(database: Database) -> None:
+    old = database.write(lambda conn: content.put(conn, an_environment(OLD), NOW))
+    stacks = [a_stack(environment_id=old, parameters={"p": secret(number)}) for number in range(4)]
+    store(database, *stacks)
+    assert sum(is_interrupted(database) for _ in range(20)) in range(6, 20)
+    assert OLD_ID not in everything(database)
+    new = content.content_id(an_environment(NEW))
+    assert {stack_of(database, stack.id).environment_id for stack in stacks} == {new}
+
+
+def test_nothing_is_lost_that_others_write_meanwhile(database: Database) -> None:
+    stack = store(database, a_stack())
+    rows = [a_resource(stack.id, 800_000 + n, f"r{n}", metadata={"n": 0, "s": secret(n)}) for n in range(4)]
+    database.write(lambda conn: resources.insert_many(conn, rows))
+
+    def count(row: ResourceId) -> int:
+        """As a signal: read, and compare and swap; it may store again what the old key has sealed."""
+        done = 0
+        for _ in range(40):
+            seen = resource(database, row)
+            metadata = {**(seen.metadata or {}), "n": (seen.metadata or {})["n"] + 1}
+            done += database.write(
+                lambda conn, seen=seen, metadata=metadata: resources.set_metadata(
+                    conn, row, seen=seen.generation, metadata=metadata, now=NOW
+                )
+            )
+        return done
+
+    def rounds() -> int:
+        return sum(rotation(database).round().sealed_anew["resource"] for _ in range(15))
+
+    jobs = [lambda row=row: count(row.id) for row in rows for _ in range(2)]
+    *counts, sealed_anew = together(*jobs, rounds)
+    assert isinstance(sealed_anew, int), sealed_anew
+    assert sealed_anew >= 4
+    run(database)
+    for number, row in enumerate(rows):
+        done = sum(typing.cast(list[int], counts[2 * number : 2 * number + 2]))
+        kept = resource(database, row.id).metadata
+        assert kept == {"n": done, "s": secret(number, NEW)}
+        assert done >= 40
+
+
+def test_it_waits_for_steps_that_began_before_and_seals_anew_what_they_stored(database: Database) -> None:
+    graph = store_graph(database, {"one": []})
+    [claim] = claim_all(database, graph.ids)
+
+    def sleep(seconds: float) -> None:
+        step(database, [outcome(claim, changes={"properties": {"late": secret("x")}})])
+
+    told, left = run(database, sleep=sleep)
+    assert left == 0
+    assert [dict(found.sealed_anew) for found in told] == [{}, {"resource": 1}, {}]
+    assert resource(database, graph.resources["one"]).properties == {"late": secret("x", NEW)}
+
+
+def test_a_step_that_does_not_end_is_counted(database: Database) -> None:
+    graph = store_graph(database, {"one": [], "two": []})
+    claim_all(database, graph.ids)
+    assert run(database)[1] == 2
+
+
+def test_values_that_no_key_opens_are_left_as_they_are_and_named(database: Database) -> None:
+    lost = Sealer([LOST_KEY])
+    token = OLD.seal("x")
+    broken = sealed(f"{token[:-6]}AAAAA=")
+    stack = a_stack(parameters={"a": secret("a", lost), "b": broken, "c": secret("c")})
+    store(database, stack)
+    found = run(database)[0][-1]
+    assert {key: dict(counts) for key, counts in found.held.items()} == {
+        lost.fingerprints[0]: {"stack": 1},
+        OLD_ID: {"stack": 1},
+        NEW_ID: {"stack": 1},
+    }
+    assert found.broken == [f"stack {stack.id}"]
+    assert stack_of(database, stack.id).parameters == {
+        "a": secret("a", lost),
+        "b": broken,
+        "c": secret("c", NEW),
+    }
+
+
+def test_a_look_counts_and_changes_nothing(database: Database) -> None:
+    store(database, a_stack(parameters={"a": secret(1), "b": [secret(2), secret(3, NEW)]}))
+    before = everything(database)
+    found = rotation(database).look()
+    assert {key: dict(counts) for key, counts in found.held.items()} == {
+        OLD_ID: {"stack": 2},
+        NEW_ID: {"stack": 1},
+    }
+    assert everything(database) == before
+
+
+def test_who_goes_on_sealing_with_an_old_key_does_not_hold_it_up_for_ever(database: Database) -> None:
+    stack = store(database, a_stack())
+    database.write(lambda conn: resources.insert_many(conn, [a_resource(stack.id, 700_000)]))
+    numbers = iter(range(1000))
+
+    def seal_again(found: Round) -> None:
+        changes = {ResourceId(700_000): {"data": secret(next(numbers))}}
+        database.write(lambda conn: resources.change_many(conn, changes))
+
+    last, left = rotation(database).run(seal_again, patience=20)
+    assert (last.quiet, left) == (False, 0)
+    assert dict(last.held[OLD_ID]) == {"resource": 1}
