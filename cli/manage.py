@@ -14,7 +14,7 @@ from cliff.commandmanager import CommandManager
 from ..db import revisions, schema
 from ..db.errors import DatabaseError
 from ..db.sealing import Sealer
-from . import options, ring, rotation
+from . import options, ring, rotation, stack_tools
 from .manage_base import AdminError, Session, conf_of, open_session
 from .opening import connect, open_database
 from .options import WrongConfiguration
@@ -61,6 +61,9 @@ COMMANDS: dict[str, type[Command]] = {
     "secrets rotate": rotation.SecretsRotate,
     "service list": ring.ServiceList,
     "service clean": ring.ServiceClean,
+    "stack fail": stack_tools.StackFail,
+    "stack inspect": stack_tools.StackInspect,
+    "stack retry": stack_tools.StackRetry,
 }
 
 

@@ -1,5 +1,6 @@
 """What the commands of ``stoker-manage`` share."""
 
+import datetime
 import typing
 from dataclasses import dataclass
 
@@ -38,6 +39,16 @@ def describe_age(seconds: float) -> str:
         if seconds >= size:
             return f"{int(seconds // size)} {unit} ago"
     return f"{max(0, int(seconds))} s ago"
+
+
+def describe_moment(moment: float, now: float) -> str:
+    """A moment, in UTC, and how far away it is: ``14:00:03 UTC (5 min ago)``, ``15:00:03 UTC (in 2 h)``."""
+    told = datetime.datetime.fromtimestamp(moment, datetime.UTC)
+    same = told.date() == datetime.datetime.fromtimestamp(now, datetime.UTC).date()
+    text = told.strftime("%H:%M:%S UTC" if same else "%Y-%m-%d %H:%M:%S UTC")
+    if moment <= now:
+        return f"{text} ({describe_age(now - moment)})"
+    return f"{text} (in {describe_age(moment - now).removesuffix(' ago')})"
 
 
 def session_of(command: Command) -> Session:

@@ -48,9 +48,9 @@ class Holdings:
         held = self._held[claim.task.id] = Held(claim)
         return held
 
-    def drop(self, task_id: TaskId) -> None:
-        """It is not ours any more."""
-        self._held.pop(task_id, None)
+    def drop(self, task_id: TaskId) -> Held | None:
+        """It is not ours any more; what it was."""
+        return self._held.pop(task_id, None)
 
     def drop_all(self) -> list[Held]:
         """Nothing is ours any more: what was; what runs of it is asked to stop."""

@@ -227,6 +227,7 @@ class Pipeline:
             else:
                 self._held.drop(outcome.task_id)
         for claim in done.claims:
+            self._stops.replaced(claim.task.id)
             held = self._held.add(claim)
             self._stops.watch(held)
             self._workers.step(held, None, who)

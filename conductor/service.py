@@ -102,7 +102,13 @@ class Conductor:
         shared: dict[str, typing.Any] = {"database": database, "ring": self._ownership, "clock": clock}
         absentees = Absentees(patience=settings.patience, clock=clock)
         self._orphans = Orphans(**shared, hints=hints, absentees=absentees)
-        self._report = Report(**shared, membership=membership, host=settings.host, threads=self._threads)
+        self._report = Report(
+            **shared,
+            membership=membership,
+            host=settings.host,
+            threads=self._threads,
+            size=settings.limits.threads,
+        )
         self._purge = StackPurge(**shared, keep=settings.keep_deleted, keep_events=settings.keep_events)
         self._duties: Sequence[Duty] = (
             *self._stack_duties(shared, hints, updates),

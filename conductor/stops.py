@@ -53,6 +53,13 @@ class Stops:
             task = held.claim.task
             self._expiries.add(held.claim.task.expires_at, (task.id, task.attempt))
 
+    def replaced(self, task_id: TaskId) -> None:
+        """A task that was taken away from us comes back as a new claim: the old one's step is to stop."""
+        old = self.held.drop(task_id)
+        if old is not None and old.busy:
+            old.stop.set()
+            self._graces.add(self.clock() + self.grace, old)
+
     def apply(self, who: Claimant | None) -> None:
         """Ask all that are to stop now, and give up those that have not for too long."""
         while self.messages:

@@ -28,8 +28,10 @@ class Conductor:
     weight: float = 1.0
     shards_owned: int = 0
     ring_version: str = ""
+    threads: int = 0
     threads_busy: int = 0
     threads_written_off: int = 0
+    rpc_version: str = ""
 
 
 def report(conn: Connection, conductor: Conductor) -> str:

@@ -5,49 +5,15 @@ SQLite, PostgreSQL and MariaDB.  Migrations in `migrations/` bring a database to
 test compares them).
 """
 
-import json
-import re
 import typing
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import mysql
-from sqlalchemy.engine import Dialect
+
+from .column_types import CleanText, Instant, RowId
+from .column_types import JsonText as JsonText
+from .column_types import LongText as LongText
 
 metadata = sa.MetaData()
-
-LongText = sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
-RowId = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-Instant: sa.Double[float] = sa.Double()
-
-
-class JsonText(sa.types.TypeDecorator[typing.Any]):
-    """A JSON value as compact text; SQL NULL is None."""
-
-    impl = LongText
-    cache_ok = True
-
-    def process_bind_param(self, value: typing.Any, dialect: Dialect) -> str | None:
-        return None if value is None else json.dumps(value, separators=(",", ":"))
-
-    def process_result_value(self, value: str | None, dialect: Dialect) -> typing.Any:
-        return None if value is None else json.loads(value)
-
-
-_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
-
-
-class CleanText(sa.types.TypeDecorator[str]):
-    """A long text from outside, such as a plugin's error message.
-
-    What no database takes, or not each of them (NUL, half of a surrogate pair), becomes U+FFFD: a strange
-    message must not make its resource's failure impossible to store.
-    """
-
-    impl = LongText
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        return None if value is None else _UNSTORABLE.sub("\ufffd", value)
 
 
 def _uuid(name: str, **options: typing.Any) -> sa.Column[str]:
@@ -225,6 +191,8 @@ task = sa.Table(
     sa.Column("pending", sa.Integer, nullable=False),
     sa.Column("attempt", sa.Integer, nullable=False, default=0),
     sa.Column("member", sa.String(320)),
+    # When it was claimed last, for those who look why it is not over.
+    sa.Column("claimed_at", Instant),
     sa.Column("shard", sa.Integer, nullable=False),
     sa.Column("due_at", Instant),
     # When the resource's own timeout strikes; counted from the first claim, kept over retries of polls.
@@ -293,8 +261,11 @@ conductor = sa.Table(
     sa.Column("topic", sa.String(255), nullable=False),
     sa.Column("shards_owned", sa.Integer, nullable=False, default=0),
     sa.Column("ring_version", sa.String(64), nullable=False, default=""),
+    sa.Column("threads", sa.Integer, nullable=False, default=0),
     sa.Column("threads_busy", sa.Integer, nullable=False, default=0),
     sa.Column("threads_written_off", sa.Integer, nullable=False, default=0),
+    # Of the messages that it understands; "" if it never said.
+    sa.Column("rpc_version", sa.String(16), nullable=False, default=""),
     sa.Column("started_at", Instant, nullable=False),
     sa.Column("heartbeat_at", Instant, nullable=False),
 )

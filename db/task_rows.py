@@ -46,6 +46,7 @@ class Task:
     spare_id: ResourceId | None = None
     attempt: int = 0
     member: MemberId | None = None
+    claimed_at: float | None = None
     due_at: float | None = None
     expires_at: float | None = None
     stop_by: float | None = None

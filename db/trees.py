@@ -1,12 +1,16 @@
 """Stacks nested in stacks."""
 
 import typing
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
+from sqlalchemy.engine import Connection
 
 from . import tables
 from .ids import StackId
+
+LEVELS = 50
+"""More than any tree has."""
 
 
 def below(stack_id: StackId, deepest: int | None = None) -> sa.Select[typing.Any]:
@@ -29,3 +33,29 @@ def inside(stack_ids: Sequence[StackId]) -> sa.Select[typing.Any]:
     tree = sa.select(s.c.id).where(s.c.parent_id.in_(sorted(stack_ids)), child).cte("tree", recursive=True)
     below_them = sa.select(s.c.id).where(s.c.parent_id == tree.c.id, child)
     return sa.select(tree.union_all(below_them).c.id)
+
+
+def paths(conn: Connection, root: StackId, stack_ids: Iterable[str]) -> dict[str, str]:
+    """For each of the stacks, which are nested in the root: the names of the resources that lead there, each
+    followed by a slash; one statement for each level."""
+    s, r = tables.stack, tables.resource
+    above: dict[str, tuple[str | None, str]] = {root: (None, "")}
+    wanted = set(stack_ids) - {root}
+    for _ in range(LEVELS):
+        if not wanted:
+            break
+        rows = conn.execute(
+            sa.select(s.c.id, s.c.parent_id, s.c.name.label("stack"), r.c.name)
+            .outerjoin(r, r.c.id == s.c.parent_resource_id)
+            .where(s.c.id.in_(sorted(wanted)))
+        ).all()
+        above.update({row.id: (row.parent_id, row.name or row.stack) for row in rows})
+        wanted = {row.parent_id for row in rows if row.parent_id is not None} - above.keys()
+    return {stack_id: _path(above, stack_id) for stack_id in above}
+
+
+def _path(above: Mapping[str, tuple[str | None, str]], stack_id: str) -> str:
+    parent, name = above[stack_id]
+    if not name:
+        return ""
+    return f"{_path(above, parent) if parent is not None and parent in above else ''}{name}/"

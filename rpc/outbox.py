@@ -46,12 +46,13 @@ class SendQueue:
         """Begin to send; returns at once."""
         self._thread.start()
 
-    def stop(self, wait: float = 2.0) -> None:
-        """Send what waits, for `wait` seconds at the most."""
+    def stop(self, wait: float = 2.0) -> bool:
+        """Send what waits, for `wait` seconds at the most; whether all was."""
         with self._soon:
             self._stopping = True
             self._soon.notify()
         self._thread.join(wait)
+        return not self._thread.is_alive()
 
     def put(self, message: Callable[[], None]) -> None:
         """Send it when its turn comes; returns at once."""

@@ -8,6 +8,7 @@ from ...db.conductors import ACTIVE, DRAINING, Conductor
 from ...db.engine import Database
 from ...db.errors import Unavailable
 from ...ring.membership import Membership
+from ...rpc.contract import VERSION
 from ..slice import Ring
 
 LOG = logging.getLogger(__name__)
@@ -17,6 +18,7 @@ class Report:
     """Writes the conductor's row and obeys what the operator wrote there.
 
     :param threads: how many run steps now, and how many hang in calls and were written off.
+    :param size: how many steps may run at the same time.
     """
 
     interval = 1.0
@@ -30,6 +32,7 @@ class Report:
         clock: Callable[[], float],
         host: str,
         threads: Callable[[], tuple[int, int]],
+        size: int,
     ) -> None:
         self._database = database
         self._ring = ring
@@ -37,6 +40,7 @@ class Report:
         self._clock = clock
         self._host = host
         self._threads = threads
+        self._size = size
         self._started_at = clock()
         self._state = ACTIVE
         self._own_draining = False
@@ -85,8 +89,10 @@ class Report:
             shards_owned=0 if self._state == conductors.STOPPED else self._ring.shards_owned(),
             ring_version=self._ring.version(),
             weight=self._membership.me.weight,
+            threads=self._size,
             threads_busy=busy,
             threads_written_off=lost,
+            rpc_version=VERSION,
         )
 
 

@@ -143,6 +143,7 @@ def test_a_conductor_leaves_the_ring_also_while_the_database_is_away() -> None:
         clock=time.time,
         host="a",
         threads=lambda: (0, 0),
+        size=1,
     )
     report.drain()
     assert alone.state == "draining"

@@ -1,0 +1,145 @@
+"""The conductors as the operator's commands see them, and what is wrong with them for any stack."""
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ..db.conductors import STOPPED, Conductor
+from ..db.ids import MemberId, StackId, host_of
+from .manage_base import describe_age, describe_moment
+
+SKEW = 2.0
+"""Seconds by which two clocks may differ without being named."""
+
+
+@dataclass(frozen=True)
+class Crew:
+    """The conductors as they report.
+
+    :ivar now: seconds since the epoch, by this host's clock.
+    :ivar living: hosts of those that report.
+    :ivar owner_of: who looks after a shard; None: nobody does.
+    :ivar takeover: seconds after a conductor's last report until the others have its work.
+    :ivar grace: seconds in which a step that is asked to stop may end.
+    :ivar manage: how the operator calls ``stoker-manage``.
+    :ivar skews: seconds by which the clocks of hosts are ahead of this one's, where that is much.
+    """
+
+    now: float
+    conductors: Mapping[str, Conductor]
+    living: frozenset[str]
+    owner_of: Callable[[int], str | None]
+    takeover: float
+    grace: float
+    manage: str
+    skews: Mapping[str, float]
+
+    def works(self, member: MemberId) -> bool:
+        """Whether this very incarnation reports."""
+        host = host_of(member)
+        return host in self.living and self.conductors[host].incarnation == member
+
+    @property
+    def present(self) -> list[str]:
+        """The incarnations that report."""
+        return [self.conductors[host].incarnation for host in sorted(self.living)]
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether no conductor has a free thread."""
+        there = [self.conductors[host] for host in self.living]
+        return bool(there) and all(0 < c.threads <= c.threads_busy for c in there)
+
+    @property
+    def nobody(self) -> str:
+        """Why no owner does anything."""
+        return "every conductor drains" if self.living else "no conductor reports"
+
+    def revive(self) -> tuple[str, ...]:
+        """The commands after which somebody does."""
+        if self.living:
+            return tuple(f"{self.manage} ring undrain {host}" for host in sorted(self.living))
+        hosts = sorted(self.conductors) or ["HOST"]
+        return (
+            f"{self.manage} config validate --connect",
+            *(f"systemctl restart stoker-conductor@{host}" for host in hosts),
+        )
+
+    def retry(self, stack_id: StackId, resource: str | None = None) -> str:
+        """The command that hands out again what is stuck."""
+        named = "" if resource is None else f" --resource {shlex.quote(resource)}"
+        return f"{self.manage} stack retry {stack_id}{named}"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """:ivar cause: a word for programs.
+    :ivar why: the task is not over.
+    :ivar next: what happens by itself.
+    :ivar at: when that happens, if it is known.
+    :ivar commands: which bring it about sooner, the best one first.
+    """
+
+    cause: str
+    why: str
+    next: str
+    at: float | None = None
+    commands: tuple[str, ...] = ()
+
+
+def of_installation(crew: Crew, *, unsettled: str | None, database: float | None) -> list[Reason]:
+    """What is wrong with the conductors and clocks, whatever stack is looked at.
+
+    :param unsettled: why the ring is not settled.
+    :param database: seconds by which the database's clock is ahead.
+    """
+    found: list[Reason] = []
+    if not crew.living:
+        told = (
+            ", ".join(f"{host} ({_told(crew, host)})" for host in sorted(crew.conductors)) or "none ever did"
+        )
+        why = f"no conductor reports: {told}; they have ended, hang, or cannot reach the database or the ring"
+        found.append(Reason("conductors", why, "nothing before one is back", None, crew.revive()))
+    elif all(crew.owner_of(shard) is None for shard in (0,)):
+        why = f"every conductor drains ({', '.join(sorted(crew.living))}): nobody does the duties"
+        found.append(Reason("drained", why, "nothing before one takes part again", None, crew.revive()))
+    elif unsettled is not None:
+        command = f"{crew.manage} ring rebalance --wait"
+        found.append(Reason("ring", f"the ring is not settled: {unsettled}", "it settles", None, (command,)))
+    for name, skew in [*crew.skews.items(), *([] if database is None else [("the database", database)])]:
+        if abs(skew) >= SKEW:
+            way = "ahead of" if skew > 0 else "behind"
+            told = f"the clock of {name} is {span(abs(skew))} {way} this host's"
+            why = f"{told}: what is due comes late or early"
+            found.append(Reason("clock", why, "nothing: set the clocks right (NTP)", None, ()))
+    for host in sorted(crew.living):
+        if lost := crew.conductors[host].threads_written_off:
+            what = f"{lost} thread{'s hang' if lost > 1 else ' hangs'} in calls that were cancelled"
+            why = f"{host}: {what}, and {'were' if lost > 1 else 'was'} written off"
+            then = "a thread that comes back is taken off; at [conductor] most_written_off it is started anew"
+            found.append(
+                Reason("written-off", why, then, None, (f"systemctl restart stoker-conductor@{host}",))
+            )
+    return found
+
+
+def _told(crew: Crew, host: str) -> str:
+    conductor = crew.conductors[host]
+    if conductor.state == STOPPED:
+        return "stopped"
+    return f"no report for {span(crew.now - conductor.heartbeat_at)}"
+
+
+def ago(crew: Crew, moment: float) -> str:
+    """How long ago, for people."""
+    return describe_age(crew.now - moment)
+
+
+def span(seconds: float) -> str:
+    """For people: ``3 s``."""
+    return describe_age(seconds).removesuffix(" ago")
+
+
+def when(crew: Crew, moment: float | None) -> str:
+    """A moment for people; "" for none."""
+    return "" if moment is None else describe_moment(moment, crew.now)

@@ -1,0 +1,237 @@
+"""``stoker-manage stack``: why a stack is not finished, and what the operator does about it."""
+
+import json
+import time
+import typing
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import replace
+
+from cliff.command import Command
+from sqlalchemy.engine import Connection
+
+from ..conductor.rescue import NothingToDo, Rescue, Treated
+from ..db import conductors, inspections
+from ..db.conductors import STOPPED, Conductor
+from ..db.ids import MemberId
+from ..db.inspections import Waiting
+from ..db.stacks import Stack
+from ..db.states import Status
+from ..ring.hashring import assign
+from ..rpc.outbox import Outbox
+from .crew import SKEW, Crew, of_installation, when
+from .diagnosis import Surroundings, explain
+from .manage_base import AdminError, Session, session_of
+from .opening import make_bus
+from .ring import SILENT_AFTER, alive, unsettled, view_of
+from .stack_report import Report, as_json, as_text, of_stack
+
+LOOK_TWICE = 1.6
+"""Seconds between two looks at a conductor that seems silent: longer than between two of its reports."""
+SENT_WITHIN = 3.0
+"""Seconds that the message bus is given to take what is to be said."""
+FAILED_SHOWN = 5
+
+
+class _OfStack(Command):
+    """Base of the commands that take a stack."""
+
+    def get_parser(self, prog_name: str) -> typing.Any:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("stack", metavar="STACK", help="id of a stack, also of a nested one; or its name")
+        parser.add_argument("--project", metavar="ID", help="the stack is this project's")
+        return parser
+
+    def stack(self, session: Session, parsed: typing.Any) -> Stack:
+        """The stack that is meant.
+
+        :raises AdminError: there is none, or there are several.
+        """
+        found = session.database.read(lambda conn: inspections.find(conn, parsed.stack, parsed.project))
+        if not found:
+            whose = f" of project {parsed.project}" if parsed.project else ""
+            raise AdminError(f"there is no stack {parsed.stack}{whose}, by id or by name")
+        if len(found) > 1:
+            told = ", ".join(f"{stack.id} (project {stack.tenant})" for stack in found)
+            raise AdminError(f"several stacks are called {parsed.stack}; name one by its id: {told}")
+        return found[0]
+
+
+class StackInspect(_OfStack):
+    """Say why a stack is not finished: what waits for what, since when, what happens next, what helps."""
+
+    def get_parser(self, prog_name: str) -> typing.Any:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("-f", "--format", choices=["text", "json"], default="text")
+        parser.add_argument("--limit", type=int, default=20, help="tasks to show (default: %(default)s)")
+        return parser
+
+    def take_action(self, parsed: typing.Any) -> int:
+        if parsed.limit < 1:
+            raise AdminError(f"--limit must be 1 or more, not {parsed.limit}")
+        session = session_of(self)
+        stack = self.stack(session, parsed)
+        crew = crew_of(session, manage=called(self))
+        report = report_of(session, stack, crew, limit=parsed.limit)
+        if parsed.format == "json":
+            self.app.stdout.write(json.dumps(as_json(report), indent=2) + "\n")
+        else:
+            self.app.stdout.write(as_text(report, crew))
+        return 0
+
+
+class StackRetry(_OfStack):
+    """Hand out again what is stuck, now: send lost hints again, wake what waits for its next try, take away
+    what conductors hold that are gone; with --resource also what a conductor hangs at."""
+
+    def get_parser(self, prog_name: str) -> typing.Any:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("--resource", metavar="[NESTED/…/]NAME", help="only this one")
+        return parser
+
+    def take_action(self, parsed: typing.Any) -> int:
+        session = session_of(self)
+        stack = self.stack(session, parsed)
+        crew = crew_of(session, manage=called(self))
+        with _rescue(self, session, crew) as rescue:
+            try:
+                done = rescue.retry(stack, parsed.resource)
+            except NothingToDo as error:
+                raise AdminError(f"{error}{_instead(stack)}") from error
+        _tell(self, done.treated)
+        if done.left:
+            self.app.stdout.write("left alone:\n")
+            _tell(self, done.left)
+        if not crew.living:
+            self.app.stdout.write("no conductor reports: they are done when one is back\n")
+        return 0
+
+
+class StackFail(_OfStack):
+    """End what a stack does as FAILED, and what is done to its nested stacks; what runs is stopped.  It can
+    be updated or deleted afterwards."""
+
+    def get_parser(self, prog_name: str) -> typing.Any:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("--reason", metavar="TEXT", help="shown as the stack's reason")
+        return parser
+
+    def take_action(self, parsed: typing.Any) -> int:
+        session = session_of(self)
+        stack = self.stack(session, parsed)
+        crew = crew_of(session, manage=called(self))
+        reason = parsed.reason or f"{stack.action} ended by the operator"
+        with _rescue(self, session, crew) as rescue:
+            try:
+                done = rescue.fail(stack, reason)
+            except NothingToDo as error:
+                raise AdminError(f"{error}{_instead(stack)}") from error
+        now = done.stack
+        self.app.stdout.write(f"stack {now.name} ({now.id}) is {now.action}_{now.status}: {now.reason}\n")
+        for step in done.running:
+            until = when(crew, step.stop_by)
+            self.app.stdout.write(
+                f"{step.resource}: its step on {step.member} is asked to stop until {until}\n"
+            )
+        return 0
+
+
+def called(command: Command) -> str:
+    """How the program was called, for the commands that are proposed."""
+    files = typing.cast(typing.Any, command.app).options.config_file or []
+    return " ".join(["stoker-manage", *(f"--config-file {file}" for file in files)])
+
+
+def crew_of(session: Session, *, manage: str, sleep: Callable[[float], None] = time.sleep) -> Crew:
+    """The conductors as they report.  One that seems silent is looked at twice: its clock may be wrong."""
+    found, now = session.database.read(conductors.list_all), time.time()
+    skews = {c.host: c.heartbeat_at - now for c in found if c.heartbeat_at - now > SKEW}
+    if any(c.state != STOPPED and now - c.heartbeat_at >= SILENT_AFTER for c in found):
+        sleep(LOOK_TWICE)
+        before = {c.host: c.heartbeat_at for c in found}
+        found, now = session.database.read(conductors.list_all), time.time()
+        skews |= {c.host: c.heartbeat_at - now for c in found if _moves(c, before) and _silent(c, now)}
+        found = [replace(c, heartbeat_at=now) if c.host in skews else c for c in found]
+    view = view_of(found, session.shard_count, now)
+    assignment = assign(view) if view.owners else None
+    wanted = session.conf.coordination
+    return Crew(
+        now=now,
+        conductors={c.host: c for c in found},
+        living=frozenset(c.host for c in alive(found, now)),
+        owner_of=lambda shard: None if assignment is None else assignment.owner_of(shard),
+        takeover=2 * (wanted.timeout + wanted.poll) + 1.0,
+        grace=session.conf.stacks.cancel_grace,
+        manage=manage,
+        skews=skews,
+    )
+
+
+def _moves(conductor: Conductor, before: dict[str, float]) -> bool:
+    return conductor.heartbeat_at != before.get(conductor.host, conductor.heartbeat_at)
+
+
+def _silent(conductor: Conductor, now: float) -> bool:
+    return now - conductor.heartbeat_at >= SILENT_AFTER
+
+
+def report_of(session: Session, stack: Stack, crew: Crew, *, limit: int) -> Report:
+    """What is found out, by one transaction that changes nothing."""
+
+    def read(conn: Connection) -> Report:
+        waiting = inspections.waiting(conn, stack.id, present=crew.present, limit=limit)
+        ahead = inspections.clock(conn)
+        database = None if ahead is None else ahead - time.time()
+        owner = crew.owner_of(stack.shard)
+        general = of_stack(stack, waiting, owner, crew)
+        if waiting.tasks or stack.status == Status.IN_PROGRESS or stack.rollback_at is not None:
+            why = unsettled(list(crew.conductors.values()), session.shard_count, crew.now)
+            general = [*of_installation(crew, unsettled=why, database=database), *general]
+        failed = []
+        if stack.status == Status.FAILED:
+            failed = inspections.failed_resources(conn, stack.id, limit=FAILED_SHOWN)
+        return Report(stack, owner, waiting, general, _findings(conn, stack, waiting, crew), failed)
+
+    return session.database.read(read)
+
+
+def _findings(conn: Connection, stack: Stack, waiting: Waiting, crew: Crew) -> list[typing.Any]:
+    longest = inspections.longest_steps(conn, crew.present, limit=1) if crew.is_busy else []
+    around = Surroundings(stack.deadline_at, waiting.children, waiting.handles, longest)
+    return [explain(task, crew, around) for task in waiting.tasks]
+
+
+@contextmanager
+def _rescue(command: Command, session: Session, crew: Crew) -> typing.Iterator[Rescue]:
+    """With a connection to the message bus; a bus that is away delays nothing."""
+    bus = make_bus(session.conf)
+    outbox = Outbox(bus)
+    outbox.start()
+    yield Rescue(
+        database=session.database,
+        hints=outbox,
+        clock=time.time,
+        works=lambda member: crew.works(MemberId(member)),
+        grace=crew.grace,
+    )
+    if outbox.stop(SENT_WITHIN):
+        bus.close()
+    else:
+        command.app.stderr.write(
+            "the message bus does not answer: the stacks' owners say it again when it does, see "
+            f"`{crew.manage} config validate --connect`\n"
+        )
+
+
+def _tell(command: Command, treated: typing.Sequence[Treated]) -> None:
+    for item in treated:
+        command.app.stdout.write(f"{item.path}: {item.told}\n")
+
+
+def _instead(stack: Stack) -> str:
+    """What is right for a stack that has ended."""
+    if stack.status != Status.FAILED:
+        return ""
+    if stack.action == "DELETE":
+        return f"; to go on: openstack stack delete {stack.id}"
+    return f"; to go on: openstack stack update --existing {stack.id}"

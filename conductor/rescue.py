@@ -1,0 +1,275 @@
+"""What the operator does for a stack that is stuck.  It needs no conductor, and disturbs none that works."""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy.engine import Connection
+
+from ..db import inspections, leftovers, rescues, stacks, stopping, tasks
+from ..db.engine import Database
+from ..db.ids import MemberId, TaskId, TraversalId, host_of
+from ..db.inspections import Child, Unfinished
+from ..db.stacks import Stack
+from ..db.states import Status, TaskState
+from ..traversal import ending
+from ..traversal.hints import Hints, announce_all
+from .leftovers import keep_leftover
+
+PAGE = 500
+TRIES = 10
+ROLLBACK_PENDING = "the operator has given it up"
+
+
+class NothingToDo(Exception):
+    """The stack is not in progress, or has no such task; the text says what would be right."""
+
+
+@dataclass(frozen=True)
+class Treated:
+    """What was done to a task, or why it was left alone."""
+
+    path: str
+    told: str
+
+
+@dataclass(frozen=True)
+class Retried:
+    """:ivar treated: tasks handed out again.  :ivar left: those left alone."""
+
+    treated: Sequence[Treated]
+    left: Sequence[Treated]
+
+
+@dataclass(frozen=True)
+class FailedStack:
+    """A stack that was ended.
+
+    :ivar stack: as it is now.
+    :ivar running: steps that still run, and are asked to stop.
+    """
+
+    stack: Stack
+    running: Sequence[stopping.Unanswered]
+
+
+@dataclass
+class _Sorted:
+    """Tasks of a page, by what is to be done."""
+
+    hinted: list[Unfinished] = field(default_factory=list)
+    orphaned: list[Unfinished] = field(default_factory=list)
+    taken: list[Unfinished] = field(default_factory=list)
+    woken: list[Unfinished] = field(default_factory=list)
+    abandoned: list[Unfinished] = field(default_factory=list)
+    buried: list[Unfinished] = field(default_factory=list)
+
+
+Ready = dict[TraversalId, list[TaskId]]
+
+
+class Rescue:
+    """Hands out again what is stuck, and ends what shall not go on.
+
+    :param works: whether an incarnation of a conductor reports; what others hold is taken from them.
+    :param grace: seconds in which what runs may end.
+    """
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        hints: Hints,
+        clock: Callable[[], float],
+        works: Callable[[MemberId], bool],
+        grace: float,
+    ) -> None:
+        self._database = database
+        self._hints = hints
+        self._clock = clock
+        self._works = works
+        self._grace = grace
+
+    def retry(self, stack: Stack, resource: str | None = None) -> Retried:
+        """Hand out again what is stuck in the stack and in those nested in it, under the rules of all claims:
+        the attempt grows, so that a late result is refused.
+
+        :param resource: only this one, ``NESTED/…/NAME`` for one in a nested stack, and what is inside of it;
+            also where a conductor that reports is at it: its step hangs, then.
+        :raises NothingToDo: nothing of that is unfinished.
+        """
+        treated: list[Treated] = []
+        left: list[Treated] = []
+        known: list[str] = []
+        for found, children in self._pages(stack):
+            known += [task.path for task in found]
+            wanted = [task for task in found if resource is None or _inside(task.path, resource)]
+            groups = self._sort(wanted, children, resource, left)
+            treated += self._treat(groups)
+        if not known:
+            raise NothingToDo(
+                f"stack {stack.name} is {stack.action}_{stack.status}: nothing of it is unfinished"
+            )
+        if not treated and not left:
+            some = ", ".join(sorted(set(known))[:10])
+            raise NothingToDo(
+                f"no resource {resource} of stack {stack.name} is unfinished; those are: {some}"
+            )
+        return Retried(treated, left)
+
+    def fail(self, stack: Stack, reason: str) -> FailedStack:
+        """End what the stack does as FAILED, and what is done to those nested in it; what runs is stopped.
+        It is not rolled back.
+
+        :raises NothingToDo: it does nothing.
+        """
+        for _ in range(TRIES):
+            now = self._clock()
+            stop = functools.partial(ending.stop, seen=stack, reason=reason, now=now, grace=self._grace)
+            done = self._database.write(stop)
+            if done is not None:
+                ending.tell(self._hints, done)
+                break
+            stack = self._again(stack)
+            if stack.rollback_at is not None:
+                self._give_up_rollback(stack)
+                break
+            if stack.status != Status.IN_PROGRESS:
+                raise NothingToDo(f"stack {stack.name} is {stack.action}_{stack.status}: it does nothing")
+        else:
+            raise NothingToDo(f"stack {stack.name} is changed by others all the time; try again")
+        stack = self._again(stack)
+        return FailedStack(stack, self._database.read(lambda conn: stopping.unanswered(conn, stack.id)))
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _again(self, stack: Stack) -> Stack:
+        return self._database.read(lambda conn: stacks.get(conn, stack.id))
+
+    def _give_up_rollback(self, stack: Stack) -> None:
+        work = functools.partial(
+            stacks.give_up_rollback, stack_id=stack.id, traversal=stack.traversal, why=ROLLBACK_PENDING
+        )
+        self._database.write(work)
+
+    def _pages(self, stack: Stack) -> Iterator[tuple[list[Unfinished], dict[str, Child]]]:
+        last = 0
+
+        def read(conn: Connection) -> tuple[list[Unfinished], dict[str, Child]]:
+            found = inspections.page(conn, stack.id, after=last, limit=PAGE)
+            return found, inspections.children(conn, {task.waits_on or "" for task in found})
+
+        while True:
+            found, children = self._database.read(read)
+            yield found, children
+            if len(found) < PAGE:
+                return
+            last = found[-1].id
+
+    def _sort(
+        self,
+        found: Sequence[Unfinished],
+        children: dict[str, Child],
+        resource: str | None,
+        left: list[Treated],
+    ) -> _Sorted:
+        groups = _Sorted()
+        for task in found:
+            gone = task.member is not None and not self._works(task.member)
+            named = task.path == resource
+            chosen, why = _choose(task, groups, children, gone=gone, named=named)
+            if chosen is not None:
+                chosen.append(task)
+            else:
+                left.append(Treated(task.path, why))
+        return groups
+
+    def _treat(self, groups: _Sorted) -> list[Treated]:
+        now = self._clock()
+
+        def work(conn: Connection) -> tuple[set[TaskId], Ready]:
+            return _carry_out(conn, groups, now)
+
+        changed, ready = self._database.write(work)
+        # First of all: who hangs in a call may be the one that claims it again.
+        for task in groups.taken:
+            if task.id in changed and task.member is not None and self._works(task.member):
+                self._hints.stop_tasks(task.member, [(task.id, task.attempt)])
+        announce_all(self._hints, ready)
+        return [Treated(task.path, told) for task, told in _told(groups) if task.id in changed]
+
+
+def _inside(path: str, wanted: str) -> bool:
+    return path == wanted or path.startswith(f"{wanted}/")
+
+
+def _choose(
+    task: Unfinished, groups: _Sorted, children: dict[str, Child], *, gone: bool, named: bool
+) -> tuple[list[Unfinished] | None, str]:
+    """Where it belongs; None and the reason, where it is left alone."""
+    kind, _, key = (task.waits_on or "").partition(":")
+    host = host_of(task.member) if task.member is not None else ""
+    if task.state == TaskState.READY:
+        return groups.hinted, ""
+    if task.state == TaskState.RUNNING:
+        if gone:
+            return groups.orphaned, ""
+        if named:
+            return groups.taken, ""
+        return None, f"{host} is at it; where its step hangs, --resource {task.path} takes it away"
+    if task.state == TaskState.HELD:
+        return None, f"it is held at a breakpoint: openstack stack continue {task.stack_id} {task.resource}"
+    if task.state == TaskState.CANCELLED:
+        return (groups.buried, "") if gone else (None, f"{host} is asked again; no stack waits for it")
+    if kind == "step":
+        return (groups.abandoned, "") if gone else (None, f"a step on {host} may still make it")
+    child = children.get(key)
+    if kind == "stack" and child is not None and child.status == Status.IN_PROGRESS and not named:
+        return None, f"it waits for the nested stack {child.name}, which is in progress"
+    if kind == "resource" and not named:
+        return None, f"it waits for a signal; --resource {task.path} lets it look again"
+    return groups.woken, ""
+
+
+def _told(groups: _Sorted) -> Iterator[tuple[Unfinished, str]]:
+    for task in groups.hinted:
+        yield task, "its hint is sent again"
+    for task in [*groups.orphaned, *groups.taken]:
+        yield task, f"taken away from {host_of(task.member or MemberId(''))}, and handed out again"
+    for task in groups.woken:
+        yield task, "woken"
+    for task in groups.abandoned:
+        yield task, "removed now, for its conductor is gone"
+    for task in groups.buried:
+        yield task, "its conductor is gone: nobody is asked any more"
+
+
+def _carry_out(conn: Connection, groups: _Sorted, now: float) -> tuple[set[TaskId], Ready]:
+    """Each is what a duty does in time; the tasks that were as they were seen, and those to be announced."""
+    ready: Ready = {}
+    changed: set[TaskId] = set()
+
+    def gather(freed: Ready) -> None:
+        for traversal, ids in freed.items():
+            ready.setdefault(traversal, []).extend(ids)
+
+    for claims, taken in (
+        (groups.orphaned, None),
+        (groups.taken, functools.partial(keep_leftover, now=now)),
+    ):
+        held = rescues.still_claimed(conn, [(task.id, task.attempt) for task in claims])
+        changed |= {task_id for task_id, _ in held}
+        gather(tasks.release(conn, held, now=now, taken=taken))
+    for found, move in (
+        (groups.hinted, rescues.hint_anew),
+        (groups.woken, rescues.wake),
+        (groups.abandoned, leftovers.abandon),
+    ):
+        moved = move(conn, [task.id for task in found], now=now)
+        changed |= {task_id for ids in moved.values() for task_id in ids}
+        gather(moved)
+    for task in groups.buried:
+        if task.member is not None:
+            stopping.answered(conn, [(task.id, task.attempt)], task.member)
+            changed.add(task.id)
+    return changed, ready

@@ -1,0 +1,286 @@
+"""What one needs to say why a stack is not finished: reads only, few statements whatever its size."""
+
+import typing
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from . import tables, trees
+from .ids import MemberId, StackId, TaskId, TraversalId
+from .stacks import Stack, with_tags
+from .states import ACTIVE, Standing, Status, TaskKind, TaskState
+
+SHOWN = sorted({*ACTIVE, TaskState.HELD})
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """A task that is not over, and what stands around it.
+
+    :ivar begun: its step has stored progress: it stands between two looks, or is in one.
+    :ivar told_at: when its resource's row was written last.
+    :ivar traversal_now: the one that its stack has now.
+    :ivar path: names from the stack that was asked for down to its resource: ``NESTED/…/NAME``.
+    """
+
+    id: TaskId
+    stack_id: StackId
+    traversal: TraversalId
+    shard: int
+    kind: TaskKind
+    state: TaskState
+    standing: Standing
+    attempt: int
+    member: MemberId | None
+    claimed_at: float | None
+    due_at: float | None
+    expires_at: float | None
+    stop_by: float | None
+    retries_left: int
+    redelivered: int
+    waits_on: str | None
+    hook: str | None
+    resource: str
+    type: str
+    reason: str
+    told_at: float
+    begun: bool
+    stack_name: str
+    traversal_now: TraversalId
+    path: str
+
+
+@dataclass(frozen=True)
+class Child:
+    """A nested stack that a task waits for.
+
+    :ivar stands: its clock stands, for all that is unfinished there is held.
+    """
+
+    id: StackId
+    name: str
+    action: str
+    status: str
+    stands: bool
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What a stack, and those nested in it, still have to do.
+
+    :ivar tasks: those of which something can be said, the most telling ones first.
+    :ivar counts: of all that is not over, by state.
+    :ivar children: by id, and `handles` the names of the resources by id, for which some of the tasks wait.
+    """
+
+    tasks: Sequence[Unfinished]
+    counts: Mapping[TaskState, int]
+    children: Mapping[str, Child]
+    handles: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class FailedResource:
+    """A resource whose last action failed."""
+
+    path: str
+    action: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class LongStep:
+    """A step that has been in its first call for long."""
+
+    stack_id: StackId
+    stack_name: str
+    resource: str
+    member: MemberId
+    claimed_at: float
+
+
+def find(conn: Connection, wanted: str, tenant: str | None = None, *, limit: int = 5) -> list[Stack]:
+    """The stack of that id; else those of that name which are not deleted, nested ones too.
+
+    :param tenant: only this project's.
+    """
+    s = tables.stack
+    mine = () if tenant is None else (s.c.tenant == tenant,)
+    for which in (
+        s.c.id == wanted,
+        s.c.live_name == wanted,
+        sa.and_(s.c.name == wanted, s.c.deleted_at.is_(None)),
+    ):
+        rows = conn.execute(sa.select(s).where(which, *mine).order_by(s.c.created_at).limit(limit)).mappings()
+        if found := with_tags(conn, [dict(row) for row in rows]):
+            return found
+    return []
+
+
+def clock(conn: Connection) -> float | None:
+    """Seconds since the epoch as the database's host has it; None: it has no clock of its own."""
+    told = {
+        "postgresql": "SELECT extract(epoch FROM clock_timestamp())",
+        "mysql": "SELECT unix_timestamp(now(6))",
+    }.get(conn.dialect.name)
+    return None if told is None else float(conn.execute(sa.text(told)).scalar_one())
+
+
+def waiting(conn: Connection, stack_id: StackId, *, present: Collection[str], limit: int) -> Waiting:
+    """What is not over in the stack and in those nested in it.
+
+    :param present: names of the members that work: what others hold comes first.
+    :param limit: of the tasks.
+    """
+    t, s = tables.task, tables.stack
+    rows = conn.execute(_tasks(stack_id, present).limit(limit)).mappings().all()
+    where = trees.paths(conn, stack_id, {row["stack_id"] for row in rows})
+    found = [_unfinished(dict(row), where) for row in rows]
+    counted = conn.execute(
+        sa.select(t.c.state, sa.func.count())
+        .join(s, sa.and_(s.c.id == t.c.stack_id, s.c.traversal == t.c.traversal))
+        .where(
+            t.c.stack_id.in_(trees.below(stack_id)),
+            t.c.kind != TaskKind.FINISH,
+            t.c.state.in_([*SHOWN, TaskState.WAITING]),
+        )
+        .group_by(t.c.state)
+    )
+    counts = {TaskState(state): int(count) for state, count in counted}
+    awaited = {task.waits_on for task in found if task.waits_on is not None}
+    return Waiting(found, counts, children(conn, awaited), _handles(conn, awaited))
+
+
+def page(conn: Connection, stack_id: StackId, *, after: int, limit: int) -> list[Unfinished]:
+    """The same tasks in the order of their ids.
+
+    :param after: id of the last one seen.
+    """
+    t = tables.task
+    query = _tasks(stack_id, ()).order_by(None).where(t.c.id > after).order_by(t.c.id).limit(limit)
+    rows = conn.execute(query).mappings().all()
+    where = trees.paths(conn, stack_id, {row["stack_id"] for row in rows})
+    return [_unfinished(dict(row), where) for row in rows]
+
+
+def _tasks(stack_id: StackId, present: Collection[str]) -> sa.Select[typing.Any]:
+    t, s, r = tables.task, tables.stack, tables.resource
+    own = [t.c[name] for name in Unfinished.__dataclass_fields__ if name in t.c and name != "reason"]
+    for_child = sa.func.coalesce(t.c.waits_on, "").like("stack:%")
+    absent = t.c.member.not_in(sorted(present)) if present else t.c.member > ""
+    rank = sa.case(
+        (t.c.state == TaskState.CANCELLED, 7),  # Nothing waits for it any more.
+        (for_child, 6),  # What it waits for has tasks of its own.
+        (sa.and_(t.c.state == TaskState.RUNNING, absent), 0),
+        (t.c.stop_by.is_not(None), 1),
+        (t.c.state == TaskState.HELD, 2),
+        (t.c.state == TaskState.PARKED, 3),
+        (t.c.state == TaskState.READY, 4),
+        else_=5,
+    )
+    return (
+        sa.select(
+            *own,
+            r.c.name.label("resource"),
+            r.c.type,
+            r.c.reason,
+            r.c.updated_at.label("told_at"),
+            r.c.progress,
+            s.c.name.label("stack_name"),
+            s.c.traversal.label("traversal_now"),
+        )
+        .join(s, s.c.id == t.c.stack_id)
+        .outerjoin(r, r.c.id == t.c.resource_id)
+        .where(
+            t.c.stack_id.in_(trees.below(stack_id)),
+            t.c.kind != TaskKind.FINISH,
+            sa.or_(t.c.state.in_(SHOWN), sa.and_(t.c.state == TaskState.CANCELLED, t.c.member > "")),
+        )
+        .order_by(rank, sa.func.coalesce(t.c.claimed_at, 0.0), t.c.id)
+    )
+
+
+def _unfinished(row: Mapping[str, typing.Any], where: Mapping[str, str]) -> Unfinished:
+    known = {name: row[name] for name in Unfinished.__dataclass_fields__ if name in row}
+    progress, name = row["progress"], row["resource"] or f"task {row['id']}"
+    return Unfinished(
+        **{
+            **known,
+            "kind": TaskKind(row["kind"]),
+            "state": TaskState(row["state"]),
+            "standing": Standing(row["standing"]),
+            "begun": progress is not None and progress["task"] == row["id"],
+            "resource": name,
+            "type": row["type"] or "",
+            "reason": row["reason"] or "",
+            "told_at": row["told_at"] or 0.0,
+            "path": f"{where.get(row['stack_id'], '')}{name}",
+        }
+    )
+
+
+def children(conn: Connection, awaited: Iterable[str]) -> dict[str, Child]:
+    """The nested stacks among what tasks wait for, by their ids."""
+    s = tables.stack
+    ids = sorted(name.partition(":")[2] for name in awaited if name.startswith("stack:"))
+    if not ids:
+        return {}
+    rows = conn.execute(
+        sa.select(s.c.id, s.c.name, s.c.action, s.c.status, s.c.remaining).where(s.c.id.in_(ids))
+    )
+    return {
+        row.id: Child(StackId(row.id), row.name, row.action, row.status, row.remaining is not None)
+        for row in rows
+    }
+
+
+def _handles(conn: Connection, awaited: Iterable[str]) -> dict[str, str]:
+    r = tables.resource
+    ids = sorted(int(name.partition(":")[2]) for name in awaited if name.startswith("resource:"))
+    if not ids:
+        return {}
+    rows = conn.execute(sa.select(r.c.id, r.c.name).where(r.c.id.in_(ids)))
+    return {str(row.id): row.name for row in rows}
+
+
+def failed_resources(conn: Connection, stack_id: StackId, *, limit: int) -> list[FailedResource]:
+    """The resources of the stack and of those nested in it whose last action failed, the first cause first:
+    what is nested fails before what it is nested in."""
+    s, r = tables.stack, tables.resource
+    rows = conn.execute(
+        sa.select(r.c.stack_id, r.c.name, r.c.action, r.c.reason)
+        .join(s, s.c.id == r.c.stack_id)
+        .where(
+            r.c.stack_id.in_(trees.below(stack_id)),
+            r.c.status == Status.FAILED,
+            r.c.snapshot_id.is_(None),
+            s.c.deleted_at.is_(None),
+        )
+        .order_by(r.c.updated_at, s.c.depth.desc(), r.c.id)
+        .limit(limit)
+    ).all()
+    where = trees.paths(conn, stack_id, {row.stack_id for row in rows})
+    return [FailedResource(f"{where[row.stack_id]}{row.name}", row.action, row.reason) for row in rows]
+
+
+def longest_steps(conn: Connection, present: Collection[str], *, limit: int) -> list[LongStep]:
+    """The running tasks of these members that were claimed longest ago and have stored no progress since."""
+    t, s, r = tables.task, tables.stack, tables.resource
+    rows = conn.execute(
+        sa.select(s.c.id, s.c.name, r.c.name.label("resource"), t.c.member, t.c.claimed_at)
+        .join(s, s.c.id == t.c.stack_id)
+        .join(r, r.c.id == t.c.resource_id)
+        .where(
+            t.c.member.in_(sorted(present)),
+            t.c.state == TaskState.RUNNING,
+            sa.or_(r.c.progress.is_(None), r.c.updated_at <= t.c.claimed_at),
+        )
+        .order_by(t.c.claimed_at, t.c.id)
+        .limit(limit)
+    )
+    return [
+        LongStep(StackId(row.id), row.name, row.resource, MemberId(row.member), row.claimed_at or 0.0)
+        for row in rows
+    ]

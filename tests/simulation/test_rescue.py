@@ -1,0 +1,254 @@
+"""What the operator does for stacks that are stuck: it helps, changes nothing that works, and may come at any
+moment."""
+
+import contextlib
+import pathlib
+import random
+import typing
+
+import pytest
+from simulation.test_update import ended, rows, template
+from simulation.world import GRACE, World
+from stoker.conductor.rescue import NothingToDo, Rescue, Retried
+from stoker.db import tasks
+from stoker.db.ids import MemberId
+from stoker.db.stacks import Stack
+from stoker.db.states import Status, TaskState
+
+Json = typing.Any
+
+
+@pytest.fixture
+def world(tmp_path: pathlib.Path) -> World:
+    return World(tmp_path, hosts=2, threads=4)
+
+
+def rescue(world: World) -> Rescue:
+    """The operator's, who takes for gone what is not in the group."""
+
+    def works(member: MemberId) -> bool:
+        host, _, incarnation = member.partition("/")
+        return world.group.get(host, ("", 0.0))[0] == incarnation and not world.conductors[host].paused
+
+    return Rescue(database=world.database, hints=world.bus, clock=world.clock, works=works, grace=GRACE)
+
+
+def retry(world: World, stack: Stack, resource: str | None = None) -> dict[str, str]:
+    return told(rescue(world).retry(world.stack(stack.id), resource))
+
+
+def told(done: Retried) -> dict[str, str]:
+    assert not done.left
+    return {item.path: item.told for item in done.treated}
+
+
+def attempts(world: World, stack: Stack) -> list[tuple[str, int]]:
+    found = world.database.read(lambda conn: tasks.of_traversal(conn, stack.traversal))
+    return [(task.state, task.attempt) for task in found if task.resource_id is not None]
+
+
+def nested(**properties: Json) -> Json:
+    inner = {"heat_template_version": "2018-08-31", "resources": {"s": server(**properties)}}
+    child = {"web": {"type": "child.yaml"}, "other": server()}
+    return {"heat_template_version": "2018-08-31", "resources": child}, {"child.yaml": as_text(inner)}
+
+
+def server(**properties: Json) -> Json:
+    return {"type": "Sim::Server", "properties": properties}
+
+
+def as_text(document: Json) -> str:
+    return str(document).replace("'", '"')
+
+
+def complete(world: World, stack: Stack, within: float = 30) -> bool:
+    return world.settle(lambda: ended(world, stack), within=within) and (
+        world.stack(stack.id).status == Status.COMPLETE
+    )
+
+
+def test_a_hint_that_was_lost_is_sent_again_at_once_though_its_repetition_is_far_away(world: World) -> None:
+    stack = world.create("s", template(a={}, b={}), timeout_mins=100)
+    for _ in range(40):
+        world.bus.hints.clear()
+        world.pass_time(10)
+        for conductor in world.awake():
+            conductor.run_duty(0)
+    world.bus.hints.clear()
+    assert set(retry(world, stack).values()) == {"its hint is sent again"}
+    world.calm()
+    assert len(world.cloud.things) == 2, "no time has passed"
+    assert complete(world, stack)
+
+
+def test_what_a_conductor_holds_that_is_gone_is_done_by_others_before_its_membership_ends(
+    world: World,
+) -> None:
+    stack = world.create("s", template(a={"looks": 3, "after": 1}))
+    world.calm()
+    [holder] = [host for host, c in world.conductors.items() if c.pipeline.in_progress]
+    world.pause(holder)
+    assert retry(world, stack) == {"a": f"taken away from {holder}, and handed out again"}
+    assert attempts(world, stack) == [(TaskState.READY, 1)]
+    world.deliver(0, next(host for host in world.conductors if host != holder))
+    world.calm()
+    assert attempts(world, stack) == [(TaskState.RUNNING, 2)]
+    assert complete(world, stack)
+    world.resume(holder)
+    world.look_all()
+    world.calm()
+    assert len(world.cloud.made) == 1
+
+
+def test_a_step_that_hangs_is_taken_away_only_when_it_is_named(world: World) -> None:
+    stack = world.create("s", template(a={"hangs": ["create"]}, b={"looks": 10, "after": 10}))
+    world.calm()
+    [holder] = [c for c in world.awake() if c.hanging]
+    done = rescue(world).retry(stack)
+    assert not done.treated
+    assert {item.path for item in done.left} == {"a", "b"}
+    assert "--resource a takes it away" in {item.path: item.told for item in done.left}["a"]
+    assert retry(world, stack, "a") == {"a": f"taken away from {holder.host}, and handed out again"}
+    world.calm()
+    assert len(world.cloud.things) == 2, "another attempt has made it"
+    world.pass_time(GRACE + 0.1)
+    world.calm()
+    assert len(holder.written_off) == 1, "the thread that hangs is replaced"
+    holder.go_on()
+    assert complete(world, stack, 200)
+    assert len(world.cloud.things) == len(world.cloud.made) == 2
+    assert {row.status for row in rows(world, stack).values()} == {Status.COMPLETE}
+
+
+def test_the_conductor_that_hangs_in_a_step_may_claim_it_again_itself(tmp_path: pathlib.Path) -> None:
+    world = World(tmp_path, hosts=1, threads=4)
+    stack = world.create("s", template(a={"hangs": ["create"]}))
+    world.calm()
+    [alone] = world.awake()
+    retry(world, stack, "a")
+    world.bus.stops.clear()  # This message is lost; what it said is found out from the new claim.
+    world.calm()
+    assert complete(world, stack)
+    world.pass_time(GRACE + 0.1)
+    world.calm()
+    assert len(alone.written_off) == 1
+    alone.go_on()
+    world.calm()
+    assert len(world.cloud.things) == 1
+
+
+def test_what_waits_for_its_next_try_is_tried_now(world: World) -> None:
+    stack = world.create("s", template(a={"flaky": 1}))
+    world.calm()
+    assert attempts(world, stack) == [(TaskState.PARKED, 1)]
+    assert retry(world, stack) == {"a": "woken"}
+    world.calm()
+    assert attempts(world, stack) == [(TaskState.DONE, 2)]
+
+
+def test_what_hangs_in_a_nested_stack_is_named_by_its_path(world: World) -> None:
+    goal, files = nested(hangs=["create"])
+    stack = world.create("s", goal, files=files)
+    world.calm()
+    done = rescue(world).retry(stack)
+    assert not done.treated
+    assert sorted(item.path for item in done.left) == ["other", "web", "web/s"]
+    done = rescue(world).retry(stack, "web/s")
+    assert [item.path for item in done.treated] == ["web/s"]
+    assert complete(world, stack)
+
+
+def test_a_stack_that_is_failed_can_be_updated_and_what_hung_leaves_nothing_behind(world: World) -> None:
+    goal, files = nested(hangs=["create"])
+    stack = world.create("s", goal, files=files)
+    world.calm()
+    [holder] = [c for c in world.awake() if c.hanging]
+    done = rescue(world).fail(stack, "told to")
+    assert (done.stack.action, done.stack.status, done.stack.reason) == ("CREATE", "FAILED", "told to")
+    world.calm()
+    world.pass_time(GRACE + 0.1)
+    world.calm()
+    world.update(stack, template(other={}))
+    assert complete(world, stack, 100)
+    holder.go_on()
+    assert world.settle(lambda: len(world.cloud.things) == 1, within=60), world.cloud.things
+
+
+def test_a_stack_is_failed_while_no_conductor_runs(world: World) -> None:
+    stack = world.create("s", template(a={"looks": 100, "after": 10}))
+    world.calm()
+    for host in ("host0", "host1"):
+        world.kill(host)
+    assert rescue(world).fail(stack, "told to").stack.status == Status.FAILED
+    world.orders.delete(world.stack(stack.id))
+    assert world.stack(stack.id).status == Status.IN_PROGRESS
+    world.start("host0")
+    world.look_all()
+    assert complete(world, stack, 60)
+    assert not world.cloud.things
+
+
+def test_a_rollback_that_has_not_begun_is_given_up(world: World) -> None:
+    stack = world.create("s", template(a={"fail": True}), disable_rollback=False)
+    world.calm()
+    assert world.stack(stack.id).rollback_at is not None
+    found = rescue(world).fail(stack, "told to").stack
+    assert (found.status, found.rollback_at) == (Status.FAILED, None)
+    assert found.reason.endswith("it cannot be rolled back: the operator has given it up")
+
+
+def test_what_has_ended_is_told(world: World) -> None:
+    stack = world.create("s", template(a={}))
+    assert complete(world, stack)
+    world.pass_time(100)
+    for conductor in world.awake():
+        conductor.run_duty(0)
+    with pytest.raises(NothingToDo, match="stack s is CREATE_COMPLETE: it does nothing"):
+        rescue(world).fail(world.stack(stack.id), "told to")
+    with pytest.raises(NothingToDo, match="stack s is CREATE_COMPLETE: nothing of it is unfinished"):
+        rescue(world).retry(world.stack(stack.id))
+
+
+def test_a_resource_that_is_not_unfinished_is_told_with_those_that_are(world: World) -> None:
+    stack = world.create("s", template(a={"looks": 10, "after": 10}))
+    world.calm()
+    with pytest.raises(NothingToDo, match="no resource b of stack s is unfinished; those are: a"):
+        rescue(world).retry(world.stack(stack.id), "b")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_an_operator_who_retries_at_any_moment_does_no_harm(tmp_path: pathlib.Path, seed: int) -> None:
+    dice = random.Random(seed)
+    world = World(tmp_path, hosts=2, threads=2, seed=seed)
+    resources = {
+        f"r{i}": {"looks": dice.randint(1, 3), "flaky": dice.randint(0, 1), "hangs": ["made"] * (i == 0)}
+        for i in range(6)
+    }
+    stack = world.create("s", template(**resources), timeout_mins=100)
+    for _ in range(120):
+        choice = dice.randrange(6)
+        for conductor in world.awake():
+            conductor.turn()
+            if conductor.steps and dice.random() < 0.5:
+                conductor.run_step()
+        if world.bus.hints and choice == 0:
+            world.deliver(0, dice.choice(list(world.conductors)))
+        if world.bus.stops and choice == 1:
+            world.deliver_stop(0)
+        if choice == 2:
+            world.pass_time(dice.choice([0.5, 5, 20]))
+            world.look_all()
+        if choice >= 4 and not ended(world, stack):
+            named = dice.choice([None, f"r{dice.randrange(6)}"])
+            with contextlib.suppress(NothingToDo):
+                rescue(world).retry(world.stack(stack.id), named)
+    if not complete(world, stack, 250):
+        retry(world, stack, "r0")  # The last attempt was the first whose call was begun.
+    assert complete(world, stack, 250), world.stack(stack.id)
+    for conductor in world.awake():
+        while conductor.hanging:
+            conductor.go_on()
+    world.calm()
+    assert not world.broken, world.broken
+    assert not world.cloud.wrong, world.cloud.wrong
+    assert len(world.cloud.things) == 6

@@ -1,0 +1,322 @@
+"""Why a task is not over, in words: each thing that can hold it up."""
+
+import dataclasses
+import typing
+
+import pytest
+from stoker.cli.crew import Crew, Reason, of_installation
+from stoker.cli.diagnosis import Surroundings, explain
+from stoker.cli.manage_base import describe_moment
+from stoker.cli.stack_report import Report, as_json, as_text, of_stack
+from stoker.db.conductors import STOPPED, Conductor
+from stoker.db.ids import ContentId, MemberId, StackId, TaskId, TraversalId
+from stoker.db.inspections import Child, LongStep, Unfinished, Waiting
+from stoker.db.stacks import Stack
+from stoker.db.states import Standing, Status, TaskKind, TaskState
+
+NOW = 1_800_000_000.0
+ONE, TWO = MemberId("one/i1"), MemberId("two/i1")
+FIELDS: typing.Any = {
+    "id": TaskId(1),
+    "stack_id": StackId("S"),
+    "traversal": TraversalId("T"),
+    "shard": 1,
+    "kind": TaskKind.CREATE,
+    "state": TaskState.RUNNING,
+    "standing": Standing.OWN,
+    "attempt": 1,
+    "member": ONE,
+    "claimed_at": NOW - 100,
+    "due_at": None,
+    "expires_at": None,
+    "stop_by": None,
+    "retries_left": 3,
+    "redelivered": 0,
+    "waits_on": None,
+    "hook": None,
+    "resource": "server",
+    "type": "OS::Nova::Server",
+    "reason": "",
+    "told_at": NOW - 50,
+    "begun": False,
+    "stack_name": "shop",
+    "traversal_now": TraversalId("T"),
+    "path": "server",
+}
+
+
+def a_task(**fields: typing.Any) -> Unfinished:
+    return Unfinished(**{**FIELDS, **fields})
+
+
+def ready(**fields: typing.Any) -> Unfinished:
+    return a_task(state=TaskState.READY, member=None, claimed_at=None, **{"due_at": NOW + 3, **fields})
+
+
+def parked(**fields: typing.Any) -> Unfinished:
+    return a_task(**{"state": TaskState.PARKED, "member": None, "due_at": NOW + 3, **fields})
+
+
+def a_conductor(host: str, **fields: typing.Any) -> Conductor:
+    plain: typing.Any = {
+        "incarnation": f"{host}/i1",
+        "state": "active",
+        "topic": "stoker.work",
+        "started_at": 0.0,
+        "heartbeat_at": NOW - 0.5,
+        "threads": 4,
+    }
+    return Conductor(host, **{**plain, **fields})
+
+
+def a_crew(*conductors: Conductor, **fields: typing.Any) -> Crew:
+    found = {c.host: c for c in conductors or (a_conductor("one"), a_conductor("two"))}
+    living = frozenset(host for host, c in found.items() if c.state != STOPPED and NOW - c.heartbeat_at < 10)
+    owner = "two" if "two" in living else min(living, default=None)
+    plain: typing.Any = {
+        "now": NOW,
+        "conductors": found,
+        "living": living,
+        "owner_of": lambda shard: owner,
+        "takeover": 20.0,
+        "grace": 30.0,
+        "manage": "stoker-manage",
+        "skews": {},
+    }
+    return Crew(**{**plain, **fields})
+
+
+def why(task: Unfinished, crew: Crew | None = None, **around: typing.Any) -> Reason:
+    plain: typing.Any = {"deadline_at": NOW + 600, "children": {}, "handles": {}}
+    return explain(task, crew or a_crew(), Surroundings(**{**plain, **around})).reason
+
+
+RETRY = "stoker-manage stack retry S"
+SILENT = a_conductor("one", heartbeat_at=NOW - 34)
+DRAINING: typing.Any = {"owner_of": lambda shard: None}
+
+
+def test_a_call_that_has_lasted_for_long_may_hang() -> None:
+    found = why(a_task())
+    assert found.cause == "call"
+    assert "has not come back from its first call on one" in found.why
+    assert (found.next, found.at) == (
+        "nothing before the call returns; at the latest the stack times out",
+        NOW + 600,
+    )
+    assert found.commands == (f"{RETRY} --resource server",)
+    assert why(a_task(), deadline_at=None).next == "nothing before the call returns"
+    assert why(a_task(expires_at=NOW + 5)).at == NOW + 5
+    assert why(a_task(claimed_at=NOW - 3)).commands == ()
+    crowded = a_crew(a_conductor("one", threads_busy=6), a_conductor("two"))
+    assert "it waits for a thread, for all 4 of one are busy" in why(a_task(), crowded).why
+
+
+def test_a_step_that_is_polled_is_no_trouble() -> None:
+    assert why(a_task(begun=True)) == Reason(
+        "polled",
+        "one looks at it from time to time; progress was stored 50 s ago",
+        "the resource's type says when it is over; at the latest the stack times out",
+        NOW + 600,
+    )
+
+
+@pytest.mark.parametrize(
+    ("conductor", "told"),
+    [
+        (SILENT, "one holds it, which has not reported for 34 s"),
+        (a_conductor("one", state=STOPPED), "one holds it, which has stopped"),
+        (a_conductor("one", incarnation="one/i2"), "one holds it, which has started anew since"),
+        (a_conductor("three"), "one holds it, which nobody knows any more"),
+    ],
+)
+def test_a_conductor_that_is_gone_is_named_with_what_became_of_it(conductor: Conductor, told: str) -> None:
+    found = why(a_task(), a_crew(conductor, a_conductor("two")))
+    assert (found.cause, found.why) == ("gone", told)
+    assert found.next == "two takes it away from one and hands it out again"
+    assert found.at is not None
+    assert found.at >= NOW
+    assert found.commands == (RETRY,)
+
+
+def test_without_conductors_nothing_happens() -> None:
+    nobody = a_crew(SILENT)
+    found = why(a_task(), nobody)
+    assert found.next == "nothing, for no conductor reports"
+    assert found.commands == (
+        "stoker-manage config validate --connect",
+        "systemctl restart stoker-conductor@one",
+    )
+    assert why(ready(), nobody).why == "it may begin, but no conductor reports"
+    assert why(parked(), nobody).commands == nobody.revive()
+    [general] = of_installation(nobody, unsettled=None, database=None)
+    assert general.why.startswith("no conductor reports: one (no report for 34 s);")
+
+
+def test_where_all_conductors_drain_nobody_repeats_anything() -> None:
+    crew = a_crew(**DRAINING)
+    undrain = tuple(f"stoker-manage ring undrain {host}" for host in ("one", "two"))
+    found = why(ready(), crew)
+    assert (found.cause, found.next) == ("drained", "nothing, for every conductor drains")
+    assert found.commands == (*undrain, RETRY)
+    [general] = of_installation(crew, unsettled="0 of 4096 shards are owned", database=None)
+    assert (general.cause, general.commands) == ("drained", undrain)
+
+
+def test_a_cancel_that_was_not_answered() -> None:
+    found = why(a_task(stop_by=NOW + 7, standing=Standing.LEFT, traversal=TraversalId("old")))
+    assert found.cause == "cancel"
+    assert found.why.startswith(
+        "one was asked to stop it and has not: its step hangs in a call; it belongs to"
+    )
+    assert found.next.startswith("two asks one again every second; then it is taken away")
+    assert found.at == NOW + 7.5
+    assert found.commands == (f"{RETRY} --resource server",)
+
+
+def test_a_hint_that_was_lost_is_sent_again_by_the_owner() -> None:
+    found = why(ready(redelivered=2, due_at=NOW + 8))
+    assert found.why == "it may begin, and nobody has claimed it: 3 hints sent, the last one 12 s ago"
+    assert (found.next, found.at) == ("two sends the hint again", NOW + 8)
+    assert found.commands == (RETRY,)
+    task = explain(ready(redelivered=2, due_at=NOW + 8), a_crew(), Surroundings(None, {}, {}))
+    assert task.since == NOW + 8 - 20 - 10 - 5
+
+
+def test_an_owner_that_does_not_act_is_named() -> None:
+    found = why(ready(due_at=NOW - 60))
+    assert found.why.endswith("; two should have acted 1 min ago: its duties do not come round")
+    assert found.commands == (RETRY, "systemctl restart stoker-conductor@two")
+
+
+def test_a_moment_that_is_too_far_away_was_stored_by_a_wrong_clock() -> None:
+    found = why(ready(due_at=NOW + 3600))
+    assert found.cause == "clock"
+    assert "by whose clock that was stored" in found.why
+    skewed = a_crew(skews={"one": 3600.0})
+    [general] = of_installation(skewed, unsettled=None, database=-7.0)[:1]
+    assert general.why == "the clock of one is 1 h ahead of this host's: what is due comes late or early"
+    assert "the clock of the database is 7 s behind this host's" in "".join(
+        reason.why for reason in of_installation(skewed, unsettled=None, database=-7.0)
+    )
+
+
+def test_threads_that_are_all_busy_are_told_with_what_holds_them() -> None:
+    crew = a_crew(a_conductor("one", threads_busy=4), a_conductor("two", threads_busy=8))
+    longest = LongStep(StackId("X"), "other", "disk", ONE, NOW - 300)
+    found = why(ready(), crew, longest=[longest])
+    assert found.cause == "threads"
+    assert "all threads of all conductors are busy (one: 4, two: 4)" in found.why
+    assert "in a call for longest (5 min) is resource disk of stack other on one" in found.why
+    assert found.commands == ("stoker-manage stack retry X --resource disk",)
+
+
+def test_threads_that_were_written_off_are_told() -> None:
+    crew = a_crew(a_conductor("one", threads_written_off=2))
+    [found] = of_installation(crew, unsettled=None, database=None)
+    assert found.why == "one: 2 threads hang in calls that were cancelled, and were written off"
+
+
+def test_what_waits_in_the_database_says_for_what() -> None:
+    signal = why(parked(waits_on="resource:7"), handles={"7": "hand le"})
+    assert signal.why == "it waits for a signal to hand le, which has not come"
+    assert signal.commands == ("openstack stack resource signal S 'hand le'",)
+    again = why(parked(reason="will be tried again: quota"))
+    assert again.why == "it is to be tried again (3 more tries): will be tried again: quota"
+    assert again.commands == (f"{RETRY} --resource server",)
+    left = why(parked(waits_on="step:4:1", member=ONE))
+    assert left.why == "the step on one that may still make it has not come back"
+
+
+def test_a_nested_stack_is_told_with_its_state() -> None:
+    def on_child(status: str, stands: bool = False) -> Reason:
+        child = Child(StackId("C"), "shop-web", "CREATE", status, stands)
+        return why(parked(waits_on="stack:C", due_at=NOW + 200), children={"C": child})
+
+    assert on_child("IN_PROGRESS").why == "it waits for the nested stack shop-web (CREATE_IN_PROGRESS)"
+    assert on_child("IN_PROGRESS", True).why.endswith("which is held at breakpoints")
+    ended = on_child("COMPLETE")
+    assert ended.why.endswith("shop-web (CREATE_COMPLETE), which has ended without waking it")
+    assert ended.next == "two looks at it"
+    assert ended.commands == (f"{RETRY} --resource server",)
+
+
+def test_a_breakpoint_is_told_with_the_clients_command() -> None:
+    found = why(a_task(state=TaskState.HELD, member=None, hook="pre-create"))
+    assert found.why == "it is held at the breakpoint pre-create"
+    assert found.commands == ("openstack stack continue S server",)
+    limited = why(a_task(state=TaskState.HELD, member=None, hook="pre-create", due_at=NOW + 9))
+    assert (limited.next, limited.at) == ("the breakpoint's own limit ends it", NOW + 9)
+
+
+def test_a_conductor_that_has_not_answered_for_what_is_over_holds_nothing_up() -> None:
+    assert "no stack waits for it" in why(a_task(state=TaskState.CANCELLED)).why
+    gone = why(a_task(state=TaskState.CANCELLED), a_crew(SILENT, a_conductor("two")))
+    assert gone.next == "nothing: that conductor is gone"
+
+
+# -- the stack as a whole ------------------------------------------------------------------------------
+
+STACK = Stack(
+    id=StackId("S"),
+    tenant="demo",
+    name="shop",
+    action="CREATE",
+    status=Status.IN_PROGRESS,
+    traversal=TraversalId("T"),
+    shard=1,
+    template_id=ContentId(""),
+    environment_id=ContentId(""),
+    files_id=ContentId(""),
+    created_at=NOW,
+    root_id=StackId("S"),
+    deadline_at=NOW + 600,
+)
+EMPTY = Waiting([], {}, {}, {})
+
+
+def whole(**fields: typing.Any) -> Reason:
+    stack = dataclasses.replace(STACK, **fields)
+    [found] = of_stack(stack, EMPTY, "two", a_crew())
+    return found
+
+
+def test_a_stack_that_has_ended_is_told_with_the_clients_command() -> None:
+    failed = whole(status=Status.FAILED, reason="no quota")
+    assert (failed.why, failed.commands) == ("no quota", ("openstack stack update --existing S",))
+    assert whole(status=Status.FAILED, action="DELETE").commands == ("openstack stack delete S",)
+    assert whole(status=Status.FAILED, action="SUSPEND").commands == ("openstack stack suspend S",)
+    assert whole(status=Status.COMPLETE).commands == ()
+    assert whole(deleted_at=NOW).cause == "deleted"
+    assert whole(status=Status.FAILED, rollback_at=NOW).next == "two begins it"
+
+
+def test_a_stack_of_which_nothing_can_go_on_is_a_bug() -> None:
+    found = whole()
+    assert found.cause == "lost"
+    assert found.commands == ("stoker-manage stack fail S",)
+
+
+def test_the_report_says_all_of_it_as_text_and_as_json() -> None:
+    crew = a_crew()
+    waiting = Waiting([a_task()], {TaskState.RUNNING: 3, TaskState.WAITING: 2}, {}, {})
+    finding = explain(a_task(), crew, Surroundings(STACK.deadline_at, {}, {}))
+    report = Report(STACK, "two", waiting, [], [finding], [])
+    text = as_text(report, crew)
+    assert text.splitlines()[0] == "stack shop (S) of project demo: CREATE_IN_PROGRESS"
+    assert "unfinished: 3 running, 2 waiting; looked after by two" in text
+    since = describe_moment(NOW - 100, NOW)
+    assert f"server: create is running on one since {since}, attempt 1" in text
+    assert f"  sooner: {RETRY} --resource server" in text
+    assert "2 more are not shown" in text
+    assert "2 wait for the end of others" in text
+    told = as_json(report)
+    assert told["tasks"][0]["cause"] == "call"
+    assert told["tasks"][0]["commands"] == [f"{RETRY} --resource server"]
+    assert told["more"] == 2
+
+
+def test_moments_are_told_with_their_distance() -> None:
+    assert describe_moment(NOW - 300, NOW).endswith("UTC (5 min ago)")
+    assert describe_moment(NOW + 7200, NOW).endswith("UTC (in 2 h)")
+    assert describe_moment(NOW + 86400 * 3, NOW).startswith("2027-01-18 ")
