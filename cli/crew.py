@@ -51,6 +51,12 @@ class Crew:
         return bool(there) and all(0 < c.threads <= c.threads_busy for c in there)
 
     @property
+    def crowded(self) -> list[str]:
+        """The incarnations that have no free thread."""
+        there = (self.conductors[host] for host in sorted(self.living))
+        return [c.incarnation for c in there if 0 < c.threads <= c.threads_busy]
+
+    @property
     def nobody(self) -> str:
         """Why no owner does anything."""
         return "every conductor drains" if self.living else "no conductor reports"
@@ -62,7 +68,7 @@ class Crew:
         hosts = sorted(self.conductors) or ["HOST"]
         return (
             f"{self.manage} config validate --connect",
-            *(f"systemctl restart stoker-conductor@{host}" for host in hosts),
+            *(restart(host) for host in hosts),
         )
 
     def retry(self, stack_id: StackId, resource: str | None = None) -> str:
@@ -100,7 +106,7 @@ def of_installation(crew: Crew, *, unsettled: str | None, database: float | None
         )
         why = f"no conductor reports: {told}; they have ended, hang, or cannot reach the database or the ring"
         found.append(Reason("conductors", why, "nothing before one is back", None, crew.revive()))
-    elif all(crew.owner_of(shard) is None for shard in (0,)):
+    elif crew.owner_of(0) is None:
         why = f"every conductor drains ({', '.join(sorted(crew.living))}): nobody does the duties"
         found.append(Reason("drained", why, "nothing before one takes part again", None, crew.revive()))
     elif unsettled is not None:
@@ -117,9 +123,7 @@ def of_installation(crew: Crew, *, unsettled: str | None, database: float | None
             what = f"{lost} thread{'s hang' if lost > 1 else ' hangs'} in calls that were cancelled"
             why = f"{host}: {what}, and {'were' if lost > 1 else 'was'} written off"
             then = "a thread that comes back is taken off; at [conductor] most_written_off it is started anew"
-            found.append(
-                Reason("written-off", why, then, None, (f"systemctl restart stoker-conductor@{host}",))
-            )
+            found.append(Reason("written-off", why, then, None, (restart(host),)))
     return found
 
 
@@ -143,3 +147,8 @@ def span(seconds: float) -> str:
 def when(crew: Crew, moment: float | None) -> str:
     """A moment for people; "" for none."""
     return "" if moment is None else describe_moment(moment, crew.now)
+
+
+def restart(host: str) -> str:
+    """The command, there.  The unit names its conductor after the machine and its own instance: ``%l-%i``."""
+    return f"systemctl restart stoker-conductor@{host.rpartition('-')[2]}"

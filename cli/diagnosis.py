@@ -13,11 +13,13 @@ from ..db.inspections import Child, LongStep, Unfinished
 from ..db.states import Standing, Status, TaskState
 from ..db.stopping import ASK_RARELY, MARGIN
 from ..db.task_rows import REDELIVER_MOST, redelivery_delay
-from .crew import SKEW, Crew, Reason, ago, span
+from .crew import SKEW, Crew, Reason, ago, restart, span
 from .manage_base import describe_age
 
 HANGS_AFTER = 10.0
 """Seconds in one call after which one may ask whether it hangs."""
+MANY_HINTS = 3
+"""So many hints for one task are not lost by chance."""
 LATE = 5.0
 """Seconds past its moment after which a duty must have come round."""
 
@@ -82,11 +84,28 @@ def _running(task: Unfinished, crew: Crew, around: Surroundings) -> Reason:
         why = f"{host} has begun it {describe_age(age)}"
         return Reason("begun", why, *_limit(task, around, "its step ends"))
     conductor = crew.conductors[host]
+    before = _before(task, around, task.claimed_at or 0.0)
+    if before is not None and conductor.threads_busy > conductor.threads > 0:
+        why = f"it waits for a thread, or is in its first call: all {conductor.threads} of {host} are busy"
+        longest, command = _longest(crew, before)
+        limit = _limit(task, around, "its step begins when a thread is free")
+        return Reason("threads", f"{why}; {longest}", *limit, (command,))
     why = f"its step has not come back from its first call on {host}: the call is slow, or hangs"
-    if conductor.threads_busy > conductor.threads > 0:
-        why += f"; or it waits for a thread, for all {conductor.threads} of {host} are busy"
     limit = _limit(task, around, "nothing before the call returns")
     return Reason("call", why, *limit, (crew.retry(task.stack_id, task.resource),))
+
+
+def _before(task: Unfinished, around: Surroundings, claimed_at: float) -> LongStep | None:
+    """The step that has kept a thread of the same conductor for longest."""
+    theirs = (step for step in around.longest if step.member == task.member)
+    return next((step for step in theirs if step.claimed_at < claimed_at), None)
+
+
+def _longest(crew: Crew, step: LongStep) -> tuple[str, str]:
+    """What has kept a thread for longest, and the command that frees it."""
+    age, host = span(crew.now - step.claimed_at), host_of(step.member)
+    told = f"for longest ({age}) one is held by resource {step.resource} of stack {step.stack_name} on {host}"
+    return told, crew.retry(step.stack_id, step.resource)
 
 
 def _limit(task: Unfinished, around: Surroundings, otherwise: str) -> tuple[str, float | None]:
@@ -148,6 +167,10 @@ def _ready(task: Unfinished, crew: Crew, around: Surroundings) -> Reason:
     why = f"it may begin, and nobody has claimed it: {times} sent, the last one {describe_age(last)}"
     if owner is None:
         return Reason("drained", why, f"nothing, for {crew.nobody}", None, (*crew.revive(), command))
+    if sent >= MANY_HINTS:
+        why += "; hints do not arrive: see whether the message bus answers"
+        commands = (f"{crew.manage} config validate --connect", command)
+        return _duty(crew, "bus", owner, Reason("bus", why, "sends the hint again", due, commands))
     return _duty(crew, "hint", owner, Reason("hint", why, "sends the hint again", due, (command,)))
 
 
@@ -156,11 +179,9 @@ def _no_thread(crew: Crew, around: Surroundings, owner: str | None, due: float) 
     why = f"it may begin, but all threads of all conductors are busy ({busy})"
     commands: list[str] = []
     if around.longest:
-        longest = around.longest[0]
-        age = span(crew.now - longest.claimed_at)
-        held = f"resource {longest.resource} of stack {longest.stack_name} on {host_of(longest.member)}"
-        why += f"; in a call for longest ({age}) is {held}"
-        commands.append(crew.retry(longest.stack_id, longest.resource))
+        told, command = _longest(crew, around.longest[0])
+        why += f"; {told}"
+        commands.append(command)
     then = "it is claimed when a thread becomes free"
     return Reason("threads", why, then, due if owner else None, tuple(commands))
 
@@ -171,8 +192,9 @@ def _duty(crew: Crew, cause: str, owner: str, wanted: Reason) -> Reason:
     if late < LATE:
         return Reason(cause, wanted.why, f"{owner} {wanted.next}", wanted.at, wanted.commands)
     why = f"{wanted.why}; {owner} should have acted {describe_age(late)}: its duties do not come round"
-    restart = f"systemctl restart stoker-conductor@{owner}"
-    return Reason("duties", why, f"nothing before {owner} is well again", None, (*wanted.commands, restart))
+    return Reason(
+        "duties", why, f"nothing before {owner} is well again", None, (*wanted.commands, restart(owner))
+    )
 
 
 def _parked(task: Unfinished, crew: Crew, around: Surroundings) -> Reason:

@@ -23,14 +23,18 @@ from .crew import SKEW, Crew, of_installation, when
 from .diagnosis import Surroundings, explain
 from .manage_base import AdminError, Session, session_of
 from .opening import make_bus
-from .ring import SILENT_AFTER, alive, unsettled, view_of
+from .ring import unsettled, view_of
 from .stack_report import Report, as_json, as_text, of_stack
 
 LOOK_TWICE = 1.6
 """Seconds between two looks at a conductor that seems silent: longer than between two of its reports."""
 SENT_WITHIN = 3.0
 """Seconds that the message bus is given to take what is to be said."""
+QUIET_AFTER = 4.0
+"""Seconds without a report after which a conductor is looked at twice."""
 FAILED_SHOWN = 5
+LONGEST = 50
+"""Steps looked at for the one that has kept a thread for longest, on each conductor without a free one."""
 
 
 class _OfStack(Command):
@@ -146,19 +150,21 @@ def crew_of(session: Session, *, manage: str, sleep: Callable[[float], None] = t
     """The conductors as they report.  One that seems silent is looked at twice: its clock may be wrong."""
     found, now = session.database.read(conductors.list_all), time.time()
     skews = {c.host: c.heartbeat_at - now for c in found if c.heartbeat_at - now > SKEW}
-    if any(c.state != STOPPED and now - c.heartbeat_at >= SILENT_AFTER for c in found):
+    quiet = {c.host: c.heartbeat_at for c in found if c.state != STOPPED and _is_quiet(c, now)}
+    if quiet:
         sleep(LOOK_TWICE)
-        before = {c.host: c.heartbeat_at for c in found}
         found, now = session.database.read(conductors.list_all), time.time()
-        skews |= {c.host: c.heartbeat_at - now for c in found if _moves(c, before) and _silent(c, now)}
-        found = [replace(c, heartbeat_at=now) if c.host in skews else c for c in found]
-    view = view_of(found, session.shard_count, now)
+        moved = {c.host for c in found if c.heartbeat_at != quiet.get(c.host, c.heartbeat_at)}
+        skews |= {c.host: c.heartbeat_at - now for c in found if c.host in moved and _is_quiet(c, now)}
+        quiet = {host: at for host, at in quiet.items() if host not in moved}
+    there = [replace(c, heartbeat_at=now) for c in found if c.state != STOPPED and c.host not in quiet]
+    view = view_of(there, session.shard_count, now)
     assignment = assign(view) if view.owners else None
     wanted = session.conf.coordination
     return Crew(
         now=now,
         conductors={c.host: c for c in found},
-        living=frozenset(c.host for c in alive(found, now)),
+        living=frozenset(c.host for c in there),
         owner_of=lambda shard: None if assignment is None else assignment.owner_of(shard),
         takeover=2 * (wanted.timeout + wanted.poll) + 1.0,
         grace=session.conf.stacks.cancel_grace,
@@ -167,12 +173,8 @@ def crew_of(session: Session, *, manage: str, sleep: Callable[[float], None] = t
     )
 
 
-def _moves(conductor: Conductor, before: dict[str, float]) -> bool:
-    return conductor.heartbeat_at != before.get(conductor.host, conductor.heartbeat_at)
-
-
-def _silent(conductor: Conductor, now: float) -> bool:
-    return now - conductor.heartbeat_at >= SILENT_AFTER
+def _is_quiet(conductor: Conductor, now: float) -> bool:
+    return now - conductor.heartbeat_at >= QUIET_AFTER
 
 
 def report_of(session: Session, stack: Stack, crew: Crew, *, limit: int) -> Report:
@@ -185,7 +187,8 @@ def report_of(session: Session, stack: Stack, crew: Crew, *, limit: int) -> Repo
         owner = crew.owner_of(stack.shard)
         general = of_stack(stack, waiting, owner, crew)
         if waiting.tasks or stack.status == Status.IN_PROGRESS or stack.rollback_at is not None:
-            why = unsettled(list(crew.conductors.values()), session.shard_count, crew.now)
+            there = [replace(crew.conductors[host], heartbeat_at=crew.now) for host in sorted(crew.living)]
+            why = unsettled(there, session.shard_count, crew.now)
             general = [*of_installation(crew, unsettled=why, database=database), *general]
         failed = []
         if stack.status == Status.FAILED:
@@ -196,7 +199,7 @@ def report_of(session: Session, stack: Stack, crew: Crew, *, limit: int) -> Repo
 
 
 def _findings(conn: Connection, stack: Stack, waiting: Waiting, crew: Crew) -> list[typing.Any]:
-    longest = inspections.longest_steps(conn, crew.present, limit=1) if crew.is_busy else []
+    longest = inspections.longest_steps(conn, crew.crowded, limit=LONGEST)
     around = Surroundings(stack.deadline_at, waiting.children, waiting.handles, longest)
     return [explain(task, crew, around) for task in waiting.tasks]
 

@@ -268,6 +268,8 @@ def failed_resources(conn: Connection, stack_id: StackId, *, limit: int) -> list
 def longest_steps(conn: Connection, present: Collection[str], *, limit: int) -> list[LongStep]:
     """The running tasks of these members that were claimed longest ago and have stored no progress since."""
     t, s, r = tables.task, tables.stack, tables.resource
+    if not present:
+        return []
     rows = conn.execute(
         sa.select(s.c.id, s.c.name, r.c.name.label("resource"), t.c.member, t.c.claimed_at)
         .join(s, s.c.id == t.c.stack_id)

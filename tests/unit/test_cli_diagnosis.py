@@ -108,8 +108,16 @@ def test_a_call_that_has_lasted_for_long_may_hang() -> None:
     assert why(a_task(), deadline_at=None).next == "nothing before the call returns"
     assert why(a_task(expires_at=NOW + 5)).at == NOW + 5
     assert why(a_task(claimed_at=NOW - 3)).commands == ()
+
+
+def test_a_step_may_wait_for_a_thread_that_another_one_holds() -> None:
     crowded = a_crew(a_conductor("one", threads_busy=6), a_conductor("two"))
-    assert "it waits for a thread, for all 4 of one are busy" in why(a_task(), crowded).why
+    longest = [LongStep(StackId("X"), "other", "disk", ONE, NOW - 300)]
+    found = why(a_task(), crowded, longest=longest)
+    assert "it waits for a thread, or is in its first call: all 4 of one are busy" in found.why
+    assert "for longest (5 min) one is held by resource disk of stack other on one" in found.why
+    assert found.commands == ("stoker-manage stack retry X --resource disk",)
+    assert why(a_task(claimed_at=NOW - 400), crowded, longest=longest).cause == "call"
 
 
 def test_a_step_that_is_polled_is_no_trouble() -> None:
@@ -175,10 +183,13 @@ def test_a_cancel_that_was_not_answered() -> None:
 
 
 def test_a_hint_that_was_lost_is_sent_again_by_the_owner() -> None:
-    found = why(ready(redelivered=2, due_at=NOW + 8))
-    assert found.why == "it may begin, and nobody has claimed it: 3 hints sent, the last one 12 s ago"
+    found = why(ready(redelivered=1, due_at=NOW + 8))
+    assert found.why == "it may begin, and nobody has claimed it: 2 hints sent, the last one 2 s ago"
     assert (found.next, found.at) == ("two sends the hint again", NOW + 8)
     assert found.commands == (RETRY,)
+    found = why(ready(redelivered=2, due_at=NOW + 8))
+    assert found.why.endswith("12 s ago; hints do not arrive: see whether the message bus answers")
+    assert found.commands == ("stoker-manage config validate --connect", RETRY)
     task = explain(ready(redelivered=2, due_at=NOW + 8), a_crew(), Surroundings(None, {}, {}))
     assert task.since == NOW + 8 - 20 - 10 - 5
 
@@ -207,7 +218,7 @@ def test_threads_that_are_all_busy_are_told_with_what_holds_them() -> None:
     found = why(ready(), crew, longest=[longest])
     assert found.cause == "threads"
     assert "all threads of all conductors are busy (one: 4, two: 4)" in found.why
-    assert "in a call for longest (5 min) is resource disk of stack other on one" in found.why
+    assert "for longest (5 min) one is held by resource disk of stack other on one" in found.why
     assert found.commands == ("stoker-manage stack retry X --resource disk",)
 
 
