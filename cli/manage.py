@@ -14,7 +14,7 @@ from cliff.commandmanager import CommandManager
 from ..db import revisions, schema
 from ..db.errors import DatabaseError
 from ..db.sealing import Sealer
-from . import options, ring, rotation, stack_tools
+from . import config_check, options, purge, ring, rotation, stack_tools
 from .manage_base import AdminError, Session, conf_of, open_session
 from .opening import connect, open_database
 from .options import WrongConfiguration
@@ -50,6 +50,8 @@ class KeyGenerate(Command):
 
 
 COMMANDS: dict[str, type[Command]] = {
+    "config validate": config_check.ConfigValidate,
+    "db purge": purge.DbPurge,
     "db sync": DbSync,
     "db version": DbVersion,
     "key generate": KeyGenerate,
@@ -86,7 +88,8 @@ class ManageApp(App):
     def initialize_app(self, argv: list[str]) -> None:
         """Read the configuration."""
         logging.getLogger("alembic").setLevel(logging.WARNING)  # It tells of each look at the version.
-        self.conf = options.load([], program="stoker-manage", files=self.options.config_file)
+        if argv[:1] != ["config"]:  # It says itself what is wrong.
+            self.conf = options.load([], program="stoker-manage", files=self.options.config_file)
 
     def session(self) -> Session:
         """An open database."""

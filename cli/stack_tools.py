@@ -23,6 +23,7 @@ from .crew import SKEW, Crew, of_installation, when
 from .diagnosis import Surroundings, explain
 from .manage_base import AdminError, Session, session_of
 from .opening import make_bus
+from .reaching import hush
 from .ring import unsettled, view_of
 from .stack_report import Report, as_json, as_text, of_stack
 
@@ -207,6 +208,7 @@ def _findings(conn: Connection, stack: Stack, waiting: Waiting, crew: Crew) -> l
 @contextmanager
 def _rescue(command: Command, session: Session, crew: Crew) -> typing.Iterator[Rescue]:
     """With a connection to the message bus; a bus that is away delays nothing."""
+    hush()
     bus = make_bus(session.conf)
     outbox = Outbox(bus)
     outbox.start()

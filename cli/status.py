@@ -1,52 +1,135 @@
 """``stoker-status upgrade check``: whether this release can run on what is there."""
 
 import argparse
+import pathlib
 import sys
+import time
 from collections.abc import Callable
 
 from . import threading_backend  # noqa: F401  - first: it decides how oslo works
 
 from oslo_config import cfg  # isort: skip
+from oslo_upgradecheck import upgradecheck
+from oslo_upgradecheck.upgradecheck import Code, Result
 
-from . import options
-from .opening import check_backend, make_bus, make_sealer, open_database
+from ..db import conductors
+from ..db.errors import DatabaseError
+from ..rpc.contract import VERSION as RPC_VERSION
+from ..traversal.rotation import Rotation
+from .config_check import problems
+from .opening import make_sealer, open_database
 from .options import WrongConfiguration
-from .wiring import make_timing
+from .reaching import SERVERS, answers
+from .ring import alive
 
-READY, FAILED = 0, 2
+PROGRAM = "stoker-status"
+DONE = Result(Code.SUCCESS)
+NOT_ASKED = Result(Code.FAILURE, "the configuration cannot be read")
 
 
-def checks(conf: cfg.ConfigOpts) -> list[tuple[str, str | None]]:
-    """(what is checked, what is wrong or None)."""
-    found: list[tuple[str, str | None]] = []
-    tried: list[tuple[str, Callable[[cfg.ConfigOpts], object]]] = [
-        ("sealing keys", make_sealer),
-        ("membership intervals", make_timing),
-        ("coordination backend", check_backend),
-        ("message bus", make_bus),
-        ("database", open_database),
-    ]
-    for name, make in tried:
+class Checks(upgradecheck.UpgradeCommands):
+    """What must be so before the daemons of this release are started.
+
+    :param files: with options; None: those that the daemons would find.
+    """
+
+    def __init__(self, files: list[pathlib.Path] | None) -> None:
+        self._files = files
+        self._conf: cfg.ConfigOpts | None = None
+
+    def configuration(self) -> Result:
+        """Options that are wrong or unknown; deprecated ones are a warning."""
+        found, self._conf = problems(self._files)
+        told = "; ".join(f"{p.where}: {p.what}" if p.where else p.what for p in found)
+        if any(problem.serious for problem in found):
+            return Result(Code.FAILURE, told)
+        return Result(Code.WARNING, told) if found else DONE
+
+    def _server(self, name: str) -> Result:
+        if self._conf is None:
+            return NOT_ASKED
+        wrong = answers(self._conf, *SERVERS[name])
+        return DONE if wrong is None else Result(Code.FAILURE, wrong)
+
+    def database(self) -> Result:
+        """It answers, and its schema is this release's."""
+        return self._server("database")
+
+    def message_bus(self) -> Result:
+        """It answers."""
+        return self._server("message bus")
+
+    def coordination(self) -> Result:
+        """It answers."""
+        return self._server("coordination backend")
+
+    def sealing_keys(self) -> Result:
+        """All that is sealed can be opened."""
+        return self._on_database(_keys)
+
+    def conductors(self) -> Result:
+        """Those that run understand this release's messages, and it theirs."""
+        return self._on_database(_neighbours)
+
+    def _on_database(self, check: Callable[[cfg.ConfigOpts], Result]) -> Result:
+        if self._conf is None:
+            return NOT_ASKED
         try:
-            make(conf)
-            found.append((name, None))
-        except WrongConfiguration as error:
-            found.append((name, str(error)))
-    return found
+            return check(self._conf)
+        except (DatabaseError, WrongConfiguration) as error:
+            return Result(Code.FAILURE, str(error))
+
+    _upgrade_checks = (
+        ("configuration", configuration),
+        ("database and its schema", database),
+        ("message bus", message_bus),
+        ("coordination backend", coordination),
+        ("sealing keys", sealing_keys),
+        ("conductors that run", conductors),
+    )
+
+
+def _keys(conf: cfg.ConfigOpts) -> Result:
+    database, _ = open_database(conf)
+    sealer = make_sealer(conf)
+    found = Rotation(database, sealer, clock=time.time, sleep=time.sleep).look()
+    missing = sorted(found.held.keys() - set(sealer.fingerprints))
+    told = [f"key {key} is not among [secrets] key, and has sealed what is stored" for key in missing]
+    told += [f"{place}: a value cannot be opened by the key that it names" for place in found.broken]
+    return Result(Code.FAILURE, "; ".join(told)) if told else DONE
+
+
+def _neighbours(conf: cfg.ConfigOpts) -> Result:
+    database, _ = open_database(conf)
+    running = alive(database.read(conductors.list_all), time.time())
+    others = {c.host: c.rpc_version for c in running if c.rpc_version != RPC_VERSION}
+    told = ", ".join(f"{host} speaks {version or 'none'}" for host, version in sorted(others.items()))
+    if any(_major(version) != _major(RPC_VERSION) for version in others.values()):
+        return Result(Code.FAILURE, f"this release speaks RPC {RPC_VERSION}, {told}: stop them first")
+    if others:
+        return Result(Code.WARNING, f"this release speaks RPC {RPC_VERSION}, {told}: they work together")
+    return DONE
+
+
+def _major(version: str) -> str:
+    return version.partition(".")[0]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Entry point; the exit code: 0 all is well, 2 something must be done first (as oslo.upgradecheck)."""
-    parser = argparse.ArgumentParser(prog="stoker-status")
+    """Entry point; the exit code: 0 all is well, 1 there is a warning, 2 something must be done first."""
+    parser = argparse.ArgumentParser(prog=PROGRAM)
     parser.add_argument("area", choices=["upgrade"])
     parser.add_argument("action", choices=["check"])
-    parser.add_argument("--config-file", action="append", default=[])
+    parser.add_argument("--config-file", type=pathlib.Path, action="append")
+    parser.add_argument("--json", action="store_true", help="for programs")
     wanted = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
-    files = [argument for file in wanted.config_file for argument in ("--config-file", file)]
-    try:
-        results = checks(options.load(files, program="stoker-status"))
-    except WrongConfiguration as error:
-        results = [("configuration", str(error))]
-    for name, wrong in results:
-        print(f"{name}: {'ok' if wrong is None else wrong}")
-    return FAILED if any(wrong for _, wrong in results) else READY
+    return _shown(Checks(wanted.config_file), as_json=wanted.json)
+
+
+def _shown(checks: Checks, *, as_json: bool) -> int:
+    """Let the library show it; it looks for the wish for JSON in a configuration of its own."""
+    shown = cfg.ConfigOpts()
+    upgradecheck.register_cli_options(shown, checks)
+    shown(["upgrade", "check", *(["--json"] if as_json else [])], project="stoker", default_config_files=[])
+    upgradecheck.CONF = shown
+    return int(upgradecheck.run(shown))

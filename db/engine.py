@@ -20,6 +20,10 @@ T = typing.TypeVar("T")
 
 _WRITE = "stoker_write"
 _SERIALIZATION_FAILURE = "40001"
+_INSUFFICIENT_RESOURCES = "53"
+"""Class of PostgreSQL's codes: disk full, out of memory, too many connections."""
+_MARIADB_FULL = (1021, 1114)
+"""ER_DISK_FULL, ER_RECORD_FILE_FULL."""
 RECYCLE = 1800.0
 """Seconds after which an idle connection is replaced, before a firewall forgets it."""
 
@@ -143,6 +147,8 @@ def _repeatable() -> Iterator[None]:
     except sa.exc.OperationalError as error:
         if _is_conflict(error.orig):
             raise _TryAgain from error
+        if _is_full(error.orig):
+            raise Unavailable(f"The database cannot store anything: {error.orig}") from error
         raise
 
 
@@ -151,6 +157,16 @@ def _is_conflict(error: BaseException | None) -> bool:
     if getattr(error, "sqlstate", None) == _SERIALIZATION_FAILURE:
         return True
     return str(getattr(error, "sqlite_errorname", "")).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+def _is_full(error: BaseException | None) -> bool:
+    """Its disk is full, or another of its resources is used up: it may be over later."""
+    if str(getattr(error, "sqlstate", None) or "").startswith(_INSUFFICIENT_RESOURCES):
+        return True
+    if str(getattr(error, "sqlite_errorname", "")) == "SQLITE_FULL":
+        return True
+    code = error.args[0] if error is not None and error.args else None
+    return code in _MARIADB_FULL
 
 
 def _make_engine(url: str, pool_size: int) -> Engine:

@@ -117,6 +117,23 @@ def stacks_since(conn: Connection, moment: float) -> list[tuple[StackId, int]]:
     return [(StackId(stack_id), shard) for stack_id, shard in rows]
 
 
+def crowded(conn: Connection, most: int, *, limit: int, after: StackId | None = None) -> list[StackId]:
+    """Stacks that have more events than `most`, in the order of their ids.
+
+    :param after: the last one seen, to read on.
+    """
+    e = tables.event
+    rows = conn.execute(
+        sa.select(e.c.stack_id)
+        .where(e.c.stack_id > (after or ""))
+        .group_by(e.c.stack_id)
+        .having(sa.func.count() > most)
+        .order_by(e.c.stack_id)
+        .limit(limit)
+    ).scalars()
+    return [StackId(stack_id) for stack_id in rows]
+
+
 def keep_newest(conn: Connection, stack_id: StackId, most: int) -> int:
     """Forget a stack's events but the newest `most`; how many that were."""
     e = tables.event

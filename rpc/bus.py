@@ -38,6 +38,9 @@ class Bus(typing.Protocol):
     def look_now(self) -> None:
         """Tell all."""
 
+    def check(self) -> None:
+        """Try it, once."""
+
     def listen(self, host: str, receiver: HintReceiver) -> Server:
         """A server that is not started yet."""
 

@@ -40,6 +40,13 @@ class HintSender:
         """Tell all conductors to look at the ring's members now, and to report what they own."""
         self._cast(self._everybody, "look_now")
 
+    def check(self) -> None:
+        """Try the broker, once: the conductors look at the ring, which does no harm.
+
+        :raises oslo_messaging.MessagingException: it does not answer.
+        """
+        self._client.prepare(fanout=True, retry=0).cast({}, "look_now")
+
     @staticmethod
     def _cast(client: typing.Any, method: str, **arguments: typing.Any) -> None:
         try:

@@ -49,6 +49,9 @@ class LocalBus:
         for receiver in self._all():
             receiver.look_now()
 
+    def check(self) -> None:
+        """It is always there."""
+
     def listen(self, host: str, receiver: HintReceiver) -> "LocalServer":
         """A server that is not started yet."""
         return LocalServer(self, host, receiver)

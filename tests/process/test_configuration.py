@@ -1,8 +1,12 @@
 """Wrong configurations: each program says which option is wrong and what would be right, and ends."""
 
+import contextlib
+import json
 import pathlib
+import sqlite3
 import subprocess
 import sys
+import time
 
 import pytest
 from stoker.db.sealing import Sealer
@@ -114,6 +118,11 @@ def test_a_file_that_is_not_there_is_told(tmp_path: pathlib.Path) -> None:
         (["ring", "plan", "--leave", "nobody"], "nobody is not on the ring"),
         (["ring", "plan", "--join", "a=heavy"], "must be a number"),
         (["ring", "rebalance", "--wait", "--timeout", "0.3"], "no conductor reports"),
+        (["stack", "inspect", "nothing"], "there is no stack nothing, by id or by name"),
+        (["stack", "inspect", "nothing", "--limit", "0"], "--limit must be 1 or more"),
+        (["stack", "retry", "nothing", "--project", "p"], "there is no stack nothing of project p"),
+        (["stack", "fail", "nothing"], "there is no stack nothing"),
+        (["db", "purge", "--batch", "0"], "--batch must be between 1 and 500, not 0"),
     ],
 )
 def test_an_order_of_the_admins_that_cannot_be_carried_out_is_told(
@@ -124,3 +133,81 @@ def test_an_order_of_the_admins_that_cannot_be_carried_out_is_told(
     assert done.returncode != 0
     assert told in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_whole_configuration_is_validated_at_once(tmp_path: pathlib.Path, database: str) -> None:
+    write(tmp_path, KEY + "[conductor]\nthread = 4\nweight = heavy\n", database)
+    done = run("stoker-manage", tmp_path, "config", "validate")
+    assert done.returncode == 1, done.stderr
+    file = tmp_path / "stoker.conf"
+    assert f"{file}: [conductor] thread: there is no such option; is threads meant?" in done.stdout
+    assert f"{file}: [conductor] weight: " in done.stdout
+    assert done.stdout.endswith("2 wrong\n")
+    write(tmp_path, KEY, database)
+    done = run("stoker-manage", tmp_path, "config", "validate", "--connect")
+    assert done.returncode == 0, done.stdout + done.stderr
+    answers = ["database: answers", "message bus: answers", "coordination backend: answers"]
+    assert done.stdout.splitlines() == [*answers, "nothing is wrong"]
+
+
+def test_servers_that_do_not_answer_are_named(tmp_path: pathlib.Path, database: str) -> None:
+    away = (
+        "[DEFAULT]\ntransport_url = rabbit://u:secret@127.0.0.1:1/\n"
+        "[coordination]\nbackend_url = etcd3+http://127.0.0.1:1\n"
+    )
+    write(tmp_path, KEY + away, "[database]\nconnection = postgresql+psycopg://u:secret@127.0.0.1:1/x\n")
+    done = run("stoker-manage", tmp_path, "config", "validate", "--connect")
+    assert done.returncode == 1
+    assert "database: [database] connection: " in done.stdout
+    assert "message bus: transport_url: " in done.stdout
+    assert "coordination backend: [coordination] backend_url: " in done.stdout
+    assert "secret@" not in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    checked = run("stoker-status", tmp_path, "upgrade", "check", "--json")
+    assert checked.returncode == 2
+    results = {check["check"]: check["result"] for check in json.loads(checked.stdout)["checks"]}
+    assert results == {
+        "configuration": 0,
+        "database and its schema": 2,
+        "message bus": 2,
+        "coordination backend": 2,
+        "sealing keys": 2,
+        "conductors that run": 2,
+    }
+
+
+def test_an_upgrade_is_checked_against_what_is_stored_and_what_runs(
+    tmp_path: pathlib.Path, database: str
+) -> None:
+    write(tmp_path, KEY, database)
+    url = database.partition("connection = ")[2].strip()
+    sealed = Sealer([Sealer.generate_key()]).seal("secret")
+    value = json.dumps({"v": {"$fn": "sealed", "args": [sealed]}}, separators=(",", ":"))
+    row = "INSERT INTO content (id, body, created_at) VALUES ('sealed', ?, 0)"
+    conductor = (
+        "INSERT INTO conductor (host, incarnation, state, wanted, weight, topic, shards_owned, ring_version, "
+        "threads, threads_busy, threads_written_off, rpc_version, started_at, heartbeat_at) "
+        "VALUES ('old', 'old/1', 'active', 'active', 1, 't', 0, '', 1, 0, 0, '0.9', 0, ?)"
+    )
+    with contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as conn:
+        conn.execute(row, (value,))
+        conn.execute(conductor, (time.time(),))
+        conn.commit()
+        checked = run("stoker-status", tmp_path, "upgrade", "check")
+        conn.execute("DELETE FROM content WHERE id = 'sealed'")
+        conn.execute("DELETE FROM conductor")
+        conn.commit()
+    told = " ".join(checked.stdout.replace("|", " ").split())
+    assert checked.returncode == 2
+    assert f"key {sealed.partition('.')[0]} is not among [secrets] key" in told
+    assert "old speaks 0.9: stop them first" in told
+    assert run("stoker-status", tmp_path, "upgrade", "check").returncode == 0
+
+
+def test_what_was_deleted_is_purged_by_hand(tmp_path: pathlib.Path, database: str) -> None:
+    write(tmp_path, KEY, database)
+    done = run("stoker-manage", tmp_path, "db", "purge", "--older-than", "1d", "--batch", "5")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("removed: 0 deleted stacks, 0 old events of others, ")
+    wrong = run("stoker-manage", tmp_path, "db", "purge", "--older-than", "soon")
+    assert (wrong.returncode, "soon is no age" in wrong.stderr) == (1, True)

@@ -206,3 +206,28 @@ def test_each_statement_sees_what_others_have_committed_before_it(database: Data
         return before, conn.execute(count).scalar_one()
 
     assert database.write(work) == (0, 1)
+
+
+FULL = {
+    "postgresql": "DO $$ BEGIN RAISE EXCEPTION 'no space left' USING ERRCODE = '53100'; END $$",
+    "mysql": "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1021, MESSAGE_TEXT = 'Disk full'",
+}
+
+
+def test_a_full_disk_counts_as_a_database_that_is_away(database: Database) -> None:
+    """What could not be stored is kept then, and tried again."""
+
+    def fill(conn: sa.Connection) -> None:
+        if database.dialect in FULL:
+            conn.exec_driver_sql(FULL[database.dialect])
+            return
+        pages = conn.exec_driver_sql("PRAGMA page_count").scalar_one()
+        conn.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+        try:
+            row = {"id": "a", "body": "x" * 1_000_000, "created_at": 0.0}
+            conn.execute(sa.insert(tables.content).values(**row))
+        finally:
+            conn.exec_driver_sql("PRAGMA max_page_count = 1073741823")
+
+    with pytest.raises(Unavailable, match="cannot store anything"):
+        database.write(fill)
