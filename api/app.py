@@ -3,35 +3,50 @@
 import json
 import logging
 import typing
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 
 import falcon
 
+from ..observe.metrics import CONTENT_TYPE
+from ..observe.recorder import SILENT
 from .body import read_body
 from .call import Call, Operation, Reply
 from .faults import Fault, bad_request, fault_of, not_found
 from .routes import BELOW_A_NAME, LOOKUP, ROUTES
 from .services import Services
+from .watching import METHODS, Watch, request_id
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any
 TENANT_LENGTH = 64
-METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
+FIGURES = "/metrics"
+IDENTIFIER = "X-Openstack-Request-Id"
 
 
 def make_app(services: Services) -> falcon.App[falcon.Request, falcon.Response]:
     """The application: every answer, also an error, is JSON in Heat's shape with a request id."""
-    app = falcon.App()
+    app = falcon.App(middleware=[services.watch or Watch(SILENT)])
     app.req_options.strip_url_path_trailing_slash = True
     app.req_options.auto_parse_qs_csv = False
     app.req_options.keep_blank_qs_values = True
     for path, operations in ROUTES.items():
         app.add_route(path, _resource(services, operations))
+    if services.figures is not None:
+        app.add_route(FIGURES, _Figures(services.figures))
     app.add_error_handler(Exception, _on_error)
     app.add_error_handler(falcon.HTTPError, _on_error)  # Or Falcon's own, for the more special class.
     app.add_sink(_unknown_path, "/")
     return app
+
+
+class _Figures:
+    """What Prometheus reads."""
+
+    def __init__(self, text: Callable[[], bytes]) -> None:
+        self._text = text
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        resp.data, resp.content_type = self._text(), CONTENT_TYPE
 
 
 def _resource(services: Services, operations: Mapping[str, Operation]) -> object:
@@ -42,10 +57,10 @@ def _resource(services: Services, operations: Mapping[str, Operation]) -> object
     def refuse(self: object, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         chosen, variables = _redirected(None, path)
         if chosen is not None:
-            return _answer(resp, _perform(services, chosen, req, variables))
+            return _answer(req, resp, _perform(services, chosen, req, variables))
         resp.set_header("Allow", allowed)
         if req.method == "OPTIONS":
-            return _answer(resp, Reply(None, 204))
+            return _answer(req, resp, Reply(None, 204))
         raise Fault(405, "HTTPMethodNotAllowed", f"{req.method} is not allowed here; allowed: {allowed}")
 
     for method in METHODS:
@@ -56,7 +71,7 @@ def _resource(services: Services, operations: Mapping[str, Operation]) -> object
 def _responder(services: Services, operation: Operation) -> Callable[..., None]:
     def respond(self: object, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         chosen, variables = _redirected(operation, path)
-        _answer(resp, _perform(services, chosen or operation, req, variables))
+        _answer(req, resp, _perform(services, chosen or operation, req, variables))
 
     return respond
 
@@ -100,13 +115,13 @@ def _check_address(path: Mapping[str, str], query: Mapping[str, Sequence[str]]) 
         raise bad_request(f"A tenant's id has {TENANT_LENGTH} characters or less")
 
 
-def _answer(resp: falcon.Response, reply: Reply) -> None:
+def _answer(req: falcon.Request, resp: falcon.Response, reply: Reply) -> None:
     resp.status = reply.status
     for name, value in reply.headers.items():
         resp.set_header(name, value)
     if reply.body is not None or reply.status in (200, 202):  # Heat's client warns of one without JSON.
         _write(resp, reply.body)
-    _identify(resp)
+    resp.set_header(IDENTIFIER, request_id(req))
 
 
 def _write(resp: falcon.Response, body: Json) -> None:
@@ -115,22 +130,17 @@ def _write(resp: falcon.Response, body: Json) -> None:
     resp.content_type = "application/json"
 
 
-def _identify(resp: falcon.Response) -> str:
-    request_id = f"req-{uuid.uuid4()}"
-    resp.set_header("X-Openstack-Request-Id", request_id)
-    return request_id
-
-
 def _on_error(req: falcon.Request, resp: falcon.Response, error: Exception, params: Json) -> None:
     """Top of the WSGI stack."""
-    request_id = _identify(resp)
+    identifier = request_id(req)
+    resp.set_header(IDENTIFIER, identifier)
     fault = fault_of(error)
     if fault is None and isinstance(error, falcon.HTTPError):
         resp.set_headers(error.headers or {})
         fault = Fault(error.status_code, type(error).__name__, error.description or error.title or "")
     if fault is None:
-        LOG.error("%s %s %s broke", request_id, req.method, req.path, exc_info=error)
-        fault = Fault(500, "InternalError", f"Stoker met an error that it did not expect; see {request_id}")
+        LOG.error("%s %s %s broke", identifier, req.method, req.path, exc_info=error)
+        fault = Fault(500, "InternalError", f"Stoker met an error that it did not expect; see {identifier}")
     resp.status = fault.status
     _write(resp, fault.body())
 

@@ -102,11 +102,13 @@ def api_versions(call: Call) -> Reply:
 
 
 def health(call: Call) -> Reply:
-    """GET /healthcheck"""
+    """GET /healthcheck: 503 also while the service still answers but is about to end."""
+    if call.services.draining():
+        raise Fault(503, "ServiceUnavailable", "draining: this service is about to end.")
     try:
         call.services.database.read(lambda conn: conn.execute(sa.select(1)).scalar())
     except Unavailable as error:
-        raise Fault(503, "ServiceUnavailable", "The database is not available.") from error
+        raise Fault(503, "ServiceUnavailable", "database away: the database is not available.") from error
     return Reply("OK")
 
 

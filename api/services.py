@@ -14,6 +14,7 @@ from ..traversal.signals import Signals
 from ..traversal.snapshots import Snapshots
 from ..traversal.updates import Updates
 from .auth import Authenticator
+from .watching import Watch
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,12 @@ class ApiLimits:
 
 @dataclass(frozen=True)
 class Services:
-    """Collaborators of the handlers, made in cli/."""
+    """Collaborators of the handlers, made in cli/.
+
+    :ivar watch: keeps what is to be told of the requests; None: nobody looks.
+    :ivar figures: text for ``/metrics``; None: there is no such path.
+    :ivar draining: whether the service is about to end.
+    """
 
     database: Database
     orders: Orders
@@ -45,3 +51,6 @@ class Services:
     clock: Callable[[], float]
     limits: ApiLimits = ApiLimits()
     build: typing.Mapping[str, str] = field(default_factory=dict)
+    watch: Watch | None = None
+    figures: Callable[[], bytes] | None = None
+    draining: Callable[[], bool] = lambda: False

@@ -2,12 +2,16 @@
 
 import logging
 import sys
+import threading
 
 from . import threading_backend  # noqa: F401  - first: it decides how oslo works
 
 from oslo_log import log  # isort: skip
 
+from ..api.watching import Watch
+from ..observe.recorder import SILENT
 from . import options
+from .observing import make_recorder, report_on_signal
 from .options import WrongConfiguration
 from .reloading import reload_options
 from .serving import HttpServer, silence
@@ -18,6 +22,7 @@ from .wiring import open_parts
 from .wiring_api import make_api
 
 LOG = logging.getLogger(__name__)
+PROGRAM = "stoker-api"
 STOPS_WITHIN = 10.0
 PROBE_WITHIN = 5.0
 """Seconds; an overloaded server is slow, a hanging one does not answer at all."""
@@ -26,13 +31,15 @@ PROBE_WITHIN = 5.0
 def main(arguments: list[str] | None = None) -> int:
     """Entry point; the exit code: 0 after SIGTERM or SIGINT, 1 if it could not start."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    signals, systemd = Signals(), Systemd()
+    signals, systemd, draining = Signals(), Systemd(), threading.Event()
     show_stacks_of_threads()
     try:
-        conf = options.load(arguments, program="stoker-api")
+        conf = options.load(arguments, program=PROGRAM)
         log.setup(conf, "stoker", VERSION)
-        parts = open_parts(conf)
-        app = make_api(parts, version=VERSION)
+        parts = open_parts(conf, make_recorder(PROGRAM) if conf.metrics.api else SILENT)
+        watch = Watch(parts.recorder)
+        report_on_signal(conf, PROGRAM, {"Requests": lambda: requests(watch)})
+        app = make_api(parts, version=VERSION, watch=watch, draining=draining.is_set)
         http = HttpServer(app, host=conf.api.bind_host, port=conf.api.bind_port, threads=conf.api.threads)
         port = http.start()
     except (OSError, WrongConfiguration) as error:
@@ -43,10 +50,20 @@ def main(arguments: list[str] | None = None) -> int:
     stay(
         signals,
         systemd,
-        reload=lambda: reload_options(conf, arguments, program="stoker-api"),
+        reload=lambda: reload_options(conf, arguments, program=PROGRAM),
         late=silence(lambda: http.answers(PROBE_WITHIN)),
     )
-    systemd.stopping(STOPS_WITHIN)
+    systemd.stopping(conf.api.drain + STOPS_WITHIN)
+    draining.set()
+    if conf.api.drain:
+        signals.next(conf.api.drain)  # A second signal ends the waiting.
     http.stop()
     parts.close()
     return end_process(0)
+
+
+def requests(watch: Watch) -> str:
+    """Those that run, for a report: without what they say."""
+    running = sorted(watch.running(), key=lambda pair: -pair[1])
+    lines = [f"{r.id} {r.method} {r.route} since {age:.3f} s, thread {r.thread}" for r, age in running]
+    return "\n".join(lines or ["none"])

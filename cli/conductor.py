@@ -10,7 +10,9 @@ from oslo_config import cfg  # isort: skip
 from oslo_log import log
 
 from ..conductor.service import Conductor
+from ..observe.recorder import SILENT
 from . import options
+from .observing import make_recorder, report_on_signal, serve_conductor
 from .options import WrongConfiguration
 from .reloading import reload_options
 from .systemd import Systemd
@@ -38,8 +40,11 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         conf = options.load(arguments, program=PROGRAM)
         log.setup(conf, "stoker", VERSION)
-        parts = open_parts(conf)
+        recorder = make_recorder(PROGRAM) if conf.metrics.port else None
+        parts = open_parts(conf, recorder or SILENT)
         conductor = make_conductor(parts, conf.host, worn_out=lambda: signals.put(Wanted.REPLACE))
+        report_on_signal(conf, PROGRAM, conductor.monitor.sections())
+        page = serve_conductor(conf, conductor.monitor, recorder) if recorder is not None else None
         start_conductor(parts, conductor)
     except (OSError, WrongConfiguration) as error:
         print(f"{PROGRAM}: cannot start: {error}", file=sys.stderr)
@@ -56,6 +61,8 @@ def main(arguments: list[str] | None = None) -> int:
         )
     systemd.stopping(conductor.stops_within + STOP_MARGIN)
     finished = conductor.stop()
+    if page is not None:
+        page.stop()
     parts.close()
     LOG.warning("stoker-conductor %s has stopped", conf.host)
     return end_process(WORN_OUT if wanted == Wanted.REPLACE else 0 if finished else 1)

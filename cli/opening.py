@@ -1,6 +1,7 @@
 """Reaching the servers that the configuration names; what is wrong is told with the option."""
 
 import importlib.metadata
+from collections.abc import Callable
 
 import oslo_db.exception
 import oslo_messaging
@@ -10,40 +11,47 @@ from oslo_config import cfg
 
 from ..db import revisions
 from ..db import settings as installation
-from ..db.engine import Database
+from ..db.engine import Database, Trouble
 from ..db.errors import ShardCountMismatch, Unavailable
 from ..db.notices import Listener
 from ..db.sealing import Sealer
+from ..observe.recorder import SILENT, Recorder
 from ..ring.group import make_coordinator
 from ..rpc.bus import Bus, open_bus
 from ..rpc.notifier import SERVICE, Notifier, open_notifier
 from .options import WrongConfiguration
 
 CONNECTION = "[database] connection"
+Troubled = Callable[[Trouble], None]
 DATABASE_ERRORS = (Unavailable, sqlalchemy.exc.DBAPIError, oslo_db.exception.DBError)
 
 
-def connect(conf: cfg.ConfigOpts, listener: Listener | None = None) -> Database:
+def connect(
+    conf: cfg.ConfigOpts, listener: Listener | None = None, troubled: Troubled = lambda trouble: None
+) -> Database:
     """The database, of whatever version; whether it answers is not asked.
 
-    :param listener: see Database.
+    :param listener, troubled: see Database.
 
     :raises WrongConfiguration: the URL is none, or its driver is not installed.
     """
     try:
-        return Database(conf.database.connection, pool_size=conf.database.pool_size, listener=listener)
+        url, size = conf.database.connection, conf.database.pool_size
+        return Database(url, pool_size=size, listener=listener, troubled=troubled)
     except (sqlalchemy.exc.ArgumentError, ImportError, *DATABASE_ERRORS) as error:
         raise WrongConfiguration(f"{CONNECTION}: {error}") from error
 
 
-def open_database(conf: cfg.ConfigOpts, listener: Listener | None = None) -> tuple[Database, int]:
+def open_database(
+    conf: cfg.ConfigOpts, listener: Listener | None = None, troubled: Troubled = lambda trouble: None
+) -> tuple[Database, int]:
     """The database, at this release's version, and its shard count.
 
-    :param listener: see Database.
+    :param listener, troubled: see Database.
 
     :raises WrongConfiguration: it is at another one, cannot be reached, or has another shard count.
     """
-    database = connect(conf, listener)
+    database = connect(conf, listener, troubled)
     try:
         at = revisions.current(database)
     except DATABASE_ERRORS as error:
@@ -68,10 +76,10 @@ def make_sealer(conf: cfg.ConfigOpts) -> Sealer:
         raise WrongConfiguration(f"[secrets] key: {error}") from error
 
 
-def make_bus(conf: cfg.ConfigOpts) -> Bus:
+def make_bus(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Bus:
     """:raises WrongConfiguration: the URL is none."""
     try:
-        return open_bus(conf, conf.transport_url)
+        return open_bus(conf, conf.transport_url, recorder)
     except (oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure) as error:
         raise WrongConfiguration(f"transport_url: {error}") from error
 

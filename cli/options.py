@@ -9,7 +9,9 @@ import oslo_messaging.opts
 from oslo_config import cfg
 from oslo_log import log
 
+from ..observe.logs import FORMAT
 from ..ring.timing import MembershipTiming
+from .metrics_options import API_DRAIN, METRICS
 from .notification_options import NOTIFICATIONS
 
 DEFAULTS = [
@@ -121,6 +123,7 @@ API = [
         default="http://127.0.0.1:8004",
         help="Root under which the API is reached from outside; it stands in the URLs of signals.",
     ),
+    cfg.FloatOpt("drain", default=0.0, min=0, help=API_DRAIN),
     cfg.IntOpt("max_body", default=8 * 1024 * 1024, min=1024, help="Bytes of a request's body, at the most."),
     cfg.IntOpt("max_page", default=1000, min=0, help="Entries of a list, at the most; 0: no limit."),
 ]
@@ -198,6 +201,7 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     "coordination": COORDINATION,
     "conductor": CONDUCTOR,
     "api": API,
+    "metrics": METRICS,
     "stacks": STACKS,
     "secrets": SECRETS,
 }
@@ -221,15 +225,13 @@ def load(arguments: list[str], *, program: str, files: list[pathlib.Path] | None
     :raises WrongConfiguration: a file is missing, or the value of an option is none.
     """
     conf = cfg.CONF
-    if program == "stoker-conductor":
-        conf.register_cli_opts(DEFAULTS)  # So that several can share a host and a file.
-    _register_own(conf)
+    _register_own(conf, program)
     for name, options in oslo_messaging.opts.list_opts():
         if name in (None, "oslo_messaging_notifications"):
             conf.register_opts(options, name)
     conf.set_default("executor_thread_pool_size", 2)
     log.register_options(conf)
-    log.set_defaults(default_log_levels=QUIET)
+    log.set_defaults(logging_context_format_string=FORMAT, default_log_levels=QUIET)
     found = None if files is None else [str(path) for path in files]
     try:
         conf(arguments, project="stoker", prog=program, default_config_files=found)
@@ -257,9 +259,7 @@ def reload(conf: cfg.ConfigOpts, arguments: list[str], *, program: str) -> Reloa
     :raises WrongConfiguration: as `load`; then nothing has changed.
     """
     fresh = cfg.ConfigOpts()
-    if program == "stoker-conductor":
-        fresh.register_cli_opts(DEFAULTS)
-    _register_own(fresh)
+    _register_own(fresh, program)
     log.register_options(fresh)
     before = _values(conf)
     try:
@@ -274,7 +274,10 @@ def reload(conf: cfg.ConfigOpts, arguments: list[str], *, program: str) -> Reloa
     return Reloaded(changed, sorted(other - set(changed)))
 
 
-def _register_own(conf: cfg.ConfigOpts) -> None:
+def _register_own(conf: cfg.ConfigOpts, program: str) -> None:
+    if program == "stoker-conductor":  # So that several can share a host and a file.
+        conf.register_cli_opts(DEFAULTS)
+        conf.register_cli_opts(METRICS, "metrics")
     for group, options in GROUPS.items():
         conf.register_opts(options, None if group == "DEFAULT" else group)
 

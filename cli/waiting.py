@@ -36,6 +36,7 @@ class Signals:
         self._caught: queue.SimpleQueue[Wanted] = queue.SimpleQueue()
         for number in WANTED:
             signal.signal(number, self._catch)
+        signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # Until there is something to report on.
 
     def _catch(self, number: int, frame: FrameType | None) -> None:
         self._caught.put(WANTED[signal.Signals(number)])

@@ -12,6 +12,7 @@ from ..conductor.service import Conductor, ConductorSettings
 from ..conductor.steps import StepRunner
 from ..db.engine import Database
 from ..db.sealing import Sealer
+from ..observe.recorder import SILENT, Recorder
 from ..resources.catalogue import Catalogue
 from ..ring.group import Group
 from ..ring.membership import Membership, Self
@@ -24,6 +25,7 @@ from ..traversal.desk import Desk, OrderSettings
 from ..traversal.nesting import Nesting
 from ..traversal.planning import Defaults
 from ..traversal.updates import Updates
+from .observing import database_troubles
 from .opening import check_backend, make_bus, make_notifier, make_sealer, open_database
 from .options import WrongConfiguration
 
@@ -39,6 +41,7 @@ class Parts:
     sealer: Sealer
     bus: Bus
     outbox: Outbox
+    recorder: Recorder
     notifier: tuple[Notifier, oslo_messaging.Transport] | None = None
 
     def close(self) -> None:
@@ -51,20 +54,23 @@ class Parts:
         self.database.close()
 
 
-def open_parts(conf: cfg.ConfigOpts) -> Parts:
+def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
     """Connect to the database and the message bus.
+
+    :param recorder: is told what is worth counting.
 
     :raises WrongConfiguration: an option is missing or wrong.
     """
     sealer = make_sealer(conf)
     notifier = make_notifier(conf)
-    database, shard_count = open_database(conf, None if notifier is None else notifier[0].tell)
-    bus = make_bus(conf)
+    listener = None if notifier is None else notifier[0].tell
+    database, shard_count = open_database(conf, listener, database_troubles(recorder))
+    bus = make_bus(conf, recorder)
     outbox = Outbox(bus)
     outbox.start()
     if notifier is not None:
         notifier[0].start()
-    return Parts(conf, database, shard_count, Catalogue.installed(), sealer, bus, outbox, notifier)
+    return Parts(conf, database, shard_count, Catalogue.installed(), sealer, bus, outbox, recorder, notifier)
 
 
 def make_timing(conf: cfg.ConfigOpts) -> MembershipTiming:
@@ -147,6 +153,7 @@ def make_conductor(parts: Parts, host: str, *, worn_out: Callable[[], None] = la
         membership=membership,
         updates=Updates(make_desk(parts)),
         worn_out=worn_out,
+        recorder=parts.recorder,
     )
 
 

@@ -2,9 +2,12 @@
 
 import time
 import typing
+from collections.abc import Callable
 
 from ..api.app import make_app
 from ..api.services import ApiLimits, Services
+from ..api.watching import Watch
+from ..observe.exposition import Prometheus
 from ..traversal.breakpoints import Breakpoints
 from ..traversal.exports import Exports
 from ..traversal.orders import Orders
@@ -15,8 +18,12 @@ from .keystone import behind_keystone, make_auth
 from .wiring import Parts, make_desk
 
 
-def make_api(parts: Parts, *, version: str) -> typing.Any:
+def make_api(
+    parts: Parts, *, version: str, watch: Watch | None = None, draining: Callable[[], bool] = lambda: False
+) -> typing.Any:
     """The WSGI application.
+
+    :param watch, draining: see Services.
 
     :raises WrongConfiguration: the options for Keystone or policy are not complete, or wrong.
     """
@@ -36,5 +43,8 @@ def make_api(parts: Parts, *, version: str) -> typing.Any:
         clock=time.time,
         limits=ApiLimits(body_bytes=conf.api.max_body, page=conf.api.max_page),
         build={"revision": version},
+        watch=watch or Watch(parts.recorder),
+        figures=parts.recorder.text if isinstance(parts.recorder, Prometheus) and conf.metrics.api else None,
+        draining=draining,
     )
     return behind_keystone(make_app(services), conf)

@@ -34,12 +34,14 @@ class StepResult:
     :ivar outcome: to be stored; None: nothing has changed, only look again.
     :ivar look_after: seconds until the next look, for a task that this conductor keeps.
     :ivar progress: token for that look.
+    :ivar timed_out: the resource's timeout has struck.
     """
 
     claim: Claim
     outcome: Outcome | None
     look_after: float | None = None
     progress: Json = None
+    timed_out: bool = False
 
 
 @dataclass(frozen=True)
@@ -214,7 +216,7 @@ class Attempt:
             due_at=self.clock() + (backoff if error.after is None else error.after),
             retries_left=left - 1,
         )
-        return StepResult(self.claim, outcome)
+        return StepResult(self.claim, outcome, timed_out=isinstance(error, TimedOut))
 
     def stopped(self) -> StepResult:
         """The step was asked to stop and did: because its own time was over, or because it was cancelled."""
@@ -263,7 +265,8 @@ class Attempt:
         if isinstance(error, ChildFailed) and error.stopped_at:
             told, aborts = f"{action}{ABORTED}{self.claim.resource.name}/{error.stopped_at}", True
         fields = {"changes": changes, "reason": told, "event": event, "aborts": aborts}
-        return StepResult(self.claim, self._outcome(TaskState.FAILED, **fields, **self._begun()))
+        failed = self._outcome(TaskState.FAILED, **fields, **self._begun())
+        return StepResult(self.claim, failed, timed_out=isinstance(error, TimedOut))
 
 
 def _kind(error: Exception) -> str:

@@ -1,12 +1,14 @@
 """The tasks a conductor holds, and when it looks at which again."""
 
+import contextlib
 import threading
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..db.claims import Claim
 from ..db.ids import TaskId, TraversalId
+from ..observe import logs
 from .attempt import StepResult
 from .timers import TimerQueue
 
@@ -17,6 +19,8 @@ Json = typing.Any
 class Held:
     """A claimed task.
 
+    :ivar since: when it was claimed.
+    :ivar begun_at: when its step began that runs now, None: none does; `thread`: its name.
     :ivar stop: set when its step shall end.
     :ivar busy: a step runs or waits for a thread, or its result is being stored.
     :ivar running: the step has not ended; kept by workers.py, as `given_up` and `job` are.
@@ -25,15 +29,38 @@ class Held:
     """
 
     claim: Claim
+    since: float = 0.0
     stop: threading.Event = field(default_factory=threading.Event)
     busy: bool = False
     running: bool = False
     given_up: bool = False
     job: Json = None
+    begun_at: float | None = None
+    thread: int | None = None
+
+
+@dataclass(frozen=True)
+class View:
+    """What a pipeline has at hand.
+
+    :ivar waiting: tasks known by hint that wait for a free thread.
+    :ivar held: tasks that are claimed.
+    :ivar running: those whose steps have not ended, also if nobody counts on that any more.
+    """
+
+    waiting: int
+    held: Sequence[Held]
+    running: Sequence[Held]
+
+
+def claim_lines(claim: Claim) -> contextlib.AbstractContextManager[None]:
+    """Inside, what the log says belongs to the claim's stack."""
+    task = claim.task
+    return logs.about(request=f"trv-{task.traversal}", project=claim.tenant, stack=task.stack_id)
 
 
 class Holdings:
-    """Not thread-safe: the mover's thread uses it."""
+    """Not thread-safe, but for `all`: the mover's thread uses it."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -43,9 +70,13 @@ class Holdings:
     def __len__(self) -> int:
         return len(self._held)
 
+    def all(self) -> list[Held]:
+        """Those held at this moment, from any thread."""
+        return list(self._held.values())
+
     def add(self, claim: Claim) -> Held:
         """A task that was claimed now."""
-        held = self._held[claim.task.id] = Held(claim)
+        held = self._held[claim.task.id] = Held(claim, self._clock())
         return held
 
     def drop(self, task_id: TaskId) -> Held | None:

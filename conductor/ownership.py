@@ -70,10 +70,14 @@ class Ownership:
 
     def shards_owned(self) -> int:
         """See slice.Ring."""
+        return len(self.shards())
+
+    def shards(self) -> frozenset[int]:
+        """Those whose duties are ours."""
         assignment = self._assignment
         if assignment is None or self._membership.member() is None:
-            return 0
-        return len(assignment.shards_of(self._host))
+            return frozenset()
+        return assignment.shards_of(self._host)
 
     def version(self) -> str:
         """See slice.Ring."""

@@ -19,14 +19,16 @@ from ..db.engine import Database
 from ..db.errors import Unavailable
 from ..db.ids import MemberId, TaskId, TraversalId
 from ..db.states import TaskState
+from ..observe.recorder import SILENT, Recorder
 from ..traversal.hints import Hints, announce_all
 from .attempt import StepResult
-from .holdings import Holdings
+from .holdings import Holdings, View, claim_lines
 from .intake import Intake
 from .leftovers import late_result
 from .steps import StepRunner
 from .stops import Message, Stops
 from .suspects import Suspects
+from .tally import Tally
 from .workers import Executor, Workers
 
 LOG = logging.getLogger(__name__)
@@ -54,6 +56,7 @@ class Pipeline:
 
     :param wake: makes the mover call `turn` soon; called from any thread.
     :param member: our name on the ring at this moment, None if we cannot be sure of it; from any thread.
+    :param recorder: is told what is worth counting.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class Pipeline:
         wake: Callable[[], None],
         member: Callable[[], MemberId | None],
         limits: PipelineLimits = PipelineLimits(),
+        recorder: Recorder = SILENT,
     ) -> None:
         self._database = database
         self._hints = hints
@@ -76,8 +80,11 @@ class Pipeline:
         self._intake = Intake()
         self._suspects = Suspects(runner)
         self._held = Holdings(clock)
-        self._workers = Workers(runner=runner, executor=executor, wake=wake, member=member)
-        self._stops = Stops(self._held, self._workers, runner, clock, limits.cancel_grace)
+        self._tally = Tally(recorder)
+        self._workers = Workers(
+            runner=runner, executor=executor, wake=wake, member=member, clock=clock, recorder=recorder
+        )
+        self._stops = Stops(self._held, self._workers, runner, clock, limits.cancel_grace, self._tally)
         self._who: Claimant | None = None
         self._uncertain = False
         self._closed = False
@@ -89,6 +96,7 @@ class Pipeline:
         dropped = self._intake.offer(task_ids)
         if dropped:
             LOG.warning("%d hints were dropped: too many wait for a free thread", dropped)
+            self._tally.dropped(dropped)
         self._wake()
 
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
@@ -110,6 +118,10 @@ class Pipeline:
     def in_progress(self) -> int:
         """Tasks held now."""
         return len(self._held)
+
+    def view(self) -> View:
+        """What it has at hand now."""
+        return View(len(self._intake), self._held.all(), self._workers.running())
 
     # -- from the mover's thread -------------------------------------------------------------------
 
@@ -218,10 +230,13 @@ class Pipeline:
         except Unavailable:
             self._put_back(results, wanted)
             raise
+        self._tally.exchanged(done.claims, wanted, began=now, ended=self._clock())
         refused = {outcome.task_id for outcome in done.refused}
         for result, outcome in results:
             if outcome.task_id in refused:
                 self._workers.late.append((result.claim, result))
+            else:
+                self._tally.stored(result, self._held.get(outcome.task_id, outcome.attempt))
             if outcome.state == TaskState.RUNNING and outcome.task_id not in refused:
                 self._held.look_later(result)
             else:
@@ -269,6 +284,7 @@ class Pipeline:
             lambda conn: answers.answer(conn, who.member, asked=asked, over=over, now=now)
         )
         announce_all(self._hints, freed)
+        self._tally.not_held(len(asked))
         del self._stops.unknown[: len(asked)]
 
     def _take_late(self) -> None:
@@ -276,6 +292,10 @@ class Pipeline:
         it is still wanted."""
         while self._workers.late:
             claim, result = self._workers.late[0]
-            LOG.info("A late result of task %s, attempt %s, is refused", claim.task.id, claim.task.attempt)
+            with claim_lines(claim):
+                LOG.info(
+                    "A late result of task %s, attempt %s, is refused", claim.task.id, claim.task.attempt
+                )
             announce_all(self._hints, late_result(self._database, claim, result, now=self._clock()))
             self._workers.late.popleft()
+            self._tally.refused()

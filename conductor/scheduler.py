@@ -2,12 +2,16 @@
 
 import logging
 import threading
+import time
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import futurist
 from futurist import periodics
 
+from ..observe import metrics
+from ..observe.recorder import SILENT, Recorder
 from .liveness import Liveness
 
 LOG = logging.getLogger(__name__)
@@ -28,6 +32,20 @@ class Duty(typing.Protocol):
         """One round; called by one thread at a time."""
 
 
+@dataclass(frozen=True)
+class Round:
+    """The last round of a duty.
+
+    :ivar at: when it began, in seconds since the epoch.
+    :ivar seconds: how long it took.
+    :ivar broke: whether it ended by an error.
+    """
+
+    at: float
+    seconds: float
+    broke: bool
+
+
 class Scheduler:
     """Runs duties while we may.
 
@@ -36,12 +54,21 @@ class Scheduler:
     """
 
     def __init__(
-        self, duties: Sequence[Duty], *, may_run: Callable[[], bool], liveness: Liveness | None = None
+        self,
+        duties: Sequence[Duty],
+        *,
+        may_run: Callable[[], bool],
+        liveness: Liveness | None = None,
+        recorder: Recorder = SILENT,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._may_run = may_run
         self._liveness = liveness or Liveness()
         self._duties = duties
         self._stopped = False
+        self._recorder = recorder
+        self._clock = clock
+        self._rounds: dict[str, Round] = {}
         self._locks = {id(duty): threading.Lock() for duty in duties}
         self._pool = futurist.ThreadPoolExecutor(max_workers=DUTY_THREADS)
         self._worker = periodics.PeriodicWorker(
@@ -66,6 +93,10 @@ class Scheduler:
                 lock.release()
         self._pool.shutdown(wait=False)
 
+    def rounds(self) -> Mapping[str, Round | None]:
+        """The last round of each duty, by its name; None: there was none yet."""
+        return {type(duty).__name__: self._rounds.get(type(duty).__name__) for duty in self._duties}
+
     def soon(self, duty: Duty) -> None:
         """Run a duty now, on top of its interval."""
         try:
@@ -85,12 +116,24 @@ class Scheduler:
             return
         try:
             if self._may_run() and not self._stopped:
-                duty.run()
+                self._run(duty)
         except Exception:  # top of a duty: the next round tries again, the other duties go on
             LOG.exception("Duty %s broke", type(duty).__name__)
         finally:
             self._liveness.beat(_name(duty))
             self._locks[id(duty)].release()
+
+    def _run(self, duty: Duty) -> None:
+        name, began, broke = type(duty).__name__, self._clock(), True
+        try:
+            duty.run()
+            broke = False
+        finally:
+            took = max(0.0, self._clock() - began)
+            self._rounds[name] = Round(began, took, broke)
+            self._recorder.observe(metrics.DUTY, name, value=took)
+            if broke:
+                self._recorder.add(metrics.DUTY_ERRORS, name)
 
 
 def _name(duty: Duty) -> str:

@@ -10,15 +10,19 @@ from dataclasses import dataclass
 
 from ..db.engine import Database
 from ..db.ids import TaskId, TraversalId
+from ..observe import metrics
+from ..observe.recorder import SILENT, Recorder
 from ..ring.membership import Membership
 from ..rpc.bus import Server
 from ..traversal.hints import Hints, announce
 from ..traversal.updates import Updates
+from .duties.census import Census
 from .duties.report import Report, WornOut
 from .duties.rollbacks import Rollbacks
 from .duties.stacks import StackPurge, StackTimeouts
 from .duties.tasks import Orphans, TaskDue
 from .liveness import Liveness
+from .monitor import Monitor
 from .mover import Mover
 from .ownership import Ownership
 from .pipeline import Pipeline, PipelineLimits
@@ -58,6 +62,9 @@ class ConductorSettings:
 class Conductor:
     """One conductor.  `start` and `stop` are called by the main thread.
 
+    :ivar monitor: for those who look at it.
+    :param recorder: is told what is worth counting; tasks are counted by state only if there is one.
+
     Started in the order of their needs: membership (nothing may be claimed without a name), the mover, the
     duties, and last the message bus, which brings work.
 
@@ -78,8 +85,10 @@ class Conductor:
         updates: Updates,
         worn_out: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.time,
+        recorder: Recorder = SILENT,
     ) -> None:
         self.settings = settings
+        self._recorder = recorder
         self.liveness = Liveness()
         self._membership = membership
         self._ownership = Ownership(membership, settings.host)
@@ -94,6 +103,7 @@ class Conductor:
                 wake=wake,
                 member=self._ownership.member,
                 limits=settings.limits,
+                recorder=recorder,
             ),
             ring=self._ownership,
             host=settings.host,
@@ -101,7 +111,7 @@ class Conductor:
         )
         shared: dict[str, typing.Any] = {"database": database, "ring": self._ownership, "clock": clock}
         absentees = Absentees(patience=settings.patience, clock=clock)
-        self._orphans = Orphans(**shared, hints=hints, absentees=absentees)
+        self._orphans = Orphans(**shared, hints=hints, absentees=absentees, recorder=recorder)
         self._report = Report(
             **shared,
             membership=membership,
@@ -110,15 +120,21 @@ class Conductor:
             size=settings.limits.threads,
         )
         self._purge = StackPurge(**shared, keep=settings.keep_deleted, keep_events=settings.keep_events)
+        self._census = Census(database=database, ring=self._ownership)
         self._duties: Sequence[Duty] = (
             *self._stack_duties(shared, hints, updates),
             self._orphans,
             self._report,
             WornOut(lost=lambda: self._pool.lost, most=settings.most_written_off, act=worn_out),
+            *([] if recorder is SILENT else [self._census]),
         )
         self._scheduler = Scheduler(
-            self._duties, may_run=lambda: self._ownership.member() is not None, liveness=self.liveness
+            self._duties,
+            may_run=lambda: self._ownership.member() is not None,
+            liveness=self.liveness,
+            recorder=recorder,
         )
+        self.monitor = self._make_monitor(clock)
         self._ownership.on_change(self._ring_changed)
         self._server: Server | None = None
         self._hints = hints
@@ -126,13 +142,29 @@ class Conductor:
         self._passed_on: list[tuple[TraversalId, Sequence[TaskId]]] = []
 
     def _stack_duties(self, shared: dict[str, typing.Any], hints: Hints, updates: Updates) -> Sequence[Duty]:
-        settings, grace = self.settings, self.settings.limits.cancel_grace
-        is_deputy = self._ownership.is_deputy
+        settings = self.settings
+        told: dict[str, typing.Any] = {"hints": hints, "recorder": self._recorder}
+        grace, is_deputy = settings.limits.cancel_grace, self._ownership.is_deputy
         return (
-            TaskDue(**shared, hints=hints, grace=grace),
-            StackTimeouts(**shared, hints=hints, host=settings.host, grace=grace, is_deputy=is_deputy),
+            TaskDue(**shared, **told, grace=grace),
+            StackTimeouts(**shared, **told, host=settings.host, grace=grace, is_deputy=is_deputy),
             Rollbacks(**shared, updates=updates),
             self._purge,
+        )
+
+    def _make_monitor(self, clock: Callable[[], float]) -> Monitor:
+        return Monitor(
+            threads=self.settings.limits.threads,
+            most_written_off=self.settings.most_written_off,
+            ownership=self._ownership,
+            membership=self._membership,
+            pool=self._pool,
+            pipeline=lambda: self.pipeline,
+            scheduler=self._scheduler,
+            liveness=self.liveness,
+            report=self._report,
+            census=self._census,
+            clock=clock,
         )
 
     def _threads(self) -> tuple[int, int]:
@@ -155,6 +187,7 @@ class Conductor:
 
     def offer(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
         """See rpc.server.HintReceiver."""
+        self._recorder.add(metrics.HINTS_RECEIVED, "run_tasks")
         if self._stopping:
             self._passed_on.append((traversal, task_ids))
         else:
@@ -162,14 +195,17 @@ class Conductor:
 
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId]) -> None:
         """See rpc.server.HintReceiver."""
+        self._recorder.add(metrics.HINTS_RECEIVED, "cancel")
         self.pipeline.cancel(traversal, spared)
 
     def stop_tasks(self, claims: Sequence[tuple[TaskId, int]]) -> None:
         """See rpc.server.HintReceiver."""
+        self._recorder.add(metrics.HINTS_RECEIVED, "stop_tasks")
         self.pipeline.stop(claims)
 
     def look_now(self) -> None:
         """See rpc.server.HintReceiver."""
+        self._recorder.add(metrics.HINTS_RECEIVED, "look_now")
         self._membership.poll_now()
         self._scheduler.soon(self._report)
 

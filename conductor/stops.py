@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from ..db.claims import Claimant
 from ..db.ids import TaskId, TraversalId
 from .attempt import StepResult
-from .holdings import Held, Holdings
+from .holdings import Held, Holdings, claim_lines
 from .steps import StepRunner
+from .tally import Tally
 from .timers import TimerQueue
 from .workers import Step, Workers
 
@@ -42,6 +43,7 @@ class Stops:
     runner: StepRunner
     clock: Callable[[], float]
     grace: float
+    tally: Tally
     messages: collections.deque[Message] = field(default_factory=collections.deque)
     unknown: list[tuple[TaskId, int]] = field(default_factory=list)
     _expiries: TimerQueue[tuple[TaskId, int]] = field(default_factory=TimerQueue)
@@ -98,6 +100,7 @@ class Stops:
     def _stop(self, held: Held, who: Claimant | None) -> None:
         if held.stop.is_set():
             return
+        self.tally.asked()
         held.stop.set()
         self._graces.add(self.clock() + self.grace, held)
         if held.busy or who is None:
@@ -116,13 +119,9 @@ class Stops:
         if step == Step.ENDED:
             return
         if step == Step.HANGS:
-            LOG.error(
-                "The step of task %s (resource %s, %s) did not stop within %g s: its thread is written off",
-                task.id,
-                held.claim.resource.name,
-                task.kind,
-                self.grace,
-            )
+            told = "The step of task %s (resource %s, %s) did not stop within %g s: its thread is written off"
+            with claim_lines(held.claim):
+                LOG.error(told, task.id, held.claim.resource.name, task.kind, self.grace)
         if who is not None and self.held.get(task.id, task.attempt) is held:
             hangs = step == Step.HANGS
             end = self.runner.given_up if hangs else self.runner.cancelled

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from ..db.claims import Claimant
 from ..db.errors import Unavailable
 from .attempt import StepResult
+from .holdings import claim_lines
 from .steps import StepRunner
 
 LOG = logging.getLogger(__name__)
@@ -50,8 +51,13 @@ class Suspects:
     def _suspect(self, batch: Sequence[StepResult]) -> None:
         if len(batch) > 1:
             self._waiting.extend((result, False) for result in batch)
-        elif batch and not self._guilty:
-            LOG.error("The result of task %s cannot be stored", batch[0].claim.task.id)
-            self._waiting.appendleft((batch[0], True))
         elif batch:
-            LOG.error("Task %s is given up: not even its failure can be stored", batch[0].claim.task.id)
+            with claim_lines(batch[0].claim):
+                self._suspect_one(batch[0])
+
+    def _suspect_one(self, result: StepResult) -> None:
+        if self._guilty:
+            LOG.error("Task %s is given up: not even its failure can be stored", result.claim.task.id)
+        else:
+            LOG.error("The result of task %s cannot be stored", result.claim.task.id)
+            self._waiting.appendleft((result, True))

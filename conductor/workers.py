@@ -8,8 +8,10 @@ from collections.abc import Callable
 
 from ..db.claims import Claim, Claimant
 from ..db.ids import MemberId, TaskId
+from ..observe import metrics
+from ..observe.recorder import SILENT, Recorder
 from .attempt import StepResult
-from .holdings import Held
+from .holdings import Held, claim_lines
 from .steps import StepRunner
 
 Json = typing.Any
@@ -49,6 +51,8 @@ class Workers:
         executor: Executor,
         wake: Callable[[], None],
         member: Callable[[], MemberId | None],
+        clock: Callable[[], float],
+        recorder: Recorder = SILENT,
     ) -> None:
         self.results: collections.deque[StepResult] = collections.deque()
         self.late: collections.deque[tuple[Claim, StepResult | None]] = collections.deque()
@@ -56,14 +60,21 @@ class Workers:
         self._executor = executor
         self._wake = wake
         self._member = member
+        self._clock = clock
+        self._recorder = recorder
         self._busy = 0
-        self._steps: set[tuple[TaskId, int]] = set()
+        self._steps: dict[tuple[TaskId, int], Held] = {}
         self._counting = threading.Lock()
 
     @property
     def busy(self) -> int:
         """Steps that run now, or wait for a thread; those given up do not count."""
         return self._busy
+
+    def running(self) -> list[Held]:
+        """The tasks whose steps have not ended, those given up included; from any thread."""
+        with self._counting:
+            return list(self._steps.values())
 
     def runs(self, task_id: TaskId, attempt: int) -> bool:
         """Whether a step of that attempt has not ended, given up or not."""
@@ -87,14 +98,14 @@ class Workers:
         if self._executor.write_off(held.job):
             return Step.HANGS
         with self._counting:
-            self._steps.discard(_key(held))
+            self._steps.pop(_key(held), None)
         return Step.NOT_BEGUN
 
     def _begin(self, held: Held, call: Callable[[], StepResult]) -> None:
         held.busy = held.running = True
         with self._counting:
             self._busy += 1
-            self._steps.add(_key(held))
+            self._steps[_key(held)] = held
         held.job = self._executor.submit(self._run, held, call)
 
     def _step(self, held: Held, progress: Json, who: Claimant) -> StepResult:
@@ -105,12 +116,16 @@ class Workers:
 
     def _run(self, held: Held, call: Callable[[], StepResult]) -> None:
         """In a thread of the pool."""
-        result = None
+        result, began = None, self._clock()
+        held.begun_at, held.thread = began, threading.get_ident()
         try:
-            result = call()
+            with claim_lines(held.claim):
+                result = call()
         finally:
+            self._recorder.observe(metrics.STEP, held.claim.task.kind, value=self._clock() - began)
+            held.begun_at = held.thread = None
             with self._counting:
-                self._steps.discard(_key(held))
+                self._steps.pop(_key(held), None)
                 if held.given_up:
                     self.late.append((held.claim, result))
                 else:

@@ -141,7 +141,7 @@ def claim(
     wanted = {task.resource_id for task in taken if task.resource_id is not None}
     wanted |= {ResourceId(i) for task in taken for i in task.inputs.values()}
     rows = _with_replacements(conn, resources.by_ids(conn, wanted))
-    names = _stack_names(conn, {task.stack_id for task in taken})
+    names = stack_names(conn, {task.stack_id for task in taken})
     begun = [(task, rows[task.resource_id]) for task in taken if task.resource_id in rows]
     started = _mark_in_progress(conn, begun, who=who, now=now)
     claims = [_claim(task, resource, rows, names[task.stack_id]) for task, resource in begun]
@@ -156,7 +156,7 @@ def read(conn: Connection, task: Task) -> Claim | None:
     rows = _with_replacements(conn, resources.by_ids(conn, wanted))
     if task.resource_id not in rows:
         return None
-    return _claim(task, rows[task.resource_id], rows, _stack_names(conn, {task.stack_id})[task.stack_id])
+    return _claim(task, rows[task.resource_id], rows, stack_names(conn, {task.stack_id})[task.stack_id])
 
 
 def _with_replacements(conn: Connection, rows: Mapping[ResourceId, Resource]) -> dict[ResourceId, Resource]:
@@ -204,7 +204,8 @@ def _expiry(task: Task, now: float) -> float | None:
     return now + task.timeout
 
 
-def _stack_names(conn: Connection, stack_ids: Iterable[str]) -> dict[str, tuple[str, str]]:
+def stack_names(conn: Connection, stack_ids: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """(name, tenant) of each stack."""
     rows = conn.execute(_NAMES, {"ids": sorted(stack_ids)})
     return {stack_id: (name, tenant) for stack_id, name, tenant in rows}
 

@@ -1,5 +1,6 @@
 """Connections and transactions."""
 
+import enum
 import logging
 import random
 import time
@@ -28,6 +29,13 @@ RECYCLE = 1800.0
 """Seconds after which an idle connection is replaced, before a firewall forgets it."""
 
 
+class Trouble(enum.StrEnum):
+    """What may become of a transaction."""
+
+    AGAIN = "again"  #: it is run again
+    GIVEN_UP = "given up"  #: the database does not answer
+
+
 class _TryAgain(Exception):
     """The transaction certainly did not take place."""
 
@@ -45,6 +53,7 @@ class Database:
     :param tries: how often a transaction is run before it is given up.
     :param sleep: waits between tries (seconds); the simulation brings its own.
     :param listener: told what each transaction has made true, once it is committed; None: nobody listens.
+    :param troubled: told of each transaction that does not take place at once; must not block, nor raise.
     """
 
     def __init__(
@@ -55,11 +64,13 @@ class Database:
         tries: int = 12,
         sleep: Callable[[float], None] = time.sleep,
         listener: notices.Listener | None = None,
+        troubled: Callable[[Trouble], None] = lambda trouble: None,
     ) -> None:
         self.url = url
         self._tries = tries
         self._sleep = sleep
         self._listener = listener
+        self._troubled = troubled
         self._engine = _make_engine(url, pool_size)
 
     @property
@@ -94,6 +105,13 @@ class Database:
         self._engine.dispose()
 
     def _run(self, work: Callable[[Connection], T], *, write: bool) -> T:
+        try:
+            return self._tried(work, write=write)
+        except Unavailable:
+            self._troubled(Trouble.GIVEN_UP)
+            raise
+
+    def _tried(self, work: Callable[[Connection], T], *, write: bool) -> T:
         for attempt in range(1, self._tries + 1):
             try:
                 return self._once(work, write=write)
@@ -101,6 +119,7 @@ class Database:
                 cause = error.__cause__
                 if attempt == self._tries:
                     raise Unavailable(f"The database gave up after {attempt} tries: {cause}") from cause
+                self._troubled(Trouble.AGAIN)
                 LOG.debug("Transaction is run again after try %d: %s", attempt, cause)
                 self._sleep(random.uniform(0.5, 1.0) * min(1.0, 0.005 * 2**attempt))
         raise AssertionError("unreachable")

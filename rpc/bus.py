@@ -4,6 +4,7 @@ import typing
 
 import oslo_messaging
 
+from ..observe.recorder import SILENT, Recorder
 from .client import HintSender
 from .local import LocalBus
 from .server import HintReceiver, HintServer
@@ -51,8 +52,8 @@ class Bus(typing.Protocol):
 class OsloBus(HintSender):
     """A bus on a message broker."""
 
-    def __init__(self, transport: oslo_messaging.Transport) -> None:
-        super().__init__(transport)
+    def __init__(self, transport: oslo_messaging.Transport, recorder: Recorder = SILENT) -> None:
+        super().__init__(transport, recorder)
         self._transport = transport
 
     def listen(self, host: str, receiver: HintReceiver) -> HintServer:
@@ -64,9 +65,10 @@ class OsloBus(HintSender):
         self._transport.cleanup()
 
 
-def open_bus(conf: typing.Any, url: str) -> Bus:
+def open_bus(conf: typing.Any, url: str, recorder: Recorder = SILENT) -> Bus:
     """The bus of a URL: ``local:``, or one of oslo.messaging's.
 
     :param conf: see `open_transport`.
+    :param recorder: counts what is sent.
     """
-    return LocalBus() if url.startswith(LOCAL) else OsloBus(open_transport(conf, url))
+    return LocalBus(recorder) if url.startswith(LOCAL) else OsloBus(open_transport(conf, url), recorder)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import oslo_messaging
 
 from ..db.ids import MemberId, TaskId, TraversalId, host_of
+from ..observe import metrics
+from ..observe.recorder import SILENT, Recorder
 from .contract import VERSION, WORK_TOPIC
 
 LOG = logging.getLogger(__name__)
@@ -18,7 +20,8 @@ class HintSender:
     A broker that is away costs the hint, not the caller: the redelivery duty sends it again.
     """
 
-    def __init__(self, transport: oslo_messaging.Transport) -> None:
+    def __init__(self, transport: oslo_messaging.Transport, recorder: Recorder = SILENT) -> None:
+        self._recorder = recorder
         target = oslo_messaging.Target(topic=WORK_TOPIC, version=VERSION)
         self._client = oslo_messaging.get_rpc_client(transport, target)
         self._everybody = self._client.prepare(fanout=True)
@@ -47,9 +50,10 @@ class HintSender:
         """
         self._client.prepare(fanout=True, retry=0).cast({}, "look_now")
 
-    @staticmethod
-    def _cast(client: typing.Any, method: str, **arguments: typing.Any) -> None:
+    def _cast(self, client: typing.Any, method: str, **arguments: typing.Any) -> None:
         try:
             client.cast({}, method, **arguments)
+            self._recorder.add(metrics.HINTS_SENT, method)
         except oslo_messaging.MessagingException as error:
+            self._recorder.add(metrics.HINTS_LOST, method)
             LOG.warning("Hint %s was lost, the broker did not take it: %s", method, error)

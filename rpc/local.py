@@ -8,6 +8,8 @@ import threading
 from collections.abc import Sequence
 
 from ..db.ids import MemberId, TaskId, TraversalId, host_of
+from ..observe import metrics
+from ..observe.recorder import SILENT, Recorder
 from .server import HintReceiver
 
 
@@ -18,7 +20,8 @@ class LocalBus:
     rpc.bus.Bus.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, recorder: Recorder = SILENT) -> None:
+        self._recorder = recorder
         self._lock = threading.Lock()
         self._receivers: list[HintReceiver] = []
         self._hosts: dict[str, HintReceiver] = {}
@@ -26,6 +29,7 @@ class LocalBus:
 
     def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
         """Tell one of those who listen, in turn; lost if nobody does."""
+        self._recorder.add(metrics.HINTS_SENT, "run_tasks")
         with self._lock:
             self._turn += 1
             chosen = self._receivers[self._turn % len(self._receivers)] if self._receivers else None
@@ -34,11 +38,13 @@ class LocalBus:
 
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
         """Tell all."""
+        self._recorder.add(metrics.HINTS_SENT, "cancel")
         for receiver in self._all():
             receiver.cancel(traversal, spared)
 
     def stop_tasks(self, member: MemberId, claims: Sequence[tuple[TaskId, int]]) -> None:
         """Tell the member's conductor; lost if it does not listen."""
+        self._recorder.add(metrics.HINTS_SENT, "stop_tasks")
         with self._lock:
             chosen = self._hosts.get(host_of(member))
         if chosen is not None:
@@ -46,6 +52,7 @@ class LocalBus:
 
     def look_now(self) -> None:
         """Tell all."""
+        self._recorder.add(metrics.HINTS_SENT, "look_now")
         for receiver in self._all():
             receiver.look_now()
 

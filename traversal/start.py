@@ -1,5 +1,6 @@
 """Starting a traversal: all of its rows in one transaction."""
 
+import logging
 import typing
 import uuid
 from collections.abc import Collection, Iterable, Sequence
@@ -27,11 +28,14 @@ from ..db.ids import ResourceId, TaskId, TraversalId
 from ..db.stacks import Stack
 from ..db.states import Status, TaskKind
 from ..db.tasks import Task
+from ..observe.logs import about
 from .compiling import Compiled
 from .ending import stop_inside
 from .hints import Hints, announce
 from .hooks import Breakpoints
 from .planning import Plan, Scope, plan_delete
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,11 @@ class Begun:
 
 
 def tell(hints: Hints, begun: Begun) -> None:
-    """Say what has begun, once it is committed."""
+    """Say what has begun, once it is committed: to the conductors, and in the log, where the line joins the
+    request's id and the traversal's."""
+    stack = begun.stack
+    with about(project=stack.tenant, stack=stack.id):
+        LOG.info("%s begins as trv-%s", stack.action, stack.traversal)
     for traversal in begun.superseded:
         hints.cancel(traversal, begun.spared)
     announce(hints, begun.stack.traversal, begun.ready)

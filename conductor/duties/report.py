@@ -44,11 +44,27 @@ class Report:
         self._started_at = clock()
         self._state = ACTIVE
         self._own_draining = False
+        self._away = False
+
+    @property
+    def state(self) -> str:
+        """As it is in the row."""
+        return self._state
+
+    @property
+    def is_database_away(self) -> bool:
+        """Whether the last round has found no database."""
+        return self._away
 
     def run(self) -> None:
         """One report."""
         row = self.row()
-        wanted = self._database.write(lambda conn: conductors.report(conn, row))
+        try:
+            wanted = self._database.write(lambda conn: conductors.report(conn, row))
+        except Unavailable:
+            self._away = True
+            raise
+        self._away = False
         self._be(DRAINING if self._own_draining or wanted == DRAINING else ACTIVE)
 
     def drain(self) -> None:

@@ -7,7 +7,8 @@ from ...db import stacks
 from ...db.engine import Database
 from ...db.ids import StackId
 from ...db.sealing import SealError
-from ...db.stacks import FailedStack
+from ...db.stacks import FailedStack, Stack
+from ...observe.logs import about
 from ...resources.errors import UnknownType
 from ...template.errors import TemplateError
 from ...traversal.change import NotUpdatable
@@ -49,12 +50,15 @@ class Rollbacks:
 
     def _roll_back(self, stack_id: StackId) -> None:
         stack = self._database.read(lambda conn: stacks.get(conn, stack_id))
-        if stack.rollback_at is None:
-            return
+        if stack.rollback_at is not None:
+            with about(project=stack.tenant, stack=stack_id):
+                self._begin(stack)
+
+    def _begin(self, stack: Stack) -> None:
         try:
             if self._updates.roll_back(stack):
-                LOG.info("Stack %s is rolled back", stack_id)
+                LOG.info("The stack is rolled back")
         except (TemplateError, UnknownType, NotUpdatable, SealError) as error:
             why = str(error)
-            LOG.warning("Stack %s cannot be rolled back: %s", stack_id, why)
-            self._database.write(lambda conn: stacks.give_up_rollback(conn, stack_id, stack.traversal, why))
+            LOG.warning("The stack cannot be rolled back: %s", why)
+            self._database.write(lambda conn: stacks.give_up_rollback(conn, stack.id, stack.traversal, why))

@@ -5,9 +5,13 @@ import typing
 from collections.abc import Callable, Iterable, Sequence
 
 from ...db import content, events, stacks
+from ...db.claims import stack_names
 from ...db.engine import Database
 from ...db.ids import ContentId, StackId
 from ...db.stacks import DueStack
+from ...observe import metrics
+from ...observe.logs import about
+from ...observe.recorder import SILENT, Recorder
 from ...traversal import ending
 from ...traversal.hints import Hints
 from ..slice import Ring
@@ -48,6 +52,7 @@ class StackTimeouts:
         host: str,
         grace: float,
         is_deputy: Callable[[int], bool] = lambda shard: False,
+        recorder: Recorder = SILENT,
     ) -> None:
         self._database = database
         self._ring = ring
@@ -56,6 +61,7 @@ class StackTimeouts:
         self._host = host
         self._grace = grace
         self._is_deputy = is_deputy
+        self._recorder = recorder
 
     def run(self) -> None:
         """One round over all deadlines that have passed."""
@@ -81,9 +87,21 @@ class StackTimeouts:
         ended = self._database.write(
             lambda conn: ending.time_out_all(conn, due, by=self._host, now=now, grace=self._grace)
         )
-        if ended.stacks:
-            LOG.info("Stacks timed out: %s", ", ".join(ended.stacks))
+        self._recorder.add(metrics.TIMEOUTS, "stack", amount=len(ended.stacks))
+        for stack in due:
+            self._recorder.observe(metrics.DUE_LAG, "stack", value=now - stack.deadline_at)
+        self._log(stack for stack in due if stack.id in ended.stacks)
         ending.tell(self._hints, ended)
+
+    def _log(self, ended: Iterable[DueStack]) -> None:
+        found = {stack.id: stack for stack in ended}
+        if not found:
+            return
+        names = self._database.read(lambda conn: stack_names(conn, found))
+        for stack in found.values():
+            _, tenant = names.get(stack.id, ("", None))
+            with about(request=f"trv-{stack.traversal}", project=tenant, stack=stack.id):
+                LOG.info("The stack's time is over: what it did has failed")
 
 
 class StackPurge:
@@ -152,7 +170,8 @@ class StackPurge:
         most = self._keep_events
         gone = self._database.write(lambda conn: events.keep_newest(conn, stack_id, most))
         if gone:
-            LOG.info("%d old events of stack %s were removed", gone, stack_id)
+            with about(stack=stack_id):
+                LOG.info("%d old events were removed", gone)
 
     def _sweep_contents(self) -> None:
         """One part; the next round goes on behind it, and begins anew behind the last."""

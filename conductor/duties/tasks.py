@@ -2,13 +2,17 @@
 
 import functools
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from ...db import clearing, leftovers, stopping, tasks
+from ...db.claims import stack_names
 from ...db.engine import Database
 from ...db.ids import MemberId, TaskId, TraversalId
 from ...db.states import FINAL, TaskKind, TaskState
 from ...db.tasks import DueTask
+from ...observe import metrics
+from ...observe.logs import about
+from ...observe.recorder import SILENT, Recorder
 from ...traversal.hints import Hints, announce_all
 from ..leftovers import keep_leftover
 from ..slice import Absentees, Ring
@@ -38,6 +42,7 @@ class TaskDue:
         clock: Callable[[], float],
         grace: float,
         page: int = PAGE,
+        recorder: Recorder = SILENT,
     ) -> None:
         self._database = database
         self._ring = ring
@@ -45,6 +50,7 @@ class TaskDue:
         self._clock = clock
         self._grace = grace
         self._page = page
+        self._recorder = recorder
 
     def run(self) -> None:
         """One round over all that is due now."""
@@ -52,6 +58,7 @@ class TaskDue:
         while True:
             page = self._read(now, after)
             mine = [task for task in page if self._ring.owns(task.shard)]
+            self._measure(mine, now)
             self._repeat(mine, now)
             self._wake(mine, now)
             self._expire(mine, now)
@@ -63,6 +70,11 @@ class TaskDue:
                 return
             after = (page[-1].due_at, page[-1].id)
 
+    def _measure(self, mine: Iterable[DueTask], now: float) -> None:
+        for task in mine:
+            if task.state not in FINAL:
+                self._recorder.observe(metrics.DUE_LAG, task.state, value=now - task.due_at)
+
     def _read(self, now: float, after: tuple[float, int]) -> list[DueTask]:
         return self._database.read(lambda conn: tasks.due(conn, now, limit=self._page, after=after))
 
@@ -70,6 +82,7 @@ class TaskDue:
         ready = [task for task in mine if task.state == TaskState.READY]
         if ready:
             repeated = self._database.write(lambda conn: tasks.repeat_hints(conn, ready, now=now))
+            self._recorder.add(metrics.HINTS_REPEATED, amount=len(repeated))
             self._announce(ready, repeated)
 
     def _wake(self, mine: Iterable[DueTask], now: float) -> None:
@@ -80,13 +93,9 @@ class TaskDue:
 
     def _expire(self, mine: Iterable[DueTask], now: float) -> None:
         """Resource timeouts strike: the conductor that runs the step knows it by itself."""
-        late = [
-            (task.id, task.attempt)
-            for task in mine
-            if task.state == TaskState.RUNNING and task.stop_by is None
-        ]
+        due = [task for task in mine if task.state == TaskState.RUNNING and task.stop_by is None]
+        late = self._log(logging.INFO, due, "A resource's timeout has struck: task %s")
         if late:
-            LOG.info("Resource timeouts struck for tasks %s", [task_id for task_id, _ in late])
             self._database.write(lambda conn: stopping.expire(conn, late, now=now, grace=self._grace))
 
     def _ask_again(self, mine: Iterable[DueTask], now: float) -> None:
@@ -106,16 +115,28 @@ class TaskDue:
 
     def _take_away(self, mine: Iterable[DueTask], now: float) -> None:
         """What was not stopped in time: if the traversal goes on, the next claim finds it expired."""
-        late = [
-            (task.id, task.attempt)
-            for task in mine
-            if task.state == TaskState.RUNNING and task.stop_by is not None and not _unanswered(task, now)
-        ]
+        running = [task for task in mine if task.state == TaskState.RUNNING and task.stop_by is not None]
+        silent = [task for task in running if not _unanswered(task, now)]
+        late = self._log(
+            logging.WARNING, silent, "Task %s is taken away from a conductor that did not stop it"
+        )
         if late:
-            LOG.warning("Tasks %s are taken away from conductors that did not stop them", late)
+            self._recorder.add(metrics.TAKEN_AWAY, amount=len(late))
             keep = functools.partial(keep_leftover, now=now)
             freed = self._database.write(lambda conn: tasks.release(conn, late, now=now, taken=keep))
             announce_all(self._hints, freed)
+
+    def _log(self, level: int, found: Sequence[DueTask], text: str) -> list[tuple[TaskId, int]]:
+        """The tasks (with attempt), after a line for each."""
+        if not found:
+            return []
+        stack_ids = {task.stack_id for task in found}
+        names = self._database.read(lambda conn: stack_names(conn, stack_ids))
+        for task in found:
+            _, tenant = names.get(task.stack_id, ("", None))
+            with about(request=f"trv-{task.traversal}", project=tenant, stack=task.stack_id):
+                LOG.log(level, text, task.id)
+        return [(task.id, task.attempt) for task in found]
 
     def _lapse(self, mine: Iterable[DueTask], now: float) -> None:
         """A stack at a time: to let go is to change its row."""
@@ -171,12 +192,14 @@ class Orphans:
         hints: Hints,
         clock: Callable[[], float],
         absentees: Absentees,
+        recorder: Recorder = SILENT,
     ) -> None:
         self._database = database
         self._ring = ring
         self._hints = hints
         self._clock = clock
         self._absentees = absentees
+        self._recorder = recorder
 
     def run(self) -> None:
         """One round over the members that hold claims."""
@@ -194,6 +217,7 @@ class Orphans:
         LOG.warning("Conductor %s is gone, %d of its tasks go to others", member, len(mine))
         now = self._clock()
         freed = self._database.write(lambda conn: tasks.release(conn, mine, now=now))
+        self._recorder.add(metrics.TAKEOVERS, amount=sum(map(len, freed.values())))
         announce_all(self._hints, freed)
 
     def _release_leftovers(self, member: MemberId) -> None:

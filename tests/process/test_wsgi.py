@@ -3,6 +3,7 @@
 import pathlib
 import subprocess
 import sys
+import urllib.request
 
 import pytest
 from harness.deployment import call
@@ -36,8 +37,10 @@ def config(tmp_path: pathlib.Path) -> pathlib.Path:
     return path
 
 
-def serve(folder: pathlib.Path, config: pathlib.Path, port: int) -> Process:
-    environment = {"STOKER_CONFIG_FILE": str(config), "PYTHONWARNINGS": "ignore"}
+def serve(
+    folder: pathlib.Path, config: pathlib.Path, port: int, env: dict[str, str] | None = None
+) -> Process:
+    environment = {"STOKER_CONFIG_FILE": str(config), "PYTHONWARNINGS": "ignore", **(env or {})}
     return Process([sys.executable, "-c", SERVE, str(port)], log=folder / "log", env=environment)
 
 
@@ -63,3 +66,26 @@ def test_a_configuration_that_is_wrong_ends_the_server(tmp_path: pathlib.Path, c
     server = serve(tmp_path, config, port)
     with pytest.raises(ProcessEnded, match="stoker-manage db sync"):
         server.wait_for_port(port)
+
+
+def test_two_workers_tell_the_figures_of_both(tmp_path: pathlib.Path, config: pathlib.Path) -> None:
+    manage = pathlib.Path(sys.executable).parent / "stoker-manage"
+    subprocess.run([manage, "--config-file", config, "db", "sync"], check=True, capture_output=True)
+    config.write_text(f"{config.read_text()}[metrics]\napi = true\n")
+    shared = tmp_path / "figures"
+    shared.mkdir()
+    ports = [free_port(), free_port()]
+    workers = [serve(tmp_path, config, port, {"PROMETHEUS_MULTIPROC_DIR": str(shared)}) for port in ports]
+    try:
+        for port, worker in zip(ports, workers, strict=True):
+            worker.wait_for_port(port)
+        for port in (ports[0], ports[1], ports[1]):
+            assert call(f"http://127.0.0.1:{port}", "GET", "/v1/t/stacks")[0] == 200
+        for port in ports:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+                told = answer.read().decode()
+            route = 'method="GET",route="/v1/{tenant_id}/stacks",status="200"'
+            assert f"stoker_api_requests_total{{{route}}} 3.0" in told
+    finally:
+        for worker in workers:
+            worker.kill()

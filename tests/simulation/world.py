@@ -30,6 +30,7 @@ from stoker.db.ids import MemberId, StackId, TaskId, TraversalId, host_of
 from stoker.db.notices import Listener
 from stoker.db.sealing import Sealer
 from stoker.db.stacks import Stack
+from stoker.observe.recorder import SILENT, Recorder
 from stoker.resources.catalogue import Catalogue
 from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.ring.hashring import Assignment, Member, View, assign
@@ -208,14 +209,16 @@ class SimConductor:
             wake=lambda: None,
             member=self.ring.member,
             limits=PipelineLimits(threads=world.threads, cancel_grace=GRACE),
+            recorder=world.recorder,
         )
+        told: Json = {"hints": world.bus, "recorder": world.recorder}
         shared: Json = {"database": world.database, "ring": self.ring, "clock": world.clock}
         self.duties = [
-            TaskDue(**shared, hints=world.bus, grace=GRACE),
-            StackTimeouts(**shared, hints=world.bus, host=host, grace=GRACE),
+            TaskDue(**shared, **told, grace=GRACE),
+            StackTimeouts(**shared, **told, host=host, grace=GRACE),
             Rollbacks(**shared, updates=world.updates),
             StackPurge(**shared, keep=86400.0),
-            Orphans(**shared, hints=world.bus, absentees=Absentees(patience=2 * TIMEOUT, clock=world.clock)),
+            Orphans(**shared, **told, absentees=Absentees(patience=2 * TIMEOUT, clock=world.clock)),
         ]
         self._ran = [0.0] * len(self.duties)
 
@@ -307,7 +310,9 @@ class World:
         seed: int = 0,
         clock_stands: bool = True,
         listener: Listener | None = None,
+        recorder: Recorder = SILENT,
     ) -> None:
+        self.recorder = recorder
         self.dice = random.Random(seed)
         self.broken: list[str] = []
         self.threads = threads

@@ -11,13 +11,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "template": set(),
     "ring": set(),
     "db": set(),
-    "rpc": {"db"},
+    "observe": set(),
+    "rpc": {"db", "observe"},
     "resources": {"template"},
-    "traversal": {"template", "resources", "ring", "rpc", "db"},
-    "conductor": {"traversal", "template", "resources", "ring", "rpc", "db"},
-    "api": {"traversal", "template", "resources", "ring", "rpc", "db"},
+    "traversal": {"template", "resources", "ring", "rpc", "db", "observe"},
+    "conductor": {"traversal", "template", "resources", "ring", "rpc", "db", "observe"},
+    "api": {"traversal", "template", "resources", "ring", "rpc", "db", "observe"},
     "osc": set(),
-    "cli": {"api", "conductor", "traversal", "template", "resources", "ring", "rpc", "db"},
+    "cli": {"api", "conductor", "traversal", "template", "resources", "ring", "rpc", "db", "observe"},
 }
 """rpc takes its ids' types from db, resources the residual's from template."""
 MOST_LINES, MOST_CLASS, MOST_FUNCTION, MOST_PARAMETERS = 500, 250, 60, 6

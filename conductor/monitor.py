@@ -1,0 +1,158 @@
+"""How a conductor does: its health, its gauges, and what it has at hand, for those who look at it."""
+
+import datetime
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..db.claims import action_of
+from ..db.conductors import ACTIVE
+from ..db.states import TaskState
+from ..observe import metrics
+from ..observe.metrics import Sample
+from ..ring.membership import Membership
+from .duties.census import Census
+from .duties.report import Report
+from .holdings import Held
+from .liveness import Liveness
+from .ownership import Ownership
+from .pipeline import Pipeline
+from .pool import Pool
+from .scheduler import Scheduler
+
+STUCK_AFTER = 10.0
+"""Seconds for which a loop may be late before the conductor counts as stuck."""
+
+
+@dataclass(frozen=True)
+class Monitor:
+    """Reads only, from any thread, and asks nobody outside of the process.
+
+    :ivar threads: steps that can run at the same time.
+    :ivar most_written_off: see ConductorSettings.
+    :ivar pipeline: the one that works.
+    """
+
+    threads: int
+    most_written_off: int
+    ownership: Ownership
+    membership: Membership
+    pool: Pool
+    pipeline: Callable[[], Pipeline]
+    scheduler: Scheduler
+    liveness: Liveness
+    report: Report
+    census: Census
+    clock: Callable[[], float]
+
+    def ailments(self) -> list[str]:
+        """Why it does not serve as it should, in words; nothing: it does."""
+        found = []
+        if self.report.state != ACTIVE:
+            found.append("draining: its shards go to the others, what it has begun it ends")
+        elif self.ownership.member() is None:
+            found.append("not in the ring: it may not work until the coordination backend lets it in")
+        if self.report.is_database_away:
+            found.append("database away: results are kept until it answers")
+        if 0 < self.most_written_off <= self.pool.lost:
+            found.append(f"worn out: {self.pool.lost} threads hang in calls that were cancelled")
+        return found + [f"stuck: {loop} does not come round" for loop in self.liveness.late(STUCK_AFTER)]
+
+    def samples(self) -> Iterator[Sample]:
+        """The gauges."""
+        pipeline, view = self.pipeline(), self.pipeline().view()
+        yield Sample(metrics.HEALTHY, 0 if self.ailments() else 1)
+        yield Sample(metrics.MEMBER, 0 if self.ownership.member() is None else 1)
+        yield Sample(metrics.SHARDS_OWNED, self.ownership.shards_owned())
+        yield Sample(metrics.RING_MEMBERS, len(self.ownership.present()))
+        yield Sample(metrics.RING_INFO, 1, (self.ownership.version(),))
+        yield Sample(metrics.TASKS_IN_HAND, len(view.held))
+        yield Sample(metrics.HINTS_WAITING, view.waiting)
+        yield Sample(metrics.THREADS_BUSY, pipeline.busy)
+        yield Sample(metrics.THREADS_MAX, self.threads)
+        yield Sample(metrics.THREADS_WRITTEN_OFF, self.pool.lost)
+        for state in TaskState:
+            yield Sample(metrics.TASKS, self.census.counts.get(state, 0), (state,))
+
+    def sections(self) -> Mapping[str, Callable[[], str]]:
+        """Parts of a report for people, by title."""
+        return {
+            "Health": lambda: "\n".join(self.ailments() or ["serving"]),
+            "Ring": self._ring,
+            "Tasks in hand": lambda: _table(_tasks(self.pipeline().view().held, self.clock())),
+            "Steps that run": lambda: _table(_steps(self.pipeline().view().running, self.clock())),
+            "Duties": lambda: _table(self._duties()),
+        }
+
+    def _ring(self) -> str:
+        view, shards = self.membership.view(), sorted(self.ownership.shards())
+        lines = [f"we are {self.ownership.member() or 'not in the ring'}, {self.report.state}"]
+        lines += [f"version {view.version}, {len(view.members)} members:"]
+        lines += [
+            f"  {member.name} {member.state}, weight {member.weight:g}"
+            for member in sorted(view.members, key=lambda member: member.host)
+        ]
+        return "\n".join([*lines, f"{len(shards)} shards are ours: {ranges(shards) or 'none'}"])
+
+    def _duties(self) -> Iterator[Sequence[str]]:
+        yield "duty", "last round", "took", "ended"
+        for name, last in self.scheduler.rounds().items():
+            if last is None:
+                yield name, "never", "", ""
+            else:
+                yield name, iso(last.at), f"{last.seconds:.3f} s", "by an error" if last.broke else "well"
+
+
+def _tasks(found: Iterable[Held], now: float) -> Iterator[Sequence[str]]:
+    yield "task", "attempt", "stack", "resource", "action", "since", "seconds", "now"
+    for held in sorted(found, key=lambda held: held.since):
+        task = held.claim.task
+        does = "runs" if held.begun_at is not None else "waits for a thread" if held.busy else "looks again"
+        yield (
+            str(task.id),
+            str(task.attempt),
+            task.stack_id,
+            held.claim.resource.name,
+            action_of(task.kind),
+            iso(held.since),
+            f"{now - held.since:.1f}",
+            f"{does}, to stop" if held.stop.is_set() else does,
+        )
+
+
+def _steps(found: Iterable[Held], now: float) -> Iterator[Sequence[str]]:
+    yield "thread", "task", "stack", "resource", "type", "since", "seconds", "remark"
+    for held in found:
+        began, thread = held.begun_at, held.thread
+        if began is not None:
+            task, resource = held.claim.task, held.claim.resource
+            yield (
+                str(thread),
+                str(task.id),
+                task.stack_id,
+                resource.name,
+                resource.type,
+                iso(began),
+                f"{now - began:.1f}",
+                "written off" if held.given_up else "",
+            )
+
+
+def _table(rows: Iterable[Sequence[str]]) -> str:
+    """Columns as wide as they need to be."""
+    found = list(rows)
+    widths = [max(len(cell) for cell in column) for column in zip(*found, strict=True)]
+    padded = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in found)
+    return "\n".join(padded)
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Ascending numbers, for people: ``0-3 7 9-12``."""
+    runs = itertools.groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
+    parts = [[number for _, number in run] for _, run in runs]
+    return " ".join(f"{part[0]}-{part[-1]}" if len(part) > 1 else str(part[0]) for part in parts)
+
+
+def iso(moment: float) -> str:
+    """``2026-01-31T12:34:56Z``"""
+    return datetime.datetime.fromtimestamp(moment, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,223 @@
+"""What is measured: every metric of the API and of the conductors, as data.
+
+The documentation's table and the samples that exist from the start are made of it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+API = "stoker-api"
+CONDUCTOR = "stoker-conductor"
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+"""Of the text that Prometheus reads."""
+COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"
+
+SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Bounds, in seconds, of what takes a transaction or a request."""
+LONG = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
+"""Bounds of what waits for other services."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric.
+
+    :ivar name: as it is scraped; for a histogram without ``_bucket``, ``_sum`` and ``_count``.
+    :ivar help: its meaning, in one sentence.
+    :ivar programs: which have it.
+    :ivar labels: names of its labels.
+    :ivar known: values of the labels that exist from the start, at zero.
+    :ivar bounds: of a histogram's buckets.
+    """
+
+    name: str
+    kind: str
+    help: str
+    programs: tuple[str, ...] = (CONDUCTOR,)
+    labels: tuple[str, ...] = ()
+    known: tuple[tuple[str, ...], ...] = ()
+    bounds: tuple[float, ...] = ()
+
+
+def _each(*values: str) -> tuple[tuple[str, ...], ...]:
+    return tuple((value,) for value in values)
+
+
+BOTH = (API, CONDUCTOR)
+METHODS = _each("run_tasks", "cancel", "stop_tasks", "look_now")
+
+HINTS_SENT = Metric(
+    "stoker_hints_sent_total",
+    COUNTER,
+    "Messages that the broker took: run_tasks says where work is, cancel and stop_tasks ask to stop it.",
+    BOTH,
+    ("method",),
+    METHODS,
+)
+HINTS_LOST = Metric(
+    "stoker_hints_lost_total",
+    COUNTER,
+    "Messages that the broker did not take; redelivery makes up for them.",
+    BOTH,
+    ("method",),
+    METHODS,
+)
+HINTS_RECEIVED = Metric(
+    "stoker_hints_received_total",
+    COUNTER,
+    "Messages that came, by method.",
+    labels=("method",),
+    known=METHODS,
+)
+HINTS_DROPPED = Metric(
+    "stoker_hints_dropped_total", COUNTER, "Tasks whose hint was dropped because too many waited."
+)
+HINTS_REPEATED = Metric(
+    "stoker_hints_redelivered_total", COUNTER, "Tasks whose hint was sent again, for nobody had claimed them."
+)
+HINTS_WAITING = Metric("stoker_hints_waiting", GAUGE, "Tasks known by hint that wait for a free thread.")
+
+SHARDS_OWNED = Metric("stoker_shards_owned", GAUGE, "Shards whose duties are this conductor's.")
+RING_MEMBERS = Metric(
+    "stoker_ring_members", GAUGE, "Conductors in the group as this one sees it, draining ones included."
+)
+RING_INFO = Metric(
+    "stoker_ring_info",
+    GAUGE,
+    "1, with the version of the ring that this conductor sees: equal where they see the same members.",
+    labels=("version",),
+)
+MEMBER = Metric("stoker_ring_member", GAUGE, "1 while this conductor is in the ring and may work, else 0.")
+HEALTHY = Metric("stoker_healthy", GAUGE, "1 while /healthcheck answers 200, else 0.")
+BUILD = Metric(
+    "stoker_build_info", GAUGE, "1, with the release and the program.", BOTH, ("version", "program")
+)
+
+TASK_STATES = ("waiting", "ready", "running", "parked", "held", "done", "failed", "cancelled", "skipped")
+TASKS = Metric(
+    "stoker_tasks",
+    GAUGE,
+    "Tasks of this conductor's shards by state, as last counted; held ones stand at breakpoints.",
+    labels=("state",),
+    known=_each(*TASK_STATES),
+)
+TASKS_IN_HAND = Metric("stoker_tasks_in_hand", GAUGE, "Tasks that this conductor has claimed and works on.")
+
+THREADS_BUSY = Metric(
+    "stoker_threads_busy", GAUGE, "Steps that run or wait for a thread, without those written off."
+)
+THREADS_MAX = Metric("stoker_threads_max", GAUGE, "Steps that can run at the same time.")
+THREADS_WRITTEN_OFF = Metric(
+    "stoker_threads_written_off", GAUGE, "Threads that hang in calls that were cancelled, and were replaced."
+)
+
+DUE_LAG = Metric(
+    "stoker_due_lag_seconds",
+    HISTOGRAM,
+    "From when a task (by its state), or a stack's deadline, was due until a duty dealt with it.",
+    labels=("what",),
+    known=_each("ready", "running", "parked", "held", "stack"),
+    bounds=LONG,
+)
+CLAIM_WAIT = Metric(
+    "stoker_claim_wait_seconds",
+    HISTOGRAM,
+    "From the moment at which a task could be claimed until it was; what was sent again counts from there.",
+    bounds=LONG,
+)
+COMMIT = Metric(
+    "stoker_commit_seconds",
+    HISTOGRAM,
+    "Length of the transactions that store results and claim tasks.",
+    bounds=SHORT,
+)
+STEP = Metric(
+    "stoker_step_seconds", HISTOGRAM, "Length of steps, by the kind of task.", labels=("kind",), bounds=LONG
+)
+DUTY = Metric(
+    "stoker_duty_seconds", HISTOGRAM, "Length of the rounds of a duty.", labels=("duty",), bounds=SHORT
+)
+DUTY_ERRORS = Metric("stoker_duty_errors_total", COUNTER, "Rounds of a duty that broke.", labels=("duty",))
+
+RESULTS = Metric(
+    "stoker_results_total",
+    COUNTER,
+    "Results of steps that were stored, by kind of task and the state that it came to.",
+    labels=("kind", "state"),
+)
+REFUSED = Metric(
+    "stoker_results_refused_total",
+    COUNTER,
+    "Results that came when the task had been taken away, and were refused by the fence.",
+)
+TIMEOUTS = Metric(
+    "stoker_timeouts_total",
+    COUNTER,
+    "Timeouts that struck: of a stack's action, or of a resource's.",
+    labels=("what",),
+    known=_each("stack", "resource"),
+)
+TAKEOVERS = Metric(
+    "stoker_takeovers_total", COUNTER, "Tasks of conductors that are gone that were given to the others."
+)
+TAKEN_AWAY = Metric(
+    "stoker_tasks_taken_away_total", COUNTER, "Tasks taken away from conductors that did not stop them."
+)
+CANCELS_ASKED = Metric(
+    "stoker_cancels_asked_total", COUNTER, "Tasks of this conductor that were asked to stop."
+)
+CANCELS_ANSWERED = Metric(
+    "stoker_cancels_answered_total",
+    COUNTER,
+    "What came of that: stopped, given_up (the thread is written off), or not_held (no such task here).",
+    labels=("how",),
+    known=_each("stopped", "given_up", "not_held"),
+)
+
+DATABASE_RETRIES = Metric(
+    "stoker_database_retries_total",
+    COUNTER,
+    "Transactions that were run again: deadlock, connection lost.",
+    BOTH,
+)
+DATABASE_ERRORS = Metric(
+    "stoker_database_errors_total",
+    COUNTER,
+    "Transactions given up because the database did not answer.",
+    BOTH,
+)
+
+REQUESTS = Metric(
+    "stoker_api_requests_total",
+    COUNTER,
+    "Requests, by template of the route, method and status.",
+    (API,),
+    ("route", "method", "status"),
+)
+REQUEST = Metric(
+    "stoker_api_request_seconds",
+    HISTOGRAM,
+    "From a request's arrival until its answer is made, by template of the route and method.",
+    (API,),
+    ("route", "method"),
+    bounds=SHORT,
+)
+
+METRICS: Sequence[Metric] = tuple(
+    sorted((found for found in dict(globals()).values() if isinstance(found, Metric)), key=lambda m: m.name)
+)
+"""All of them, by name."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A gauge's value now, with the values of its labels."""
+
+    metric: Metric
+    value: float
+    labels: tuple[str, ...] = ()
+
+
+def of_program(program: str) -> Iterable[Metric]:
+    """The metrics that a program has."""
+    return (metric for metric in METRICS if program in metric.programs)

@@ -1,0 +1,86 @@
+"""The figures as Prometheus reads them, and their names."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from stoker.observe import metrics
+from stoker.observe.exposition import SHARED, Prometheus
+from stoker.observe.metrics import API, CONDUCTOR, COUNTER, GAUGE, HISTOGRAM, METRICS, Sample
+
+
+def samples(text: bytes) -> dict[tuple[str, tuple[str, ...]], float]:
+    return {
+        (sample.name, tuple(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(text.decode())
+        for sample in family.samples
+    }
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_a_metrics_name_follows_the_conventions(metric: metrics.Metric) -> None:
+    assert re.fullmatch(r"stoker_[a-z_]+", metric.name)
+    assert metric.name.endswith("_total") == (metric.kind == COUNTER)
+    assert metric.name.endswith("_seconds") == (metric.kind == HISTOGRAM), "in the base unit"
+    assert bool(metric.bounds) == (metric.kind == HISTOGRAM)
+    assert metric.help.endswith(".")
+    assert all(len(known) == len(metric.labels) for known in metric.known)
+    assert not {"tenant", "project", "stack", "user"} & {*metric.labels}, "no tenant's data"
+
+
+@pytest.mark.parametrize("program", [API, CONDUCTOR])
+def test_what_has_not_happened_yet_is_there_at_zero(program: str) -> None:
+    found = samples(Prometheus(program, environment={}).text())
+    for metric in metrics.of_program(program):
+        name = f"{metric.name}_count" if metric.kind == HISTOGRAM else metric.name
+        for labels in metric.known or ([()] if not metric.labels else []):
+            if metric.kind != GAUGE:
+                assert found[name, labels] == 0
+
+
+def test_counts_values_and_gauges_are_told() -> None:
+    gauges = lambda: [Sample(metrics.TASKS, 4, ("held",)), Sample(metrics.RING_INFO, 1, ("cafe",))]  # noqa: E731
+    kept = Prometheus(CONDUCTOR, gauges=gauges, environment={})
+    kept.add(metrics.TIMEOUTS, "stack", amount=3)
+    kept.add(metrics.TAKEOVERS)
+    kept.observe(metrics.COMMIT, value=0.003)
+    kept.observe(metrics.COMMIT, value=-5.0)
+    kept.add(metrics.REQUESTS, "/", "GET", "200")  # Not a conductor's: nobody minds.
+    found = samples(kept.text())
+    assert found["stoker_timeouts_total", ("stack",)] == 3
+    assert found["stoker_takeovers_total", ()] == 1
+    assert found["stoker_commit_seconds_count", ()] == 2
+    assert found["stoker_commit_seconds_sum", ()] == pytest.approx(0.003), "a clock that jumps takes nothing"
+    assert found["stoker_commit_seconds_bucket", ("0.0025",)] == 1
+    assert found["stoker_tasks", ("held",)] == 4
+    assert found["stoker_ring_info", ("cafe",)] == 1
+    assert not any(name.startswith("stoker_api") for name, _ in found)
+
+
+COUNT = """
+from stoker.observe import metrics
+from stoker.observe.exposition import Prometheus
+kept = Prometheus("stoker-api")
+kept.add(metrics.REQUESTS, "/", "GET", "200", amount=5)
+kept.observe(metrics.REQUEST, "/", "GET", value=0.1)
+print(kept.text().decode())
+"""
+
+
+def test_processes_that_share_a_directory_tell_the_sum(tmp_path: pathlib.Path) -> None:
+    for number in (1, 2):
+        done = subprocess.run(
+            [sys.executable, "-c", COUNT], capture_output=True, env={SHARED: str(tmp_path)}, check=True
+        )
+        found = samples(done.stdout)
+        # Here the library gives labels in the order of their names.
+        assert found["stoker_api_requests_total", ("GET", "/", "200")] == 5 * number
+        assert found["stoker_api_request_seconds_count", ("GET", "/")] == number
+
+
+def test_a_directory_that_is_none_is_told(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(OSError, match=f"{SHARED}: {tmp_path}/nothing is no directory"):
+        Prometheus(API, environment={SHARED: f"{tmp_path}/nothing"})
