@@ -69,6 +69,8 @@ class Scheduler:
         self._recorder = recorder
         self._clock = clock
         self._rounds: dict[str, Round] = {}
+        for duty in duties:
+            recorder.add(metrics.DUTY_ERRORS, type(duty).__name__, amount=0)
         self._locks = {id(duty): threading.Lock() for duty in duties}
         self._pool = futurist.ThreadPoolExecutor(max_workers=DUTY_THREADS)
         self._worker = periodics.PeriodicWorker(

@@ -58,7 +58,7 @@ class Prometheus:
 
     def add(self, metric: Metric, *labels: str, amount: float = 1) -> None:
         """See Recorder."""
-        if amount and metric.name in self._kept:
+        if metric.name in self._kept:
             self._child(metric, labels).inc(amount)
 
     def observe(self, metric: Metric, *labels: str, value: float) -> None:

@@ -12,6 +12,7 @@ class Recorder(typing.Protocol):
         """Count.
 
         :param labels: values of the metric's labels, in its order.
+        :param amount: 0: that there is something to count, from now on.
         """
 
     def observe(self, metric: Metric, *labels: str, value: float) -> None:

@@ -66,9 +66,10 @@ class Deployment:
         except OSError:
             return False
 
-    def launch_conductor(self, host: str) -> Process:
+    def launch_conductor(self, host: str, *arguments: str) -> Process:
         """Start a conductor; does not wait."""
-        daemon = self.conductors[host] = self._launch("stoker-conductor", "--host", host, name=host)
+        command = ("stoker-conductor", "--host", host, *arguments)
+        daemon = self.conductors[host] = self._launch(*command, name=host)
         return daemon
 
     def _launch(self, program: str, *arguments: str, name: str) -> Process:

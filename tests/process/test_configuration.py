@@ -41,6 +41,7 @@ CONDUCTOR_ONLY = [
     (KEY + "[coordination]\nheartbeat = 5\ntimeout = 6\n", "[coordination]"),
     (KEY + "[coordination]\nbackend_url = nonsense://x\n", "[coordination] backend_url"),
     (KEY + "[coordination]\npoll = 100\n", "[coordination]"),
+    (KEY + "[metrics]\nport = 99999\n", "port"),
 ]
 USABLE = (
     "[DEFAULT]\ntransport_url = kombu+memory://\n[coordination]\nbackend_url = file://{folder}/group\n"

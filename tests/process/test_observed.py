@@ -1,0 +1,279 @@
+"""What an operator sees of an API and two conductors while things go wrong: by a real Prometheus, by the
+dashboard's queries, by health, reports and logs."""
+
+import json
+import pathlib
+import re
+import signal
+import time
+import typing
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+import sqlalchemy as sa
+from harness import templates
+from harness.deployment import BIN, Deployment
+from harness.etcd import Etcd
+from harness.ports import HOST, free_port
+from harness.postgresql import PostgreSQL
+from harness.processes import Process
+from harness.prometheus import Prometheus
+from harness.rabbitmq import RabbitMQ
+from harness.server import MissingServer
+from harness.third_party import with_plugins
+from harness.waiting import wait_for
+
+Json = typing.Any
+ROOT = pathlib.Path(__file__).parents[2]
+DASHBOARD = json.loads((ROOT / "etc/grafana/stoker.json").read_text())
+BLOCKED = 20
+"""Seconds that a step hangs: until then it is looked at."""
+OPTIONS = "[metrics]\napi = true\n[stacks]\ncancel_grace = 1\n[api]\ndrain = 5\n"
+REPORT_END = "Census "
+"""The last of a conductor's duties stands at the report's end."""
+
+
+@dataclass
+class Site:
+    """The processes, and what was done with them.
+
+    :ivar blocked: the stack whose step hangs.
+    :ivar one: the conductor that lives; two was killed.
+    """
+
+    deployment: Deployment
+    prometheus: Prometheus
+    ports: dict[str, int]
+    creates: int = 0
+    blocked: str = ""
+
+    @property
+    def one(self) -> Process:
+        return self.deployment.conductors["one"]
+
+    def create(self, name: str, template: Json, **fields: Json) -> str:
+        self.creates += 1
+        return self.deployment.create(name, template, **fields)
+
+    def sql(self, text: str, **values: Json) -> None:
+        engine = sa.create_engine(self.deployment.database_url, poolclass=sa.NullPool)
+        with engine.begin() as conn:
+            conn.execute(sa.text(text), values)
+
+    def wait_value(self, expression: str, value: float, within: float = 30.0) -> None:
+        """Wait until the expression has this value, for one that is counted a while after it is true."""
+        wait_for(
+            lambda: self.prometheus.value(expression) == value,
+            within,
+            lambda: f"{expression}: {self.prometheus.query(expression)}, not {value}",
+        )
+
+    def health(self, host: str = "one") -> tuple[int, str]:
+        return get(f"http://{HOST}:{self.ports[host]}/healthcheck")
+
+
+def get(url: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+@pytest.fixture(scope="module")
+def site(
+    tmp_path_factory: pytest.TempPathFactory, rabbitmq: RabbitMQ, postgresql: PostgreSQL, etcd: Etcd
+) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("observed")
+    deployment = Deployment(
+        folder,
+        database_url=postgresql.create_database(),
+        transport_url=rabbitmq.create_vhost(),
+        backend_url=etcd.url,
+        options=f"[coordination]\ngroup = {folder.name}\n{OPTIONS}",
+        env=with_plugins(folder / "plugins"),
+    )
+    ports = {"one": free_port(), "two": free_port()}
+    targets = {"stoker-api": [deployment.port], "stoker-conductor": [*ports.values()]}
+    try:
+        with Prometheus(targets) as prometheus:
+            made = Site(deployment, prometheus, ports)
+            deployment.start_api()
+            for host, port in ports.items():
+                deployment.launch_conductor(host, "--metrics-port", str(port))
+            for host in ports:
+                deployment.conductors[host].wait_for_text("is in the ring and serves")
+            live_through(made)
+            yield made
+    except MissingServer as error:
+        pytest.fail(str(error), pytrace=False)
+    finally:
+        deployment.stop()
+
+
+def live_through(site: Site) -> None:
+    """Work, a breakpoint, timeouts of a resource and a stack, a call that hangs, a death."""
+    deployment = site.deployment
+    site.wait_value("sum(stoker_shards_owned)", 4096)
+    first = site.create("work", templates.layered(4, 10))
+    assert deployment.wait_final(first)["stack_status"] == "CREATE_COMPLETE"
+    site.wait_value('sum(stoker_results_total{kind="create",state="done"})', 40)
+    hooks = {"resource_registry": {"resources": {"r0": {"hooks": "pre-create"}}}}
+    site.create("held", templates.flat(1), environment=hooks)
+    short = {"resource_registry": {"resources": {"r0": {"timeout": 1, "retries": 0}}}}
+    late = site.create("slow", templates.flat(1, wait_secs=500), environment=short)
+    assert deployment.wait_final(late)["stack_status"] == "CREATE_FAILED"
+    site.wait_value('sum(stoker_timeouts_total{what="resource"})', 1)
+    left = site.create("left", templates.flat(30, wait_secs=15))
+    site.wait_value("sum(stoker_tasks_in_hand)", 30)
+    deployment.conductors["two"].kill()
+    deployment.wait_final(left)
+    hangs = {"type": "Test::Blocking", "properties": {"seconds": BLOCKED}}
+    site.blocked = site.create("hangs", templates.template({"deaf": hangs}))
+    site.wait_value("sum(stoker_threads_busy)", 1)
+    site.sql("UPDATE stack SET deadline_at = :at WHERE name = 'hangs'", at=time.time())
+    assert deployment.wait_final(site.blocked)["stack_status"] == "CREATE_FAILED"
+    site.wait_value("sum(stoker_threads_written_off)", 1)
+
+
+def test_a_report_names_the_step_that_hangs_and_holds_no_secret(site: Site) -> None:
+    config = site.deployment.config.read_text()
+    secrets = [re.search(r"key = (\S+)", config), re.search(r"//(\w+:\w+)@", config)]
+    assert site.deployment.api is not None
+    site.deployment.api.send(signal.SIGUSR2)
+    site.one.send(signal.SIGUSR2)
+    site.one.wait_for_text(REPORT_END)
+    report = site.one.text()
+    assert re.search(r"we are one/\w+, active\nversion \w+, 1 members:\n  one/\w+ active, weight 1", report)
+    assert "4096 shards are ours: 0-4095" in report
+    stack_id = site.blocked.rsplit("/", 1)[1]
+    step = rf"\n(\d+) +\d+ +{stack_id} +deaf +Test::Blocking +\S+Z +[\d.]+ +written off\n"
+    [thread] = re.findall(step, report)
+    stack = report.split(f"Thread #{thread} ")[1].split("---  ")[0]
+    assert "plugins.py" in stack, "where it hangs"
+    assert "time.sleep(" in stack
+    assert re.search(r"\nTaskDue +20\S+Z +[\d.]+ s +well\n", report)
+    site.deployment.api.wait_for_text("Requests ")
+    wait_for(lambda: site.deployment.api.text().rstrip().endswith("none"), 10)
+    for secret in (found[1] for found in secrets if found):
+        assert secret not in report
+        assert secret not in site.deployment.api.text()
+
+
+def test_prometheus_has_seen_what_has_happened(site: Site) -> None:
+    prometheus = site.prometheus
+    instance = f'instance="{HOST}:{site.ports["one"]}"'
+    assert prometheus.value(f'up{{job="stoker-conductor",{instance}}}') == 1
+    assert prometheus.value('sum(up{job="stoker-conductor"})') == 1, "two is dead"
+    site.wait_value("stoker_ring_members", 1)
+    site.wait_value("sum(stoker_shards_owned)", 4096)
+    assert prometheus.value("count(stoker_ring_info)") == 1
+    site.wait_value('sum(stoker_tasks{state="held"})', 1)
+    assert prometheus.value('sum(stoker_timeouts_total{what="stack"})') == 1
+    assert prometheus.value(
+        'histogram_quantile(1, sum by (le) (stoker_due_lag_seconds_bucket{what="stack"}))'
+    )
+    taken = prometheus.value("stoker_takeovers_total")
+    assert taken is not None
+    assert 0 < taken < 30
+    assert prometheus.value('stoker_cancels_answered_total{how="given_up"}') == 1
+    posts = 'route="/v1/{tenant_id}/stacks",method="POST",status="201"'
+    assert prometheus.value(f"stoker_api_requests_total{{{posts}}}") == site.creates
+    assert prometheus.value('stoker_hints_received_total{method="run_tasks"}')
+    assert prometheus.value('sum(stoker_hints_sent_total{job="stoker-api",method="run_tasks"})')
+    assert prometheus.value("sum(stoker_database_errors_total)") == 0
+    assert {labels["program"] for labels, _ in prometheus.query("stoker_build_info")} == {
+        "stoker-api",
+        "stoker-conductor",
+    }
+
+
+def test_every_query_of_the_dashboard_returns_data(site: Site) -> None:
+    variables = {"$instance": ".+", "$__rate_interval": "5m"}
+    empty = []
+    for panel in DASHBOARD["panels"]:
+        for target in panel.get("targets", []):
+            expression = target["expr"]
+            for name, value in variables.items():
+                expression = expression.replace(name, value)
+            assert "$" not in expression
+            if not site.prometheus.query(expression):
+                empty.append(f"{panel['title']}: {expression}")
+    assert not empty, "\n".join(empty)
+
+
+def test_the_result_that_comes_too_late_is_refused(site: Site) -> None:
+    site.wait_value("stoker_results_refused_total", 1, within=BLOCKED + 30)
+    site.wait_value("stoker_threads_written_off", 0)
+
+
+def test_lines_of_the_log_say_their_request_project_and_stack(site: Site) -> None:
+    assert site.deployment.api is not None
+    stack_id = site.blocked.rsplit("/", 1)[1]
+    begun = rf"\[(req-\S+) t {stack_id}\] CREATE begins as (trv-\S+)\n"
+    [(request, traversal)] = re.findall(begun, site.deployment.api.text())
+    assert re.search(rf"\[{request} t -\] POST /v1/{{tenant_id}}/stacks 201 ", site.deployment.api.text())
+    told = f"[{traversal} t {stack_id}] "
+    log = site.one.text()
+    assert f"{told}The stack's time is over" in log
+    assert re.search(rf"{re.escape(told)}The step of task \d+ \(resource deaf, create\) did not stop", log)
+    assert re.search(rf"{re.escape(told)}A late result of task \d+", log)
+    assert "[- - -]" not in log
+
+
+def test_health_tells_draining_from_dead(site: Site) -> None:
+    wait_for(lambda: site.health() == (200, "serving\n"), 30, lambda: str(site.health()))
+    site.deployment.manage("ring", "drain", "one")
+    wait_for(lambda: site.health()[0] == 503, 30)
+    assert site.health()[1].startswith("draining: ")
+    site.wait_value("stoker_healthy", 0)
+    site.deployment.manage("ring", "undrain", "one")
+    wait_for(lambda: site.health() == (200, "serving\n"), 30)
+    with pytest.raises(OSError, match="refused"):
+        site.health("two")
+
+
+def test_an_api_that_ends_still_answers_but_says_so(site: Site) -> None:
+    api = site.deployment.api
+    assert api is not None
+    api.send(signal.SIGTERM)
+    wait_for(lambda: site.deployment.call("GET", "/healthcheck")[0] == 503, 4)
+    assert "draining" in site.deployment.call("GET", "/healthcheck")[1]["error"]["message"]
+    assert site.deployment.call("GET", "/v1/t/stacks")[0] == 200
+    assert api.stop(30) == 0
+
+
+def test_the_dashboard_is_one_that_grafana_loads() -> None:
+    """As its JSON model wants it: ids, places that do not overlap, units, sources by variable."""
+    panels = DASHBOARD["panels"]
+    assert DASHBOARD["schemaVersion"] >= 36
+    assert {variable["name"] for variable in DASHBOARD["templating"]["list"]} == {"datasource", "instance"}
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    taken: set[tuple[int, int]] = set()
+    for panel in panels:
+        place = panel["gridPos"]
+        cells = {(place["x"] + x, place["y"] + y) for x in range(place["w"]) for y in range(place["h"])}
+        assert not cells & taken, panel["title"]
+        assert max(x for x, _ in cells) < 24
+        taken |= cells
+        if panel["type"] != "row":
+            assert panel["fieldConfig"]["defaults"]["unit"] in ("s", "ops", "reqps", "short")
+            assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"])
+            sources = [panel["datasource"], *(target["datasource"] for target in panel["targets"])]
+            assert all(s == {"type": "prometheus", "uid": "${datasource}"} for s in sources)
+
+
+def test_a_port_that_is_taken_is_told_at_the_start(tmp_path: pathlib.Path, site: Site) -> None:
+    port = str(site.ports["one"])
+    command = [BIN / "stoker-conductor", "--config-file", site.deployment.config, "--metrics-port", port]
+    done = Process(command, log=tmp_path / "log")
+    wait_for(lambda: not done.is_running, 30, done.tail)
+    assert done.exit_code == 1
+    assert (
+        f"stoker-conductor: cannot start: [metrics] port: 127.0.0.1:{port} cannot be listened on"
+        in done.text()
+    )
+    assert "Traceback" not in done.text()

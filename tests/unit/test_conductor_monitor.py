@@ -1,0 +1,131 @@
+"""What a conductor says of its health: one reason in words for each thing that is wrong."""
+
+import time
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pytest
+from harness.waiting import wait_for
+from stoker.conductor.duties.report import Report
+from stoker.conductor.liveness import Liveness
+from stoker.conductor.monitor import Monitor, ranges
+from stoker.conductor.pool import Pool
+from stoker.conductor.slice import Ring
+from stoker.db.engine import Database
+from stoker.db.errors import Unavailable
+from stoker.db.ids import MemberId
+from stoker.ring.membership import Membership, Self
+
+NOTHING = typing.cast(typing.Any, None)
+
+
+class Alone:
+    """A ring with nobody else in it.
+
+    :ivar name: ours; None: we are not in it.
+    """
+
+    name: MemberId | None = MemberId("one/1")
+
+    def member(self) -> MemberId | None:
+        return self.name
+
+    def owns(self, shard: int) -> bool:
+        return self.name is not None
+
+    def shards_owned(self) -> int:
+        return 1
+
+    def version(self) -> str:
+        return "cafe"
+
+    def present(self) -> frozenset[MemberId]:
+        return frozenset(filter(None, [self.name]))
+
+
+@dataclass(frozen=True)
+class Parts:
+    ring: Alone
+    pool: Pool
+    liveness: Liveness
+    report: Report
+    now: list[float]
+    monitor: Monitor
+
+
+@pytest.fixture
+def parts() -> Parts:
+    ring, pool, now = Alone(), Pool(2), [0.0]
+    liveness = Liveness(lambda: now[0])
+    report = Report(
+        database=Database("postgresql+psycopg://u@127.0.0.1:1/none", tries=1, sleep=lambda seconds: None),
+        ring=typing.cast(Ring, ring),
+        membership=Membership(NOTHING, Self("one"), shard_count=1),
+        clock=lambda: now[0],
+        host="one",
+        threads=lambda: (0, 0),
+    )
+    monitor = Monitor(
+        threads=2,
+        most_written_off=1,
+        ownership=typing.cast(typing.Any, ring),
+        membership=NOTHING,
+        pool=pool,
+        pipeline=NOTHING,
+        scheduler=NOTHING,
+        liveness=liveness,
+        report=report,
+        census=NOTHING,
+        clock=lambda: now[0],
+    )
+    return Parts(ring, pool, liveness, report, now, monitor)
+
+
+def leave_the_ring(parts: Parts) -> None:
+    parts.ring.name = None
+
+
+def lose_the_database(parts: Parts) -> None:
+    with pytest.raises(Unavailable):
+        parts.report.run()
+
+
+def hang(parts: Parts) -> None:
+    job = parts.pool.submit(time.sleep, 60)
+    wait_for(lambda: job.state.name == "RUNNING", 5)
+    parts.pool.write_off(job)
+
+
+def stop_a_loop(parts: Parts) -> None:
+    parts.liveness.expect("the mover", 1.0)
+    parts.now[0] = 12.0
+
+
+CASES: list[tuple[Callable[[Parts], None], str]] = [
+    (lambda parts: parts.report.drain(), "draining: "),
+    (leave_the_ring, "not in the ring: "),
+    (lose_the_database, "database away: "),
+    (hang, "worn out: 1 threads hang in calls that were cancelled"),
+    (stop_a_loop, "stuck: the mover does not come round"),
+]
+
+
+@pytest.mark.parametrize(("bring_about", "told"), CASES)
+def test_what_is_wrong_is_told(parts: Parts, bring_about: Callable[[Parts], None], told: str) -> None:
+    assert parts.monitor.ailments() == []
+    bring_about(parts)
+    [reason] = parts.monitor.ailments()
+    assert reason.startswith(told)
+
+
+def test_who_shall_not_be_replaced_is_not_worn_out(parts: Parts) -> None:
+    hang(parts)
+    assert replace(parts.monitor, most_written_off=0).ailments() == []
+
+
+@pytest.mark.parametrize(
+    ("numbers", "told"), [([], ""), ([4], "4"), ([0, 1, 2, 3], "0-3"), ([0, 2, 3, 7, 8, 9], "0 2-3 7-9")]
+)
+def test_shards_are_told_in_ranges(numbers: list[int], told: str) -> None:
+    assert ranges(numbers) == told
