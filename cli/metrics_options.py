@@ -23,3 +23,15 @@ METRICS = [
         "a directory in the environment variable PROMETHEUS_MULTIPROC_DIR.",
     ),
 ]
+
+METRICS_OF_ONE = [
+    # Not [metrics] port itself: where the file of such an argument is wrong oslo.config tells it unclearly.
+    cfg.PortOpt("metrics-port", help="[metrics] port of this conductor."),
+]
+"""Arguments of a conductor."""
+
+
+def prefer_argument(conf: cfg.ConfigOpts, program: str) -> None:
+    """What the command line says goes before the files."""
+    if program == "stoker-conductor" and conf.metrics_port is not None:
+        conf.set_override("port", conf.metrics_port, "metrics")

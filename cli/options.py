@@ -11,7 +11,7 @@ from oslo_log import log
 
 from ..observe.logs import FORMAT
 from ..ring.timing import MembershipTiming
-from .metrics_options import API_DRAIN, METRICS
+from .metrics_options import API_DRAIN, METRICS, METRICS_OF_ONE, prefer_argument
 from .notification_options import NOTIFICATIONS
 
 DEFAULTS = [
@@ -235,6 +235,7 @@ def load(arguments: list[str], *, program: str, files: list[pathlib.Path] | None
     found = None if files is None else [str(path) for path in files]
     try:
         conf(arguments, project="stoker", prog=program, default_config_files=found)
+        prefer_argument(conf, program)
         _check_values(conf)
     except (cfg.Error, ValueError) as error:
         raise WrongConfiguration(str(error)) from error
@@ -264,6 +265,7 @@ def reload(conf: cfg.ConfigOpts, arguments: list[str], *, program: str) -> Reloa
     before = _values(conf)
     try:
         fresh(arguments, project="stoker", prog=program)
+        prefer_argument(fresh, program)
         _check_values(fresh)
         other = {name for name, value in _values(fresh).items() if value != before[name]}
         conf.mutate_config_files()
@@ -277,7 +279,7 @@ def reload(conf: cfg.ConfigOpts, arguments: list[str], *, program: str) -> Reloa
 def _register_own(conf: cfg.ConfigOpts, program: str) -> None:
     if program == "stoker-conductor":  # So that several can share a host and a file.
         conf.register_cli_opts(DEFAULTS)
-        conf.register_cli_opts(METRICS, "metrics")
+        conf.register_cli_opts(METRICS_OF_ONE)
     for group, options in GROUPS.items():
         conf.register_opts(options, None if group == "DEFAULT" else group)
 

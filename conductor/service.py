@@ -32,6 +32,7 @@ from .slice import Absentees
 from .steps import StepRunner
 
 LOG = logging.getLogger(__name__)
+Shared = dict[str, typing.Any]
 LONGEST_FAREWELL = 0.5
 """Seconds that our farewell to the group is given at a stop.  It stands there until the backend forgets it,
 so that the others read it also when we are gone."""
@@ -109,7 +110,7 @@ class Conductor:
             host=settings.host,
             liveness=self.liveness,
         )
-        shared: dict[str, typing.Any] = {"database": database, "ring": self._ownership, "clock": clock}
+        shared: Shared = {"database": database, "ring": self._ownership, "clock": clock}
         absentees = Absentees(patience=settings.patience, clock=clock)
         self._orphans = Orphans(**shared, hints=hints, absentees=absentees, recorder=recorder)
         self._report = Report(
@@ -121,15 +122,9 @@ class Conductor:
         )
         self._purge = StackPurge(**shared, keep=settings.keep_deleted, keep_events=settings.keep_events)
         self._census = Census(database=database, ring=self._ownership)
-        self._duties: Sequence[Duty] = (
-            *self._stack_duties(shared, hints, updates),
-            self._orphans,
-            self._report,
-            WornOut(lost=lambda: self._pool.lost, most=settings.most_written_off, act=worn_out),
-            *([] if recorder is SILENT else [self._census]),
-        )
+        wearing = WornOut(lost=lambda: self._pool.lost, most=settings.most_written_off, act=worn_out)
         self._scheduler = Scheduler(
-            self._duties,
+            [*self._stack_duties(shared, hints, updates), *self._own_duties(wearing)],
             may_run=lambda: self._ownership.member() is not None,
             liveness=self.liveness,
             recorder=recorder,
@@ -141,7 +136,11 @@ class Conductor:
         self._stopping = False
         self._passed_on: list[tuple[TraversalId, Sequence[TaskId]]] = []
 
-    def _stack_duties(self, shared: dict[str, typing.Any], hints: Hints, updates: Updates) -> Sequence[Duty]:
+    def _own_duties(self, wearing: WornOut) -> Sequence[Duty]:
+        counting = [] if self._recorder is SILENT else [self._census]
+        return (self._orphans, self._report, wearing, *counting)
+
+    def _stack_duties(self, shared: Shared, hints: Hints, updates: Updates) -> Sequence[Duty]:
         settings = self.settings
         told: dict[str, typing.Any] = {"hints": hints, "recorder": self._recorder}
         grace, is_deputy = settings.limits.cancel_grace, self._ownership.is_deputy

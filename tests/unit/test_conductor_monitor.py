@@ -65,6 +65,7 @@ def parts() -> Parts:
         clock=lambda: now[0],
         host="one",
         threads=lambda: (0, 0),
+        size=2,
     )
     monitor = Monitor(
         threads=2,
