@@ -22,7 +22,14 @@ from .wiring import make_timing
 
 PROJECT = "stoker"
 DEFAULT = "DEFAULT"
-NAMESPACES = ("stoker", "oslo.messaging", "oslo.log", "oslo.policy", "keystonemiddleware.auth_token")
+NAMESPACES = (
+    "stoker",
+    "oslo.messaging",
+    "oslo.log",
+    "oslo.policy",
+    "oslo.reports",
+    "keystonemiddleware.auth_token",
+)
 """Who reads options, by the names under which oslo.config's own tools find them."""
 Known = Mapping[str, Mapping[str, cfg.Opt]]
 

@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from oslo_config import cfg
 from oslo_reports import opts as report_options
+from oslo_reports.generators.conf import ConfigReportGenerator
+from oslo_reports.generators.threading import ThreadReportGenerator
+from oslo_reports.generators.version import PackageReportGenerator
 from oslo_reports.guru_meditation_report import TextGuruMeditation
 from oslo_reports.models.with_default_views import ModelWithDefaultViews
 
@@ -87,6 +90,21 @@ def serve_conductor(conf: cfg.ConfigOpts, monitor: Monitor, recorder: Prometheus
     return server
 
 
+class _Report(TextGuruMeditation):
+    """Without the sections on processes, for which psutil reads files that systemd hides from the daemons,
+    and on green threads, of which there are none."""
+
+    ours: typing.ClassVar[Mapping[str, Callable[[], ModelWithDefaultViews]]] = {}
+
+    def _readd_sections(self) -> None:
+        del self.sections[self.start_section_index :]
+        self.add_section("Package", PackageReportGenerator(self.version_obj))
+        self.add_section("Threads", ThreadReportGenerator(self.traceback))
+        self.add_section("Configuration", ConfigReportGenerator())
+        for title, section in self.ours.items():
+            self.add_section(title, section)
+
+
 class _Product:
     """For oslo.reports."""
 
@@ -108,10 +126,9 @@ def report_on_signal(conf: cfg.ConfigOpts, program: str, sections: Mapping[str, 
     :param sections: parts of ours by title, asked in that thread.
     """
     report_options.set_defaults(conf)
-    for title, text in sections.items():
-        TextGuruMeditation.register_section(title, _section(text))
+    _Report.ours = {title: _section(text) for title, text in sections.items()}
     if conf.oslo_reports.file_event_handler:
-        TextGuruMeditation.setup_autorun(_Product(), program, conf=conf)
+        _Report.setup_autorun(_Product(), program, conf=conf)
         return
     asked: queue.SimpleQueue[None] = queue.SimpleQueue()
     directory = conf.oslo_reports.log_dir
@@ -119,7 +136,7 @@ def report_on_signal(conf: cfg.ConfigOpts, program: str, sections: Mapping[str, 
     def write() -> None:
         while True:
             asked.get()
-            TextGuruMeditation.handle_signal(_Product(), program, directory, None)
+            _Report.handle_signal(_Product(), program, directory, None)
 
     threading.Thread(target=write, name="reports", daemon=True).start()
     signal.signal(signal.SIGUSR2, lambda number, frame: asked.put(None))

@@ -140,6 +140,16 @@ def test_a_reload_takes_over_what_can_change_and_says_what_cannot(site: Site, ma
     assert site.postgresql.execute(rows, name) == [(3.0,)]
 
 
+def test_a_report_is_written_on_sigusr2_and_the_daemon_goes_on(machine: Machine) -> None:
+    for unit, section in ((API, "Requests"), (ONE, "Duties")):
+        before = machine.show(unit, "MainPID")
+        machine.systemctl("kill", "--kill-whom=main", "-s", "USR2", unit)
+        wait_for(lambda: f" {section} " in machine.log(unit), 20, lambda: machine.log(unit)[-3000:])  # noqa: B023
+        assert "product = Stoker" in machine.log(unit)
+        assert machine.show(unit, "ActiveState") == "active"
+        assert machine.show(unit, "MainPID") == before
+
+
 def test_what_is_killed_comes_back(machine: Machine) -> None:
     before = machine.show(ONE, "MainPID")
     machine.systemctl("kill", "-s", "KILL", ONE)

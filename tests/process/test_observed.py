@@ -29,7 +29,7 @@ from harness.waiting import wait_for
 Json = typing.Any
 ROOT = pathlib.Path(__file__).parents[2]
 DASHBOARD = json.loads((ROOT / "etc/grafana/stoker.json").read_text())
-BLOCKED = 20
+BLOCKED = 14
 """Seconds that a step hangs: until then it is looked at."""
 OPTIONS = "[metrics]\napi = true\n[stacks]\ncancel_grace = 1\n[api]\ndrain = 5\n"
 REPORT_END = "Census "
@@ -127,7 +127,7 @@ def live_through(site: Site) -> None:
     late = site.create("slow", templates.flat(1, wait_secs=500), environment=short)
     assert deployment.wait_final(late)["stack_status"] == "CREATE_FAILED"
     site.wait_value('sum(stoker_timeouts_total{what="resource"})', 1)
-    left = site.create("left", templates.flat(30, wait_secs=15))
+    left = site.create("left", templates.flat(30, wait_secs=8))
     site.wait_value("sum(stoker_tasks_in_hand)", 30)
     deployment.conductors["two"].kill()
     deployment.wait_final(left)
