@@ -12,6 +12,7 @@ from ..observe.recorder import SILENT
 from .body import read_body
 from .call import Call, Operation, Reply
 from .faults import Fault, bad_request, fault_of, not_found
+from .presigned import signed_by
 from .routes import BELOW_A_NAME, LOOKUP, ROUTES
 from .services import Services
 from .watching import METHODS, Watch, request_id
@@ -88,7 +89,10 @@ def _redirected(
 def _perform(services: Services, operation: Operation, req: falcon.Request, path: Mapping[str, str]) -> Reply:
     query = {name: value if isinstance(value, list) else [value] for name, value in req.params.items()}
     _check_address(path, query)
-    caller = services.auth.identify(path.get("tenant_id", ""), req.headers)
+    if operation.presigned:
+        caller = signed_by(services.addresses, path, query, req.headers)
+    else:
+        caller = services.auth.identify(path.get("tenant_id", ""), req.headers)
     if operation.rule is not None:
         services.auth.authorize(caller, operation.rule)
     call = Call(
@@ -96,7 +100,7 @@ def _perform(services: Services, operation: Operation, req: falcon.Request, path
         caller=caller,
         path=path,
         query=query,
-        body=read_body(req, services.limits.body_bytes),
+        body=read_body(req, services.limits.body_bytes, any_type=operation.presigned),
         base_url=req.prefix,
         query_string=req.query_string,
     )

@@ -202,7 +202,9 @@ class Operation:
 
     :ivar rule: Heat's policy rule; None: the handler asks for one, or it is open to everybody: then there is
         no tenant in the path.
+    :ivar presigned: who knows the signature of the path may do it, and nobody else.
     """
 
     handler: Handler
     rule: str | None
+    presigned: bool = False

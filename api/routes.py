@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from . import actions, events, installation, previews, resources, snapshots, stacks
+from . import actions, events, installation, presigned, previews, resources, snapshots, stacks
 from .call import Operation
 
 _TENANT = "/v1/{tenant_id}"
@@ -81,6 +81,9 @@ ROUTES: Routes = {
     },
     f"{_RESOURCE}/metadata": {"GET": Operation(resources.metadata, "resource:metadata")},
     f"{_RESOURCE}/signal": {"POST": Operation(resources.signal, "resource:signal")},
+    f"{_RESOURCE}/signal/{{row}}": dict.fromkeys(
+        ("POST", "PUT"), Operation(presigned.signal, None, presigned=True)
+    ),
     f"{_STACK}/events": {"GET": Operation(events.index, "events:index")},
     f"{_RESOURCE}/events": {"GET": Operation(events.of_resource, "events:index")},
     f"{_RESOURCE}/events/{{event_id}}": {"GET": Operation(events.show, "events:show")},

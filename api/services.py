@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ..db.engine import Database
 from ..db.sealing import Sealer
 from ..resources.catalogue import Catalogue
+from ..traversal.addresses import SignalAddresses
 from ..traversal.breakpoints import Breakpoints
 from ..traversal.exports import Exports
 from ..traversal.orders import Orders
@@ -42,6 +43,7 @@ class Services:
     orders: Orders
     updates: Updates
     signals: Signals
+    addresses: SignalAddresses
     snapshots: Snapshots
     exports: Exports
     breakpoints: Breakpoints

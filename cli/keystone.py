@@ -13,6 +13,7 @@ from oslo_policy import policy
 from ..api.auth import Authenticator, NoAuthentication
 from ..api.keystone import KeystoneAuthentication
 from ..api.policy import list_rules
+from ..api.presigned import is_presigned
 from .options import WrongConfiguration
 
 SECTION = "keystone_authtoken"
@@ -61,7 +62,7 @@ def behind_keystone(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
     """The application with Keystone's middleware in front, where [api] auth_strategy wants it.
 
     The middleware lets a request without a valid token pass, marked as such: the application answers it in
-    its own words, and some paths need no token.
+    its own words, and some paths need no token.  Requests that carry a signature do not come to it.
 
     :raises WrongConfiguration: an option that the middleware needs is missing.
     """
@@ -73,14 +74,21 @@ def behind_keystone(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
             f"[{SECTION}] auth_type is missing: the service's own account at Keystone; or, for a service "
             "that everybody may use, set [api] auth_strategy to none"
         )
+    settings = {
+        "oslo_config_config": conf,
+        "delay_auth_decision": True,
+        "service_token_roles_required": True,
+    }
     try:
-        return auth_token.AuthProtocol(
-            app,
-            {
-                "oslo_config_config": conf,
-                "delay_auth_decision": True,
-                "service_token_roles_required": True,
-            },
-        )
+        guarded = auth_token.AuthProtocol(app, settings)
     except (MissingRequiredOptions, NoMatchingPlugin, cfg.Error, ValueError) as error:
         raise WrongConfiguration(f"[{SECTION}]: {error}") from error
+
+    def dispatch(environ: dict[str, typing.Any], start_response: typing.Any) -> typing.Any:
+        if not is_presigned(environ.get("PATH_INFO", "")):
+            return guarded(environ, start_response)
+        # A signature is no token: Keystone is not asked, and may be away.  What the headers say of who asks
+        # is the client's own word.
+        return app({**environ, "HTTP_X_IDENTITY_STATUS": "Invalid"}, start_response)
+
+    return dispatch

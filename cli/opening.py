@@ -1,6 +1,7 @@
 """Reaching the servers that the configuration names; what is wrong is told with the option."""
 
 import importlib.metadata
+import secrets
 from collections.abc import Callable
 
 import oslo_db.exception
@@ -14,11 +15,13 @@ from ..db import settings as installation
 from ..db.engine import Database, Trouble
 from ..db.errors import ShardCountMismatch, Unavailable
 from ..db.notices import Listener
-from ..db.sealing import Sealer
+from ..db.sealing import Sealer, SealError
 from ..observe.recorder import SILENT, Recorder
 from ..ring.group import make_coordinator
 from ..rpc.bus import Bus, open_bus
 from ..rpc.notifier import SERVICE, Notifier, open_notifier
+from ..template.residual import ARGS, sealed
+from ..traversal.addresses import KEY_BYTES, SignalAddresses
 from .options import WrongConfiguration
 
 CONNECTION = "[database] connection"
@@ -74,6 +77,20 @@ def make_sealer(conf: cfg.ConfigOpts) -> Sealer:
         return Sealer(conf.secrets.key)
     except ValueError as error:
         raise WrongConfiguration(f"[secrets] key: {error}") from error
+
+
+def make_addresses(conf: cfg.ConfigOpts, database: Database, sealer: Sealer) -> SignalAddresses:
+    """With the installation's own key, which is made when it is first wanted.
+
+    :raises WrongConfiguration: the key that has sealed it is not there.
+    """
+    fresh = sealed(sealer.seal(secrets.token_hex(KEY_BYTES)))
+    stored = database.write(lambda conn: installation.signal_key(conn, fresh))
+    try:
+        key = bytes.fromhex(sealer.open(stored[ARGS][0]))
+    except SealError as error:
+        raise WrongConfiguration(f"[secrets] key: {error}") from error
+    return SignalAddresses(conf.api.public_url.rstrip("/"), key)
 
 
 def make_bus(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Bus:

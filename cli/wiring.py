@@ -10,6 +10,7 @@ from oslo_config import cfg
 from ..conductor.pipeline import PipelineLimits
 from ..conductor.service import Conductor, ConductorSettings
 from ..conductor.steps import StepRunner
+from ..conductor.work import Surroundings
 from ..db.engine import Database
 from ..db.sealing import Sealer
 from ..observe.recorder import SILENT, Recorder
@@ -21,12 +22,20 @@ from ..rpc.bus import Bus
 from ..rpc.notifier import Notifier
 from ..rpc.outbox import Outbox
 from ..template.compile import Limits
+from ..traversal.addresses import SignalAddresses
 from ..traversal.desk import Desk, OrderSettings
 from ..traversal.nesting import Nesting
 from ..traversal.planning import Defaults
 from ..traversal.updates import Updates
 from .observing import database_troubles
-from .opening import check_backend, make_bus, make_notifier, make_sealer, open_database
+from .opening import (
+    check_backend,
+    make_addresses,
+    make_bus,
+    make_notifier,
+    make_sealer,
+    open_database,
+)
 from .options import WrongConfiguration
 
 
@@ -42,6 +51,7 @@ class Parts:
     bus: Bus
     outbox: Outbox
     recorder: Recorder
+    addresses: SignalAddresses
     notifier: tuple[Notifier, oslo_messaging.Transport] | None = None
 
     def close(self) -> None:
@@ -65,12 +75,24 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
     notifier = make_notifier(conf)
     listener = None if notifier is None else notifier[0].tell
     database, shard_count = open_database(conf, listener, database_troubles(recorder))
+    addresses = make_addresses(conf, database, sealer)
     bus = make_bus(conf, recorder)
     outbox = Outbox(bus)
     outbox.start()
     if notifier is not None:
         notifier[0].start()
-    return Parts(conf, database, shard_count, Catalogue.installed(), sealer, bus, outbox, recorder, notifier)
+    return Parts(
+        conf=conf,
+        database=database,
+        shard_count=shard_count,
+        catalogue=Catalogue.installed(),
+        sealer=sealer,
+        bus=bus,
+        outbox=outbox,
+        recorder=recorder,
+        addresses=addresses,
+        notifier=notifier,
+    )
 
 
 def make_timing(conf: cfg.ConfigOpts) -> MembershipTiming:
@@ -114,9 +136,7 @@ def _step_runner(parts: Parts) -> StepRunner:
     return StepRunner(
         catalogue=parts.catalogue,
         sealer=parts.sealer,
-        database=parts.database,
-        clock=time.time,
-        api_url=parts.conf.api.public_url.rstrip("/"),
+        around=Surroundings(parts.database, time.time, parts.addresses),
         nesting=Nesting(make_desk(parts)),
     )
 

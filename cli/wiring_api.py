@@ -34,6 +34,7 @@ def make_api(
         orders=Orders(desk),
         updates=Updates(desk),
         signals=Signals(desk),
+        addresses=parts.addresses,
         snapshots=Snapshots(desk),
         exports=Exports(desk),
         breakpoints=Breakpoints(desk),

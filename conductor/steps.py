@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..db.claims import Claim, Claimant, action_of
-from ..db.engine import Database
 from ..db.sealing import Sealer, SealError
 from ..db.states import DELETING, REMOVING, TaskKind
 from ..resources.catalogue import Catalogue
@@ -35,7 +34,7 @@ from .decide import Restricted, check_allowed, decide
 from .leftovers import leftover_of
 from .secrets import Secrets
 from .targets import kept_data, kept_values, live_changes, make_target, never_made, restored
-from .work import StepWork
+from .work import StepWork, Surroundings
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any
@@ -44,26 +43,20 @@ GOAL = ("definition", "type", "properties", "metadata", "generation", "requires"
 
 
 class StepRunner:
-    """Runs steps; holds no state, so that all threads of the pool share it.
-
-    :param api_url: root under which signals reach the API.
-    """
+    """Runs steps; holds no state, so that all threads of the pool share it."""
 
     def __init__(
         self,
         *,
         catalogue: Catalogue,
         sealer: Sealer,
-        database: Database,
-        clock: Callable[[], float],
-        api_url: str,
+        around: Surroundings,
         nesting: Nesting,
     ) -> None:
         self._catalogue = catalogue
         self._sealer = sealer
-        self._database = database
-        self._clock = clock
-        self._api_url = api_url
+        self._around = around
+        self._clock = around.clock
         self._nesting = nesting
 
     def run(self, claim: Claim, progress: Json, stop: threading.Event, who: Claimant) -> StepResult:
@@ -124,10 +117,9 @@ class StepRunner:
     def _work(self, attempt: Attempt, stop: threading.Event) -> StepWork:
         return StepWork(
             attempt.claim,
-            database=self._database,
-            clock=self._clock,
+            attempt.secrets,
+            around=self._around,
             stop=stop,
-            api_url=self._api_url,
             children=StepChildren(attempt.claim, self._nesting, attempt.secrets),
         )
 

@@ -1,45 +1,57 @@
 """What a running step is given of its conductor."""
 
 import threading
-import urllib.parse
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from ..db import resources
 from ..db.claims import Claim
 from ..db.engine import Database
 from ..db.errors import NotFound
 from ..resources.children import Children
-from ..resources.contract import Peer
+from ..resources.contract import Peer, Presigned, StackFacts
 from ..resources.errors import Cancelled, Final
+from ..traversal.addresses import SignalAddresses
+from .secrets import Secrets
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the steps of all claims share.
+
+    :ivar clock: seconds since the epoch, UTC.
+    """
+
+    database: Database
+    clock: Callable[[], float]
+    addresses: SignalAddresses
 
 
 class StepWork:
     """Implements resources.contract.Work for one step of one claim.
 
+    :param secrets: told what the step is given and must not tell.
     :param stop: set when the step shall end.
-    :param api_url: root under which signals reach the API, without a slash at its end.
     """
 
     def __init__(
         self,
         claim: Claim,
+        secrets: Secrets,
         *,
-        database: Database,
-        clock: Callable[[], float],
+        around: Surroundings,
         stop: threading.Event,
-        api_url: str,
         children: Children,
     ) -> None:
         self._claim = claim
-        self._database = database
-        self._clock = clock
+        self._secrets = secrets
+        self._around = around
         self._stop = stop
-        self._api_url = api_url
         self.children = children
 
     def now(self) -> float:
         """Seconds since the epoch, UTC."""
-        return self._clock()
+        return self._around.clock()
 
     def checkpoint(self) -> None:
         """:raises Cancelled: the step shall end."""
@@ -55,7 +67,7 @@ class StepWork:
         """:raises Final: the stack has no such resource."""
         stack_id = self._claim.task.stack_id
         try:
-            found = self._database.read(lambda conn: resources.by_name(conn, stack_id, name))
+            found = self._around.database.read(lambda conn: resources.by_name(conn, stack_id, name))
         except NotFound as error:
             raise Final(f"The stack has no resource {name}") from error
         return Peer(
@@ -67,16 +79,17 @@ class StepWork:
         )
 
     def signal_url(self, resource_name: str) -> str:
-        """Where a signal for a resource of this stack can be posted."""
+        """See SignalAddresses.native."""
+        return self._around.addresses.native(self._stack, resource_name)
+
+    def presigned(self) -> Presigned:
+        """See SignalAddresses.presigned."""
+        resource = self._claim.resource
+        made = self._around.addresses.presigned(self._stack, resource.name, resource.id)
+        self._secrets.add(made.signature)
+        return made
+
+    @property
+    def _stack(self) -> StackFacts:
         claim = self._claim
-        parts = (
-            "v1",
-            claim.tenant,
-            "stacks",
-            claim.stack_name,
-            claim.task.stack_id,
-            "resources",
-            resource_name,
-            "signal",
-        )
-        return "/".join([self._api_url, *(urllib.parse.quote(part, safe="") for part in parts)])
+        return StackFacts(id=claim.task.stack_id, name=claim.stack_name, tenant=claim.tenant)

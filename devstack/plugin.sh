@@ -92,6 +92,9 @@ function configure_stoker {
     iniset "$STOKER_API_UWSGI_CONF" uwsgi threads 8
     # With a value in an environment variable, for uWSGI has a command line of its own.
     iniset "$STOKER_API_UWSGI_CONF" uwsgi env "STOKER_CONFIG_FILE=$STOKER_CONF"
+    # Without the query: it may hold the signature of a signal's address.
+    iniset "$STOKER_API_UWSGI_CONF" uwsgi log-format \
+        '%(addr) - [%(ctime)] %(method) %(var.PATH_INFO) %(proto) %(status) %(size) %(msecs)ms'
 }
 
 # stoker_api_url - the API's root

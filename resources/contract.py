@@ -133,6 +133,23 @@ class Peer:
     generation: int
 
 
+@dataclass(frozen=True)
+class Presigned:
+    """Where everybody who knows the signature may signal one resource, and do nothing else.
+
+    :ivar endpoint: takes the signature as X-Auth-Token.
+    :ivar signature: a secret.
+    """
+
+    endpoint: str
+    signature: str = field(repr=False)
+
+    @property
+    def url(self) -> str:
+        """All in one: a secret, too."""
+        return f"{self.endpoint}?Signature={self.signature}"
+
+
 class Work(typing.Protocol):
     """What a conductor offers a running step.  All methods may be called from the step's thread only."""
 
@@ -158,7 +175,10 @@ class Work(typing.Protocol):
         """
 
     def signal_url(self, resource_name: str) -> str:
-        """Where a signal for a resource of this stack can be posted."""
+        """Where a signal for a resource of this stack can be posted, with a token of Keystone's."""
+
+    def presigned(self) -> Presigned:
+        """Where a signal for this resource can be posted without one."""
 
     @property
     def children(self) -> Children:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ..db import events, resources, tasks
 from ..db.errors import NotFound
-from ..db.ids import TaskId, TraversalId
+from ..db.ids import ResourceId, TaskId, TraversalId
 from ..db.resources import Resource
 from ..db.stacks import Stack
 from ..db.states import Status
@@ -40,21 +40,29 @@ class NotAvailable(Exception):
         super().__init__(f"The Resource ({resource}) is not available.")
 
 
+class Replaced(Exception):
+    """The resource of this name is not the one that was meant."""
+
+
 class Signals:
     """Carries out signals.  Thread-safe."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
-    def signal(self, stack: Stack, resource_name: str, details: Json) -> None:
+    def signal(
+        self, stack: Stack, resource_name: str, details: Json, *, row: ResourceId | None = None
+    ) -> None:
         """Hand the details to the resource; what waits for it is woken.
 
         Two signals at once are both kept: the loser of the compare-and-swap reads again.
 
         As in Heat, details that hold ``unset_hook`` clear a breakpoint, and are not for the resource.
 
+        :param row: of the resource, if it must be this one and not another one of the same name.
         :raises InvalidHook: see Breakpoints.clear.
         :raises NotFound: no such resource.
+        :raises Replaced: another one has the name now.
         :raises NotAvailable: it is not made yet; its first step would put its own metadata over the signal's.
         :raises NotSupported: its type takes no signals, or it is being deleted.
         :raises SignalError: the details are of no use.
@@ -66,6 +74,8 @@ class Signals:
             return
         for _ in range(TRIES):
             resource = self._desk.database.read(lambda conn: resources.by_name(conn, stack.id, resource_name))
+            if row not in (None, resource.id):
+                raise Replaced(resource_name)
             if resource.metadata is None or resource.action == "INIT":
                 raise NotAvailable(resource_name)
             if resource.action == "DELETE":

@@ -39,9 +39,13 @@ class ScalingPolicy(ResourceType):
         ),
     }
     attributes_schema = {
-        "alarm_url": Attribute("Where an alarm posts its signal.", "string"),
+        "alarm_url": Attribute(
+            "Where an alarm posts its signal; signed, so that it needs no token.", "string", sensitive=True
+        ),
         "signal_url": Attribute(
-            "Where a signal is posted.", "string", support_status=SupportStatus(version="5.0.0")
+            "Where a signal is posted, with a token of Keystone's.",
+            "string",
+            support_status=SupportStatus(version="5.0.0"),
         ),
     }
 
@@ -54,19 +58,18 @@ class ScalingPolicy(ResourceType):
             )
 
     def handle_create(self, target: Target, work: Work) -> Step:
-        """Fix the URL."""
-        return Done(physical_id=target.physical_name, data={"signal_url": work.signal_url(target.name)})
+        """Fix the URLs."""
+        return Done(physical_id=target.physical_name, data=_addresses(target, work))
 
     def handle_adopt(self, target: Target, work: Work) -> Step:
-        """The URL names the stack, so that of another stack is of no use."""
+        """The URLs name the stack, so those of another stack are of no use."""
         if target.physical_id is None:
             raise Final("Resource ID was not provided.", kind="Exception")
-        return Done(data={"signal_url": work.signal_url(target.name)})
+        return Done(data=_addresses(target, work))
 
     def attribute_values(self, target: Target) -> Mapping[str, Json]:
         """See the schema."""
-        url = target.data.get("signal_url")
-        return {"alarm_url": url, "signal_url": url}
+        return {name: target.data.get(name) for name in self.attributes_schema}
 
     def handle_signal(self, target: Target, details: Json) -> Signal:
         """Scale the group, whatever the details say."""
@@ -82,6 +85,10 @@ class ScalingPolicy(ResourceType):
                 cooldown=given["cooldown"],
             ),
         )
+
+
+def _addresses(target: Target, work: Work) -> Mapping[str, Json]:
+    return {"alarm_url": work.presigned().url, "signal_url": work.signal_url(target.name)}
 
 
 def _reason(details: Json) -> str:

@@ -1,7 +1,8 @@
 """Wait conditions: end when enough signals have reached their handle, or in time fail.
 
-The property `handle` is the reference of the handle, a URL that ends in
-``/STACK_ID/resources/NAME/signal``; NAME is the handle's name in the same stack.
+The property `handle` is the reference of the handle, a URL whose path ends in
+``/STACK_ID/resources/NAME/signal`` or ``/STACK_ID/resources/NAME/signal/ROW``; NAME is the handle's name in
+the same stack.
 """
 
 import json
@@ -111,7 +112,9 @@ def _reasons(signals: list[Received], status: str) -> str:
 def _handle_name(reference: str, stack_id: str) -> str:
     """:raises Final: the reference is no signal URL of this stack."""
     parts = [urllib.parse.unquote(part) for part in urllib.parse.urlsplit(reference).path.split("/")]
-    match parts[-4:]:
-        case [stack, "resources", name, "signal"] if stack == stack_id:
+    match parts:
+        case [*_, stack, "resources", name, "signal"] if stack == stack_id:
+            return name
+        case [*_, stack, "resources", name, "signal", _] if stack == stack_id:
             return name
     raise Final(f"{reference} is not a valid wait condition handle.", kind="ValueError")

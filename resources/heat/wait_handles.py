@@ -5,7 +5,6 @@ finds its handle by it, see wait_conditions.py.
 """
 
 import json
-import secrets
 from collections.abc import Mapping
 
 from ...template.constraints import AllowedValues
@@ -14,8 +13,8 @@ from ..errors import Final, PropertyError, SignalError
 from ..schema import Attribute, Property, SupportStatus
 from .received import AWS_KEYS, HEAT_KEYS, completed, with_signal
 
-#: How a client may signal; the three that Stoker offers need no other service.
-OFFERED = ("TOKEN_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL")
+#: How a client may signal; those that Stoker offers need no other service.
+OFFERED = ("TOKEN_SIGNAL", "CFN_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL")
 TRANSPORTS = ("CFN_SIGNAL", "TEMP_URL_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL", "ZAQAR_SIGNAL", "TOKEN_SIGNAL")
 
 
@@ -24,17 +23,17 @@ class _Handle(ResourceType):
 
     def handle_create(self, target: Target, work: Work) -> Step:
         """Fix the URL, so that it stays what clients were told even if the API moves."""
-        return Done(physical_id=target.physical_name, data={"endpoint": work.signal_url(target.name)})
+        return Done(physical_id=target.physical_name, data=self._address(target, work))
 
     def handle_adopt(self, target: Target, work: Work) -> Step:
-        """The URL names the stack, so that of another stack is of no use; a token stays good."""
+        """The URL names the stack and the row, so that of another stack is of no use."""
         if target.physical_id is None:
             raise Final("Resource ID was not provided.", kind="Exception")
-        return Done(data={**target.data, "endpoint": work.signal_url(target.name)})
+        return Done(data=self._address(target, work))
 
-    def reference_id(self, target: Target) -> Json:
-        """The URL."""
-        return target.data.get("endpoint", target.name)
+    def _address(self, target: Target, work: Work) -> Mapping[str, Json]:
+        made = work.presigned()
+        return {"endpoint": made.endpoint, "token": made.signature, "url": made.url}
 
 
 class WaitConditionHandle(_Handle):
@@ -49,9 +48,9 @@ class WaitConditionHandle(_Handle):
     properties_schema = {
         "signal_transport": Property(
             "string",
-            "How clients signal. TOKEN_SIGNAL: by an HTTP POST to the endpoint, with the token. HEAT_SIGNAL: "
-            "by the signal call of the API, with credentials of their own. NO_SIGNAL: nothing is handed out. "
-            "The others need services that are not used here.",
+            "How clients signal. TOKEN_SIGNAL: by an HTTP POST to the endpoint, with the token. CFN_SIGNAL: "
+            "by an HTTP POST to a signed URL. HEAT_SIGNAL: by the signal call of the API, with credentials "
+            "of their own. NO_SIGNAL: nothing is handed out. The others need services not used here.",
             default="TOKEN_SIGNAL",
             constraints=(AllowedValues(values=TRANSPORTS),),
             support_status=SupportStatus(version="6.0.0"),
@@ -83,26 +82,32 @@ class WaitConditionHandle(_Handle):
                 f"{transport} is not supported; use one of {', '.join(OFFERED)}", ("signal_transport",)
             )
 
-    def handle_create(self, target: Target, work: Work) -> Step:
-        """Make the token, once."""
-        data = {"endpoint": work.signal_url(target.name)}
-        if target.properties["signal_transport"] == "TOKEN_SIGNAL":
-            data["token"] = target.data.get("token") or secrets.token_urlsafe(32)
-        return Done(physical_id=target.physical_name, data=data)
+    def reference_id(self, target: Target) -> Json:
+        """The endpoint, which is of no use without the token."""
+        return target.data.get("endpoint", target.name)
 
     def attribute_values(self, target: Target) -> Mapping[str, Json]:
         """See the schema."""
         endpoint, token = target.data.get("endpoint"), target.data.get("token")
-        if token is None:
-            url = {} if target.properties["signal_transport"] == "NO_SIGNAL" else {"alarm_url": endpoint}
-            return {"signal": json.dumps(url)}
-        return {
-            "token": token,
-            "endpoint": endpoint,
-            "curl_cli": f"curl -i -X POST -H 'X-Auth-Token: {token}' -H 'Content-Type: application/json' "
-            f"-H 'Accept: application/json' {endpoint}",
-            "signal": json.dumps({"endpoint": endpoint, "token": token}),
-        }
+        match target.properties["signal_transport"]:
+            case "TOKEN_SIGNAL":
+                return {
+                    "token": token,
+                    "endpoint": endpoint,
+                    "curl_cli": "curl -i -X POST -H 'Content-Type: application/json' "
+                    f"-H 'Accept: application/json' '{target.data.get('url')}'",
+                    "signal": json.dumps({"endpoint": endpoint, "token": token}),
+                }
+            case "CFN_SIGNAL":
+                return {"signal": json.dumps({"alarm_url": target.data.get("url")})}
+            case "HEAT_SIGNAL":
+                return {"signal": json.dumps({"alarm_url": endpoint})}
+        return {"signal": "{}"}
+
+    def _address(self, target: Target, work: Work) -> Mapping[str, Json]:
+        if target.properties["signal_transport"] in ("TOKEN_SIGNAL", "CFN_SIGNAL"):
+            return super()._address(target, work)
+        return {"endpoint": work.signal_url(target.name)}
 
     def handle_signal(self, target: Target, details: Json) -> Signal:
         """Take ``{"id":, "status":, "reason":, "data":}``; each may be left out, also all of it.
@@ -118,6 +123,10 @@ class AwsWaitConditionHandle(_Handle):
 
     description = "A handle whose reference is a URL for cfn-signal, and which a WaitCondition waits for."
     support_status = SupportStatus(version="2014.1")
+
+    def reference_id(self, target: Target) -> Json:
+        """The URL with its signature: a secret."""
+        return target.data.get("url", target.name)
 
     def handle_signal(self, target: Target, details: Json) -> Signal:
         """Take ``{"UniqueId":, "Status":, "Reason":, "Data":}``, all of it; nothing at all changes nothing.

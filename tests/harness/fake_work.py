@@ -11,6 +11,7 @@ from stoker.resources.contract import (
     Park,
     Peer,
     Poll,
+    Presigned,
     ResourceType,
     StackFacts,
     Step,
@@ -126,6 +127,9 @@ class FakeWork:
             f"http://api.test/v1/{STACK.tenant}/stacks/{STACK.name}/{STACK.id}"
             f"/resources/{resource_name}/signal"
         )
+
+    def presigned(self) -> Presigned:
+        return Presigned(f"{self.signal_url('my handle')}/1", "5161")
 
 
 _ids = itertools.count(1)

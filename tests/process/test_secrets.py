@@ -1,6 +1,7 @@
 """A secret that a user hands over stands in clear nowhere on the disk: not in the database, not in a log."""
 
 import pathlib
+import re
 
 from client.serving import Service
 
@@ -17,10 +18,24 @@ TEMPLATE = {
         },
         "next": {"type": "OS::Heat::Value", "properties": {"value": {"get_attr": ["user", "output"]}}},
         "made": {"type": "OS::Heat::RandomString"},
+        "handle": {"type": "OS::Heat::WaitConditionHandle"},
+        "aws": {"type": "AWS::CloudFormation::WaitConditionHandle"},
+        "told": {"type": "OS::Heat::Value", "properties": {"value": {"get_resource": "aws"}}},
+        "policy": {
+            "type": "OS::Heat::ScalingPolicy",
+            "properties": {
+                "auto_scaling_group_id": "none",
+                "adjustment_type": "exact_capacity",
+                "scaling_adjustment": 1,
+            },
+        },
     },
     "outputs": {
         "said": {"value": {"get_attr": ["next", "value"]}},
         "made": {"value": {"get_attr": ["made", "value"]}},
+        "curl": {"value": {"get_attr": ["handle", "curl_cli"]}},
+        "aws": {"value": {"get_attr": ["told", "value"]}},
+        "policy": {"value": {"get_attr": ["policy", "alarm_url"]}},
     },
 }
 
@@ -33,6 +48,14 @@ def test_a_planted_secret_is_found_nowhere(tmp_path: pathlib.Path) -> None:
     path = service.made("t", "sealed", TEMPLATE, parameters=given)
     made = _outputs(service, path)
     assert made["said"] == f"with-{FIRST}", "the secret was used, or this test would prove nothing"
+
+    urls = [re.findall("http[^']*", made[name])[-1] for name in ("curl", "aws", "policy")]
+    signatures = [url.partition("Signature=")[2] for url in urls]
+    assert len(set(signatures) - {""}) == 3
+    body = {"UniqueId": "1", "Status": "SUCCESS", "Reason": "", "Data": ""}
+    sent = [{"status": "SUCCESS"}, body, {}]
+    assert [service.call("POST", *pair).status for pair in zip(urls, sent, strict=True)] == [200, 200, 404]
+    assert service.call("POST", urls[0], {"status": "neither"}).status == 400
 
     answer = service.call("PUT", path, {"template": TEMPLATE, "parameters": {**given, "password": SECOND}})
     assert answer.status == 202, answer
@@ -56,13 +79,14 @@ def test_a_planted_secret_is_found_nowhere(tmp_path: pathlib.Path) -> None:
         shown = str(body)
         assert FIRST not in shown
         assert SECOND not in shown
+        assert not [signature for signature in signatures if signature in shown]
     service.stop()
 
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     everything = {file: file.read_bytes() for file in files}
     assert any(b"planted-in-the-open" in text for text in everything.values()), "the database was read"
     assert any(b" DEBUG " in text for text in everything.values()), "the log was read"
-    for secret in (FIRST, SECOND, made["made"]):
+    for secret in (FIRST, SECOND, made["made"], *signatures):
         found = [str(file) for file, text in everything.items() if secret.encode() in text]
         assert not found, f"{secret} stands in {found}"
 

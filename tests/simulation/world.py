@@ -22,6 +22,7 @@ from stoker.conductor.duties.tasks import Orphans, TaskDue
 from stoker.conductor.pipeline import Pipeline, PipelineLimits
 from stoker.conductor.slice import Absentees
 from stoker.conductor.steps import StepRunner
+from stoker.conductor.work import Surroundings
 from stoker.db import schema, settings, stacks, tables
 from stoker.db.claims import Claimant
 from stoker.db.engine import Database
@@ -34,6 +35,7 @@ from stoker.observe.recorder import SILENT, Recorder
 from stoker.resources.catalogue import Catalogue
 from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.ring.hashring import Assignment, Member, View, assign
+from stoker.traversal.addresses import SignalAddresses
 from stoker.traversal.breakpoints import Breakpoints
 from stoker.traversal.desk import Desk, OrderSettings
 from stoker.traversal.exports import Exports
@@ -195,9 +197,7 @@ class SimConductor:
         runner = StepRunner(
             catalogue=world.catalogue,
             sealer=world.sealer,
-            database=world.database,
-            clock=world.clock,
-            api_url="http://sim",
+            around=Surroundings(world.database, world.clock, SignalAddresses("http://sim", b"key")),
             nesting=world.nesting,
         )
         self.pipeline = Pipeline(

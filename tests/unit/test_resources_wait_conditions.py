@@ -250,23 +250,34 @@ def test_the_timeout_has_limits(timeout):
 def test_the_attributes_of_a_handle_tell_how_to_signal_it():
     scene = Scene()
     values = WaitConditionHandle().attribute_values(scene.handle)
-    url, token = scene.work.signal_url("my handle"), values["token"]
-    assert values["endpoint"] == scene.plugin.reference_id(scene.handle) == url
-    assert len(token) >= 32
+    made, url = scene.work.presigned(), values["endpoint"]
+    assert url == scene.plugin.reference_id(scene.handle) == made.endpoint
+    assert values["token"] == made.signature
     assert values["curl_cli"] == (
-        f"curl -i -X POST -H 'X-Auth-Token: {token}' -H 'Content-Type: application/json' "
-        f"-H 'Accept: application/json' {url}"
+        "curl -i -X POST -H 'Content-Type: application/json' "
+        f"-H 'Accept: application/json' '{url}?Signature={made.signature}'"
     )
-    assert json.loads(values["signal"]) == {"endpoint": url, "token": token}
+    assert json.loads(values["signal"]) == {"endpoint": url, "token": made.signature}
 
 
-@pytest.mark.parametrize(("transport", "signal"), [("NO_SIGNAL", []), ("HEAT_SIGNAL", ["alarm_url"])])
-def test_other_transports_have_no_token(transport, signal):
-    plugin = WaitConditionHandle()
-    target = target_of(plugin, {"signal_transport": transport})
-    values = plugin.attribute_values(run(plugin, "create", target, FakeWork()))
-    assert set(values) == {"signal"}
-    assert list(json.loads(values["signal"])) == signal
+def test_other_transports_have_no_token():
+    plugin, work = WaitConditionHandle(), FakeWork()
+    signed, native = work.presigned().url, work.signal_url("thing")
+    for transport, signal in (
+        ("NO_SIGNAL", {}),
+        ("HEAT_SIGNAL", {"alarm_url": native}),
+        ("CFN_SIGNAL", {"alarm_url": signed}),
+    ):
+        target = target_of(plugin, {"signal_transport": transport})
+        values = plugin.attribute_values(run(plugin, "create", target, work))
+        assert set(values) == {"signal"}
+        assert json.loads(values["signal"]) == signal
+
+
+def test_the_reference_of_an_aws_handle_is_a_url_that_needs_nothing_else():
+    plugin, work = AwsWaitConditionHandle(), FakeWork()
+    made = run(plugin, "create", target_of(plugin), work)
+    assert plugin.reference_id(made) == work.presigned().url
 
 
 def test_secrets_of_a_handle_are_marked():
@@ -278,18 +289,11 @@ def test_secrets_of_a_handle_are_marked():
     }
 
 
-def test_a_token_once_made_stays():
-    scene = Scene()
-    again = run(scene.plugin, "create", scene.handle, scene.work)
-    assert again.data == scene.handle.data
-    assert Scene().handle.data["token"] != scene.handle.data["token"]
-
-
-@pytest.mark.parametrize("transport", ["CFN_SIGNAL", "TEMP_URL_SIGNAL", "ZAQAR_SIGNAL"])
+@pytest.mark.parametrize("transport", ["TEMP_URL_SIGNAL", "ZAQAR_SIGNAL"])
 def test_transports_of_other_services_are_refused_at_plan_time(transport):
     plugin = WaitConditionHandle()
     known = validate_properties(plugin.properties_schema, {"signal_transport": transport})
-    with pytest.raises(PropertyError, match="use one of TOKEN_SIGNAL, HEAT_SIGNAL, NO_SIGNAL"):
+    with pytest.raises(PropertyError, match="use one of TOKEN_SIGNAL, CFN_SIGNAL, HEAT_SIGNAL, NO_SIGNAL"):
         plugin.validate(known)
 
 
@@ -305,9 +309,10 @@ def test_a_type_without_signals_says_so():
         plugin.handle_signal(target_of(plugin), {})
 
 
-def test_an_adopted_handle_is_signalled_at_its_new_stack_with_the_token_it_has():
+def test_an_adopted_handle_is_signalled_at_its_new_stack():
     plugin, work = WaitConditionHandle(), FakeWork()
     there = {"endpoint": "http://elsewhere/v1/t/stacks/old/1/resources/handle/signal", "token": "secret"}
     target = target_of(plugin, name="handle", physical_id="h", data=there)
     adopted = run(plugin, "adopt", target, work)
-    assert adopted.data == {"endpoint": work.signal_url("handle"), "token": "secret"}
+    made = work.presigned()
+    assert adopted.data == {"endpoint": made.endpoint, "token": made.signature, "url": made.url}

@@ -1,0 +1,94 @@
+"""Addresses that carry a signature: it is looked at before anything else."""
+
+import dataclasses
+import typing
+
+import falcon.testing
+import pytest
+from stoker.api.app import make_app
+from stoker.api.auth import NoAuthentication
+from stoker.api.presigned import is_presigned
+from stoker.api.services import ApiLimits, Services
+from stoker.resources.contract import StackFacts
+from stoker.traversal.addresses import SignalAddresses
+
+ADDRESSES = SignalAddresses("", b"key")
+MADE = ADDRESSES.presigned(StackFacts(id="1", name="n", tenant="t"), "r", 5)
+HINT = "the signature of this address is missing or wrong"
+
+
+class Asked(Exception):
+    """Somebody has asked the database."""
+
+
+class Tripwire:
+    """In the place of all that a handler could work with."""
+
+    def __getattr__(self, name: str) -> typing.Any:
+        raise Asked(name)
+
+
+def client() -> falcon.testing.TestClient:
+    """Of an API that has nothing but its addresses."""
+    parts: dict[str, typing.Any] = {field.name: Tripwire() for field in dataclasses.fields(Services)}
+    parts |= {
+        "watch": None,
+        "figures": None,
+        "addresses": ADDRESSES,
+        "limits": ApiLimits(),
+        "auth": NoAuthentication(),
+    }
+    return falcon.testing.TestClient(make_app(Services(**parts)))
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT"])
+@pytest.mark.parametrize(
+    ("query", "token"),
+    [("", ""), ("Signature=", ""), ("Signature=00", ""), ("Signature=%C3%28", "x"), ("", "\xfc")],
+)
+def test_a_wrong_signature_is_refused_before_body_and_database(method: str, query: str, token: str) -> None:
+    answer = client().simulate_request(
+        method, MADE.endpoint, query_string=query, headers={"X-Auth-Token": token}, body="{"
+    )
+    assert answer.status_code == 403
+    assert HINT in answer.json["error"]["message"]
+
+
+def test_the_right_one_in_the_query_or_the_header_lets_the_body_be_read_and_then_the_database() -> None:
+    path, header = MADE.endpoint, {"X-Auth-Token": MADE.signature}
+    signed = f"Signature={MADE.signature}"
+    assert client().simulate_post(path, headers=header, body="{").status_code == 400
+    assert client().simulate_post(path, query_string=signed, body="{").status_code == 400
+    for answer in (
+        client().simulate_post(path, headers=header),
+        client().simulate_put(path, query_string=signed, body="{}", content_type="application/x-www-form"),
+    ):
+        assert answer.status_code == 500, "the database was asked, and broke"
+
+
+def test_a_signal_by_a_signature_clears_no_breakpoint() -> None:
+    answer = client().simulate_post(
+        MADE.endpoint, headers={"X-Auth-Token": MADE.signature}, json={"unset_hook": "pre-create"}
+    )
+    assert answer.status_code == 403
+    assert "breakpoints are cleared by users of the stack" in answer.json["error"]["message"]
+
+
+def test_only_post_and_put_are_there() -> None:
+    for method in ("GET", "DELETE", "PATCH"):
+        assert client().simulate_request(method, MADE.endpoint).status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("path", "is_one"),
+    [
+        (MADE.endpoint, True),
+        (f"{MADE.endpoint}/", True),
+        (MADE.endpoint.removesuffix("/5"), False),
+        ("/v1/t/stacks", False),
+        (f"{MADE.endpoint}/more", False),
+        (f"/x{MADE.endpoint}", False),
+    ],
+)
+def test_which_paths_carry_a_signature(path: str, is_one: bool) -> None:
+    assert is_presigned(path) is is_one

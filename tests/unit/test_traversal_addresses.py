@@ -1,0 +1,39 @@
+"""Addresses of signals: who does not know the key makes no signature, and one is good for one row only."""
+
+import pytest
+from stoker.resources.contract import StackFacts
+from stoker.traversal.addresses import SignalAddresses
+
+STACK = StackFacts(id="1d", name="my stack", tenant="t")
+NAMED = {"tenant_id": "t", "stack_name": "my stack", "stack_id": "1d", "resource_name": "a/b", "row": "17"}
+ADDRESSES = SignalAddresses("http://api.test/root", b"key")
+SIGNATURE = ADDRESSES.presigned(STACK, "a/b", 17).signature
+
+
+def test_an_address_names_tenant_stack_resource_and_row() -> None:
+    native = "http://api.test/root/v1/t/stacks/my%20stack/1d/resources/a%2Fb/signal"
+    assert ADDRESSES.native(STACK, "a/b") == native
+    made = ADDRESSES.presigned(STACK, "a/b", 17)
+    assert made.endpoint == f"{native}/17"
+    assert made.url == f"{native}/17?Signature={SIGNATURE}"
+    assert SIGNATURE not in repr(made)
+    assert ADDRESSES.is_right(NAMED, SIGNATURE)
+
+
+@pytest.mark.parametrize("other", ["tenant_id", "stack_id", "resource_name", "row"])
+def test_a_signature_is_good_for_nothing_else(other: str) -> None:
+    assert not ADDRESSES.is_right({**NAMED, other: "2"}, SIGNATURE)
+
+
+def test_parts_cannot_be_moved_from_one_to_the_next() -> None:
+    shifted = {**NAMED, "tenant_id": "t1", "stack_id": "d"}
+    assert not ADDRESSES.is_right(shifted, SIGNATURE)
+
+
+@pytest.mark.parametrize("wrong", ["", "0" * 64, SIGNATURE[:-1], SIGNATURE.upper(), f"{SIGNATURE} ", "ü\0"])
+def test_another_signature_is_wrong(wrong: str) -> None:
+    assert not ADDRESSES.is_right(NAMED, wrong)
+
+
+def test_another_key_makes_another_signature() -> None:
+    assert not SignalAddresses("http://api.test/root", b"other").is_right(NAMED, SIGNATURE)
