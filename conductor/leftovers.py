@@ -40,11 +40,13 @@ def late_result(
     database: Database, claim: Claim, result: StepResult | None, *, now: float
 ) -> Mapping[TraversalId, Sequence[TaskId]]:
     """A step that was given up has ended; the tasks made ready by it."""
+    outcome = None if result is None else result.outcome
+    physical_id = None if outcome is None else outcome.changes.get("physical_id")
+    if physical_id is not None:  # The result of a look is told with the claim as it would be after it.
+        claim = replace(claim, resource=replace(claim.resource, physical_id=None))
     left = leftover_of(claim)
     if left is None:
         return {}
-    outcome = None if result is None else result.outcome
-    physical_id = None if outcome is None else outcome.changes.get("physical_id")
     return database.write(lambda conn: leftovers.came_back(conn, left, physical_id, now=now))
 
 

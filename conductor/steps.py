@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..db.claims import Claim, Claimant, action_of
+from ..db.errors import Unavailable
 from ..db.sealing import Sealer, SealError
 from ..db.states import DELETING, REMOVING, TaskKind
 from ..resources.catalogue import Catalogue
@@ -40,6 +41,8 @@ LOG = logging.getLogger(__name__)
 Json = typing.Any
 GOAL = ("definition", "type", "properties", "metadata", "generation", "requires")
 """Columns that say what a resource was brought to."""
+STALLED = 2.0
+"""Seconds until a step is done again that needed the database while it was away."""
 
 
 class StepRunner:
@@ -81,6 +84,11 @@ class StepRunner:
             return attempt.refused(error)
         except (StepError, PropertyError, TemplateError, SealError, UnknownType) as error:
             return attempt.failed(error)
+        except Unavailable as error:
+            # Not the resource's failure: its step is done again, under the same claim and key.
+            where = f"{attempt.claim.task.stack_id}/{attempt.claim.resource.name}"
+            LOG.warning("Resource %s: its step waits, the database is away: %s", where, error)
+            return StepResult(attempt.claim, None, look_after=STALLED, progress=progress)
         except Exception as error:  # noqa: BLE001 - top of a thread: a plugin's bug fails its resource only
             told = attempt.secrets.redact(traceback.format_exc())
             where = f"{attempt.claim.task.stack_id}/{attempt.claim.resource.name}"
@@ -137,7 +145,7 @@ class StepRunner:
             target, _ = make_target(claim, plugin, definition, attempt.secrets)
             try:
                 plugin.handle_cancel(target, progress, self._work(attempt, threading.Event()))
-            except StepError as error:
+            except (StepError, Unavailable) as error:
                 told = attempt.secrets.redact(str(error))
                 LOG.warning("Resource %s/%s: its cancel: %s", claim.task.stack_id, claim.resource.name, told)
         return attempt.stopped()

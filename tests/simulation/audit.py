@@ -107,7 +107,7 @@ class Audit:
         self._statements = 0
         self._leaked: dict[str, int] = {}
         self._exchange: Callable[..., Exchange] = commits.exchange
-        self._own = sqlite3.connect(path, isolation_level=None)
+        self._own = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._own.executescript(TRIGGERS)
         sa.event.listen(database.engine, "before_cursor_execute", self._count)
 

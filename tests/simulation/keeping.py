@@ -4,6 +4,7 @@ import random
 import typing
 from collections.abc import Iterable, Mapping
 
+from simulation.templates import RandomGoal, is_nested
 from simulation.world import World
 from stoker.db import content, resources, snapshots
 from stoker.db.resources import Resource
@@ -40,7 +41,7 @@ class Keeping:
             return None
         return f"{stack.name} {chosen.id}"
 
-    def restore(self, stack: Stack, dice: random.Random) -> Json:
+    def restore(self, stack: Stack, dice: random.Random) -> RandomGoal | None:
         """The stack's new goal."""
         found = self.world.database.read(lambda conn: snapshots.of_stack(conn, stack.id))
         if not found:
@@ -51,14 +52,16 @@ class Keeping:
         except NotUpdatable:
             return None
         goal = self._goal(stack)
-        self.let_go(waiting, goal)
+        self.let_go(waiting, goal.template)
         return goal
 
-    def hand_over(self, stack: Stack, name: str) -> tuple[Stack, Json] | None:
+    def hand_over(self, stack: Stack, name: str) -> tuple[Stack, RandomGoal] | None:
         """The stack that has adopted all of the other, and its goal."""
         goal, rows = self._goal(stack), self._rows(stack)
-        if any(row.replaced_by is not None or row.name not in goal["resources"] for row in rows):
+        if any(row.replaced_by is not None or row.name not in goal.resources for row in rows):
             return None  # An update has left something that only an update or the deletion takes away.
+        if any(is_nested(resource) for resource in goal.resources.values()):
+            return None
         try:
             document = self.world.exports.abandon(self.world.stack(stack.id))
         except ActionInProgress:
@@ -94,7 +97,8 @@ class Keeping:
             complete = {s.id for s in ended if (s.action, s.status) == ("CREATE", Status.COMPLETE)}
             for row in self.world.database.read(lambda conn, s=stack: resources.copies(conn, s.id)):
                 kept.add(f"picture-{row.key}")
-                if row.snapshot_id in complete and f"picture-{row.key}" not in pictures:
+                pictured = row.type == "Sim::Server" and row.snapshot_id in complete
+                if pictured and f"picture-{row.key}" not in pictures:
                     found.append(f"{stack.name}.{row.name} has no picture")
                 if row.snapshot_id not in {s.id for s in ended}:
                     found.append(f"{stack.name}.{row.name} is a copy of no snapshot")
@@ -103,6 +107,9 @@ class Keeping:
     def _rows(self, stack: Stack) -> list[Resource]:
         return self.world.database.read(lambda conn: resources.of_stack(conn, stack.id))
 
-    def _goal(self, stack: Stack) -> Json:
-        key = self.world.stack(stack.id).template_id
-        return {"resources": {}, **self.world.database.read(lambda conn: content.get(conn, key))}
+    def _goal(self, stack: Stack) -> RandomGoal:
+        found = self.world.stack(stack.id)
+        keys = (found.template_id, found.files_id)
+        contents = self.world.database.read(lambda conn: content.get_many(conn, keys))
+        template, files = (contents[key] for key in keys)
+        return RandomGoal({"resources": {}, **template}, files=files)

@@ -1,12 +1,13 @@
 """What stacks come to, by a deliberately simple reading of what they were asked for: one order after another,
 no tasks, no conductors, no faults."""
 
+import json
 import typing
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from simulation.cloud import Thing
-from simulation.templates import NOTHING, RandomGoal
+from simulation.templates import NOTHING, RandomGoal, is_nested
 from stoker.db.resources import Resource
 from stoker.db.states import Status
 
@@ -30,6 +31,43 @@ class Story:
     complete: RandomGoal = NOTHING
     reached: RandomGoal | None = None
     traversal: str = ""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What there is.
+
+    :ivar rows: by the stack's id; a stack that is deleted is not among them.
+    :ivar things: by their physical id.
+    """
+
+    rows: Mapping[str, Sequence[Resource]]
+    things: Mapping[str, Thing]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a stack should consist of.
+
+    :ivar parameters: of a nested one, with the values that they have.
+    """
+
+    resources: Json
+    files: Json
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+
+    def value(self, given: Json, by_name: Mapping[str, Resource]) -> Json:
+        """What that comes to in the end, by what the references are."""
+        if isinstance(given, list):
+            return [self.value(item, by_name) for item in given]
+        if not isinstance(given, dict):
+            return given
+        [(function, argument)] = given.items()
+        if function == "get_param":
+            return self.parameters[argument]
+        if function == "get_resource":
+            return str(by_name[argument].physical_id)
+        return (by_name[argument[0]].attributes or {}).get(argument[1])
 
 
 class Reference:
@@ -69,25 +107,38 @@ class Reference:
         if status == Status.COMPLETE and action in CONVERGING:
             story.complete = story.reached = story.goal
 
-    def differences(self, name: str, rows: Iterable[Resource], things: Mapping[str, Thing]) -> list[str]:
+    def differences(self, name: str, stack_id: str, made: Made) -> list[str]:
         """In what the stack is not what it should be."""
-        story, by_name = self._stories[name], {row.name: row for row in rows}
-        if story.reached is None:
+        reached = self._stories[name].reached
+        if reached is None:
             return []
-        wanted = story.reached.resources
-        if sorted(row.name for row in rows) != sorted(wanted):
-            return [f"{name} has {sorted(by_name)} and should have {sorted(wanted)}"]
-        physical = {n: str(row.physical_id) for n, row in by_name.items()}
-        found: list[str] = []
-        for n, resource in wanted.items():
-            properties = resource["properties"]
-            value = properties.get("value", "")
-            if isinstance(value, dict):
-                value = f"at-{physical[value['get_attr'][0]]}"
-            attributes = {"address": f"at-{physical[n]}", "value": value}
-            if by_name[n].attributes != attributes:
-                found.append(f"{name}.{n} shows {by_name[n].attributes} and should show {attributes}")
-            needs = tuple(physical[need["get_resource"]] for need in properties["needs"])
-            if physical[n] not in things or things[physical[n]].needs != needs:
-                found.append(f"{name}.{n} is {things.get(physical[n])} and should stand on {needs}")
-        return found
+        return _differences(name, stack_id, Wanted(reached.resources, reached.files), made)
+
+
+def _differences(name: str, stack_id: str, wanted: Wanted, made: Made) -> list[str]:
+    if stack_id not in made.rows:
+        return [f"{name} is not there"]
+    by_name = {row.name: row for row in made.rows[stack_id]}
+    if sorted(row.name for row in made.rows[stack_id]) != sorted(wanted.resources):
+        return [f"{name} has {sorted(by_name)} and should have {sorted(wanted.resources)}"]
+    found: list[str] = []
+    for n, resource in wanted.resources.items():
+        row, properties = by_name[n], resource["properties"]
+        value = wanted.value(properties.get("value", ""), by_name)
+        needs = wanted.value(properties["needs"], by_name)
+        if is_nested(resource):
+            body = json.loads(wanted.files[resource["type"]])
+            below = Wanted(body["resources"], wanted.files, {"value": value, "needs": needs})
+            found += _differences(f"{name}.{n}", str(row.physical_id), below, made)
+            first = [below for below in made.rows.get(str(row.physical_id), ()) if below.name == "s0"]
+            address = [f"at-{below.physical_id}" for below in first]
+            if [(row.attributes or {}).get("address")] != address:
+                found.append(f"{name}.{n} shows {row.attributes} and should be {address}")
+            continue
+        attributes = {"address": f"at-{row.physical_id}", "value": value}
+        if row.attributes != attributes:
+            found.append(f"{name}.{n} shows {row.attributes} and should show {attributes}")
+        thing = made.things.get(str(row.physical_id))
+        if thing is None or thing.needs != tuple(needs):
+            found.append(f"{name}.{n} is {thing} and should stand on {needs}")
+    return found

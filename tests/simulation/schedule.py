@@ -10,12 +10,14 @@ from unittest import mock
 import sqlalchemy as sa
 from simulation.audit import Audit
 from simulation.cloud import LOST
+from simulation.reference import Made
 from simulation.repeatable import repeatable
 from simulation.users import Users
 from simulation.weather import Weather
 from simulation.world import World
 from stoker.db import commits, events, resources, tables
 from stoker.db.events import EventQuery
+from stoker.db.ids import StackId
 from stoker.db.stacks import Stack
 from stoker.db.states import Status
 
@@ -27,13 +29,14 @@ DELETIONS = 10
 """Tries: a chain of resources may hang at each of its links."""
 
 
-def play(seed: int, folder: pathlib.Path, length: int = LENGTH) -> "Run":
+def play(seed: int, folder: pathlib.Path, length: int = LENGTH, *, nested: bool = False) -> "Run":
     """One run from its beginning to its end, with everything that must hold; the same each time.
 
+    :param nested: there are stacks inside of the stacks.
     :raises AssertionError: something does not hold.
     """
     with repeatable(seed):
-        run = Run(seed, folder)
+        run = Run(seed, folder, nested=nested)
         with run.audited():
             run.go(length)
             run.check()
@@ -48,12 +51,12 @@ class Run:
     :ivar told: the events of the schedule in order, to see what led to a failure.
     """
 
-    def __init__(self, seed: int, folder: pathlib.Path) -> None:
+    def __init__(self, seed: int, folder: pathlib.Path, *, nested: bool = False) -> None:
         self.dice = random.Random(seed)
         self.world = World(
             folder, hosts=self.dice.randint(1, 4), threads=self.dice.choice([1, 2, 4]), seed=seed
         )
-        self.users = Users(self.world, self.dice)
+        self.users = Users(self.world, self.dice, nested=nested)
         self.weather = Weather(self.world, self.dice)
         self.told: list[str] = []
         self._audit = Audit(self.world.database, folder / "sim.sqlite", self.world.cloud)
@@ -166,23 +169,29 @@ class Run:
     def check(self) -> None:
         """The invariants, after `go`; the names are those of the design."""
         self._hold()
-        rows = {
-            name: self.world.database.read(lambda conn, s=stack: resources.of_stack(conn, s.id))
-            for name, stack in self.users.stacks.items()
-        }
-        things = self.world.cloud.things
-        every = [row for found in rows.values() for row in found]
+        made = self._made()
+        every = [row for found in made.rows.values() for row in found]
         keys, held = {row.key for row in every}, {row.physical_id for row in every}
-        leaked = [thing for name, thing in things.items() if thing.key not in keys and name not in held]
+        leaked = [thing for name, thing in made.things.items() if thing.key not in keys and name not in held]
         wanted = [row.physical_id for row in every if row.action != "DELETE" and row.replaced_by is None]
-        lost = [physical for physical in wanted if physical and physical not in things]
+        lost = [x for x in wanted if x and x not in made.things and x not in made.rows]
         assert (leaked, lost) == ([], []), "\n".join([f"I7: {leaked=} {lost=}", *self.told])
-        for name in self.users.stacks:
+        for name, stack in self.users.stacks.items():
             self._check_stack(name, self.users.now(name))
-            differences = self.users.reference.differences(name, rows[name], things)
+            differences = self.users.reference.differences(name, stack.id, made)
             assert not differences, "\n".join([*differences, *self.told])
         wrong = self.users.keeping.wrong(self.users.stacks.values())
         assert not wrong, "\n".join([f"I7: {wrong}", *self.told])
+
+    def _made(self) -> Made:
+        s = tables.stack.c
+        there = sa.select(s.id).where(s.deleted_at.is_(None))
+        ids = self.world.database.read(lambda conn: conn.execute(there).scalars().all())
+        rows = {
+            key: self.world.database.read(lambda conn, k=key: resources.of_stack(conn, StackId(k)))
+            for key in ids
+        }
+        return Made(rows, self.world.cloud.things)
 
     def _check_stack(self, name: str, stack: Stack) -> None:
         found = self.world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
@@ -217,6 +226,8 @@ class Run:
         cloud = self.world.cloud
         assert not cloud.pictures, "\n".join([f"I7: {cloud.pictures}", *self.told])
         assert not cloud.things, "\n".join([f"I7: {self.world.cloud.things}", *self.told])
+        left_behind = list(self._made().rows)
+        assert not left_behind, "\n".join([f"I7: {left_behind}", *self.told])
 
     def fingerprint(self) -> str:
         """All that is stored, and what happened: two equal runs have equal ones."""

@@ -1,6 +1,7 @@
 """Random templates and environments, and random changes of them."""
 
 import copy
+import json
 import random
 import typing
 from dataclasses import dataclass, field
@@ -8,12 +9,20 @@ from dataclasses import dataclass, field
 Json = typing.Any
 
 
+LEAF, BRANCH = "file:///leaf.yaml", "file:///branch.yaml"
+"""Templates of stacks inside of a stack; a branch may have leaves."""
+
+
 @dataclass(frozen=True)
 class RandomGoal:
-    """What a stack shall be."""
+    """What a stack shall be.
+
+    :ivar files: templates of what is nested in it, by their names.
+    """
 
     template: Json
     environment: Json = field(default_factory=dict)
+    files: Json = field(default_factory=dict)
 
     @property
     def resources(self) -> Json:
@@ -25,9 +34,29 @@ NOTHING = RandomGoal({"heat_template_version": "2018-08-31", "resources": {}})
 """What a stack is rolled back to that was never complete."""
 
 
-def random_goal(dice: random.Random) -> RandomGoal:
-    """A random graph: each resource stands on some of the earlier ones."""
+def random_goal(dice: random.Random, *, nested: bool = False) -> RandomGoal:
+    """A random graph: each resource stands on some of the earlier ones.
+
+    :param nested: some of the resources are stacks.
+    """
     names = [f"r{index}" for index in range(dice.randint(1, 9))]
+    found = _random_graph(names, dice)
+    template = {"heat_template_version": "2018-08-31", "resources": found}
+    environment = _environment(names, dice)
+    if not nested:
+        return RandomGoal(template, environment)
+    files = {LEAF: _inner(dice), BRANCH: _inner(dice)}
+    _nest(found, [LEAF, BRANCH], dice)
+    _nest(files[BRANCH]["resources"], [LEAF], dice)
+    return RandomGoal(template, environment, {name: json.dumps(body) for name, body in files.items()})
+
+
+def is_nested(resource: Json) -> bool:
+    """Whether a resource of a template is a stack."""
+    return bool(resource["type"] in (LEAF, BRANCH))
+
+
+def _random_graph(names: list[str], dice: random.Random) -> Json:
     found: Json = {}
     for index, name in enumerate(names):
         below = dice.sample(names[:index], k=min(index, dice.choice([0, 0, 1, 1, 2, 3])))
@@ -46,7 +75,34 @@ def random_goal(dice: random.Random) -> RandomGoal:
         if dice.random() < 0.04:
             properties["hangs"] = [dice.choice(["create", "made", "look", "update", "delete"])]
         found[name] = {"type": "Sim::Server", "properties": properties}
-    return RandomGoal({"heat_template_version": "2018-08-31", "resources": found}, _environment(names, dice))
+    return found
+
+
+def _inner(dice: random.Random) -> Json:
+    """A template with some servers; the first one is what the stack's resource would be if it were none."""
+    resources = _random_graph([f"s{index}" for index in range(dice.randint(1, 3))], dice)
+    resources["s0"]["properties"].update(needs={"get_param": "needs"}, value={"get_param": "value"})
+    return {
+        "heat_template_version": "2018-08-31",
+        "parameters": {
+            "needs": {"type": "json", "default": []},
+            "value": {"type": "string", "default": ""},
+        },
+        "resources": resources,
+        "outputs": {"address": {"value": {"get_attr": ["s0", "address"]}}},
+    }
+
+
+def _nest(resources: Json, names: list[str], dice: random.Random) -> None:
+    """Make stacks of some of the resources."""
+    for name, resource in resources.items():
+        if name != "s0" and dice.random() < 0.3:
+            kept = {
+                key: resource["properties"][key]
+                for key in ("needs", "value")
+                if key in resource["properties"]
+            }
+            resources[name] = {"type": dice.choice(names), "properties": kept}
 
 
 def _environment(names: list[str], dice: random.Random) -> Json:
@@ -59,20 +115,28 @@ def _environment(names: list[str], dice: random.Random) -> Json:
 def mutated(goal: RandomGoal, dice: random.Random) -> RandomGoal:
     """The goal with some of its resources changed, one way or the other, or gone; or another one."""
     if dice.random() < 0.3:
-        return random_goal(dice)
+        return random_goal(dice, nested=bool(goal.files))
     found = copy.deepcopy(goal.template)
     if dice.random() < 0.3:
         found["resources"] = _without_one(found["resources"], dice)
-    for resource in found["resources"].values():
+    _change(found["resources"], dice)
+    files = {name: json.loads(text) for name, text in goal.files.items()}
+    for body in files.values():
+        if dice.random() < 0.5:
+            _change(body["resources"], dice)
+    return RandomGoal(found, goal.environment, {name: json.dumps(body) for name, body in files.items()})
+
+
+def _change(resources: Json, dice: random.Random) -> None:
+    for resource in resources.values():
         properties = resource["properties"]
         odds = dice.random()
         if odds < 0.2:
-            properties["size"] = dice.randint(1, 3)
+            properties.update({} if is_nested(resource) else {"size": dice.randint(1, 3)})
         elif odds < 0.4 and not isinstance(properties.get("value"), dict):
             properties["value"] = str(dice.randint(1, 3))
-        elif odds < 0.5:
+        elif odds < 0.5 and not is_nested(resource):
             properties.update(fail=False, endless=False)
-    return RandomGoal(found, goal.environment)
 
 
 def _without_one(resources: Json, dice: random.Random) -> Json:

@@ -239,3 +239,32 @@ def test_a_conductor_that_lost_its_name_gives_hanging_steps_up_too(world: World)
     world.look_all()
     conductor.turn()
     assert conductor.pipeline.busy == 0
+
+
+def test_what_a_step_makes_after_its_conductor_counted_as_gone_is_removed(world: World) -> None:
+    """Its resource is deleted before it is made, and the conductor is back before the step is given up."""
+    stack = begun(world, template(a={"hangs": ["create"]}))
+    [conductor] = hanging(world)
+    world.cut_off(conductor.host)
+    world.pass_time(5)
+    [other] = [each for each in world.awake() if each is not conductor]
+    for _ in range(4):
+        world.look(other.host)
+        for index in range(len(other.duties)):
+            other.run_duty(index)
+        world.pass_time(1.5)
+    world.orders.delete(world.stack(stack.id))
+    while world.bus.hints:
+        world.deliver(0, other.host)
+    for _ in range(2):
+        other.turn()
+        while other.steps:
+            other.run_step()
+    assert ended(world, stack)
+    assert world.stack(stack.id).action == "DELETE"
+    world.resume(conductor.host)
+    world.look_all()
+    assert conductor.hanging and not conductor.written_off
+    conductor.go_on()
+    assert len(world.cloud.things) == 1, "it is made only now"
+    assert world.settle(lambda: not world.cloud.things, within=10)

@@ -191,6 +191,19 @@ def test_a_repeated_step_finds_the_child_of_the_lost_one(world: World) -> None:
     assert len(world.cloud.made) == 1
 
 
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_database_that_is_away_for_a_moment_fails_no_step(world: World, moment: str) -> None:
+    stack = world.create("s", hot({"n": child()}), files={INNER: inner()})
+    world.deliver(0, "host0")
+    world.conductors["host0"].turn()
+    # The step of the nested stack reserves ids first, and stores the child then.
+    world.database.planned = ["", moment]
+    world.conductors["host0"].run_step()
+    assert world.database.planned == [] and len(children(world, stack)) == (moment == "after")
+    assert settled(world, stack).status == Status.COMPLETE, world.stack(stack.id).reason
+    assert len(world.cloud.made) == 1
+
+
 def test_suspend_resume_and_check_reach_the_children(world: World) -> None:
     stack = created(world, hot({"n": child()}))
     for kind in (TaskKind.SUSPEND, TaskKind.RESUME, TaskKind.CHECK):

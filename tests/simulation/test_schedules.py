@@ -26,6 +26,10 @@ def test_the_invariants_hold_whatever_is_lost_late_doubled_or_killed(
     play(simulation_seed, tmp_path)
 
 
+def test_they_hold_in_trees_of_stacks_too(simulation_seed: int, tmp_path: pathlib.Path) -> None:
+    play(simulation_seed, tmp_path, nested=True)
+
+
 def test_a_seed_replays_exactly(tmp_path: pathlib.Path) -> None:
     def fingerprint(hash_seed: str) -> str:
         """In another process, whose sets are in another order."""

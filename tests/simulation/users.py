@@ -24,9 +24,10 @@ class Users:
     :ivar reference: what they come to.
     """
 
-    def __init__(self, world: World, dice: random.Random) -> None:
+    def __init__(self, world: World, dice: random.Random, *, nested: bool = False) -> None:
         self.world = world
         self.dice = dice
+        self._nested = nested
         self.stacks: dict[str, Stack] = {}
         self.deleted: set[str] = set()
         self.reference = Reference()
@@ -40,7 +41,7 @@ class Users:
     def create(self) -> str | None:
         if len(self.stacks) >= MOST:
             return None
-        name, goal = f"s{len(self.stacks)}", random_goal(self.dice)
+        name, goal = f"s{len(self.stacks)}", random_goal(self.dice, nested=self._nested)
         self.reference.asks(name, goal)
         minutes = self.dice.choice([1, 2, 5])
         with self._database_there():
@@ -48,6 +49,7 @@ class Users:
                 name,
                 goal.template,
                 environment=self._environment(goal),
+                files=goal.files,
                 timeout_mins=minutes,
                 disable_rollback=self.dice.random() < 0.7,
                 abort_on_breakpoint=self.dice.random() < 0.05,
@@ -65,7 +67,11 @@ class Users:
             try:
                 environment = self._environment(goal)
                 self.world.update(
-                    self.stacks[name], goal.template, environment=environment, abort_on_breakpoint=False
+                    self.stacks[name],
+                    goal.template,
+                    environment=environment,
+                    files=goal.files,
+                    abort_on_breakpoint=False,
                 )
             except NotUpdatable:
                 return None
@@ -138,7 +144,7 @@ class Users:
             goal = self.keeping.restore(self.stacks[name], self.dice)
         if goal is None:
             return None
-        self.reference.turns_out(name, RandomGoal(goal))
+        self.reference.turns_out(name, goal)
         return name
 
     def hand_over(self) -> str | None:
@@ -154,7 +160,7 @@ class Users:
             return None
         self.deleted.add(name)
         self.stacks[new], goal = found
-        self.reference.turns_out(new, RandomGoal(goal))
+        self.reference.turns_out(new, goal)
         return new
 
     def clear_hook(self) -> str | None:
