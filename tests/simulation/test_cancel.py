@@ -264,7 +264,7 @@ def test_what_a_step_makes_after_its_conductor_counted_as_gone_is_removed(world:
     assert world.stack(stack.id).action == "DELETE"
     world.resume(conductor.host)
     world.look_all()
-    assert conductor.hanging and not conductor.written_off
+    assert (len(conductor.hanging), conductor.written_off) == (1, [])
     conductor.go_on()
     assert len(world.cloud.things) == 1, "it is made only now"
     assert world.settle(lambda: not world.cloud.things, within=10)
