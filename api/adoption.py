@@ -32,7 +32,8 @@ def adoption(body: Mapping[str, Json]) -> tuple[dict[str, Json], dict[str, Adopt
         "files": files,
         "environment_files": [EXISTING, *(body.get("environment_files") or ())],
     }
-    return goal, {name: _resource(entry or {}) for name, entry in (document.get("resources") or {}).items()}
+    things = document.get("resources") or {}
+    return goal, {name: AdoptedResource.of(entry or {}) for name, entry in things.items()}
 
 
 def _document(given: Json) -> Mapping[str, Json]:
@@ -44,13 +45,3 @@ def _document(given: Json) -> Mapping[str, Json]:
     check_texts({"adopt_stack_data": document})
     checked: Mapping[str, Json] = fitting(document, ADOPTED, "Invalid adopt data: ")
     return checked
-
-
-def _resource(entry: Mapping[str, Json]) -> AdoptedResource:
-    nested = entry.get("resources")
-    return AdoptedResource(
-        physical_id=entry.get("resource_id"),
-        metadata=entry.get("metadata"),
-        data=entry.get("resource_data") or {},
-        nested=None if nested is None else entry,
-    )

@@ -8,6 +8,7 @@ from sqlalchemy.engine import Connection
 from ..db import tables
 from ..db.claims import Claim
 from ..db.ids import StackId
+from ..db.stacks import Stack
 from ..db.states import Status, TaskKind, TaskState
 from ..resources.children import ChildGoal, ChildState, Member
 from ..resources.contract import Json, physical_name
@@ -30,9 +31,9 @@ class StepChildren:
         self._nesting = nesting
         self._secrets = secrets
 
-    def create(self, key: str, goal: ChildGoal) -> str:
+    def create(self, key: str, goal: ChildGoal, adopted: Mapping[str, Json] | None = None) -> str:
         """See Children."""
-        return self._nesting.create(self._nest(key), self._lifted(goal))
+        return self._nesting.create(self._nest(key), self._lifted(goal), adopted)
 
     def update(self, child: str, goal: ChildGoal) -> None:
         """See Children."""
@@ -48,19 +49,19 @@ class StepChildren:
 
     def find(self, key: str) -> str | None:
         """See Children."""
-        found = self._nesting.look(child_id(key))
+        found = self._look(child_id(key))
         return None if found is None else found.id
 
     def look(self, child: str) -> ChildState | None:
         """See Children."""
-        found = self._nesting.look(StackId(child))
+        found = self._look(StackId(child))
         if found is None:
             return None
         return ChildState(found.action, found.status, found.reason, found.name, found.traversal)
 
     def outputs(self, child: str) -> Mapping[str, Json]:
         """See Children."""
-        found = self._nesting.look(StackId(child))
+        found = self._look(StackId(child))
         if found is None:
             return {}
         rows = {row.name: row for row in self._nesting.rows(found.id) if row.replaced_by is None}
@@ -75,7 +76,7 @@ class StepChildren:
 
     def members(self, child: str) -> Sequence[Member]:
         """See Children."""
-        found = self._nesting.look(StackId(child))
+        found = self._look(StackId(child))
         if found is None:
             return []
         bodies = self._nesting.bodies(found, self._secrets.open)
@@ -95,6 +96,9 @@ class StepChildren:
     def file(self, name: str) -> str:
         """See Children."""
         return self._nesting.file(self._claim.task.stack_id, name)
+
+    def _look(self, child: StackId) -> Stack | None:
+        return self._nesting.look(child, self._claim.task.stack_id)
 
     def _lifted(self, goal: ChildGoal) -> ChildGoal:
         return lifted(goal, lambda value: self._secrets.protect(value) is not value)

@@ -68,9 +68,11 @@ class Member:
 class Children(typing.Protocol):
     """What a conductor offers the step of a nested type."""
 
-    def create(self, key: str, goal: ChildGoal) -> str:
+    def create(self, key: str, goal: ChildGoal, adopted: Mapping[str, Json] | None = None) -> str:
         """Begin a child; its id, the same for the same key, as `Target.key` is.
 
+        :param adopted: by resource, as a document of an exported stack has it, what the child takes over;
+            None: all is made.
         :raises Final: the goal is wrong, or too deep.
         """
 

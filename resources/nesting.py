@@ -2,6 +2,7 @@
 
 import typing
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ..template.model import ResourceDefinition
 from .children import ChildGoal, ChildState
@@ -10,6 +11,8 @@ from .errors import Final, NotSupported
 
 ABORTED = " aborted due to breakpoint on resource "
 """Part of the reason of a stack whose action a breakpoint has ended, before the resource's name."""
+ADOPTED = "adopted"
+"""In the data of a resource that is to be adopted: the document of the stack that it was."""
 BACKSTOP = 300.0
 """Seconds after which a parent looks at its child even if nobody has woken it."""
 
@@ -130,6 +133,33 @@ class NestedType(ResourceType):
         """See what the child has come to."""
         return self._look(target, progress, work)
 
+    def handle_adopt(self, target: Target, work: Work) -> Step:
+        """Begin a child that takes over what the other one had."""
+        child, data = target.physical_id, dict(target.data)
+        document = data.pop(ADOPTED, None)
+        if child is None and document is None:
+            raise Final("The document says nothing of the stack that it was.", kind="Exception")
+        target = replace(target, data=data)
+        if child is None:
+            goal = self.adopted_goal(target, document, work)
+            child = work.children.create(target.key, goal, document["resources"])
+        return self.waits_for_adoption(target, child)
+
+    def check_adopt_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """See what the child has come to."""
+        return self.check_create_complete(target, progress, work)
+
+    def adopted_goal(self, target: Target, document: Mapping[str, Json], work: Work) -> ChildGoal:
+        """What a child shall be that takes over what another one had.
+
+        :param document: of that one: its ``template`` and ``resources``, as it was exported.
+        """
+        return self.child_goal(target, work)
+
+    def waits_for_adoption(self, target: Target, child: str) -> Step:
+        """Until the child has taken over all."""
+        return replace(waits_for(child), data=target.data)
+
     def adopt(self, key: str, target: Target, work: Work) -> str | None:
         """The child of a lost step."""
         return work.children.find(key)
@@ -171,7 +201,7 @@ class NestedType(ResourceType):
         raise failure_of(state)
 
 
-def waits_for(child: str) -> Step:
+def waits_for(child: str) -> Park:
     """Until somebody ends the child, or a long time has passed."""
     return Park({"child": child}, f"stack:{child}", after=BACKSTOP, physical_id=child)
 

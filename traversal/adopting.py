@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from ..db.resources import Resource
 from ..db.states import TaskKind
+from ..resources.catalogue import Catalogue
+from ..resources.nesting import ADOPTED
 from ..template.residual import sealed
 from .planning import Plan
 from .requests import AdoptedResource
@@ -13,20 +15,36 @@ from .requests import AdoptedResource
 Json = typing.Any
 
 
-def adopting(plan: Plan, adopted: Mapping[str, AdoptedResource], seal: Callable[[Json], str]) -> Plan:
+def adopting(
+    plan: Plan,
+    adopted: Mapping[str, AdoptedResource],
+    seal: Callable[[Json], str],
+    catalogue: Catalogue,
+) -> Plan:
     """The plan of a creation, turned into one that takes over what is there.
+
+    A nested stack is made anew, and takes over what the other one had: so no document can name a stack that
+    is somebody else's.
 
     Data and metadata may hold secrets of which nobody knows yet, so all of both is sealed until the
     resource's step stores them as it stores those of every resource.
     """
-    rows = [_row(row, adopted.get(row.name, AdoptedResource()), seal) for row in plan.resources]
+    rows = []
+    for row in plan.resources:
+        found = adopted.get(row.name, AdoptedResource())
+        if catalogue.is_nested(row.plugin):
+            found = replace(found, physical_id=None)
+        rows.append(_row(row, found, seal))
     return replace(plan, resources=rows, tasks=[replace(task, kind=TaskKind.ADOPT) for task in plan.tasks])
 
 
 def _row(row: Resource, found: AdoptedResource, seal: Callable[[Json], str]) -> Resource:
+    data = dict(found.data)
+    if found.nested is not None:
+        data[ADOPTED] = {name: found.nested.get(name) for name in ("template", "resources")}
     return replace(
         row,
         physical_id=found.physical_id,
-        data=sealed(seal(dict(found.data))) if found.data else None,
+        data=sealed(seal(data)) if data else None,
         metadata=None if found.metadata is None else sealed(seal(dict(found.metadata))),
     )

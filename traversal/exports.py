@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlalchemy.engine import Connection
 
-from ..db import content, resources, stacks
-from ..db.ids import ContentId
+from ..db import content, resources, stacks, trees
+from ..db.errors import NotFound
+from ..db.ids import ContentId, StackId
 from ..db.resources import Resource
 from ..db.snapshots import Snapshot
 from ..db.stacks import Stack
@@ -42,27 +43,34 @@ class Exports:
         """
         timeout = self._desk.timeout(stack.timeout_mins)
         while True:
-            copies = self._desk.database.read(lambda conn: resources.copies(conn, stack.id))
-            scope = self._desk.scope(stack.id, ids_needed(len(copies)))
+            counts = self._desk.database.read(lambda conn: _copies(conn, stack.id))
+            scopes = {key: self._desk.scope(key, ids_needed(count)) for key, count in counts.items()}
+            work = functools.partial(self._abandon, own=stack.id, scopes=scopes, timeout=timeout)
             try:
-                document, begun = self._desk.database.write(
-                    functools.partial(self._abandon, scope=scope, timeout=timeout)
-                )
+                document, begun = self._desk.database.write(work)
             except TooFewIds:
                 continue
-            if begun is not None:
-                tell(self._desk.hints, begun)
+            for each in begun:
+                tell(self._desk.hints, each)
             return document
 
     def _abandon(
-        self, conn: Connection, scope: Scope, timeout: float
-    ) -> tuple[dict[str, Json], Begun | None]:
-        stack = stacks.lock(conn, scope.stack_id)
-        if stack.status == Status.IN_PROGRESS or running_of(conn, stack):
-            raise ActionInProgress(stack.name, stack.action)
+        self, conn: Connection, own: StackId, scopes: Mapping[StackId, Scope], timeout: float
+    ) -> tuple[dict[str, Json], list[Begun]]:
+        stack = stacks.lock(conn, own)
+        inside = sorted(conn.execute(trees.inside([own])).scalars())
+        if not scopes.keys() >= set(inside):
+            raise TooFewIds
+        tree = [stack, *(stacks.lock(conn, StackId(key)) for key in inside)]
+        for each in tree:
+            if each.status == Status.IN_PROGRESS or running_of(conn, each):
+                raise ActionInProgress(each.name, each.action)
         document = self._document(conn, stack)
-        resources.delete_many(conn, [row.id for row in resources.of_stack(conn, stack.id)])
-        return document, start_delete(conn, scope, timeout=timeout)
+        begun = []
+        for each in tree:
+            resources.delete_many(conn, [row.id for row in resources.of_stack(conn, each.id)])
+            begun.append(start_delete(conn, scopes[each.id], timeout=timeout))
+        return document, [each for each in begun if each is not None]
 
     def _document(self, conn: Connection, stack: Stack) -> dict[str, Json]:
         lookup = StoredLookup(self._desk.sealer.open)
@@ -75,8 +83,28 @@ class Exports:
             "action": stack.action,
             "status": stack.status,
             "tags": list(stack.tags) or None,
-            "resources": {row.name: _resource(row, lambda value: evaluate(value, lookup)) for row in rows},
+            "resources": {row.name: self._entry(conn, row, lookup) for row in rows},
         }
+
+    def _entry(self, conn: Connection, row: Resource, lookup: StoredLookup) -> dict[str, Json]:
+        entry = _resource(row, lambda value: evaluate(value, lookup))
+        child = self._child(conn, row)
+        return entry if child is None else {**entry, **self._document(conn, child)}
+
+    def _child(self, conn: Connection, row: Resource) -> Stack | None:
+        if row.physical_id is None or not self._desk.catalogue.is_nested(row.plugin):
+            return None
+        try:
+            found = stacks.get(conn, StackId(row.physical_id))
+        except NotFound:
+            return None
+        return None if found.deleted_at is not None else found
+
+
+def _copies(conn: Connection, stack_id: StackId) -> dict[StackId, int]:
+    """How much snapshots keep of a stack, and of each that is nested in it."""
+    found = [stack_id, *conn.execute(trees.inside([stack_id])).scalars()]
+    return {StackId(key): len(resources.copies(conn, StackId(key))) for key in found}
 
 
 def snapshot_document(

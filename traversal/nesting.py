@@ -22,12 +22,13 @@ from ..template.environment import as_document, nested_environment, parse_enviro
 from ..template.errors import TemplateError
 from ..template.residual import evaluate
 from .actions import start_action
+from .adopting import adopting
 from .change import Change, NotUpdatable, start_update
 from .compiling import Compiled
 from .desk import Desk
 from .hooks import Breakpoints
 from .planning import Scope, TooFewIds, ids_needed, plan_create
-from .requests import Goal
+from .requests import AdoptedResource, Goal
 from .start import Begun, start_delete, store_new_stack, tell
 from .stored import StoredLookup
 from .type_facts import CatalogueFacts
@@ -70,13 +71,14 @@ class Nesting:
         self._desk = desk
         self._types = CatalogueFacts(desk.catalogue)
 
-    def create(self, nest: Nest, goal: ChildGoal) -> StackId:
+    def create(self, nest: Nest, goal: ChildGoal, adopted: Mapping[str, Json] | None = None) -> StackId:
         """Begin the child, or find it if an earlier attempt did.
 
+        :param adopted: see Children.
         :raises Final: the goal is wrong, or too deep.
         """
         own = child_id(nest.key)
-        if self.look(own) is not None:
+        if self.look(own, nest.stack_id) is not None:
             return own
         parent = self._stack(nest.stack_id)
         deepest = self._desk.settings.limits.depth
@@ -85,11 +87,15 @@ class Nesting:
         identity = Identity(nest.child_name, own, parent.tenant)
         compiled = self._compile(parent, nest, goal, identity)
         scope = self._desk.scope(own, ids_needed(len(compiled.plan.resources)))
-        stops = Breakpoints(abort=parent.abort_on_breakpoint, active=self._stops(parent))
-        scope = replace(scope, breakpoints=stops)
+        active = adopted is None and self._stops(parent)
+        scope = replace(scope, breakpoints=Breakpoints(abort=parent.abort_on_breakpoint, active=active))
         plan = plan_create(compiled.plan, scope)
         child = _new_child(parent, nest, compiled, scope, identity)
         child = replace(child, deadline_at=self._deadline(parent, goal, scope.now))
+        if adopted is not None:
+            things = {name: AdoptedResource.of(entry or {}) for name, entry in adopted.items()}
+            plan = adopting(plan, things, self._desk.sealer.seal, self._desk.catalogue)
+            child = replace(child, action="ADOPT", reason="Stack ADOPT started")
 
         def store(conn: Connection) -> Begun:
             nest.guard(conn)
@@ -98,7 +104,7 @@ class Nesting:
         try:
             tell(self._desk.hints, self._desk.database.write(store))
         except NameTaken:  # By itself: an attempt beside this one was faster.
-            if self.look(own) is None:
+            if self.look(own, nest.stack_id) is None:
                 raise
         return own
 
@@ -109,7 +115,7 @@ class Nesting:
         """
         parent = self._stack(nest.stack_id)
         while True:
-            child = self._stack(key)
+            child = self._child(nest, key)
             identity = Identity(child.name, child.id, child.tenant)
             compiled = self._compile(parent, nest, goal, identity)
             existing = self._count(key)
@@ -132,6 +138,7 @@ class Nesting:
     def delete(self, nest: Nest, key: StackId) -> None:
         """Delete the child, whatever it does now."""
         parent = self._stack(nest.stack_id)
+        self._child(nest, key)
         while True:
             scope = self._desk.scope(key, ids_needed(self._count(key, copies=True)))
             timeout = (parent.deadline_at or scope.now + self._desk.timeout(None)) - scope.now
@@ -149,6 +156,7 @@ class Nesting:
         :raises Final: it is not in a state for it.
         """
         parent = self._stack(nest.stack_id)
+        self._child(nest, key)
         while True:
             scope = self._desk.scope(key, ids_needed(self._count(key)))
             deadline = parent.deadline_at or scope.now + self._desk.timeout(None)
@@ -159,13 +167,13 @@ class Nesting:
                 continue
             return tell(self._desk.hints, begun) if begun is not None else None
 
-    def look(self, key: StackId) -> Stack | None:
-        """The child; None: it is deleted, or was never there."""
+    def look(self, key: StackId, parent_id: StackId) -> Stack | None:
+        """The child; None: it is deleted, or was never there, or is another stack's."""
         try:
             found = self._stack(key)
         except NotFound:
             return None
-        return None if found.deleted_at is not None else found
+        return None if found.deleted_at is not None or found.parent_id != parent_id else found
 
     def rows(self, key: StackId) -> list[Resource]:
         """The child's resources."""
@@ -197,6 +205,13 @@ class Nesting:
             return self._desk.database.write(work)
         except NotUpdatable as error:
             raise Final(str(error), kind="NotSupported") from error
+
+    def _child(self, nest: Nest, key: StackId) -> Stack:
+        """:raises Final: it is none of the resource's stack."""
+        child = self._stack(key)
+        if child.parent_id != nest.stack_id:
+            raise Final("the nested stack is gone")
+        return child
 
     def _stops(self, parent: Stack) -> bool:
         """Whether breakpoints hold: a rollback stops nowhere, on no level."""

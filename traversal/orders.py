@@ -51,7 +51,7 @@ class Orders:
         breakpoints = Breakpoints(abort=request.abort_on_breakpoint, active=request.adopted is None)
         plan = plan_create(compiled.plan, replace(scope, breakpoints=breakpoints))
         if request.adopted is not None:
-            plan = adopting(plan, request.adopted, self._desk.sealer.seal)
+            plan = adopting(plan, request.adopted, self._desk.sealer.seal, self._desk.catalogue)
         stack = self._new_stack(request, compiled, scope)
         begun = self._desk.database.write(lambda conn: store_new_stack(conn, stack, compiled, plan))
         tell(self._desk.hints, begun)

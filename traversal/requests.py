@@ -49,6 +49,18 @@ class AdoptedResource:
     data: Mapping[str, Json] = field(default_factory=dict)
     nested: Mapping[str, Json] | None = None
 
+    @classmethod
+    def of(cls, entry: Mapping[str, Json]) -> "AdoptedResource":
+        """From a document's entry.  What is said of a nested stack is its own document, with those of the
+        resource beside it."""
+        nested = entry.get("resources")
+        return cls(
+            physical_id=entry.get("resource_id") if nested is None else None,
+            metadata=entry.get("metadata"),
+            data=entry.get("resource_data") or {},
+            nested=None if nested is None else entry,
+        )
+
 
 @dataclass(frozen=True)
 class CreateRequest:

@@ -19,6 +19,9 @@ class TypeFacts(typing.Protocol):
     def always_updated(self, type_name: str) -> bool:
         """Whether every update updates it, for only it knows whether something has changed."""
 
+    def nested(self, type_name: str) -> bool:
+        """Whether its things are stacks."""
+
     def asked_first(self, row: Resource) -> bool:
         """Whether the resource's type has a say before a resource that failed, or of which another type is
         wanted now, is replaced: then only a step can do it."""
@@ -42,6 +45,10 @@ class CatalogueFacts:
         """See TypeFacts."""
         plugin = self._get(type_name)
         return plugin is not None and plugin.always_updated
+
+    def nested(self, type_name: str) -> bool:
+        """See TypeFacts."""
+        return self._catalogue.is_nested(type_name)
 
     def asked_first(self, row: Resource) -> bool:
         """See TypeFacts."""

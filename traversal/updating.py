@@ -159,7 +159,9 @@ class UpdatePlanner:
     def _want(self, definition: ResourceDefinition) -> None:
         row, goal = self._current.get(definition.name), self._goal(definition.name)
         if row is not None and row.action == "INIT" and row.id not in self._running:
-            if row.physical_id is not None and row.plugin == definition.type:
+            # A nested stack that is to be adopted has no id of its own, but its data.
+            there = row.physical_id is not None or (row.data and self._types.nested(row.plugin))
+            if there and row.plugin == definition.type:
                 self._rows[definition.name] = row.id
                 self._jobs[definition.name] = self._job(definition, goal, TaskKind.ADOPT, row.id)
                 return

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..children import ChildGoal, ChildState, Member
-from ..contract import Done, Json, Park, Poll, Step, Target, Work
+from ..contract import Done, Json, Poll, Step, Target, Work
 from ..errors import Final
 from ..nesting import NestedType, failure_of, waits_for
 from .batches import Batch
@@ -85,6 +85,16 @@ class Group(NestedType):
         """Go on with the next step, if the last one has ended."""
         return self._go_on(target, progress, work)
 
+    def adopted_goal(self, target: Target, document: Mapping[str, Json], work: Work) -> ChildGoal:
+        """With the members that the other group had."""
+        template = document.get("template") or {}
+        members = [Member(name, body) for name, body in (template.get("resources") or {}).items()]
+        return self.step_goal(target, None, members)
+
+    def waits_for_adoption(self, target: Target, child: str) -> Step:
+        """See NestedType."""
+        return _under_way(child, [], 0.0, data={**self.creation(target).data, **target.data})
+
     def handle_update(self, target: Target, changed: frozenset[str], work: Work) -> Step:
         """Decide on the steps; they are stored before the first one begins."""
         child = target.physical_id
@@ -148,9 +158,8 @@ def _step(stored: Json) -> Batch | None:
 def _under_way(
     child: str, left: Sequence[Json], pause: float, data: Mapping[str, Json] | None = None
 ) -> Step:
-    park = waits_for(child)
-    assert isinstance(park, Park)
-    return dataclasses.replace(park, progress={"child": child, "left": left, "pause": pause}, data=data)
+    progress = {"child": child, "left": left, "pause": pause}
+    return dataclasses.replace(waits_for(child), progress=progress, data=data)
 
 
 def _next(

@@ -130,6 +130,7 @@ class Audit:
         rows = self._own.execute("SELECT key, physical_id FROM resource").fetchall()
         keys, held = {key for key, _ in rows}, {physical for _, physical in rows}
         leaked = {n: t for n, t in self._cloud.things.items() if t.key not in keys and n not in held}
+        leaked = {n: t for n, t in leaked.items() if n not in self._cloud.lent}
         self._leaked = {physical: self._leaked.get(physical, 0) + 1 for physical in leaked}
         self.wrong += [
             f"I7: {leaked[physical].resource} ({physical}) belongs to no row"

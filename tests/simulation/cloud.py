@@ -31,10 +31,12 @@ class Cloud:
     :ivar asked: what of a Sim::Volume's rarer hooks was called.
     :ivar live: by physical id, properties that somebody has changed behind our back.
     :ivar pictures: of things, by their key: what snapshots keep.
+    :ivar lent: what goes from one nested stack to another: nobody has it until it is adopted.
     :ivar wrong: what must never happen and did.
     """
 
     def __init__(self) -> None:
+        self.lent: set[str] = set()
         self.asked: list[str] = []
         self.live: dict[str, Json] = {}
         self.things: dict[str, Thing] = {}
@@ -103,7 +105,7 @@ class Cloud:
 
     def unmake(self, physical: str) -> None:
         """Remove a thing; one that is gone stays gone."""
-        users = [thing.resource for thing in self.things.values() if physical in thing.needs]
+        users = [t.resource for n, t in self.things.items() if physical in t.needs and n not in self.lent]
         if users:
             self.wrong.append(f"{physical} was deleted under {users}")
         self.things.pop(physical, None)
@@ -211,6 +213,11 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             if target.physical_id not in cloud.things:
                 raise Final("it is gone")
             return Done()
+
+        def handle_adopt(self, target: Target, work: Work) -> Step:
+            step = super().handle_adopt(target, work)
+            cloud.lent.discard(str(target.physical_id))
+            return step
 
         def handle_delete(self, target: Target, work: Work) -> Step:
             cloud.call("delete", target)

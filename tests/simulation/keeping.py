@@ -4,9 +4,11 @@ import random
 import typing
 from collections.abc import Iterable, Mapping
 
-from simulation.templates import RandomGoal, is_nested
+from simulation.templates import RandomGoal
 from simulation.world import World
-from stoker.db import content, resources, snapshots
+from sqlalchemy.engine import Connection
+from stoker.db import content, resources, snapshots, stacks, trees
+from stoker.db.ids import StackId
 from stoker.db.resources import Resource
 from stoker.db.stacks import Stack
 from stoker.db.states import Status
@@ -60,7 +62,8 @@ class Keeping:
         goal, rows = self._goal(stack), self._rows(stack)
         if any(row.replaced_by is not None or row.name not in goal.resources for row in rows):
             return None  # An update has left something that only an update or the deletion takes away.
-        if any(is_nested(resource) for resource in goal.resources.values()):
+        inside = self._inside(stack)
+        if any(each.status != Status.COMPLETE for each in inside if each.deleted_at is None):
             return None
         try:
             document = self.world.exports.abandon(self.world.stack(stack.id))
@@ -73,6 +76,9 @@ class Keeping:
             if not row.physical_id and row.key in cloud.made
         }
         self.let_go(lost)  # Nobody ever learned their ids.
+        cloud.lent |= {physical for physical in _things(document) if physical in cloud.things} - {
+            str(row.physical_id) for row in rows
+        }
         return self.world.adopt(name, document), goal
 
     def not_adopted(self, stack: Stack) -> dict[str, str]:
@@ -88,11 +94,11 @@ class Keeping:
             if name not in wanted:
                 self.world.cloud.things.pop(physical, None)
 
-    def wrong(self, stacks: Iterable[Stack]) -> list[str]:
+    def wrong(self, users: Iterable[Stack]) -> list[str]:
         """Pictures that no snapshot has, and snapshots without their pictures."""
         pictures, kept = self.world.cloud.pictures, set()
         found = []
-        for stack in stacks:
+        for stack in users:
             ended = self.world.database.read(lambda conn, s=stack: snapshots.of_stack(conn, s.id))
             complete = {s.id for s in ended if (s.action, s.status) == ("CREATE", Status.COMPLETE)}
             for row in self.world.database.read(lambda conn, s=stack: resources.copies(conn, s.id)):
@@ -104,6 +110,14 @@ class Keeping:
                     found.append(f"{stack.name}.{row.name} is a copy of no snapshot")
         return found + [f"{name} leaked" for name in pictures if name not in kept]
 
+    def _inside(self, stack: Stack) -> list[Stack]:
+        def read(conn: Connection) -> list[Stack]:
+            return [
+                stacks.get(conn, StackId(key)) for key in conn.execute(trees.inside([stack.id])).scalars()
+            ]
+
+        return self.world.database.read(read)
+
     def _rows(self, stack: Stack) -> list[Resource]:
         return self.world.database.read(lambda conn: resources.of_stack(conn, stack.id))
 
@@ -113,3 +127,11 @@ class Keeping:
         contents = self.world.database.read(lambda conn: content.get_many(conn, keys))
         template, files = (contents[key] for key in keys)
         return RandomGoal({"resources": {}, **template}, files=files)
+
+
+def _things(document: Json) -> set[str]:
+    """All that a document of a stack names."""
+    found: set[str] = set()
+    for entry in document["resources"].values():
+        found |= _things(entry) if "resources" in entry else {str(entry["resource_id"])}
+    return found

@@ -170,6 +170,10 @@ class Run:
         """The invariants, after `go`; the names are those of the design."""
         self._hold()
         made = self._made()
+        for name in self.world.cloud.lent - {
+            str(row.physical_id) for found in made.rows.values() for row in found
+        }:
+            made.things.pop(name, None)  # Its adoption was called off: nobody has it now, and it stays.
         every = [row for found in made.rows.values() for row in found]
         keys, held = {row.key for row in every}, {row.physical_id for row in every}
         leaked = [thing for name, thing in made.things.items() if thing.key not in keys and name not in held]

@@ -467,10 +467,7 @@ class World:
     def adopt(self, name: str, document: Json, **fields: Json) -> Stack:
         """An order of the API's, with what an export gave."""
         goal = Goal(document["template"], files=document["files"], environment=document["environment"])
-        things = {
-            found["name"]: AdoptedResource(found["resource_id"], found["metadata"], found["resource_data"])
-            for found in document["resources"].values()
-        }
+        things = {name: AdoptedResource.of(entry) for name, entry in document["resources"].items()}
         return self.orders.create(CreateRequest("tenant", name, goal, adopted=things, **fields))
 
     def stack(self, stack_id: StackId) -> Stack:
