@@ -63,6 +63,7 @@ def keep(conn: Connection, left: Leftover, *, now: float) -> TaskId:
         reason=f"Waits for the creation of {left.resource.name} that did not stop, to remove what it makes",
         traversal=TraversalId(str(uuid.uuid4())),
         deadline_at=None,
+        remaining=None,
         rollback_at=None,
         previous=None,
         outputs={},

@@ -241,10 +241,8 @@ def test_a_conductor_that_lost_its_name_gives_hanging_steps_up_too(world: World)
     assert conductor.pipeline.busy == 0
 
 
-def test_what_a_step_makes_after_its_conductor_counted_as_gone_is_removed(world: World) -> None:
-    """Its resource is deleted before it is made, and the conductor is back before the step is given up."""
-    stack = begun(world, template(a={"hangs": ["create"]}))
-    [conductor] = hanging(world)
+def counts_as_gone(world: World, conductor: SimConductor) -> SimConductor:
+    """The other one has taken over what it had."""
     world.cut_off(conductor.host)
     world.pass_time(5)
     [other] = [each for each in world.awake() if each is not conductor]
@@ -253,18 +251,37 @@ def test_what_a_step_makes_after_its_conductor_counted_as_gone_is_removed(world:
         for index in range(len(other.duties)):
             other.run_duty(index)
         world.pass_time(1.5)
-    world.orders.delete(world.stack(stack.id))
+    return other
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["deleted", "held elsewhere"])
+def test_what_a_step_makes_after_its_conductor_counted_as_gone_is_removed(
+    world: World, *, held: bool
+) -> None:
+    """Its resource is deleted before it is made, and the conductor is back before the step is given up."""
+    hooks = {"resource_registry": {"resources": {"b": {"hooks": "pre-create"}}}} if held else None
+    made = template(a={"hangs": ["create"]}, b={}) if held else template(a={"hangs": ["create"]})
+    stack = begun(world, made, environment=hooks)
+    [conductor] = hanging(world)
+    other = counts_as_gone(world, conductor)
+    if held:
+        world.update(stack, template(b={}), environment=hooks)
+    else:
+        world.orders.delete(world.stack(stack.id))
     while world.bus.hints:
         world.deliver(0, other.host)
     for _ in range(2):
         other.turn()
         while other.steps:
             other.run_step()
-    assert ended(world, stack)
-    assert world.stack(stack.id).action == "DELETE"
+    found = world.stack(stack.id)
+    assert (held, ended(world, stack)) == (found.remaining is not None, not held), "a is deleted"
     world.resume(conductor.host)
     world.look_all()
     assert (len(conductor.hanging), conductor.written_off) == (1, [])
     conductor.go_on()
     assert len(world.cloud.things) == 1, "it is made only now"
+    conductor.turn()
+    [left] = left_over(world)
+    assert (left.status, left.remaining, left.deadline_at) == ("IN_PROGRESS", None, None)
     assert world.settle(lambda: not world.cloud.things, within=10)
