@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from . import breakpoints, clocks, endings, events, holds, leftovers, resources, tables
-from .breakpoints import Stop, split
+from .breakpoints import Stop
 from .claims import Claim, Claimant, claim
 from .countdown import Final, mark_ready, unblock
 from .events import Event
@@ -111,7 +111,7 @@ def exchange(
     refused = [o for o in outcomes if not _current(o, rows.get(o.task_id), who)]
     accepted = [_of_superseded(o, rows[o.task_id]) for o in _cancel_stopped(conn, accepted, rows)]
     ready = _store(conn, accepted, rows, changed, now=now)
-    unblocked, stops = split(unblock(conn, _ended(accepted, rows), now=now))
+    unblocked, stops = holds.divide(conn, unblock(conn, _ended(accepted, rows), now=now))
     stops += _reached(accepted, rows)
     told = [event for o in accepted for event in (o.begun, o.event) if event is not None]
     if stops:

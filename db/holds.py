@@ -6,7 +6,7 @@ are held by what the step came to; and so are those that stop behind their actio
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
@@ -36,9 +36,23 @@ def go_on(
     conn: Connection, unblocked: Sequence[Task], *, by: str | None, now: float
 ) -> tuple[dict[TaskId, TraversalId], list[Stop]]:
     """Make ready what may begin, and hold the others; whether the clock stands now is the caller's to ask."""
-    free, stops = split(unblocked)
+    free, stops = divide(conn, unblocked)
     aborted = hold(conn, stops, by=by, now=now)
     return mark_ready(conn, [task for task in free if task.traversal not in aborted], now=now), stops
+
+
+def divide(conn: Connection, unblocked: Iterable[Task]) -> tuple[list[Task], list[Stop]]:
+    """Those that may begin, and those that are to be held.
+
+    None is held whose resource an adopted task of an older traversal has deleted before it: nobody could see
+    it, or let it go on.
+    """
+    free, stops = split(unblocked)
+    if not stops:
+        return free, stops
+    rows = resources.by_ids(conn, {ResourceId(stop.task.resource_id or 0) for stop in stops})
+    gone = [stop.task for stop in stops if stop.task.resource_id not in rows]
+    return [*free, *gone], [stop for stop in stops if stop.task.resource_id in rows]
 
 
 def hold(conn: Connection, stops: Sequence[Stop], *, by: str | None, now: float) -> set[TraversalId]:

@@ -235,6 +235,21 @@ def test_a_replacement_stops_before_its_creation_and_before_its_cleanup(world: W
     assert world.cloud.wrong == []
 
 
+def test_a_cleanup_that_goes_on_under_an_update_leaves_nothing_to_be_held(world: World) -> None:
+    stack = created(world, template(a={"hangs": ["delete"]}))
+    world.update(stack, template(a={"hangs": ["delete"], "size": 2}))
+    world.calm()
+    [conductor] = [each for each in world.awake() if each.hanging]
+    world.update(
+        stack, template(a={"hangs": ["delete"], "size": 2, "value": "x"}), environment=hooks(a="pre-delete")
+    )
+    world.calm()
+    conductor.go_on()
+    assert world.settle(lambda: ended(world, stack), within=8), "before the step would be given up"
+    assert (status(world, stack), held(world, stack)) == ("UPDATE_COMPLETE", [])
+    assert len(world.cloud.things) == 1
+
+
 def test_a_deletion_stops_before_and_behind_its_resources(world: World) -> None:
     made = template(a={}, b={"needs": on("a")}, c={})
     wanted = hooks(b=["pre-delete", "post-delete"])
