@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 WORKERS ?= 4
 SEEDS ?= 1000
 
-.PHONY: demo serve test check lint mypy test-deps simulate bench clean
+.PHONY: demo serve test check lint mypy test-deps simulate bench docs clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -36,11 +36,15 @@ test-deps: .venv/test.stamp .venv/keystone.stamp
 simulate: .venv/test.stamp
 	$(BIN)/python -m pytest -q -n auto tests/simulation/test_schedules.py --seeds $(SEEDS)
 
+docs: .venv/test.stamp
+	$(BIN)/python -m sphinx -q -W --keep-going -b html doc doc/build
+	@echo doc/build/index.html
+
 bench: .venv/test.stamp
 	$(BIN)/python benchmarks/end_to_end.py
 
 clean:
-	rm -rf .venv .check build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .check build dist doc/build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("Stoker needs Python 3.11 or later, this is " + sys.version.split()[0] + "; name another with PYTHON=…" if sys.version_info < (3, 11) else 0)'

@@ -30,6 +30,19 @@ NEED_A_BROKER = frozenset({"messaging", "messagingv2", "routing"})
 UNUSED = "kombu+memory://"
 """A transport for a driver that sends nothing."""
 _ENDINGS = {"IN_PROGRESS": "start", "COMPLETE": "end"}
+ACTIONS = (
+    "CREATE",
+    "UPDATE",
+    "DELETE",
+    "ROLLBACK",
+    "SUSPEND",
+    "RESUME",
+    "CHECK",
+    "SNAPSHOT",
+    "RESTORE",
+    "ADOPT",
+)
+"""Of stacks."""
 
 
 class Notifier:
@@ -68,6 +81,19 @@ def event_type(notice: Notice) -> str:
     if notice.fact == Fact.STACK:
         return f"{SERVICE}.stack.{notice.action.lower()}.{_ENDINGS.get(notice.status, 'error')}"
     return f"{SERVICE}.breakpoint.{notice.fact}"
+
+
+def event_types() -> dict[str, str]:
+    """All there are, each with its meaning."""
+    meanings = {"start": "has begun", "end": "has ended well", "error": "has failed"}
+    found = {
+        f"{SERVICE}.stack.{action.lower()}.{ending}": f"The {action} of a stack {meaning}."
+        for action in ACTIONS
+        for ending, meaning in meanings.items()
+    }
+    found[f"{SERVICE}.breakpoint.{Fact.REACHED}"] = "A resource is held at a breakpoint."
+    found[f"{SERVICE}.breakpoint.{Fact.CLEARED}"] = "It is not held there any more."
+    return found
 
 
 def payload(notice: Notice) -> dict[str, Json]:

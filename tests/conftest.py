@@ -95,6 +95,7 @@ TOGETHER = {
     "tests/services/db/": "databases",
     "tests/api/": "api",
     "tests/unit/test_wheel.py": "wheel",
+    "tests/doc/": "doc",
 }
 """Beginnings of the names of tests -> what they run together with, in one process, in this order.
 

@@ -36,7 +36,12 @@ class Service:
     """``stoker serve`` in a process of its own, with its data in a directory."""
 
     def __init__(
-        self, directory: pathlib.Path, *, conductors: int = 2, config: pathlib.Path | None = None
+        self,
+        directory: pathlib.Path,
+        *,
+        conductors: int = 2,
+        config: pathlib.Path | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> None:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
@@ -46,7 +51,7 @@ class Service:
         self.process = Process(
             [*command, "--conductors", str(conductors), *(["--config-file", config] if config else [])],
             log=directory / "stoker.log",
-            env={"PYTHONWARNINGS": "ignore"},
+            env={"PYTHONWARNINGS": "ignore", **(env or {})},
         )
         self.process.wait_for_text("Stoker serves at", 60)
 

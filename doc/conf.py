@@ -1,0 +1,29 @@
+"""For Sphinx: ``make docs``."""
+
+import importlib.metadata
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "ext"))
+
+project = "Stoker"
+author = "the Stoker developers"
+copyright = author  # noqa: A001 - Sphinx calls it so
+release = version = importlib.metadata.version("stoker")
+
+extensions = ["myst_parser", "oslo_config.sphinxext", "reno.sphinxext", "stoker_reference"]
+root_doc = "index"
+exclude_patterns = ["build"]
+html_theme = "alabaster"
+html_theme_options = {
+    "description": "Heat templates on a hash ring of conductors",
+    "fixed_sidebar": True,
+    "page_width": "1100px",
+}
+html_copy_source = False
+pygments_style = "sphinx"
+smartquotes = False
+# What is indented in the documents is now a file, now commands with their answers.
+highlight_language = "none"
+myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence"]

@@ -1,0 +1,196 @@
+"""The documentation builds without warnings, names all there is, and its examples work as they stand."""
+
+import html
+import importlib.metadata
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import typing
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pytest
+import yaml
+from client.serving import Service
+from harness.waiting import wait_for
+from stoker.cli import manage, options
+from stoker.observe.metrics import METRICS
+from stoker.resources.heat.registry import RESOURCE_TYPES
+from stoker.rpc.notifier import event_types
+
+Json = typing.Any
+ROOT = pathlib.Path(__file__).parents[2]
+DOC = ROOT / "doc"
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+SIGNAL = {"status": "SUCCESS", "data": "all is well"}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The text of each page, without what is markup."""
+    target = tmp_path_factory.mktemp("doc") / "html"
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", DOC, target]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return {
+        str(path.relative_to(target).with_suffix("")): _text(path.read_text())
+        for path in target.rglob("*.html")
+    }
+
+
+def _text(page: str) -> str:
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", "", page)))
+
+
+def words(text: str) -> set[str]:
+    """Names, also those with dots, dashes and colons."""
+    return set(re.findall(r"[A-Za-z0-9_](?:[\w.:-]*\w)?", text))
+
+
+def test_every_document_is_a_page(pages: dict[str, str]) -> None:
+    sources = {
+        str(path.relative_to(DOC).with_suffix("")) for path in [*DOC.rglob("*.md"), *DOC.rglob("*.rst")]
+    }
+    assert sources <= set(pages)
+
+
+def test_every_option_is_documented_with_its_meaning(pages: dict[str, str]) -> None:
+    text = pages["reference/options"]
+    for group, declared in options.GROUPS.items():
+        for option in declared:
+            assert option.dest in words(text), f"[{group}] {option.dest}"
+            assert option.help.split("`")[0][:60].strip() in text, f"[{group}] {option.dest}"
+
+
+def test_every_command_is_documented(pages: dict[str, str]) -> None:
+    text = pages["reference/commands"]
+    scripts = importlib.metadata.distribution("stoker").entry_points.select(group="console_scripts")
+    missing = [script.name for script in scripts if f"usage: {script.name} " not in text]
+    missing += [name for name in manage.COMMANDS if f"usage: stoker-manage {name} " not in text]
+    plugins = importlib.metadata.entry_points(group="openstack.orchestration.v1")
+    ours = [point.name.replace("_", " ") for point in plugins if point.value.startswith("stoker.")]
+    missing += [name for name in ours if f"usage: openstack {name} " not in text]
+    assert ours
+    assert not missing
+
+
+def test_every_metric_is_documented(pages: dict[str, str]) -> None:
+    text = pages["reference/metrics"]
+    for metric in METRICS:
+        assert metric.name in words(text)
+        assert metric.help in text
+
+
+def test_every_notification_is_documented(pages: dict[str, str]) -> None:
+    assert set(event_types()) <= words(pages["reference/notifications"])
+
+
+@pytest.mark.parametrize("name", sorted(RESOURCE_TYPES))
+def test_every_type_is_documented_with_all_it_has(pages: dict[str, str], name: str) -> None:
+    start = pages["reference/types"].rindex(f"{name}¶")
+    others = [found.start() for found in re.finditer(r"[\w]+::[\w:]+¶", pages["reference/types"])]
+    part = pages["reference/types"][start : min((at for at in others if at > start), default=None)]
+    declared = RESOURCE_TYPES[name]
+    for key in (*declared.properties_schema, *declared.update_policy_schema, *declared.attributes_schema):
+        assert key in words(part) or key == "*", key
+
+
+def test_the_examples_of_the_documents_are_not_forgotten() -> None:
+    assert len(examples_of("templates.md")) >= 11
+    assert all(example.outputs for example in examples_of("templates.md"))
+
+
+@dataclass(frozen=True)
+class Example:
+    """What stands below one heading."""
+
+    title: str
+    template: str
+    files: dict[str, str]
+    environment: Json
+    outputs: Json
+
+
+def examples_of(document: str) -> Sequence[Example]:
+    parts = re.split(r"^## ", (DOC / document).read_text(), flags=re.MULTILINE)[1:]
+    found = []
+    for part in parts:
+        title, _, text = part.partition("\n")
+        main, files, environment, outputs = "", {}, None, None
+        for language, block in FENCE.findall(text):
+            name = re.match(r"# (\S+)\n", block)
+            if language == "json":
+                outputs = json.loads(block)
+            elif language == "yaml" and name and name[1] == "environment":
+                environment = yaml.safe_load(block)
+            elif language == "yaml" and name:
+                files[name[1]] = block
+            elif language == "yaml":
+                main = block
+        if main:
+            found.append(Example(title, main, files, environment, outputs))
+    return found
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    running = Service(tmp_path_factory.mktemp("examples"), conductors=1)
+    yield running
+    running.stop()
+
+
+@pytest.mark.parametrize("example", examples_of("templates.md"), ids=lambda example: example.title)
+def test_an_example_gives_what_the_guide_says(service: Service, example: Example) -> None:
+    fields: Json = {"files": example.files}
+    if example.environment is not None:
+        fields["environment"] = example.environment
+    name = re.sub(r"\W", "-", example.title)
+    path = service.create("guide", name, example.template, **fields)
+    if "WaitConditionHandle" in example.template:
+        wait_for(lambda: service.call("POST", f"{path}/resources/handle/signal", SIGNAL).status == 200, 20)
+    assert service.settled(path)["stack_status"] == "CREATE_COMPLETE", service.get(path)
+    shown = service.get(path)["stack"]["outputs"]
+    assert {output["output_key"]: output["output_value"] for output in shown} == example.outputs
+    assert not [output for output in shown if output.get("output_error")]
+
+
+def test_the_plugin_of_the_guide_is_installed_and_works(tmp_path: pathlib.Path) -> None:
+    source, board, site = tmp_path / "acme-stoker", tmp_path / "board", tmp_path / "site"
+    board.mkdir()
+    for language, block in FENCE.findall((DOC / "plugins.md").read_text()):
+        if language in ("toml", "python"):
+            name = re.match(r"# (\S+)\n", block)
+            assert name is not None
+            (source / name[1]).parent.mkdir(parents=True, exist_ok=True)
+            (source / name[1]).write_text(block)
+    (source / "acme_stoker/__init__.py").touch()
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--no-deps",
+        "--no-build-isolation",
+        "--target",
+        site,
+        source,
+    ]
+    subprocess.run(pip, check=True, capture_output=True, timeout=120)
+    [example] = examples_of("plugins.md")
+    running = Service(tmp_path, conductors=1, env={"PYTHONPATH": str(site)})
+    try:
+        path = running.made("t", "s", example.template, parameters={"board": str(board)})
+        [output] = running.get(path)["stack"]["outputs"]
+        assert pathlib.Path(output["output_value"]).read_text() == "buy milk"
+        changed = example.template.replace("buy milk", "buy bread")
+        body = {"template": changed, "parameters": {"board": str(board)}}
+        assert running.call("PUT", path, body).status == 202
+        assert running.settled(path)["stack_status"] == "UPDATE_COMPLETE"
+        assert pathlib.Path(output["output_value"]).read_text() == "buy bread"
+        assert running.call("DELETE", path).status == 204
+        wait_for(lambda: not list(board.iterdir()), 20)
+    finally:
+        running.stop()
