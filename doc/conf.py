@@ -23,8 +23,6 @@ html_theme_options = {
 html_copy_source = False
 pygments_style = "sphinx"
 smartquotes = False
-# A document that is still being written.
-suppress_warnings = ["toc.empty_glob"]
 # What is indented in the documents is now a file, now commands with their answers.
 highlight_language = "none"
 myst_heading_anchors = 4
