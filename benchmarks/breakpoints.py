@@ -34,6 +34,8 @@ TEMPLATE = {
 }
 HOOKS = {"resource_registry": {"resources": {"b": {"hooks": "pre-create"}}}}
 CLIENTS = 16
+TOLD = 130.0
+"""Seconds in which all that the creation had to be followed up by, such as old events, has been looked at."""
 PATIENCE = 600.0
 """Seconds after which a state that was waited for counts as missed."""
 
@@ -113,6 +115,7 @@ def main() -> int:
                 )
             )
         wait_count(postgres, name, "remaining IS NOT NULL", wanted.stacks)
+        time.sleep(TOLD)
         many = used(made, postgres, wanted.seconds)
         print(f"{'held':>6}{threads(made, postgres):>8}{idle.describe(str(wanted.stacks), many)}", flush=True)
         for host in hosts:

@@ -123,15 +123,19 @@ def crowded(conn: Connection, most: int, *, limit: int, after: StackId | None = 
     :param after: the last one seen, to read on.
     """
     e = tables.event
-    rows = conn.execute(
-        sa.select(e.c.stack_id)
-        .where(e.c.stack_id > (after or ""))
-        .group_by(e.c.stack_id)
-        .having(sa.func.count() > most)
-        .order_by(e.c.stack_id)
-        .limit(limit)
-    ).scalars()
-    return [StackId(stack_id) for stack_id in rows]
+    found = _crowded(most).where(e.c.stack_id > (after or "")).order_by(e.c.stack_id).limit(limit)
+    return [StackId(stack_id) for stack_id in conn.execute(found).scalars()]
+
+
+def crowded_among(conn: Connection, stack_ids: Sequence[StackId], most: int) -> list[StackId]:
+    """Those of the stacks that have more events than `most`."""
+    found = _crowded(most).where(tables.event.c.stack_id.in_(sorted(stack_ids)))
+    return [StackId(stack_id) for stack_id in conn.execute(found).scalars()]
+
+
+def _crowded(most: int) -> sa.Select[typing.Any]:
+    e = tables.event
+    return sa.select(e.c.stack_id).group_by(e.c.stack_id).having(sa.func.count() > most)
 
 
 def keep_newest(conn: Connection, stack_id: StackId, most: int) -> int:

@@ -163,8 +163,13 @@ class StackPurge:
         for the slice may have moved since."""
         since = self._clock() - 2 * self.interval
         recent = self._database.read(lambda conn: events.stacks_since(conn, since))
-        for stack_id in [stack_id for stack_id, shard in recent if self._ring.owns(shard)]:
-            self._trim(stack_id)
+        mine = [stack_id for stack_id, shard in recent if self._ring.owns(shard)]
+        for part in _parts(mine, PAGE):
+            for stack_id in self._crowded(part):
+                self._trim(stack_id)
+
+    def _crowded(self, stack_ids: Sequence[StackId]) -> list[StackId]:
+        return self._database.read(lambda conn: events.crowded_among(conn, stack_ids, self._keep_events))
 
     def _trim(self, stack_id: StackId) -> None:
         most = self._keep_events
@@ -183,5 +188,5 @@ class StackPurge:
             LOG.info("%d templates that no stack uses were removed", gone)
 
 
-def _parts(found: Sequence[T]) -> Iterable[Sequence[T]]:
-    return (found[start : start + TOGETHER] for start in range(0, len(found), TOGETHER))
+def _parts(found: Sequence[T], size: int = TOGETHER) -> Iterable[Sequence[T]]:
+    return (found[start : start + size] for start in range(0, len(found), size))
