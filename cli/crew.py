@@ -56,15 +56,8 @@ class Crew:
         there = (self.conductors[host] for host in sorted(self.living))
         return [c.incarnation for c in there if 0 < c.threads <= c.threads_busy]
 
-    @property
-    def nobody(self) -> str:
-        """Why no owner does anything."""
-        return "every conductor drains" if self.living else "no conductor reports"
-
     def revive(self) -> tuple[str, ...]:
-        """The commands after which somebody does."""
-        if self.living:
-            return tuple(f"{self.manage} ring undrain {host}" for host in sorted(self.living))
+        """The commands after which somebody looks after the stacks."""
         hosts = sorted(self.conductors) or ["HOST"]
         return (
             f"{self.manage} config validate --connect",
@@ -106,9 +99,6 @@ def of_installation(crew: Crew, *, unsettled: str | None, database: float | None
         )
         why = f"no conductor reports: {told}; they have ended, hang, or cannot reach the database or the ring"
         found.append(Reason("conductors", why, "nothing before one is back", None, crew.revive()))
-    elif crew.owner_of(0) is None:
-        why = f"every conductor drains ({', '.join(sorted(crew.living))}): nobody does the duties"
-        found.append(Reason("drained", why, "nothing before one takes part again", None, crew.revive()))
     elif unsettled is not None:
         command = f"{crew.manage} ring rebalance --wait"
         found.append(Reason("ring", f"the ring is not settled: {unsettled}", "it settles", None, (command,)))

@@ -240,14 +240,27 @@ class ServiceList(Lister):
         session = session_of(self)
         found, now = session.database.read(conductors.list_all), time.time()
         living = {c.host for c in alive(found, now)}
-        columns = ("Host", "Incarnation", "State", "Status", "Written off", "Reported")
+        columns = (
+            "Host",
+            "Incarnation",
+            "State",
+            "Status",
+            "Busy",
+            "Threads",
+            "Written off",
+            "RPC",
+            "Reported",
+        )
         return columns, [
             (
                 c.host,
                 c.incarnation,
                 c.state,
                 "up" if c.host in living else "down",
+                c.threads_busy,
+                c.threads,
                 c.threads_written_off,
+                c.rpc_version,
                 describe_age(now - c.heartbeat_at),
             )
             for c in found
@@ -263,6 +276,8 @@ class ServiceClean(ShowOne):
         return parser
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
+        if parsed.silent < SILENT_AFTER:
+            raise AdminError(f"--silent must be {SILENT_AFTER:g} or more: who works reports every second")
         session = session_of(self)
         before = time.time() - parsed.silent
         count = session.database.write(lambda conn: conductors.clean(conn, before))

@@ -10,7 +10,9 @@ import signal
 import typing
 from collections.abc import Iterator
 
-import hypothesis
+from stoker.cli import threading_backend  # noqa: F401  - first: it decides how oslo works, for all tests
+
+import hypothesis  # isort: skip
 import pytest
 from harness.etcd import Etcd
 from harness.keystone import Keystone

@@ -123,6 +123,7 @@ def test_a_file_that_is_not_there_is_told(tmp_path: pathlib.Path) -> None:
         (["stack", "inspect", "nothing", "--limit", "0"], "--limit must be 1 or more"),
         (["stack", "retry", "nothing", "--project", "p"], "there is no stack nothing of project p"),
         (["stack", "fail", "nothing"], "there is no stack nothing"),
+        (["service", "clean", "--silent", "1"], "--silent must be 10 or more"),
         (["db", "purge", "--batch", "0"], "--batch must be between 1 and 500, not 0"),
     ],
 )

@@ -93,7 +93,6 @@ def why(task: Unfinished, crew: Crew | None = None, **around: typing.Any) -> Rea
 
 RETRY = "stoker-manage stack retry S"
 SILENT = a_conductor("one", heartbeat_at=NOW - 34)
-DRAINING: typing.Any = {"owner_of": lambda shard: None}
 
 
 def test_a_call_that_has_lasted_for_long_may_hang() -> None:
@@ -159,16 +158,6 @@ def test_without_conductors_nothing_happens() -> None:
     assert why(parked(), nobody).commands == nobody.revive()
     [general] = of_installation(nobody, unsettled=None, database=None)
     assert general.why.startswith("no conductor reports: one (no report for 34 s);")
-
-
-def test_where_all_conductors_drain_nobody_repeats_anything() -> None:
-    crew = a_crew(**DRAINING)
-    undrain = tuple(f"stoker-manage ring undrain {host}" for host in ("one", "two"))
-    found = why(ready(), crew)
-    assert (found.cause, found.next) == ("drained", "nothing, for every conductor drains")
-    assert found.commands == (*undrain, RETRY)
-    [general] = of_installation(crew, unsettled="0 of 4096 shards are owned", database=None)
-    assert (general.cause, general.commands) == ("drained", undrain)
 
 
 def test_a_cancel_that_was_not_answered() -> None:

@@ -1,0 +1,246 @@
+"""doc/handbook.md comes true: each thing that leaves a stack unfinished is brought about, explained in
+the words shown, and put right by the command proposed."""
+
+import contextlib
+import json
+import time
+import typing
+from collections.abc import Callable, Iterator
+
+import pytest
+from harness.deployment import call
+from harness.waiting import wait_for
+from process.handbook import (
+    HOSTS,
+    QUICK,
+    Stage,
+    chapters,
+    excerpt,
+    indented,
+    lines_as_shown,
+    proposed,
+    stage,
+    template,
+)
+
+Json = typing.Any
+Case = typing.ContextManager[str]
+MAKE: dict[str, Callable[[Stage], Case]] = {}
+"""Heading -> brings it about; gives the path of the stack that is stuck, and mends at its end what no command
+shall mend."""
+QUIET = 4.5
+"""Seconds until a conductor that does not report is taken for silent."""
+ELSEWHERE = {
+    "The disk of the database is full": "tests/services/db/test_engine.py: it counts as one that is away",
+    "A key is missing": "tests/process/test_configuration.py: the upgrade check names it; the stack fails",
+    "The schema is older than the code": "tests/process/test_configuration.py: nothing starts before db sync",
+}
+"""Chapters that leave no stack unfinished, or none that could be inspected."""
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with stage(tmp_path_factory.mktemp("handbook")) as made:
+        yield made
+
+
+def case(heading: str) -> Callable[[Callable[[Stage], Iterator[str]]], None]:
+    """Register what brings a chapter's trouble about."""
+
+    def register(function: Callable[[Stage], Iterator[str]]) -> None:
+        MAKE[heading] = contextlib.contextmanager(function)
+
+    return register
+
+
+def id_of(path: str) -> str:
+    return path.rsplit("/", 1)[1]
+
+
+def until_it_may_hang(scene: Stage, path: str) -> None:
+    wait_for(lambda: "call" in scene.causes(id_of(path)), 30, lambda: scene.inspect(id_of(path)))
+
+
+@case("A conductor is killed")
+def _killed(scene: Stage) -> Iterator[str]:
+    path = scene.hang("killed")
+    scene.deployment.conductors[scene.holder(id_of(path))].kill()
+    time.sleep(QUIET)
+    yield path
+
+
+@case("A conductor is frozen or cut off")
+def _frozen(scene: Stage) -> Iterator[str]:
+    path = scene.hang("frozen")
+    daemon = scene.deployment.conductors[scene.holder(id_of(path))]
+    daemon.pause()
+    time.sleep(QUIET)
+    yield path
+    daemon.resume()
+    daemon.kill()  # Its thread hangs for long.
+
+
+@case("A step hangs in a call")
+def _hangs(scene: Stage) -> Iterator[str]:
+    path = scene.hang("hangs")
+    until_it_may_hang(scene, path)
+    yield path
+
+
+@case("A cancel is not answered")
+def _cancel(scene: Stage) -> Iterator[str]:
+    path = scene.hang("cancel")
+    body = {"template": template(disk=scene.hanging(seconds=0))}
+    assert scene.deployment.call("PUT", path, body)[0] == 202
+    yield path
+
+
+@case("Threads are written off")
+def _written_off(scene: Stage) -> Iterator[str]:
+    for host in HOSTS:
+        scene.restart(host)
+    made = len(list(scene.things.glob("*.external"))) + 2
+    path = scene.deployment.create("written-off", template(disk=scene.hanging(), other=scene.hanging()))
+    wait_for(lambda: len(list(scene.things.glob("*.external"))) == made, 30)
+    assert scene.manage("stack", "retry", id_of(path), "--resource", "disk").code == 0
+    lost = "SELECT max(threads_written_off) FROM conductor"
+    wait_for(lambda: scene.query(lost)[0][0] == 1, 30)
+    yield path
+
+
+@case("All threads are busy")
+def _busy(scene: Stage) -> Iterator[str]:
+    for host in HOSTS:
+        scene.deployment.conductors[host].kill()
+    scene.restart(HOSTS[0])
+    made = len(list(scene.things.glob("*.external"))) + 2
+    scene.deployment.create("hogs", template(a=scene.hanging(), b=scene.hanging()))
+    wait_for(lambda: len(list(scene.things.glob("*.external"))) == made, 30)
+    path = scene.deployment.create("busy", template(quick=QUICK))
+    wait_for(lambda: "threads" in scene.causes(id_of(path)), 30, lambda: scene.inspect(id_of(path)))
+    yield path
+
+
+@case("A step waits for its next try")
+def _retry(scene: Stage) -> Iterator[str]:
+    again = {"type": "Test::Flaky", "properties": {"directory": str(scene.things), "after": 3000}}
+    path = scene.deployment.create("retry", template(again=again))
+    wait_for(lambda: "retry" in scene.causes(id_of(path)), 30)
+    yield path
+
+
+@case("Hints are lost")
+def _hints(scene: Stage) -> Iterator[str]:
+    status, answer = call(
+        scene.other_api(), "POST", "/v1/t/stacks", {"stack_name": "hints", "template": template(quick=QUICK)}
+    )
+    assert status == 201
+    yield f"/v1/t/stacks/hints/{answer['stack']['id']}"
+
+
+@case("The message bus is away")
+def _bus(scene: Stage) -> Iterator[str]:
+    scene.broker.kill()
+    scene.away = (scene.broker, "transport_url")
+    path = scene.deployment.create("bus", template(quick=QUICK))
+    wait_for(lambda: "bus" in scene.causes(id_of(path)), 60, lambda: scene.inspect(id_of(path)))
+    yield path
+
+
+@case("The database is away")
+def _database(scene: Stage) -> Iterator[str]:
+    path = scene.deployment.create("database", template(slow=QUICK | {"properties": {"wait_secs": 5}}))
+    scene.postgres.kill()
+    try:
+        yield path
+    finally:
+        scene.postgres.start()
+
+
+@case("The coordination backend is away")
+def _coordination(scene: Stage) -> Iterator[str]:
+    path = scene.deployment.create("coordination", template(slow=QUICK | {"properties": {"wait_secs": 8}}))
+    scene.holder(id_of(path))
+    scene.etcd.kill()
+    scene.away = (scene.etcd, "[coordination] backend_url")
+    wait_for(lambda: "conductors" in scene.causes(id_of(path)), 60, lambda: scene.inspect(id_of(path)))
+    yield path
+
+
+@case("All conductors are gone")
+def _gone(scene: Stage) -> Iterator[str]:
+    for host in HOSTS:
+        scene.deployment.conductors[host].kill()
+    path = scene.deployment.create("gone", template(quick=QUICK))
+    time.sleep(QUIET)
+    yield path
+
+
+@case("A breakpoint is forgotten")
+def _breakpoint(scene: Stage) -> Iterator[str]:
+    hooks = {"resource_registry": {"resources": {"quick": {"hooks": "pre-create"}}}}
+    path = scene.deployment.create("breakpoint", template(quick=QUICK), environment=hooks)
+    held = "SELECT 1 FROM task WHERE stack_id = :stack AND state = 'held'"
+    wait_for(lambda: bool(scene.query(held, stack=id_of(path))), 30)
+    yield path
+
+
+@case("A signal never comes")
+def _signal(scene: Stage) -> Iterator[str]:
+    handle = {"type": "OS::Heat::WaitConditionHandle"}
+    waits = {"handle": {"get_resource": "handle"}, "timeout": 3000}
+    wait = {"type": "OS::Heat::WaitCondition", "properties": waits}
+    path = scene.deployment.create("signal", template(handle=handle, wait=wait))
+    wait_for(lambda: "signal" in scene.causes(id_of(path)), 30)
+    yield path
+
+
+@case("A nested stack is stuck")
+def _nested(scene: Stage) -> Iterator[str]:
+    files = {"web.yaml": json.dumps(template(disk=scene.hanging()))}
+    path = scene.deployment.create("nested", template(web={"type": "web.yaml"}), files=files)
+    wait_for(lambda: "call" in scene.causes(id_of(path)), 30, lambda: scene.inspect(id_of(path)))
+    yield path
+
+
+@case("Clocks differ")
+def _clocks(scene: Stage) -> Iterator[str]:
+    status, answer = call(
+        scene.other_api(ahead=3600),
+        "POST",
+        "/v1/t/stacks",
+        {"stack_name": "clocks", "template": template(quick=QUICK)},
+    )
+    assert status == 201
+    yield f"/v1/t/stacks/clocks/{answer['stack']['id']}"
+
+
+@pytest.mark.parametrize("heading", MAKE)
+def test_what_is_stuck_is_explained_as_the_handbook_shows_and_put_right_as_proposed(
+    scene: Stage, heading: str
+) -> None:
+    scene.whole()
+    with MAKE[heading](scene) as path:
+        told = scene.inspect(id_of(path))
+        commands = proposed(lines_as_shown(excerpt(heading), told))
+        if heading == "The database is away":
+            assert not commands
+            scene.postgres.start()
+        else:
+            assert commands, indented(told)
+            assert scene.show_status(path).endswith("IN_PROGRESS"), "it is stuck"
+        for command in commands:
+            scene.run(command)
+        final = scene.deployment.wait_final(path, 60)
+        assert final["stack_status"].endswith("_COMPLETE"), final["stack_status_reason"]
+
+
+def test_no_chapter_is_forgotten() -> None:
+    assert set(chapters()) == MAKE.keys() | ELSEWHERE.keys()
+    assert not MAKE.keys() & ELSEWHERE.keys()
+
+
+def test_an_excerpt_that_differs_is_found() -> None:
+    with pytest.raises(AssertionError, match="is not in its place"):
+        lines_as_shown(["a …", "  why: b"], "a 1\n  why: c\n")
+    assert lines_as_shown(["a …", "  why: b"], "x\na 1\ny\n  why: b\n") == ["a 1", "  why: b"]
