@@ -89,6 +89,7 @@ TOGETHER = {
     "tests/process/test_nested.py": "daemons, first half",
     "tests/process/test_secrets.py": "daemons, first half",
     "tests/services/rpc/": "daemons, first half",
+    "tests/process/test_handbook.py": "handbook",
     "tests/process/": "daemons, second half",
     "tests/services/ring/": "ring",
     "tests/services/test_harness_servers.py": "servers",

@@ -33,7 +33,7 @@ READY = "is in the ring and serves"
 GRACE = 8.0
 OPTIONS = f"""
 [coordination]
-timeout = 8
+timeout = 12
 [conductor]
 threads = 2
 most_written_off = 0
