@@ -159,3 +159,7 @@ def test_a_preview_shows_what_would_be_made_and_stores_nothing(service: Service,
     assert second["properties"] == {"value": {"get_attr": ["r0", "output"]}}
     assert second["physical_resource_id"] == ""
     assert service.get(f"/v1/{tenant}/stacks") == {"stacks": []}
+
+
+def test_there_are_no_figures_where_none_are_wanted(service: Service) -> None:
+    assert service.call("GET", "/metrics").status == 404

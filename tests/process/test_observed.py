@@ -29,9 +29,9 @@ from harness.waiting import wait_for
 Json = typing.Any
 ROOT = pathlib.Path(__file__).parents[2]
 DASHBOARD = json.loads((ROOT / "etc/grafana/stoker.json").read_text())
-BLOCKED = 14
+BLOCKED = 10
 """Seconds that a step hangs: until then it is looked at."""
-OPTIONS = "[metrics]\napi = true\n[stacks]\ncancel_grace = 1\n[api]\ndrain = 5\n"
+OPTIONS = "[metrics]\napi = true\n[stacks]\ncancel_grace = 1\n[api]\ndrain = 3\n"
 REPORT_END = "Census "
 """The last of a conductor's duties stands at the report's end."""
 
@@ -127,7 +127,7 @@ def live_through(site: Site) -> None:
     late = site.create("slow", templates.flat(1, wait_secs=500), environment=short)
     assert deployment.wait_final(late)["stack_status"] == "CREATE_FAILED"
     site.wait_value('sum(stoker_timeouts_total{what="resource"})', 1)
-    left = site.create("left", templates.flat(30, wait_secs=8))
+    left = site.create("left", templates.flat(30, wait_secs=6))
     site.wait_value("sum(stoker_tasks_in_hand)", 30)
     deployment.conductors["two"].kill()
     deployment.wait_final(left)
@@ -205,6 +205,17 @@ def test_every_query_of_the_dashboard_returns_data(site: Site) -> None:
     assert not empty, "\n".join(empty)
 
 
+def test_the_expressions_that_the_operator_is_told_to_watch_are_ones(site: Site) -> None:
+    guide = (ROOT / "doc/observation.md").read_text()
+    table = guide[guide.index("| expression |") : guide.index("## Health")]
+    found = [
+        text for line in table.splitlines()[2:] for text in re.findall(r"`([^`]+)`", line.split(" | ")[0])
+    ]
+    assert len(found) >= 8
+    for expression in found:
+        site.prometheus.query(expression)  # An error of PromQL's is one of HTTP's.
+
+
 def test_the_result_that_comes_too_late_is_refused(site: Site) -> None:
     site.wait_value("stoker_results_refused_total", 1, within=BLOCKED + 30)
     site.wait_value("stoker_threads_written_off", 0)
@@ -240,7 +251,7 @@ def test_an_api_that_ends_still_answers_but_says_so(site: Site) -> None:
     api = site.deployment.api
     assert api is not None
     api.send(signal.SIGTERM)
-    wait_for(lambda: site.deployment.call("GET", "/healthcheck")[0] == 503, 4)
+    wait_for(lambda: site.deployment.call("GET", "/healthcheck")[0] == 503, 3)
     assert "draining" in site.deployment.call("GET", "/healthcheck")[1]["error"]["message"]
     assert site.deployment.call("GET", "/v1/t/stacks")[0] == 200
     assert api.stop(30) == 0

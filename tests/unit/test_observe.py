@@ -6,7 +6,11 @@ import subprocess
 import sys
 
 import pytest
+import sqlalchemy as sa
 from prometheus_client.parser import text_string_to_metric_families
+from stoker.cli.observing import database_troubles
+from stoker.db.engine import Database
+from stoker.db.errors import Unavailable
 from stoker.observe import metrics
 from stoker.observe.exposition import SHARED, Prometheus
 from stoker.observe.metrics import API, CONDUCTOR, COUNTER, GAUGE, HISTOGRAM, METRICS, Sample
@@ -84,3 +88,19 @@ def test_processes_that_share_a_directory_tell_the_sum(tmp_path: pathlib.Path) -
 def test_a_directory_that_is_none_is_told(tmp_path: pathlib.Path) -> None:
     with pytest.raises(OSError, match=f"{SHARED}: {tmp_path}/nothing is no directory"):
         Prometheus(API, environment={SHARED: f"{tmp_path}/nothing"})
+
+
+def test_a_database_that_is_away_is_counted_by_tries_and_errors() -> None:
+    kept = Prometheus(API, environment={})
+    away = Database(
+        "postgresql+psycopg://u@127.0.0.1:1/none",
+        tries=4,
+        sleep=lambda seconds: None,
+        troubled=database_troubles(kept),
+    )
+    for _ in range(2):
+        with pytest.raises(Unavailable):
+            away.read(lambda conn: conn.execute(sa.select(1)))
+    found = samples(kept.text())
+    assert found["stoker_database_retries_total", ()] == 6
+    assert found["stoker_database_errors_total", ()] == 2

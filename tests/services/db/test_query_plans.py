@@ -9,6 +9,7 @@ import pytest
 import sqlalchemy as sa
 from services.db.rows import NOW, a_resource, a_snapshot, a_stack, on
 from stoker.db import (
+    census,
     clearing,
     clocks,
     content,
@@ -55,6 +56,7 @@ DUTIES: dict[str, typing.Callable[[sa.Connection], object]] = {
     "tasks due, next page": lambda conn: tasks.due(conn, NOW, limit=500, after=(NOW - 1, 5)),
     "stack deadlines": lambda conn: stacks.due(conn, NOW, limit=500),
     "stack deadlines, next page": lambda conn: stacks.due(conn, NOW, limit=500, after=(NOW - 1, STACK)),
+    "tasks by state": lambda conn: census.page(conn, after=TaskId(5), limit=500),
     "members that claim": tasks.claiming_members,
     "claims of a member": lambda conn: tasks.claims_of(conn, MemberId("gone/1")),
     "give back": lambda conn: tasks.release(conn, [(TaskId(3), 1)], now=NOW),
