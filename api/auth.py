@@ -4,6 +4,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ..traversal.deferral import Delegator
 from .faults import Fault
 
 USER_LENGTH = 255
@@ -16,6 +17,7 @@ class Caller:
 
     :ivar credentials: what policy rules may ask for.
     :ivar everywhere: may see and change other tenants' stacks, by their ids.
+    :ivar delegator: what it takes to hand the caller's rights over; None: Keystone has not said who it is.
     """
 
     tenant: str
@@ -23,6 +25,7 @@ class Caller:
     roles: frozenset[str] = frozenset()
     credentials: Mapping[str, object] = field(default_factory=dict)
     everywhere: bool = False
+    delegator: Delegator | None = None
 
     def may_see(self, tenant: str) -> bool:
         """Whether the tenant's stacks exist for the caller."""

@@ -9,6 +9,7 @@ from ..resources.errors import NotSupported, PropertyError, SignalError, Unknown
 from ..template.errors import TemplateError
 from ..traversal.breakpoints import InvalidHook
 from ..traversal.change import NotUpdatable
+from ..traversal.deferral import DelegationRefused, KeystoneAway
 from ..traversal.signals import ActionInProgress, NotAvailable
 from ..traversal.updates import Changing
 
@@ -88,6 +89,10 @@ FAULTS: Mapping[type[Exception], Callable[[Exception], Fault]] = {
     InvalidHook: lambda error: Fault(400, "InvalidBreakPointHook", str(error)),
     NotSupported: lambda error: Fault(400, "NotSupported", str(error)),
     SignalError: lambda error: Fault(400, "StackValidationFailed", str(error)),
+    DelegationRefused: lambda error: Fault(
+        403, "Forbidden", f"Keystone does not let you hand your rights over to the stack: {error}"
+    ),
+    KeystoneAway: lambda error: Fault(503, "ServiceUnavailable", f"Keystone is not available: {error}"),
     Unavailable: lambda error: Fault(503, "ServiceUnavailable", "The database is not available."),
 }
 """What each error of the layers below becomes."""

@@ -2,9 +2,11 @@
 
 import typing
 from collections.abc import Mapping
+from dataclasses import replace
 
 from oslo_policy import policy
 
+from ..traversal.deferral import Delegator
 from .auth import USER_LENGTH, Caller
 from .faults import Fault
 from .policy import IS_ADMIN
@@ -48,7 +50,7 @@ class KeystoneAuthentication:
                 "Forbidden",
                 f"You are not authorized to use tenant {tenant}: the token is for {project}",
             )
-        return Caller(caller.tenant, caller.user, caller.roles, caller.credentials, everywhere)
+        return replace(caller, everywhere=everywhere, delegator=_delegator(caller, headers))
 
     def authorize(self, caller: Caller, rule: str) -> None:
         """See auth.Authenticator."""
@@ -59,6 +61,15 @@ class KeystoneAuthentication:
             allowed = False
         if not allowed:
             raise Fault(403, "Forbidden", f"You are not authorized to do {rule}")
+
+
+def _delegator(caller: Caller, headers: Mapping[str, str]) -> Delegator:
+    return Delegator(
+        user_id=headers.get("X-USER-ID", ""),
+        project_id=caller.tenant,
+        roles=sorted(caller.roles),
+        token=headers.get("X-AUTH-TOKEN", ""),
+    )
 
 
 def _credentials(headers: Mapping[str, str]) -> dict[str, typing.Any]:

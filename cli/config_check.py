@@ -18,6 +18,7 @@ from .keystone import SECTION, make_enforcer
 from .opening import check_backend, make_bus, make_notifier, make_sealer
 from .options import WrongConfiguration
 from .reaching import unreachable
+from .trusts import SECTION as TRUSTEE
 from .wiring import make_timing
 
 PROJECT = "stoker"
@@ -52,7 +53,7 @@ def known_options(plugins: Iterable[str] = ()) -> dict[str, dict[str, cfg.Opt]]:
     """
     points = importlib.metadata.entry_points(group="oslo.config.opts")
     listed = [group for name in NAMESPACES for point in points.select(name=name) for group in point.load()()]
-    listed.append((SECTION, _auth_options(plugins)))
+    listed += [(section, _auth_options(plugins)) for section in (SECTION, TRUSTEE)]
     found: dict[str, dict[str, cfg.Opt]] = {}
     for group, opts in listed:
         name = DEFAULT if group is None else str(getattr(group, "name", group))

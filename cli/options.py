@@ -13,6 +13,7 @@ from ..observe.logs import FORMAT
 from ..ring.timing import MembershipTiming
 from .metrics_options import API_DRAIN, METRICS, METRICS_OF_ONE, prefer_argument
 from .notification_options import NOTIFICATIONS
+from .trust_options import DEFERRED
 
 DEFAULTS = [
     cfg.HostAddressOpt(
@@ -202,7 +203,7 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     "conductor": CONDUCTOR,
     "api": API,
     "metrics": METRICS,
-    "stacks": STACKS,
+    "stacks": [*STACKS, *DEFERRED],
     "secrets": SECRETS,
 }
 

@@ -1,5 +1,6 @@
 """Building the parts of a process from its configuration."""
 
+import importlib.metadata
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from ..rpc.notifier import Notifier
 from ..rpc.outbox import Outbox
 from ..template.compile import Limits
 from ..traversal.addresses import SignalAddresses
+from ..traversal.deferral import NO_DEFERRAL, Deferral
 from ..traversal.desk import Desk, OrderSettings
 from ..traversal.nesting import Nesting
 from ..traversal.planning import Defaults
@@ -38,6 +40,9 @@ from .opening import (
 )
 from .options import WrongConfiguration
 
+DEFERRAL_METHODS = "stoker.deferred_auth_methods"
+"""Entry points: functions from the configuration to a Deferral."""
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -52,6 +57,7 @@ class Parts:
     outbox: Outbox
     recorder: Recorder
     addresses: SignalAddresses
+    deferral: Deferral = NO_DEFERRAL
     notifier: tuple[Notifier, oslo_messaging.Transport] | None = None
 
     def close(self) -> None:
@@ -76,6 +82,8 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
     listener = None if notifier is None else notifier[0].tell
     database, shard_count = open_database(conf, listener, database_troubles(recorder))
     addresses = make_addresses(conf, database, sealer)
+    catalogue = Catalogue.installed()
+    deferral = _make_deferral(conf, catalogue)
     bus = make_bus(conf, recorder)
     outbox = Outbox(bus)
     outbox.start()
@@ -85,14 +93,32 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
         conf=conf,
         database=database,
         shard_count=shard_count,
-        catalogue=Catalogue.installed(),
+        catalogue=catalogue,
         sealer=sealer,
         bus=bus,
         outbox=outbox,
         recorder=recorder,
         addresses=addresses,
+        deferral=deferral,
         notifier=notifier,
     )
+
+
+def _make_deferral(conf: cfg.ConfigOpts, catalogue: Catalogue) -> Deferral:
+    """As [stacks] deferred_auth_method says: a method is an entry point, loaded only where it is wanted, for
+    its libraries would make every program start later.
+
+    :raises WrongConfiguration: there is no such method, or its options are not complete.
+    """
+    method = conf.stacks.deferred_auth_method
+    if "none" in (conf.api.auth_strategy, method) or not catalogue.uses_credentials:
+        return NO_DEFERRAL
+    found = {point.name: point for point in importlib.metadata.entry_points(group=DEFERRAL_METHODS)}
+    if method not in found:
+        known = ", ".join(sorted({"none", *found}))
+        raise WrongConfiguration(f"[stacks] deferred_auth_method: there is no {method}; known are: {known}")
+    made: Deferral = found[method].load()(conf)
+    return made
 
 
 def make_timing(conf: cfg.ConfigOpts) -> MembershipTiming:
@@ -129,6 +155,7 @@ def make_desk(parts: Parts) -> Desk:
         hints=parts.outbox,
         clock=time.time,
         settings=_order_settings(parts),
+        deferral=parts.deferral,
     )
 
 
@@ -136,7 +163,7 @@ def _step_runner(parts: Parts) -> StepRunner:
     return StepRunner(
         catalogue=parts.catalogue,
         sealer=parts.sealer,
-        around=Surroundings(parts.database, time.time, parts.addresses),
+        around=Surroundings(parts.database, time.time, parts.addresses, parts.deferral),
         nesting=Nesting(make_desk(parts)),
     )
 
@@ -165,13 +192,15 @@ def make_conductor(parts: Parts, host: str, *, worn_out: Callable[[], None] = la
         keep_deleted=conf.conductor.keep_deleted,
         keep_events=conf.stacks.max_events_per_stack,
     )
+    desk = make_desk(parts)
     return Conductor(
         settings,
         database=parts.database,
         runner=_step_runner(parts),
         hints=parts.outbox,
         membership=membership,
-        updates=Updates(make_desk(parts)),
+        updates=Updates(desk),
+        give_back=desk.give_back,
         worn_out=worn_out,
         recorder=parts.recorder,
     )

@@ -17,6 +17,7 @@ from ..rpc.bus import Server
 from ..traversal.hints import Hints, announce
 from ..traversal.updates import Updates
 from .duties.census import Census
+from .duties.credentials import Credentials
 from .duties.report import Report, WornOut
 from .duties.rollbacks import Rollbacks
 from .duties.stacks import StackPurge, StackTimeouts
@@ -31,6 +32,7 @@ from .scheduler import ROUND_ENDS_WITHIN, Duty, Scheduler
 from .slice import Absentees
 from .steps import StepRunner
 
+Json = typing.Any
 LOG = logging.getLogger(__name__)
 Shared = dict[str, typing.Any]
 LONGEST_FAREWELL = 0.5
@@ -64,6 +66,7 @@ class Conductor:
     """One conductor.  `start` and `stop` are called by the main thread.
 
     :ivar monitor: for those who look at it.
+    :param give_back: see traversal.desk.Desk.
     :param recorder: is told what is worth counting; tasks are counted by state only if there is one.
 
     Started in the order of their needs: membership (nothing may be claimed without a name), the mover, the
@@ -84,6 +87,7 @@ class Conductor:
         hints: Hints,
         membership: Membership,
         updates: Updates,
+        give_back: Callable[[Json], None],
         worn_out: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.time,
         recorder: Recorder = SILENT,
@@ -110,21 +114,16 @@ class Conductor:
             host=settings.host,
             liveness=self.liveness,
         )
+        self._give_back = give_back
         shared: Shared = {"database": database, "ring": self._ownership, "clock": clock}
         absentees = Absentees(patience=settings.patience, clock=clock)
         self._orphans = Orphans(**shared, hints=hints, absentees=absentees, recorder=recorder)
-        self._report = Report(
-            **shared,
-            membership=membership,
-            host=settings.host,
-            threads=self._threads,
-            size=settings.limits.threads,
-        )
+        threads: dict[str, typing.Any] = {"threads": self._threads, "size": settings.limits.threads}
+        self._report = Report(**shared, **threads, membership=membership, host=settings.host)
         self._purge = StackPurge(**shared, keep=settings.keep_deleted, keep_events=settings.keep_events)
         self._census = Census(database=database, ring=self._ownership)
-        wearing = WornOut(lost=lambda: self._pool.lost, most=settings.most_written_off, act=worn_out)
         self._scheduler = Scheduler(
-            [*self._stack_duties(shared, hints, updates), *self._own_duties(wearing)],
+            [*self._stack_duties(shared, hints, updates), *self._own_duties(worn_out)],
             may_run=lambda: self._ownership.member() is not None,
             liveness=self.liveness,
             recorder=recorder,
@@ -136,7 +135,9 @@ class Conductor:
         self._stopping = False
         self._passed_on: list[tuple[TraversalId, Sequence[TaskId]]] = []
 
-    def _own_duties(self, wearing: WornOut) -> Sequence[Duty]:
+    def _own_duties(self, worn_out: Callable[[], None]) -> Sequence[Duty]:
+        most = self.settings.most_written_off
+        wearing = WornOut(lost=lambda: self._pool.lost, most=most, act=worn_out)
         counting = [] if self._recorder is SILENT else [self._census]
         return (self._orphans, self._report, wearing, *counting)
 
@@ -148,6 +149,7 @@ class Conductor:
             TaskDue(**shared, **told, grace=grace),
             StackTimeouts(**shared, **told, host=settings.host, grace=grace, is_deputy=is_deputy),
             Rollbacks(**shared, updates=updates),
+            Credentials(**shared, give_back=self._give_back),
             self._purge,
         )
 

@@ -1,18 +1,23 @@
 """What a running step is given of its conductor."""
 
 import threading
+import typing
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..db import resources
+from ..db import credentials, resources
 from ..db.claims import Claim
 from ..db.engine import Database
 from ..db.errors import NotFound
 from ..resources.children import Children
 from ..resources.contract import Peer, Presigned, StackFacts
-from ..resources.errors import Cancelled, Final
+from ..resources.errors import Cancelled, Final, TryAgain
 from ..traversal.addresses import SignalAddresses
+from ..traversal.deferral import NO_DEFERRAL, CredentialGone, Deferral, KeystoneAway
 from .secrets import Secrets
+
+if typing.TYPE_CHECKING:
+    from keystoneauth1.session import Session
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,7 @@ class Surroundings:
     database: Database
     clock: Callable[[], float]
     addresses: SignalAddresses
+    deferral: Deferral = NO_DEFERRAL
 
 
 class StepWork:
@@ -88,6 +94,21 @@ class StepWork:
         made = self._around.addresses.presigned(self._stack, resource.name, resource.id)
         self._secrets.add(made.signature)
         return made
+
+    def session(self) -> "Session":
+        """:raises Final: the stack has no credential, or Keystone does not take it any more.
+        :raises TryAgain: Keystone is away.
+        """
+        stack_id = self._claim.task.stack_id
+        stored = self._around.database.read(lambda conn: credentials.of_stack(conn, stack_id))
+        if stored is None:
+            raise Final("The stack has no credential of a user; an update by one gives it one")
+        try:
+            return self._around.deferral.session(self._secrets.open_value(stored))
+        except CredentialGone as error:
+            raise Final(f"Keystone does not take the stack's credential any more: {error}") from error
+        except KeystoneAway as error:
+            raise TryAgain(f"Keystone: {error}") from error
 
     @property
     def _stack(self) -> StackFacts:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import clocks, events, notices, snapshots, stacks, tables, tasks
+from . import clocks, credentials, events, notices, snapshots, stacks, tables, tasks
 from .countdown import ABORTED
 from .ids import StackId, TaskId, TraversalId
 from .stacks import LateStack, Stack
@@ -91,6 +91,7 @@ def end_stack(
     close_finish_tasks(conn, [stack_id], now=now)
     if status == Status.COMPLETE and stack.action == "DELETE":
         stacks.mark_deleted(conn, stack_id, traversal, now)
+        credentials.release(conn, stack_id, now)
     else:
         stacks.finish(conn, stack_id, traversal, status, reason, now)
     events.add_many(conn, [stack_event(stack, status, reason, by=by, now=now)])

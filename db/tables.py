@@ -107,6 +107,19 @@ stack = sa.Table(
     sa.Index("ix_stack_name", "tenant", "name"),
 )
 
+#: What a user has handed over, so that work goes on for him when his token has expired; of a stack that has
+#: no parent, for all that is nested in it.
+credential = sa.Table(
+    "credential",
+    metadata,
+    _uuid("root_id", primary_key=True),
+    sa.Column("body", JsonText, nullable=False),  # sealed
+    sa.Column("created_at", Instant, nullable=False),
+    # From when on it may be given back, because the stack is deleted.
+    sa.Column("unused_at", Instant),
+    sa.Index("ix_credential_unused", "unused_at"),
+)
+
 stack_tag = sa.Table(
     "stack_tag",
     metadata,

@@ -78,6 +78,11 @@ class Catalogue:
         except UnknownType:
             return False
 
+    @property
+    def uses_credentials(self) -> bool:
+        """Whether any type does; see ResourceType."""
+        return any(item.uses_credentials for item in self._types.values())
+
     def __contains__(self, name: object) -> bool:
         return name in self._types
 

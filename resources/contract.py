@@ -21,6 +21,9 @@ from .children import Children
 from .errors import Final, NotSupported
 from .schema import SUPPORTED, Attribute, Property, SupportStatus
 
+if typing.TYPE_CHECKING:
+    from keystoneauth1.session import Session
+
 Json = typing.Any
 
 
@@ -180,6 +183,14 @@ class Work(typing.Protocol):
     def presigned(self) -> Presigned:
         """Where a signal for this resource can be posted without one."""
 
+    def session(self) -> "Session":
+        """A session of keystoneauth's in the name of the stack's user, in its project; his token may have
+        expired.  For types that say `uses_credentials`.
+
+        :raises Final: the stack has no credential, or Keystone does not take it any more.
+        :raises TryAgain: Keystone is away.
+        """
+
     @property
     def children(self) -> Children:
         """Stacks that the resource consists of."""
@@ -240,6 +251,8 @@ class ResourceType:
     #: An update replaces what a check has found broken, or the user has marked unhealthy, without asking
     #: `needs_replace_failed`.
     replaced_when_check_failed: typing.ClassVar[bool] = True
+    #: Its steps call `work.session()`: stacks are given a credential when they are made.
+    uses_credentials: typing.ClassVar[bool] = False
     #: Seconds one action may take; None: the service's default.
     default_timeout: typing.ClassVar[float | None] = None
 

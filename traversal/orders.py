@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sqlalchemy.engine import Connection
 
-from ..db import conductors, resources, stacks
+from ..db import conductors, credentials, resources, stacks
 from ..db.conductors import Conductor
 from ..db.errors import NameTaken, NotFound
 from ..db.ids import ContentId, StackId
@@ -26,7 +26,7 @@ from .desk import Desk
 from .hooks import Breakpoints
 from .planning import Scope, TooFewIds, ids_needed, plan_create
 from .requests import CreateRequest, Goal, Preview, PreviewedResource, validated
-from .start import start_delete, store_new_stack, tell
+from .start import Begun, start_delete, store_new_stack, tell
 
 Json = typing.Any
 UNSTORED = ContentId("")
@@ -43,6 +43,7 @@ class Orders:
 
         :raises TemplateError: the goal is wrong.
         :raises NameTaken: a living stack has the name.
+        :raises DelegationRefused, KeystoneAway: the stack needs a credential and cannot get one.
         """
         stack_id = StackId(str(uuid.uuid4()))
         compiled = self._compile(request, stack_id)
@@ -53,7 +54,18 @@ class Orders:
         if request.adopted is not None:
             plan = adopting(plan, request.adopted, self._desk.sealer.seal, self._desk.catalogue)
         stack = self._new_stack(request, compiled, scope)
-        begun = self._desk.database.write(lambda conn: store_new_stack(conn, stack, compiled, plan))
+        credential = self._desk.delegated(request.delegator)
+
+        def store(conn: Connection) -> Begun:
+            if credential is not None:
+                credentials.put(conn, stack_id, credential, scope.now)
+            return store_new_stack(conn, stack, compiled, plan)
+
+        try:
+            begun = self._desk.database.write(store)
+        except NameTaken:
+            self._desk.forgo(credential)
+            raise
         tell(self._desk.hints, begun)
         return begun.stack
 

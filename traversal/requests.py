@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ..template.environment import Environment, as_document
 from ..template.errors import TemplateError
 from ..template.model import CompiledTemplate
+from .deferral import Delegator
 
 Json = typing.Any
 
@@ -67,6 +68,7 @@ class CreateRequest:
     """:ivar timeout_mins: None: the service's default.
     :ivar adopted: things to be taken over, by the resource's name; None: all are made.
     :ivar abort_on_breakpoint: reaching a breakpoint ends the stack's action.
+    :ivar delegator: who asks for it, where Keystone says so.
     """
 
     tenant: str
@@ -78,6 +80,7 @@ class CreateRequest:
     abort_on_breakpoint: bool = False
     tags: Sequence[str] = ()
     adopted: Mapping[str, AdoptedResource] | None = None
+    delegator: Delegator | None = None
 
     @property
     def action(self) -> str:
@@ -93,6 +96,7 @@ class UpdateRequest:
     :ivar timeout_mins: None: as it was.
     :ivar disable_rollback: None: as it was; abort_on_breakpoint likewise.
     :ivar tags: None: none, or with `existing` those it has.
+    :ivar delegator: who asks for it, where Keystone says so.
     """
 
     goal: Goal
@@ -103,6 +107,7 @@ class UpdateRequest:
     disable_rollback: bool | None = None
     abort_on_breakpoint: bool | None = None
     tags: Sequence[str] | None = None
+    delegator: Delegator | None = None
 
 
 @dataclass(frozen=True)

@@ -128,6 +128,9 @@ class FakeWork:
             f"/resources/{resource_name}/signal"
         )
 
+    def session(self) -> typing.Any:
+        raise Final("The stack has no credential of a user")
+
     def presigned(self) -> Presigned:
         return Presigned(f"{self.signal_url('my handle')}/1", "5161")
 

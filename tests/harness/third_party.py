@@ -5,8 +5,8 @@ import pathlib
 TESTS = pathlib.Path(__file__).parents[1]
 
 
-def with_plugins(directory: pathlib.Path) -> dict[str, str]:
-    """The environment of a process that finds the types of harness/plugins.py by their entry point.
+def with_plugins(directory: pathlib.Path, module: str = "harness.plugins") -> dict[str, str]:
+    """The environment of a process that finds the types of a module by their entry point.
 
     :param directory: gets the package's metadata.
     """
@@ -14,6 +14,6 @@ def with_plugins(directory: pathlib.Path) -> dict[str, str]:
     metadata.mkdir(parents=True, exist_ok=True)
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: harness-plugins\nVersion: 1\n")
     (metadata / "entry_points.txt").write_text(
-        "[stoker.resource_types]\nharness = harness.plugins:RESOURCE_TYPES\n"
+        f"[stoker.resource_types]\nharness = {module}:RESOURCE_TYPES\n"
     )
     return {"PYTHONPATH": f"{directory}:{TESTS}"}

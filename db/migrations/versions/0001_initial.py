@@ -76,6 +76,18 @@ def _content_use() -> None:
     op.create_index("ix_content_use_holder", "content_use", ["holder_id"], unique=False)
 
 
+def _credential() -> None:
+    create_table(
+        "credential",
+        sa.Column("root_id", sa.String(length=36), nullable=False),
+        sa.Column("body", long_text(), nullable=False),
+        sa.Column("created_at", sa.Double(), nullable=False),
+        sa.Column("unused_at", sa.Double(), nullable=True),
+        sa.PrimaryKeyConstraint("root_id"),
+    )
+    op.create_index("ix_credential_unused", "credential", ["unused_at"], unique=False)
+
+
 def _event() -> None:
     create_table(
         "event",
@@ -271,6 +283,7 @@ def upgrade() -> None:
     _conductor()
     _content()
     _content_use()
+    _credential()
     _event()
     _resource()
     _sequence()

@@ -1,0 +1,63 @@
+"""Giving back what users have handed over to stacks that are gone."""
+
+import logging
+import typing
+from collections.abc import Callable
+
+from ...db import credentials
+from ...db.credentials import Unused
+from ...db.engine import Database
+from ...db.sealing import SealError
+from ...observe.logs import about
+from ...traversal.deferral import KeystoneAway
+from ..slice import Ring
+from .stacks import FIRST_SHARD
+
+Json = typing.Any
+LOG = logging.getLogger(__name__)
+PAGE = 5
+"""At a time: each is a call or two of Keystone, which may be slow."""
+LATER = 60.0
+"""Seconds until it is tried again."""
+
+
+class Credentials:
+    """Revokes the credentials of deleted stacks.  That one is to be revoked is a column, written with the end
+    of the stack: so none is forgotten while Keystone is away.
+
+    :param give_back: see traversal.desk.Desk.
+    """
+
+    interval = 2.0
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        ring: Ring,
+        clock: Callable[[], float],
+        give_back: Callable[[Json], None],
+    ) -> None:
+        self._database = database
+        self._ring = ring
+        self._clock = clock
+        self._give_back = give_back
+
+    def run(self) -> None:
+        """One round."""
+        if not self._ring.owns(FIRST_SHARD):
+            return
+        now = self._clock()
+        for found in self._database.read(lambda conn: credentials.unused(conn, now, limit=PAGE)):
+            with about(stack=found.root_id):
+                self._revoke(found)
+
+    def _revoke(self, found: Unused) -> None:
+        try:
+            self._give_back(found.body)
+        except (KeystoneAway, SealError) as error:
+            LOG.warning("The stack's credential cannot be revoked, it is tried again: %s", error)
+            until = self._clock() + LATER
+            self._database.write(lambda conn: credentials.postpone(conn, found.root_id, until))
+            return
+        self._database.write(lambda conn: credentials.forget(conn, found.root_id))

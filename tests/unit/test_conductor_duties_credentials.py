@@ -1,0 +1,73 @@
+"""What users have handed over is given back when their stacks are gone, however long Keystone is away."""
+
+import pathlib
+import typing
+
+import pytest
+from stoker.conductor.duties.credentials import LATER, Credentials
+from stoker.db import credentials, schema
+from stoker.db.engine import Database
+from stoker.db.ids import StackId
+from stoker.traversal.deferral import KeystoneAway
+
+Json = typing.Any
+NOW = 1_800_000_000.0
+
+
+class Scene:
+    """One credential whose stack is gone, a Keystone, and the duty."""
+
+    def __init__(self, database: Database) -> None:
+        self.database, self.now = database, NOW
+        self.away, self.is_ours = False, True
+        self.revoked: list[Json] = []
+        self.duty = Credentials(
+            database=database,
+            ring=typing.cast(typing.Any, self),
+            clock=lambda: self.now,
+            give_back=self._give_back,
+        )
+
+        def gone(conn: Json) -> None:
+            credentials.put(conn, StackId("1"), {"sealed": "body"}, NOW)
+            credentials.release(conn, StackId("1"), NOW)
+
+        database.write(gone)
+
+    def owns(self, shard: int) -> bool:
+        return self.is_ours
+
+    def _give_back(self, body: Json) -> None:
+        if self.away:
+            raise KeystoneAway("no answer")
+        self.revoked.append(body)
+
+
+@pytest.fixture
+def scene(tmp_path: pathlib.Path) -> Scene:
+    database = Database(f"sqlite:///{tmp_path}/stoker.sqlite")
+    schema.upgrade(database)
+    return Scene(database)
+
+
+def test_it_is_given_back_once(scene: Scene) -> None:
+    scene.duty.run()
+    scene.duty.run()
+    assert scene.revoked == [{"sealed": "body"}]
+
+
+def test_while_keystone_is_away_it_is_tried_again_and_again(scene: Scene) -> None:
+    scene.away = True
+    scene.duty.run()
+    scene.away = False
+    scene.duty.run()
+    assert scene.revoked == [], "not at once"
+    scene.now += LATER
+    scene.duty.run()
+    assert scene.revoked == [{"sealed": "body"}]
+
+
+def test_one_conductor_does_it(scene: Scene) -> None:
+    scene.is_ours = False
+    scene.duty.run()
+    assert scene.revoked == []
