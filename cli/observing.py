@@ -15,11 +15,9 @@ from oslo_reports.guru_meditation_report import TextGuruMeditation
 from oslo_reports.models.with_default_views import ModelWithDefaultViews
 
 from ..conductor.monitor import Monitor
-from ..db.engine import Trouble
 from ..observe import metrics
 from ..observe.exposition import Prometheus
 from ..observe.metrics import CONTENT_TYPE, Sample
-from ..observe.recorder import Recorder
 from .options import WrongConfiguration
 from .serving import HttpServer
 from .version import VERSION
@@ -38,12 +36,6 @@ def make_recorder(program: str) -> Prometheus:
         return Prometheus(program, gauges=lambda: [Sample(metrics.BUILD, 1, (VERSION, program))])
     except OSError as error:
         raise WrongConfiguration(str(error)) from error
-
-
-def database_troubles(recorder: Recorder) -> Callable[[Trouble], None]:
-    """For Database: counts."""
-    counted = {Trouble.AGAIN: metrics.DATABASE_RETRIES, Trouble.GIVEN_UP: metrics.DATABASE_ERRORS}
-    return lambda trouble: recorder.add(counted[trouble])
 
 
 class ConductorPage:

@@ -16,6 +16,7 @@ from ..db.engine import Database, Trouble
 from ..db.errors import ShardCountMismatch, Unavailable
 from ..db.notices import Listener
 from ..db.sealing import Sealer, SealError
+from ..observe import metrics
 from ..observe.recorder import SILENT, Recorder
 from ..ring.group import make_coordinator
 from ..rpc.bus import Bus, open_bus
@@ -27,6 +28,12 @@ from .options import WrongConfiguration
 CONNECTION = "[database] connection"
 Troubled = Callable[[Trouble], None]
 DATABASE_ERRORS = (Unavailable, sqlalchemy.exc.DBAPIError, oslo_db.exception.DBError)
+
+
+def database_troubles(recorder: Recorder) -> Troubled:
+    """For Database: counts."""
+    counted = {Trouble.AGAIN: metrics.DATABASE_RETRIES, Trouble.GIVEN_UP: metrics.DATABASE_ERRORS}
+    return lambda trouble: recorder.add(counted[trouble])
 
 
 def connect(

@@ -29,9 +29,9 @@ from ..traversal.desk import Desk, OrderSettings
 from ..traversal.nesting import Nesting
 from ..traversal.planning import Defaults
 from ..traversal.updates import Updates
-from .observing import database_troubles
 from .opening import (
     check_backend,
+    database_troubles,
     make_addresses,
     make_bus,
     make_notifier,

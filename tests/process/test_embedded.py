@@ -5,6 +5,7 @@ import pathlib
 import stat
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 
 import pytest
@@ -126,3 +127,12 @@ def test_the_demonstration_runs(tmp_path: pathlib.Path) -> None:
     assert "CREATE_COMPLETE" in done.stdout
     assert "was taken away while the stack was being created" in done.stdout
     assert done.stdout.rstrip().endswith("although a conductor was lost.")
+
+
+def test_its_figures_are_shown_where_they_are_wanted(embedded: Embedded, tmp_path: pathlib.Path) -> None:
+    wanted = tmp_path / "metrics.conf"
+    wanted.write_text("[metrics]\napi = true\n")
+    embedded.start("--conductors", "1", "--config-file", str(wanted))
+    assert call(embedded.url, "GET", "/v1/demo/stacks")[0] == 200
+    with urllib.request.urlopen(f"{embedded.url}/metrics", timeout=10) as answer:
+        assert 'route="/v1/{tenant_id}/stacks",status="200"} 1.0' in answer.read().decode()
