@@ -130,7 +130,10 @@ class Stage:
     # -- conductors --------------------------------------------------------------------------------
 
     def whole(self) -> None:
-        """Both conductors are in the ring and have free threads."""
+        """All servers are there, and both conductors are in the ring."""
+        self.away = None
+        for server in (self.postgres, self.etcd, self.broker):
+            server.start()
         for host in HOSTS:
             daemon = self.deployment.conductors.get(host)
             if daemon is None or not daemon.is_running:

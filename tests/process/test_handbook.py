@@ -159,8 +159,7 @@ def _database(scene: Stage) -> Iterator[str]:
 
 @case("The coordination backend is away")
 def _coordination(scene: Stage) -> Iterator[str]:
-    path = scene.deployment.create("coordination", template(slow=QUICK | {"properties": {"wait_secs": 8}}))
-    scene.holder(id_of(path))
+    path = scene.hang("coordination")
     scene.etcd.kill()
     scene.away = (scene.etcd, "[coordination] backend_url")
     wait_for(lambda: "conductors" in scene.causes(id_of(path)), 60, lambda: scene.inspect(id_of(path)))
@@ -233,6 +232,41 @@ def test_what_is_stuck_is_explained_as_the_handbook_shows_and_put_right_as_propo
             scene.run(command)
         final = scene.deployment.wait_final(path, 60)
         assert final["stack_status"].endswith("_COMPLETE"), final["stack_status_reason"]
+
+
+def test_a_stack_is_failed_by_hand_and_updated_then(scene: Stage) -> None:
+    scene.whole()
+    path = scene.hang("failed")
+    done = scene.manage("stack", "fail", "failed", "--reason", "it was a mistake")
+    assert done.code == 0, done
+    assert f"stack failed ({id_of(path)}) is CREATE_FAILED: it was a mistake" in done.told
+    assert "disk: its step on c-" in done.told
+    assert scene.deployment.show(path)["stack_status_reason"] == "it was a mistake"
+    told = scene.inspect(id_of(path))
+    assert "! it was a mistake" in told
+    assert f"sooner: openstack stack update --existing {id_of(path)}" in told
+    again = scene.manage("stack", "fail", id_of(path))
+    assert again.code == 1
+    assert "stack failed is CREATE_FAILED: it does nothing; to go on: openstack stack update" in again.told
+    body = {"template": template(disk=scene.hanging(seconds=0))}
+    assert scene.deployment.call("PUT", path, body)[0] == 202
+    assert scene.deployment.wait_final(path)["stack_status"] == "UPDATE_COMPLETE"
+
+
+def test_a_stack_is_failed_and_deleted_while_no_conductor_runs(scene: Stage) -> None:
+    scene.whole()
+    path = scene.hang("nobody")
+    for host in HOSTS:
+        scene.deployment.conductors[host].kill()
+    time.sleep(QUIET)
+    done = scene.manage("stack", "fail", id_of(path))
+    assert done.code == 0, done
+    assert scene.show_status(path) == "CREATE_FAILED"
+    assert scene.deployment.call("DELETE", path)[0] == 204
+    retried = scene.manage("stack", "retry", id_of(path))
+    assert "no conductor reports: they are done when one is back" in retried.told
+    scene.restart(HOSTS[0])
+    assert scene.deployment.wait_final(path)["stack_status"] == "DELETE_COMPLETE"
 
 
 def test_no_chapter_is_forgotten() -> None:

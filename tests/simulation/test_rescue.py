@@ -7,10 +7,11 @@ import random
 import typing
 
 import pytest
+import sqlalchemy as sa
 from simulation.test_update import ended, rows, template
 from simulation.world import GRACE, World
 from stoker.conductor.rescue import NothingToDo, Rescue, Retried
-from stoker.db import tasks
+from stoker.db import tables, tasks
 from stoker.db.ids import MemberId
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskState
@@ -252,3 +253,30 @@ def test_an_operator_who_retries_at_any_moment_does_no_harm(tmp_path: pathlib.Pa
     assert not world.broken, world.broken
     assert not world.cloud.wrong, world.cloud.wrong
     assert len(world.cloud.things) == 6
+
+
+def test_a_parent_that_nobody_has_woken_is_woken(world: World) -> None:
+    """A fault that must not be: a nested stack has ended, and its parent's task waits on."""
+    goal, files = nested()
+    stack = world.create("s", goal, files=files)
+    assert complete(world, stack)
+    t = tables.task
+    asleep = {"state": TaskState.PARKED, "waits_on": f"stack:{child_of(world, stack)}", "due_at": None}
+    again = {"status": Status.IN_PROGRESS, "reason": ""}
+    web = rows(world, stack)["web"]
+
+    def put_to_sleep(conn: sa.Connection) -> None:
+        conn.execute(sa.update(t).where(t.c.resource_id == web.id).values(**asleep))
+        finish = sa.update(t).where(t.c.stack_id == stack.id, t.c.kind == "finish")
+        conn.execute(finish.values(state=TaskState.WAITING, pending=1))
+        conn.execute(sa.update(tables.stack).where(tables.stack.c.id == stack.id).values(**again))
+
+    world.database.write(put_to_sleep)
+    assert not world.settle(lambda: ended(world, stack), within=30)
+    assert retry(world, stack) == {"web": "woken"}
+    assert complete(world, stack)
+
+
+def child_of(world: World, stack: Stack) -> str:
+    query = sa.select(tables.stack.c.id).where(tables.stack.c.parent_id == stack.id)
+    return str(world.database.read(lambda conn: conn.execute(query).scalar_one()))
