@@ -50,6 +50,8 @@ def _go_on(*, step: bool) -> Callable[[Call, Stack], Json]:
 
 def _act(kind: TaskKind) -> Callable[[Call, Stack], None]:
     def act(call: Call, stack: Stack) -> None:
+        if kind != TaskKind.CHECK:
+            call.check_types(stack)
         call.services.orders.act(stack, kind)
 
     return act

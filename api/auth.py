@@ -48,6 +48,9 @@ class Authenticator(typing.Protocol):
         :raises Fault: 403.
         """
 
+    def may_use(self, caller: Caller, type_name: str) -> bool:
+        """Whether the caller may have resources of a type."""
+
 
 class NoAuthentication:
     """Everybody may do everything with the tenant of the path; for one trusted user, or a test.
@@ -74,3 +77,7 @@ class NoAuthentication:
         """See Authenticator."""
         if rule in _FOR_NOBODY:
             raise Fault(403, "Forbidden", f"You are not authorized to do {rule}")
+
+    def may_use(self, caller: Caller, type_name: str) -> bool:
+        """See Authenticator."""
+        return True

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 import jsonschema
 
-from ..db import stacks
+from ..db import resources, stacks
 from ..db.errors import NotFound
 from ..db.ids import StackId
 from ..db.stacks import Stack
 from ..db.states import Status
+from ..traversal.requests import TypeForbidden
 from .auth import Caller
 from .faults import bad_request, not_found
 from .services import Services
@@ -143,6 +144,17 @@ class Call:
         if not self.caller.may_see(found.tenant) or found.name != name:
             raise not_found("Stack", f"{name}/{stack_id}")
         return found
+
+    def may_use(self, type_name: str) -> bool:
+        """Whether the caller may have resources of the type."""
+        return self.services.auth.may_use(self.caller, type_name)
+
+    def check_types(self, stack: Stack) -> None:
+        """:raises TypeForbidden: in the stack, or nested in it, is a resource of a type that is not the
+        caller's to use."""
+        for name in self.services.database.read(lambda conn: resources.types_in(conn, stack.id)):
+            if not self.may_use(name):
+                raise TypeForbidden(name)
 
     def living_stack(self) -> Stack:
         """As stack, but a deleted one is not found."""

@@ -10,6 +10,7 @@ from ..template.errors import TemplateError
 from ..traversal.breakpoints import InvalidHook
 from ..traversal.change import NotUpdatable
 from ..traversal.deferral import DelegationRefused, KeystoneAway
+from ..traversal.requests import TypeForbidden
 from ..traversal.signals import ActionInProgress, NotAvailable
 from ..traversal.updates import Changing
 
@@ -89,6 +90,7 @@ FAULTS: Mapping[type[Exception], Callable[[Exception], Fault]] = {
     InvalidHook: lambda error: Fault(400, "InvalidBreakPointHook", str(error)),
     NotSupported: lambda error: Fault(400, "NotSupported", str(error)),
     SignalError: lambda error: Fault(400, "StackValidationFailed", str(error)),
+    TypeForbidden: lambda error: Fault(403, "Forbidden", str(error)),
     DelegationRefused: lambda error: Fault(
         403, "Forbidden", f"Keystone does not let you hand your rights over to the stack: {error}"
     ),

@@ -13,10 +13,36 @@ from .schemas import CREATE, NAME_PATTERN, UPDATE
 
 Json = typing.Any
 ABORT = "abort_on_breakpoint"
+_GOAL = (
+    "template",
+    "environment",
+    "environment_files",
+    "files",
+    "parameters",
+    "template_url",
+    "files_container",
+)
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
 
 
-def goal(body: Mapping[str, Json], *, template_needed: bool = True) -> Goal:
+def changes_nothing(body: Json) -> bool:
+    """Whether a PATCH asks for the stack as it is, in Heat's sense: it says nothing but that."""
+    given = body if isinstance(body, Mapping) else {}
+    return not any(value for name, value in given.items() if name in _GOAL) and given.keys() <= {
+        *_GOAL,
+        "existing",
+    }
+
+
+def authorize_patch(call: Call) -> None:
+    """:raises Fault: 403."""
+    if changes_nothing(call.body):
+        call.services.auth.authorize(call.caller, "stacks:update_no_change")
+    else:
+        call.services.auth.authorize(call.caller, "stacks:update_patch")
+
+
+def goal(call: Call, body: Mapping[str, Json], *, template_needed: bool = True) -> Goal:
     """The goal of a body that fits its schema.
 
     :raises Fault: 400, there is no template.
@@ -35,6 +61,7 @@ def goal(body: Mapping[str, Json], *, template_needed: bool = True) -> Goal:
         environment_files=body.get("environment_files") or (),
         files=body.get("files") or {},
         parameters=body.get("parameters") or {},
+        may_use=call.may_use,
     )
 
 
@@ -58,7 +85,7 @@ def create_request(call: Call) -> CreateRequest:
         tenant=call.caller.tenant,
         owner=call.caller.user,
         name=name,
-        goal=goal(body),
+        goal=goal(call, body),
         timeout_mins=timeout(body.get("timeout_mins") or body.get("timeout")),
         disable_rollback=boolean(body.get("disable_rollback"), "disable_rollback", default=True),
         abort_on_breakpoint=boolean(body.get(ABORT), ABORT, default=False),
@@ -77,7 +104,7 @@ def update_request(call: Call, *, existing: bool) -> UpdateRequest:
     body = call.valid(UPDATE)
     rollback, abort = body.get("disable_rollback"), body.get(ABORT)
     return UpdateRequest(
-        goal=goal(body, template_needed=not existing),
+        goal=goal(call, body, template_needed=not existing),
         existing=existing,
         converge=boolean(body.get("converge"), "converge", default=False),
         clear_parameters=body.get("clear_parameters") or (),

@@ -6,8 +6,10 @@ import sqlalchemy as sa
 
 from ..db.errors import Unavailable
 from ..resources import render
+from ..resources.contract import ResourceType
 from ..template import versions
 from ..template.errors import TemplateError
+from ..traversal.requests import TypeForbidden
 from . import views
 from .call import Call, Reply
 from .faults import Fault, bad_request, not_found
@@ -22,6 +24,7 @@ def list_types(call: Call) -> Reply:
         names = catalogue.matching(call.one("name"), call.one("version"), call.one("support_status"))
     except ValueError as error:
         raise bad_request(str(error)) from error
+    names = [name for name in names if call.may_use(name)]
     if not call.flag("with_description"):
         return Reply({"resource_types": names})
     described = [{"resource_type": name, "description": catalogue.get(name).description} for name in names]
@@ -31,7 +34,7 @@ def list_types(call: Call) -> Reply:
 def show_type(call: Call) -> Reply:
     """GET /resource_types/NAME"""
     name = call.path["type_name"]
-    body = render.resource_type_schema(name, type(call.services.catalogue.get(name)))
+    body = render.resource_type_schema(name, _declared(call, name))
     if call.flag("with_description"):
         body["description"] = call.services.catalogue.get(name).description
     return Reply(body)
@@ -40,12 +43,20 @@ def show_type(call: Call) -> Reply:
 def type_template(call: Call) -> Reply:
     """GET /resource_types/NAME/template"""
     name, wanted = call.path["type_name"], call.one("template_type") or "cfn"
-    declared = type(call.services.catalogue.get(name))
+    declared = _declared(call, name)
     if wanted == "hot":
         return Reply(render.resource_type_template(name, declared, "hot"))
     if wanted == "cfn":
         return Reply(render.resource_type_template(name, declared, "cfn"))
     raise bad_request(f'Invalid template type "{wanted}", valid types are: cfn, hot')
+
+
+def _declared(call: Call, name: str) -> type[ResourceType]:
+    """:raises TypeForbidden: it is not the caller's to use."""
+    found = type(call.services.catalogue.get(name))
+    if not call.may_use(name):
+        raise TypeForbidden(name)
+    return found
 
 
 def list_versions(call: Call) -> Reply:

@@ -9,7 +9,7 @@ from oslo_policy import policy
 from ..traversal.deferral import Delegator
 from .auth import USER_LENGTH, Caller
 from .faults import Fault
-from .policy import IS_ADMIN
+from .policy import IS_ADMIN, TYPE_RULE
 
 
 class KeystoneAuthentication:
@@ -53,14 +53,28 @@ class KeystoneAuthentication:
         return replace(caller, everywhere=everywhere, delegator=_delegator(caller, headers))
 
     def authorize(self, caller: Caller, rule: str) -> None:
-        """See auth.Authenticator."""
+        """See Authenticator."""
+        if not self._allows(caller, rule):
+            raise Fault(403, "Forbidden", f"You are not authorized to do {rule}")
+
+    def may_use(self, caller: Caller, type_name: str) -> bool:
+        """See Authenticator.  A type without a rule, here or in the operator's file, is for everybody."""
+        self._enforcer.load_rules()
+        rules = [rule for rule in _type_rules(type_name) if rule in self._enforcer.rules]
+        return all(self._allows(caller, rule) for rule in rules)
+
+    def _allows(self, caller: Caller, rule: str) -> bool:
         target = {"project_id": caller.tenant}
         try:
-            allowed = self._enforcer.authorize(rule, target, dict(caller.credentials))
+            return bool(self._enforcer.enforce(rule, target, dict(caller.credentials)))
         except policy.InvalidScope:
-            allowed = False
-        if not allowed:
-            raise Fault(403, "Forbidden", f"You are not authorized to do {rule}")
+            return False
+
+
+def _type_rules(type_name: str) -> list[str]:
+    """``OS::Keystone::User`` is ruled by its own rule, and by that of ``OS::Keystone::*``."""
+    family, found, _ = type_name.rpartition("::")
+    return [f"{TYPE_RULE}{type_name}", *([f"{TYPE_RULE}{family}::*"] if found else [])]
 
 
 def _delegator(caller: Caller, headers: Mapping[str, str]) -> Delegator:

@@ -9,6 +9,36 @@ STACK_USER = "role:heat_stack_user and project_id:%(project_id)s"
 READER_OR_STACK_USER = f"({READER}) or ({STACK_USER})"
 NOBODY = "rule:deny_everybody"
 
+TYPE_RULE = "resource_types:"
+TYPES_OF_ADMINS = (
+    "OS::Blazar::Host",
+    "OS::Cinder::EncryptedVolumeType",
+    "OS::Cinder::QoSAssociation",
+    "OS::Cinder::QoSSpecs",
+    "OS::Cinder::Quota",
+    "OS::Cinder::VolumeType",
+    "OS::Keystone::*",
+    "OS::Manila::ShareType",
+    "OS::Neutron::ProviderNet",
+    "OS::Neutron::QoSBandwidthLimitRule",
+    "OS::Neutron::QoSDscpMarkingRule",
+    "OS::Neutron::QoSMinimumBandwidthRule",
+    "OS::Neutron::QoSMinimumPacketRateRule",
+    "OS::Neutron::QoSPolicy",
+    "OS::Neutron::Quota",
+    "OS::Neutron::Segment",
+    "OS::Nova::Flavor",
+    "OS::Nova::HostAggregate",
+    "OS::Nova::Quota",
+    "OS::Octavia::AvailabilityZone",
+    "OS::Octavia::AvailabilityZoneProfile",
+    "OS::Octavia::Flavor",
+    "OS::Octavia::FlavorProfile",
+    "OS::Octavia::Quota",
+)
+"""Types that Heat keeps for admins, wherever they come from.  Others have no rule, unless the operator's file
+gives them one."""
+
 IS_ADMIN = "context_is_admin"
 """Who passes it may see and change the stacks of all projects."""
 
@@ -101,6 +131,7 @@ RULES: tuple[tuple[str, str, str, str, str], ...] = (
     ("stacks:template", READER, "Show the template.", "GET", f"{_STACK}/template"),
     ("stacks:update", MEMBER, "Update a stack.", "PUT", _STACK),
     ("stacks:update_patch", MEMBER, "Update parts of a stack.", "PATCH", _STACK),
+    ("stacks:update_no_change", "rule:stacks:update_patch", "Update with no change.", "PATCH", _STACK),
     ("stacks:validate_template", MEMBER, "Validate a template.", "POST", "/v1/{tenant_id}/validate"),
 )
 """Name, default, description, method and path."""
@@ -109,7 +140,11 @@ RULES: tuple[tuple[str, str, str, str, str], ...] = (
 def list_rules() -> list[policy.RuleDefault]:
     """All rules; for oslo.policy's tools, too."""
     base = [policy.RuleDefault(name, check, description=told) for name, check, told in BASE]
-    return [*base, *(_documented(*rule) for rule in RULES)]
+    types = [
+        policy.RuleDefault(f"{TYPE_RULE}{name}", "rule:project_admin", scope_types=["project"])
+        for name in TYPES_OF_ADMINS
+    ]
+    return [*base, *(_documented(*rule) for rule in RULES), *types]
 
 
 def _documented(name: str, check: str, told: str, method: str, path: str) -> policy.DocumentedRuleDefault:

@@ -51,7 +51,7 @@ ROUTES: Routes = {
         "GET": Operation(stacks.show, "stacks:show"),
         "DELETE": Operation(stacks.delete, "stacks:delete"),
         "PUT": Operation(stacks.update, "stacks:update"),
-        "PATCH": Operation(stacks.update_existing, "stacks:update_patch"),
+        "PATCH": Operation(stacks.update_existing, None),  # Which rule it is follows from the body.
     },
     f"{_STACK}/preview": {
         "PUT": Operation(previews.update, "stacks:preview_update"),

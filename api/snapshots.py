@@ -50,6 +50,7 @@ def delete(call: Call) -> Reply:
 def restore(call: Call) -> Reply:
     """POST …/snapshots/ID/restore"""
     stack = call.living_stack()
+    call.check_types(stack)
     call.services.updates.restore(stack, _found(call, stack).id)
     return Reply(None, 202)
 

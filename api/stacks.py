@@ -50,6 +50,7 @@ def update(call: Call) -> Reply:
 
 def update_existing(call: Call) -> Reply:
     """PATCH …: what the request leaves out stays"""
+    goals.authorize_patch(call)
     return _update(call, existing=True)
 
 
@@ -118,7 +119,7 @@ def validate(call: Call) -> Reply:
     if unknown := sorted(set(call.parts("ignore_errors")) - set(IGNORABLE)):
         wrong, known = shortened(", ".join(unknown)), ", ".join(IGNORABLE)
         raise bad_request(f"Invalid codes in ignore_errors: {wrong}; known are: {known}")
-    return Reply(call.services.orders.validate(call.caller.tenant, goals.goal(body)))
+    return Reply(call.services.orders.validate(call.caller.tenant, goals.goal(call, body)))
 
 
 def index(call: Call) -> Reply:
@@ -246,7 +247,9 @@ def _lookup(call: Call, stack: Stack) -> views.StackLookup:
 
 def delete(call: Call) -> Reply:
     """DELETE /stacks/NAME/ID"""
-    call.services.orders.delete(call.living_stack())
+    stack = call.living_stack()
+    call.check_types(stack)
+    call.services.orders.delete(stack)
     return Reply(None, 204)
 
 

@@ -113,6 +113,13 @@ def by_name(conn: Connection, stack_id: StackId, name: str) -> Resource:
     return Resource(**dict(row))
 
 
+def types_in(conn: Connection, stack_id: StackId) -> list[str]:
+    """The types that resources of a stack, or of those nested in it, have after the environment's mapping."""
+    r = tables.resource
+    found = sa.select(r.c.plugin).where(r.c.stack_id.in_(trees.below(stack_id))).distinct()
+    return sorted(conn.execute(found).scalars())
+
+
 def of_tree(conn: Connection, stack: Stack, depth: int) -> list[tuple[Resource, str]]:
     """Resources of a stack and of those nested in it, without those replaced, each with its stack's name.
 

@@ -20,7 +20,7 @@ from ..template.model import CompiledTemplate, Reference, ResourceDefinition
 from ..template.parameters import parameter_strings, parse_declarations
 from ..template.residual import sealed
 from ..template.versions import find_version
-from .requests import EXISTING, Goal, check_storable
+from .requests import EXISTING, Goal, MayUse, TypeForbidden, check_storable
 from .trees import Branch, Tree
 from .wanted import with_wanted
 
@@ -66,6 +66,7 @@ def compile_goal(
     """Compile a goal and check it against the resource types.
 
     :param tree: also what is nested in it; a child was checked when its root was.
+    :raises TypeForbidden: a type must not be used.
     :raises TemplateError: something in it is wrong; the error says where and what would be right.
     """
     template = load_template(goal.template, max_bytes=0 if goal.generated else limits.template_bytes)
@@ -76,11 +77,12 @@ def compile_goal(
         limits=limits,
         seal=sealer.seal,
     )
+    check_allowed(plan, goal.may_use)
     check_types(plan, catalogue)
     check_storable(plan)
     plan = with_wanted(plan, catalogue)
     if tree:
-        _check_tree(plan, environment, goal.files, limits, (identity, catalogue, sealer))
+        _check_tree(plan, environment, goal, limits, (identity, catalogue, sealer))
     hidden = {name for name, parameter in plan.parameters.items() if parameter.hidden}
     document = as_document(environment)
     for section in ("parameters", "parameter_defaults"):
@@ -97,20 +99,21 @@ def compile_goal(
 def _check_tree(
     plan: CompiledTemplate,
     environment: Environment,
-    files: Mapping[str, str],
+    goal: Goal,
     limits: Limits,
     using: tuple[Identity, Catalogue, Sealer],
 ) -> None:
     identity, catalogue, sealer = using
 
     def compile_branch(branch: Branch) -> CompiledTemplate:
-        source = Source(branch.template, branch.environment, files, branch.parameters, branch.facade)
+        source = Source(branch.template, branch.environment, goal.files, branch.parameters, branch.facade)
         found = compile_template(source, identity=identity, limits=limits, seal=sealer.seal)
+        check_allowed(found, goal.may_use)
         check_types(found, catalogue)
         check_storable(found)
         return with_wanted(found, catalogue)
 
-    Tree(catalogue, limits, files, compile_branch).check(plan, environment)
+    Tree(catalogue, limits, goal.files, compile_branch).check(plan, environment)
 
 
 def read_environment(goal: Goal, template: Mapping[str, Json]) -> Environment:
@@ -126,6 +129,13 @@ def read_environment(goal: Goal, template: Mapping[str, Json]) -> Environment:
 def _sealed(values: Mapping[str, Json], hidden: Iterable[str], sealer: Sealer) -> dict[str, Json]:
     names = set(hidden)
     return {name: sealed(sealer.seal(value)) if name in names else value for name, value in values.items()}
+
+
+def check_allowed(plan: CompiledTemplate, may_use: MayUse) -> None:
+    """:raises TypeForbidden: a type must not be used."""
+    for type_name in sorted({definition.type for definition in plan.resources.values()}):
+        if not may_use(type_name):
+            raise TypeForbidden(type_name)
 
 
 def check_types(plan: CompiledTemplate, catalogue: Catalogue) -> None:

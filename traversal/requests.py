@@ -1,7 +1,7 @@
 """What a user asks of a stack, as values; the API makes them, `orders.py` carries them out."""
 
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..template.environment import Environment, as_document
@@ -16,6 +16,21 @@ EXISTING = "the stack's own environment"
 """Name under which it is merged as a file, below those of the request; it is not stored."""
 
 
+MayUse = Callable[[str], bool]
+
+
+def anything(type_name: str) -> bool:
+    """Every type may be used."""
+    return True
+
+
+class TypeForbidden(Exception):
+    """Whoever asks may not use a resource type; in Heat's words."""
+
+    def __init__(self, type_name: str) -> None:
+        super().__init__(f"You are not authorized to use {type_name}.")
+
+
 @dataclass(frozen=True)
 class Goal:
     """Everything that says what a stack shall be.
@@ -24,6 +39,7 @@ class Goal:
     :ivar files: contents by name or URL, for get_file, nested templates and environment files.
     :ivar environment_files: names in `files`, merged in this order on the server, before `environment`.
     :ivar generated: the template was made by a resource type; its size is not limited.
+    :ivar may_use: which resource types, on whatever level; what a conductor compiles was asked for before.
     :ivar facade: of a nested stack: what its template may ask of the parent's resource.
     """
 
@@ -34,6 +50,7 @@ class Goal:
     parameters: Mapping[str, Json] = field(default_factory=dict)
     facade: Mapping[str, Json] | None = None
     generated: bool = False
+    may_use: MayUse = anything
 
 
 @dataclass(frozen=True)

@@ -249,6 +249,7 @@ class Updates:
             environment_files=(EXISTING, *goal.environment_files),
             files={**files, **goal.files, EXISTING: json.dumps(document)},
             parameters={**had, **goal.parameters},
+            may_use=goal.may_use,
         )
 
 

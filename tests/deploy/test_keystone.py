@@ -195,6 +195,66 @@ def test_an_admin_lists_all_projects_where_the_policy_file_lets_him(cloud: Cloud
     assert cloud.as_user("admin", "admin", "DELETE", paths["beta"]).status == 204
 
 
+RULED = """
+'resource_types:OS::Heat::TestResource': 'role:admin'
+'stacks:update_no_change': 'role:reader'
+"""
+
+
+def test_types_and_updates_without_a_change_have_rules_of_their_own(cloud: Cloud) -> None:
+    path = cloud.create("alpha", "ruled")
+    wait_for(
+        lambda: (
+            cloud.as_user("alpha-reader", "alpha", "GET", path).body["stack"]["stack_status"]
+            == "CREATE_COMPLETE"
+        ),
+        30,
+    )
+    again, changed = {"existing": True}, {"existing": True, "tags": "x"}
+    assert fault(cloud.as_user("alpha-reader", "alpha", "PATCH", path, again)) == (403, "Forbidden")
+    before = cloud.policy.read_text()
+    cloud.policy.write_text(before + RULED)
+    try:
+        assert fault(cloud.as_user("alpha-reader", "alpha", "PATCH", path, changed)) == (403, "Forbidden")
+        by_hand = {**TEMPLATE, "resources": {"a": {"type": "OS::Heat::None"}}}
+        inside = {**TEMPLATE, "resources": {"a": {"type": "c.yaml"}}}
+        group = {"count": 1, "resource_def": {"type": "Mapped"}}
+        mapped = {**TEMPLATE, "resources": {"a": {"type": "OS::Heat::ResourceGroup", "properties": group}}}
+        environment = {"resource_registry": {"Mapped": "OS::Heat::TestResource"}}
+        bodies = (
+            {"template": TEMPLATE},
+            {"template": inside, "files": {"c.yaml": json.dumps(TEMPLATE)}},
+            {"template": mapped, "environment": environment},
+        )
+        denied = "You are not authorized to use OS::Heat::TestResource."
+        for body in bodies:
+            answer = cloud.as_user(
+                "alpha-member", "alpha", "POST", "/v1/{own}/stacks", {"stack_name": "no", **body}
+            )
+            assert (*fault(answer), answer.error["message"]) == (403, "Forbidden", denied)
+        for method, where, sent in (
+            ("PUT", path, {"template": TEMPLATE}),
+            ("PATCH", path, again),
+            ("DELETE", path, None),
+            ("POST", f"{path}/actions", {"suspend": None}),
+            ("GET", "/v1/{own}/resource_types/OS::Heat::TestResource", None),
+        ):
+            answer = cloud.as_user("alpha-member", "alpha", method, where, sent)
+            assert (*fault(answer), answer.error["message"]) == (403, "Forbidden", denied), where
+        names = cloud.as_user("alpha-member", "alpha", "GET", "/v1/{own}/resource_types").body[
+            "resource_types"
+        ]
+        assert "OS::Heat::None" in names
+        assert "OS::Heat::TestResource" not in names
+        answer = cloud.as_user(
+            "alpha-member", "alpha", "POST", "/v1/{own}/stacks", {"stack_name": "yes", "template": by_hand}
+        )
+        assert answer.status == 201
+    finally:
+        cloud.policy.write_text(before)
+    assert cloud.as_user("alpha-member", "alpha", "DELETE", path).status == 204
+
+
 def test_a_stack_goes_on_after_the_token_that_began_it_has_expired(cloud: Cloud) -> None:
     slow = {"type": "OS::Heat::TestResource", "properties": {"wait_secs": SHORT + 3, "value": "1"}}
     body = {"stack_name": "long", "template": {**TEMPLATE, "resources": {"slow": slow}}}

@@ -8,6 +8,7 @@ from oslo_config import cfg
 from oslo_policy import policy
 from stoker.api.actions import ACTIONS
 from stoker.api.faults import Fault
+from stoker.api.goals import changes_nothing
 from stoker.api.keystone import KeystoneAuthentication
 from stoker.api.policy import list_rules
 from stoker.api.routes import ROUTES
@@ -38,7 +39,7 @@ def test_every_rule_that_is_asked_for_exists() -> None:
         for path in (ROOT / "api").glob("*.py")
         for name in re.findall(r'authorize\([^"]*"([a-z_]+:[a-z_]+)"', path.read_text())
     }
-    assert in_code == {"stacks:global_index"}
+    assert in_code == {"stacks:global_index", "stacks:update_patch", "stacks:update_no_change"}
     assert asked | in_code | {f"actions:{name}" for name in ACTIONS} <= known
 
 
@@ -64,6 +65,33 @@ def test_a_stack_user_signals_and_sees_metadata_only(auth: KeystoneAuthenticatio
             except Fault:
                 continue
     assert allowed == {"resource:metadata", "resource:signal", "stacks:lookup"}
+
+
+def test_types_of_admins_are_theirs_and_families_have_one_rule(auth: KeystoneAuthentication) -> None:
+    member, admin = auth.identify(TENANT, headers()), auth.identify(TENANT, headers("admin"))
+    for name in ("OS::Nova::Flavor", "OS::Keystone::User", "OS::Keystone::Domain"):
+        assert not auth.may_use(member, name)
+        assert auth.may_use(admin, name)
+    for name in ("OS::Nova::Server", "OS::Heat::None", "child.yaml", "::", "OS::Keystone::Deep::One"):
+        assert auth.may_use(member, name)
+
+
+@pytest.mark.parametrize(
+    ("body", "nothing"),
+    [
+        ({}, True),
+        (None, True),
+        ({"existing": True}, True),
+        ({"existing": True, "parameters": {}, "files": {}, "environment": {}, "template": None}, True),
+        ({"parameters": {"a": 1}}, False),
+        ({"template": {"heat_template_version": "2018-08-31"}}, False),
+        ({"existing": True, "tags": ""}, False),
+        ({"timeout_mins": 0}, False),
+        ({"converge": False}, False),
+    ],
+)
+def test_which_patch_changes_nothing(body: object, nothing: bool) -> None:
+    assert changes_nothing(body) is nothing
 
 
 def test_only_an_admin_names_another_tenant(auth: KeystoneAuthentication) -> None:
