@@ -143,7 +143,7 @@ def _on_error(req: falcon.Request, resp: falcon.Response, error: Exception, para
         resp.set_headers(error.headers or {})
         fault = Fault(error.status_code, type(error).__name__, error.description or error.title or "")
     if fault is None:
-        LOG.error("%s %s %s broke", identifier, req.method, req.path, exc_info=error)
+        LOG.error("%s %s %r broke", identifier, req.method, req.path, exc_info=error)
         fault = Fault(500, "InternalError", f"Stoker met an error that it did not expect; see {identifier}")
     resp.status = fault.status
     _write(resp, fault.body())

@@ -175,7 +175,8 @@ class StackPurge:
         most = self._keep_events
         gone = self._database.write(lambda conn: events.keep_newest(conn, stack_id, most))
         if gone:
-            with about(stack=stack_id):
+            names = self._database.read(lambda conn: stack_names(conn, [stack_id]))
+            with about(project=names.get(stack_id, ("", None))[1], stack=stack_id):
                 LOG.info("%d old events were removed", gone)
 
     def _sweep_contents(self) -> None:

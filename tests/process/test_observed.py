@@ -232,7 +232,9 @@ def test_lines_of_the_log_say_their_request_project_and_stack(site: Site) -> Non
     assert f"{told}The stack's time is over" in log
     assert re.search(rf"{re.escape(told)}The step of task \d+ \(resource deaf, create\) did not stop", log)
     assert re.search(rf"{re.escape(told)}A late result of task \d+", log)
-    assert "[- - -]" not in log
+    for line in [*log.splitlines(), *site.deployment.api.text().splitlines()]:
+        if stack_id in line and re.match(r"\d{4}-\d\d-\d\d ", line):
+            assert re.search(rf" \[\S+ t {stack_id}\] ", line), line
 
 
 def test_health_tells_draining_from_dead(site: Site) -> None:
