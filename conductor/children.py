@@ -47,6 +47,19 @@ class StepChildren:
         """See Children."""
         self._nesting.act(self._nest(), StackId(child), TaskKind(action))
 
+    def snapshot(self, child: str, key: str) -> None:
+        """See Children."""
+        self._nesting.snapshot(self._nest(key), StackId(child))
+
+    def snapshot_state(self, child: str, key: str) -> ChildState | None:
+        """See Children."""
+        found = self._nesting.snapshot_of(self._nest(key), StackId(child))
+        return None if found is None else ChildState(found.action, found.status, found.reason)
+
+    def delete_snapshot(self, child: str, key: str) -> None:
+        """See Children."""
+        self._nesting.delete_snapshot(self._nest(key), StackId(child))
+
     def find(self, key: str) -> str | None:
         """See Children."""
         found = self._look(child_id(key))

@@ -91,6 +91,21 @@ class Children(typing.Protocol):
         :raises Final: the child is not in a state for it.
         """
 
+    def snapshot(self, child: str, key: str) -> None:
+        """Begin a snapshot of it, or find the one that a step with this key has begun.
+
+        :raises Final: the child is not in a state for it.
+        """
+
+    def snapshot_state(self, child: str, key: str) -> ChildState | None:
+        """What has become of that snapshot; None: it is not there."""
+
+    def delete_snapshot(self, child: str, key: str) -> None:
+        """Begin to delete that snapshot, whatever the child does; one that is gone already stays gone.
+
+        :raises Final: it is being taken.
+        """
+
     def find(self, key: str) -> str | None:
         """The child that a step with this key has created, if it is there."""
 

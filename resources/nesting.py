@@ -133,6 +133,33 @@ class NestedType(ResourceType):
         """See what the child has come to."""
         return self._look(target, progress, work)
 
+    def handle_snapshot(self, target: Target, work: Work) -> Step:
+        """Begin a snapshot of the child."""
+        child = target.physical_id
+        if child is None or work.children.look(child) is None:
+            raise Final("the nested stack is gone")
+        work.children.snapshot(child, target.key)
+        return waits_for(child)
+
+    def check_snapshot_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        """See what the snapshot has come to."""
+        child = progress["child"]
+        taken, state = work.children.snapshot_state(child, target.key), work.children.look(child)
+        if taken is None or state is None:
+            raise Final("the snapshot of the nested stack is gone")
+        if taken.status == "COMPLETE":
+            return Done()
+        if taken.status == "IN_PROGRESS":
+            return waits_for(child)
+        raise failure_of(state) if state.status == "FAILED" else Final(taken.reason)
+
+    def handle_delete_snapshot(self, target: Target, work: Work) -> Step:
+        """Let the child delete its snapshot; nobody waits for that."""
+        child = target.physical_id
+        if child is not None and work.children.look(child) is not None:
+            work.children.delete_snapshot(child, target.key)
+        return Done()
+
     def handle_adopt(self, target: Target, work: Work) -> Step:
         """Begin a child that takes over what the other one had."""
         child, data = target.physical_id, dict(target.data)

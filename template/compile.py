@@ -11,7 +11,7 @@ from .errors import CircularDependency, InvalidReference, LimitExceeded, Templat
 from .fold import Path, Scope, closest, fold
 from .model import CompiledTemplate, Json, OutputDefinition, Residual, ResourceDefinition
 from .parameters import parse_declarations, resolve_parameters, schema
-from .residual import is_deferred, references
+from .residual import is_deferred, quote, references
 from .sections import check_sections, checked_keys, parameter_groups, section
 from .versions import Version, find_version
 
@@ -141,11 +141,13 @@ def _enabled(name: str, body: Json, version: Version, conditions: Conditions) ->
 def _resource(name: str, body: Mapping[str, Json], scope: Scope, source: Source) -> ResourceDefinition:
     path: Path = ("resources", name)
     parts = {key: _part(key, body, scope, path) for key in ("properties", "metadata", "update_policy")}
+    here = (*source.path, name)
+    settings = settings_for(source.environment, here)
+    parts["properties"] = {**parts["properties"], **{n: quote(v) for n, v in settings.restored.items()}}
     external = _external_id(body.get("external_id"), scope, (*path, "external_id"))
     uses = references([*parts.values(), external])
     depends = _depends_on(body.get("depends_on"), scope, (*path, "depends_on"))
     policy = _deletion_policy(body.get("deletion_policy"), scope, (*path, "deletion_policy"))
-    here = (*source.path, name)
     return ResourceDefinition(
         name=name,
         type=map_type(source.environment, here, body["type"]),
@@ -159,7 +161,7 @@ def _resource(name: str, body: Mapping[str, Json], scope: Scope, source: Source)
         update_policy=parts["update_policy"],
         external_id=external,
         description=str(body.get("description") or ""),
-        settings=settings_for(source.environment, here),
+        settings=settings,
     )
 
 

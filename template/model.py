@@ -41,6 +41,7 @@ class ResourceSettings:
     :ivar retries: how often a failed step is tried again; None: the service's default.
     :ivar hook_options: of those hooks that have any: ``timeout`` (seconds), ``then`` (continue or fail, at
         the end of that time), ``abort`` (true: reaching it ends the stack's action).
+    :ivar restored: properties that win over the template's, since the stack around was restored.
     """
 
     hooks: frozenset[str] = frozenset()
@@ -48,6 +49,7 @@ class ResourceSettings:
     timeout: float | None = None
     retries: int | None = None
     hook_options: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    restored: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ RESTRICTED = ("update", "replace")
 STOKER = "stoker"
 """A map of the settings that Heat has not.  Heat's client takes every value beside a map for the name of a
 file, so in a file that it reads they can stand only there."""
+RESTORED = "restored"
+"""In that map: properties that a resource has instead of its template's, since a snapshot was restored."""
 SETTINGS = ("hooks", "restricted_actions", "timeout", "retries", STOKER)
 OPTIONS = ("timeout", "then", "abort")
 """Of a breakpoint."""
@@ -34,9 +36,11 @@ def check_setting(key: str, value: Json, path: Path) -> None:
         if not isinstance(value, Mapping):
             raise TemplateError(f"must be a map, not {value!r}", path)
         for name, setting in value.items():
-            if name not in ("timeout", "retries"):
+            if name not in ("timeout", "retries", RESTORED):
                 raise TemplateError(f'"{name}" is not one of: timeout, retries', path)
-            if setting is not None:
+            if name == RESTORED and not isinstance(setting, Mapping):
+                raise TemplateError(f"must be a map of properties, not {setting!r}", (*path, name))
+            if setting is not None and name != RESTORED:
                 check_setting(name, setting, (*path, name))
     elif key == "timeout":
         _check_seconds(value, path)
@@ -91,14 +95,16 @@ def combined(entries: Iterable[Mapping[str, Json]]) -> ResourceSettings:
     restricted: set[str] = set()
     timeout: float | None = None
     retries: int | None = None
+    restored: dict[str, Json] = {}
     for entry in entries:
         hooks = with_hooks(hooks, entry.get("hooks"))
         restricted.update(words(entry.get("restricted_actions")))
         for found in (entry, entry.get(STOKER) or {}):
             timeout = timeout if found.get("timeout") is None else found["timeout"]
             retries = retries if found.get("retries") is None else found["retries"]
+        restored.update((entry.get(STOKER) or {}).get(RESTORED) or {})
     options = {hook: given for hook, given in hooks.items() if given}
-    return ResourceSettings(frozenset(hooks), frozenset(restricted), timeout, retries, options)
+    return ResourceSettings(frozenset(hooks), frozenset(restricted), timeout, retries, options, restored)
 
 
 def words(value: Json) -> list[str]:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy.engine import Connection
 
-from ..db import content, resources, stacks
+from ..db import content, resources, snapshots, stacks
 from ..db.errors import NameTaken, NotFound
-from ..db.ids import ContentId, ResourceId, StackId
+from ..db.ids import ContentId, ResourceId, SnapshotId, StackId
 from ..db.resources import Resource
+from ..db.snapshots import Snapshot
 from ..db.stacks import Stack
 from ..db.states import Status, TaskKind
 from ..resources.children import ChildGoal
@@ -29,6 +30,8 @@ from .desk import Desk
 from .hooks import Breakpoints
 from .planning import Scope, TooFewIds, ids_needed, plan_create
 from .requests import AdoptedResource, Goal
+from .signals import ActionInProgress
+from .snapshots import Wanted, deletion_scope, start_deletion, start_snapshot
 from .start import Begun, start_delete, store_new_stack, tell
 from .stored import StoredLookup
 from .type_facts import CatalogueFacts
@@ -57,6 +60,11 @@ class Nest:
     key: str
     facade: Mapping[str, Json]
     guard: Guard
+
+
+def child_snapshot_id(key: str) -> SnapshotId:
+    """Of the snapshot of its child that a resource takes with this key."""
+    return SnapshotId(str(uuid.uuid5(NAMESPACE, f"snapshot {key}")))
 
 
 def child_id(key: str) -> StackId:
@@ -165,6 +173,51 @@ class Nesting:
                 begun = self._begin(nest, work)
             except TooFewIds:
                 continue
+            return tell(self._desk.hints, begun) if begun is not None else None
+
+    def snapshot(self, nest: Nest, key: StackId) -> None:
+        """Begin a snapshot of the child, or find the one that an earlier attempt has begun.
+
+        :raises Final: the child is not in a state for it.
+        """
+        parent, wanted_id = self._stack(nest.stack_id), child_snapshot_id(nest.key)
+        while self.snapshot_of(nest, key) is None:
+            scope = self._desk.scope(key, ids_needed(self._count(key)))
+            deadline = parent.deadline_at or scope.now + self._desk.timeout(None)
+            wanted = Wanted(None, deadline, id=wanted_id)
+            try:
+                begun = self._begin(nest, lambda conn, w=wanted, s=scope: start_snapshot(conn, w, s)[0])  # type: ignore[misc]
+            except TooFewIds:
+                continue
+            except ActionInProgress as error:
+                raise Final(str(error)) from error
+            return tell(self._desk.hints, begun) if begun is not None else None
+        return None
+
+    def snapshot_of(self, nest: Nest, key: StackId) -> Snapshot | None:
+        """The child's snapshot that a step with the nest's key has begun."""
+        self._child(nest, key)
+        wanted = child_snapshot_id(nest.key)
+        found = self._desk.database.read(lambda conn: snapshots.of_stack(conn, key))
+        return next((each for each in found if each.id == wanted), None)
+
+    def delete_snapshot(self, nest: Nest, key: StackId) -> None:
+        """Delete that snapshot, whatever the child does.
+
+        :raises Final: it is being taken.
+        """
+        found = self.snapshot_of(nest, key)
+        if found is None:
+            return None
+        while True:
+            scope = deletion_scope(self._desk, key, found.id)
+            work = functools.partial(start_deletion, snapshot_id=found.id, scope=scope)
+            try:
+                begun = self._begin(nest, work)
+            except TooFewIds:
+                continue
+            except NotFound:
+                return None
             return tell(self._desk.hints, begun) if begun is not None else None
 
     def look(self, key: StackId, parent_id: StackId) -> Stack | None:

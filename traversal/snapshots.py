@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy.engine import Connection
 
 from ..db import resources, snapshots, stacks
-from ..db.ids import ResourceId, SnapshotId
+from ..db.ids import ResourceId, SnapshotId, StackId
 from ..db.resources import Resource
 from ..db.snapshots import Snapshot
 from ..db.stacks import Stack
@@ -59,11 +59,7 @@ class Snapshots:
         :raises NotFound: the stack has no such snapshot.
         :raises NotUpdatable: it is being taken.
         """
-        copies = self._desk.database.read(lambda conn: resources.copies(conn, stack.id, snapshot_id))
-        scope = self._desk.scope(stack.id, ids_needed(len(copies)))
-        if scope.defaults.timeout is None:  # Nothing else would end a deletion that hangs.
-            limited = replace(scope.defaults, timeout=self._desk.settings.stack_timeout)
-            scope = replace(scope, defaults=limited)
+        scope = deletion_scope(self._desk, stack.id, snapshot_id)
         begun = self._desk.database.write(lambda conn: start_deletion(conn, snapshot_id, scope))
         if begun is not None:
             tell(self._desk.hints, begun)
@@ -75,11 +71,13 @@ class Wanted:
 
     :ivar deadline_at: seconds since the epoch.
     :ivar most: snapshots the stack may have; 0: no limit.
+    :ivar id: of the snapshot; None: a new one.
     """
 
     name: str | None
     deadline_at: float
     most: int = 0
+    id: SnapshotId | None = None
 
 
 def start_snapshot(conn: Connection, wanted: Wanted, scope: Scope) -> tuple[Begun, Snapshot]:
@@ -99,7 +97,7 @@ def start_snapshot(conn: Connection, wanted: Wanted, scope: Scope) -> tuple[Begu
     previous = kept_goal(stack)
     acting = begin(conn, stack, scope, action="SNAPSHOT", deadline_at=wanted.deadline_at, previous=previous)
     made = Snapshot(
-        id=SnapshotId(str(uuid.uuid4())),
+        id=wanted.id or SnapshotId(str(uuid.uuid4())),
         stack_id=stack.id,
         name=wanted.name,
         action="CREATE",
@@ -147,6 +145,16 @@ def _copy(row: Resource, copy_id: ResourceId, task: Task, snapshot_id: SnapshotI
         progress=None,
         key=task_key(task.id),
     )
+
+
+def deletion_scope(desk: Desk, stack_id: StackId, snapshot_id: SnapshotId) -> Scope:
+    """For start_deletion."""
+    copies = desk.database.read(lambda conn: resources.copies(conn, stack_id, snapshot_id))
+    scope = desk.scope(stack_id, ids_needed(len(copies)))
+    if scope.defaults.timeout is not None:
+        return scope
+    # Nothing else would end a deletion that hangs.
+    return replace(scope, defaults=replace(scope.defaults, timeout=desk.settings.stack_timeout))
 
 
 def start_deletion(conn: Connection, snapshot_id: SnapshotId, scope: Scope) -> Begun | None:

@@ -5,7 +5,8 @@ import typing
 from collections.abc import Callable, Mapping
 
 from ..db import content, credentials, resources, snapshots, stacks, tasks
-from ..db.ids import ContentId, SnapshotId
+from ..db.ids import ContentId, SnapshotId, StackId
+from ..db.resources import Resource
 from ..db.stacks import Stack
 from ..db.states import Status
 from ..template.compile import Identity
@@ -16,9 +17,10 @@ from .change import Change, NotUpdatable, check_updatable, start_update
 from .compiling import Compiled
 from .desk import Desk
 from .foresight import Foreseen, Foresight, Unchangeable
+from .nesting import child_snapshot_id
 from .planning import Scope, TooFewIds
 from .requests import EXISTING, Goal, UpdateRequest
-from .restoring import restored_goal
+from .restoring import Restoring
 from .start import Begun, by_resource, tell
 from .stored import StoredLookup
 from .type_facts import CatalogueFacts
@@ -78,9 +80,16 @@ class Updates:
         if (found.action, found.status) != ("CREATE", Status.COMPLETE):
             raise NotUpdatable("Restoring incomplete snapshot is not supported")
         copies = database.read(lambda conn: resources.copies(conn, stack.id, snapshot_id))
-        goal = restored_goal(self._stored(found.goal), copies, self._desk.catalogue, seal.open)
+        restoring = Restoring(self._desk.catalogue, seal.open, self._inside)
+        goal = restoring.goal(self._stored(found.goal), copies)
         compiled = self._desk.compile(goal, _identity(stack))
         return self._start(stack, compiled, UpdateRequest(goal, existing=True), "RESTORE")
+
+    def _inside(self, kept: Resource) -> list[Resource]:
+        if kept.physical_id is None or kept.key is None or not self._desk.catalogue.is_nested(kept.plugin):
+            return []
+        child, snapshot_id = StackId(kept.physical_id), child_snapshot_id(kept.key)
+        return self._desk.database.read(lambda conn: resources.copies(conn, child, snapshot_id))
 
     def _insist(self, stack: Stack, start: Callable[[Stack], Begun | None]) -> None:
         """Try again as long as others change the stack meanwhile."""

@@ -2,14 +2,16 @@
 
 import random
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
+import sqlalchemy as sa
 from simulation.templates import RandomGoal
 from simulation.world import World
 from sqlalchemy.engine import Connection
-from stoker.db import content, resources, snapshots, stacks, trees
+from stoker.db import content, resources, snapshots, stacks, tables, trees
 from stoker.db.ids import StackId
 from stoker.db.resources import Resource
+from stoker.db.snapshots import Snapshot
 from stoker.db.stacks import Stack
 from stoker.db.states import Status
 from stoker.traversal.change import NotUpdatable
@@ -94,20 +96,18 @@ class Keeping:
             if name not in wanted:
                 self.world.cloud.things.pop(physical, None)
 
-    def wrong(self, users: Iterable[Stack]) -> list[str]:
+    def wrong(self) -> list[str]:
         """Pictures that no snapshot has, and snapshots without their pictures."""
         pictures, kept = self.world.cloud.pictures, set()
         found = []
-        for stack in users:
-            ended = self.world.database.read(lambda conn, s=stack: snapshots.of_stack(conn, s.id))
-            complete = {s.id for s in ended if (s.action, s.status) == ("CREATE", Status.COMPLETE)}
-            for row in self.world.database.read(lambda conn, s=stack: resources.copies(conn, s.id)):
-                kept.add(f"picture-{row.key}")
-                pictured = row.type == "Sim::Server" and row.snapshot_id in complete
-                if pictured and f"picture-{row.key}" not in pictures:
-                    found.append(f"{stack.name}.{row.name} has no picture")
-                if row.snapshot_id not in {s.id for s in ended}:
-                    found.append(f"{stack.name}.{row.name} is a copy of no snapshot")
+        for copy, snapshot in self.world.database.read(_copies):
+            kept.add(f"picture-{copy.key}")
+            if snapshot is None:
+                found.append(f"{copy.stack_id}.{copy.name} is a copy of no snapshot")
+                continue
+            complete = (snapshot.action, snapshot.status) == ("CREATE", Status.COMPLETE)
+            if complete and copy.type == "Sim::Server" and f"picture-{copy.key}" not in pictures:
+                found.append(f"{copy.stack_id}.{copy.name} has no picture")
         return found + [f"{name} leaked" for name in pictures if name not in kept]
 
     def _inside(self, stack: Stack) -> list[Stack]:
@@ -127,6 +127,16 @@ class Keeping:
         contents = self.world.database.read(lambda conn: content.get_many(conn, keys))
         template, files = (contents[key] for key in keys)
         return RandomGoal({"resources": {}, **template}, files=files)
+
+
+def _copies(conn: Connection) -> list[tuple[Resource, Snapshot | None]]:
+    """All that snapshots keep of resources, with the snapshots."""
+    r = tables.resource.c
+    found: list[tuple[Resource, Snapshot | None]] = []
+    for key in conn.execute(sa.select(r.stack_id).where(r.snapshot_id.is_not(None)).distinct()).scalars():
+        taken = {snapshot.id: snapshot for snapshot in snapshots.of_stack(conn, key)}
+        found += [(copy, taken.get(copy.snapshot_id)) for copy in resources.copies(conn, key)]
+    return found
 
 
 def _things(document: Json) -> set[str]:

@@ -184,7 +184,7 @@ class Run:
             self._check_stack(name, self.users.now(name))
             differences = self.users.reference.differences(name, stack.id, made)
             assert not differences, "\n".join([*differences, *self.told])
-        wrong = self.users.keeping.wrong(self.users.stacks.values())
+        wrong = self.users.keeping.wrong()
         assert not wrong, "\n".join([f"I7: {wrong}", *self.told])
 
     def _made(self) -> Made:
