@@ -17,7 +17,8 @@ from ..resources.lifting import lifted
 from ..template.errors import TemplateError
 from ..template.residual import evaluate
 from ..traversal.definition import TaskDefinition
-from ..traversal.nesting import Nest, Nesting, child_id
+from ..traversal.nesting import Nesting
+from ..traversal.nests import Nest, child_id
 from ..traversal.stored import RowLookup
 from .lookup import ClaimLookup
 from .secrets import Secrets

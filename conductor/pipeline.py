@@ -93,8 +93,7 @@ class Pipeline:
 
     def offer(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
         """Hints came."""
-        dropped = self._intake.offer(task_ids)
-        if dropped:
+        if dropped := self._intake.offer(task_ids):
             LOG.warning("%d hints were dropped: too many wait for a free thread", dropped)
             self._tally.dropped(dropped)
         self._wake()

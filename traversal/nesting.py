@@ -2,15 +2,14 @@
 
 import functools
 import typing
-import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlalchemy.engine import Connection
 
 from ..db import content, resources, snapshots, stacks
 from ..db.errors import NameTaken, NotFound
-from ..db.ids import ContentId, ResourceId, SnapshotId, StackId
+from ..db.ids import ContentId, StackId
 from ..db.resources import Resource
 from ..db.snapshots import Snapshot
 from ..db.stacks import Stack
@@ -28,6 +27,7 @@ from .change import Change, NotUpdatable, start_update
 from .compiling import Compiled
 from .desk import Desk
 from .hooks import Breakpoints
+from .nests import Nest, child_id, child_snapshot_id
 from .planning import Scope, TooFewIds, ids_needed, plan_create
 from .requests import AdoptedResource, Goal
 from .signals import ActionInProgress
@@ -38,38 +38,7 @@ from .type_facts import CatalogueFacts
 from .updating import update_ids_needed
 
 Json = typing.Any
-Guard = Callable[[Connection], None]
-"""Raises in a transaction whose step may not act any more."""
-NAMESPACE = uuid.UUID("6f0b5a1e-9d5c-4c7e-8a30-1f2f5b6c7d88")
 UNSTORED = ContentId("")
-
-
-@dataclass(frozen=True)
-class Nest:
-    """The resource that a child belongs to.
-
-    :ivar key: the child's id follows from it.
-    :ivar facade: what the child's template may ask of the resource's definition.
-    :ivar guard: sees in each transaction that the step may still act.
-    """
-
-    stack_id: StackId
-    resource_id: ResourceId
-    resource_name: str
-    child_name: str
-    key: str
-    facade: Mapping[str, Json]
-    guard: Guard
-
-
-def child_snapshot_id(key: str) -> SnapshotId:
-    """Of the snapshot of its child that a resource takes with this key."""
-    return SnapshotId(str(uuid.uuid5(NAMESPACE, f"snapshot {key}")))
-
-
-def child_id(key: str) -> StackId:
-    """Of the child that a resource with this key has."""
-    return StackId(str(uuid.uuid5(NAMESPACE, key)))
 
 
 class Nesting:

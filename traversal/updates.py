@@ -17,7 +17,7 @@ from .change import Change, NotUpdatable, check_updatable, start_update
 from .compiling import Compiled
 from .desk import Desk
 from .foresight import Foreseen, Foresight, Unchangeable
-from .nesting import child_snapshot_id
+from .nests import child_snapshot_id
 from .planning import Scope, TooFewIds
 from .requests import EXISTING, Goal, UpdateRequest
 from .restoring import Restoring

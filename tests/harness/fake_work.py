@@ -40,7 +40,7 @@ class FakeChildren:
         self.files: dict[str, str] = {}
         self.failed: set[str] = set()
 
-    def create(self, key: str, goal: ChildGoal) -> str:
+    def create(self, key: str, goal: ChildGoal, adopted: Mapping[str, Json] | None = None) -> str:
         child = f"child-{key}"[:36]
         self._begin(child, "CREATE", goal)
         return child
@@ -53,6 +53,15 @@ class FakeChildren:
 
     def act(self, child: str, action: str) -> None:
         self._begin(child, action.upper())
+
+    def snapshot(self, child: str, key: str) -> None:
+        self._begin(child, "SNAPSHOT")
+
+    def snapshot_state(self, child: str, key: str) -> ChildState | None:
+        return self.states.get(child)
+
+    def delete_snapshot(self, child: str, key: str) -> None:
+        self.told.append(("DELETE_SNAPSHOT", child))
 
     def find(self, key: str) -> str | None:
         child = f"child-{key}"[:36]
