@@ -9,6 +9,8 @@ import sys
 import time
 
 import pytest
+from services.db.rows import a_stack, store
+from stoker.db.engine import Database
 from stoker.db.sealing import Sealer
 
 BIN = pathlib.Path(sys.executable).parent
@@ -208,8 +210,13 @@ def test_an_upgrade_is_checked_against_what_is_stored_and_what_runs(
 
 def test_what_was_deleted_is_purged_by_hand(tmp_path: pathlib.Path, database: str) -> None:
     write(tmp_path, KEY, database)
-    done = run("stoker-manage", tmp_path, "db", "purge", "--older-than", "1d", "--batch", "5")
+    gone = {"action": "DELETE", "status": "COMPLETE", "live_name": None}
+    opened = Database(database.partition("connection = ")[2].strip())
+    for hours in (1, 30, 50):
+        store(opened, a_stack(**gone, deleted_at=time.time() - 3600 * hours))
+    opened.close()
+    done = run("stoker-manage", tmp_path, "db", "purge", "--older-than", "1d", "--batch", "1")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("removed: 0 deleted stacks, 0 old events of others, ")
+    assert done.stdout.startswith("removed: 2 deleted stacks, 0 old events of others, ")
     wrong = run("stoker-manage", tmp_path, "db", "purge", "--older-than", "soon")
     assert (wrong.returncode, "soon is no age" in wrong.stderr) == (1, True)
