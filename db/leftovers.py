@@ -120,8 +120,7 @@ def came_back(
     ).first()
     if found is not None:
         task_id, row_id = TaskId(found.id), found.resource_id
-    elif physical_id is not None and left.resource.id not in resources.by_ids(conn, [left.resource.id]):
-        # Its conductor counted as gone, and its resource was deleted meanwhile.
+    elif physical_id is not None and _is_not_its(conn, left, physical_id):
         task_id = keep(conn, left, now=now)
         row_id = conn.execute(sa.select(t.c.resource_id).where(t.c.id == task_id)).scalar_one()
     else:
@@ -129,6 +128,13 @@ def came_back(
     if physical_id is not None:
         conn.execute(sa.update(r).where(r.c.id == row_id).values(physical_id=physical_id))
     return _make_ready(conn, [task_id], now=now)
+
+
+def _is_not_its(conn: Connection, left: Leftover, physical_id: str) -> bool:
+    """Whether the thing belongs to no resource: its own was deleted meanwhile, for its conductor counted
+    as gone; or a later attempt has made another one, as the type does not find things by their key."""
+    row = resources.by_ids(conn, [left.resource.id]).get(left.resource.id)
+    return row is None or row.physical_id not in (None, physical_id)
 
 
 def without_step(

@@ -281,3 +281,19 @@ def test_a_parent_that_nobody_has_woken_is_woken(world: World) -> None:
 def child_of(world: World, stack: Stack) -> str:
     query = sa.select(tables.stack.c.id).where(tables.stack.c.parent_id == stack.id)
     return str(world.database.read(lambda conn: conn.execute(query).scalar_one()))
+
+
+def test_what_the_late_call_made_a_second_time_is_removed(world: World) -> None:
+    """Of a type that does not find by its key what a lost attempt has made."""
+    stack = world.create("s", template(a={"hangs": ["create"]}))
+    world.calm()
+    [holder] = [c for c in world.awake() if c.hanging]
+    retry(world, stack, "a")
+    assert complete(world, stack)
+    [kept] = world.cloud.things
+    world.cloud.made.clear()
+    holder.go_on()
+    world.calm()
+    assert set(world.cloud.made.values()) - {kept}, "it has made another one"
+    assert world.settle(lambda: list(world.cloud.things) == [kept], within=60), world.cloud.things
+    assert rows(world, stack)["a"].physical_id == kept
