@@ -22,7 +22,7 @@ Routes = Mapping[str, Mapping[str, Operation]]
 ROUTES: Routes = {
     "/": {"GET": Operation(installation.api_versions, None)},
     "/v1": {"GET": Operation(installation.api_versions, None)},
-    "/healthcheck": {"GET": Operation(installation.health, None)},
+    "/healthcheck": dict.fromkeys(("GET", "HEAD"), Operation(installation.health, None)),
     f"{_TENANT}/validate": {"POST": Operation(stacks.validate, "stacks:validate_template")},
     _TYPES: {"GET": Operation(installation.list_types, "stacks:list_resource_types")},
     f"{_TYPES}/{{type_name}}": {"GET": Operation(installation.show_type, "stacks:resource_schema")},

@@ -53,7 +53,7 @@ class ConductorPage:
         """See PEP 3333."""
         status, kind, body = self._answer(str(environ.get("PATH_INFO", "/")))
         start_response(status, [("Content-Type", kind), ("Content-Length", str(len(body)))])
-        return iter([body])
+        return iter([] if environ.get("REQUEST_METHOD") == "HEAD" else [body])
 
     def _answer(self, path: str) -> tuple[str, str, bytes]:
         plain = "text/plain; charset=utf-8"

@@ -161,5 +161,10 @@ def test_a_preview_shows_what_would_be_made_and_stores_nothing(service: Service,
     assert service.get(f"/v1/{tenant}/stacks") == {"stacks": []}
 
 
+def test_health_is_told_to_who_asks_for_the_status_only(service: Service) -> None:
+    for method in ("GET", "HEAD"):
+        assert service.call(method, "/healthcheck").status == 200
+
+
 def test_there_are_no_figures_where_none_are_wanted(service: Service) -> None:
     assert service.call("GET", "/metrics").status == 404

@@ -25,9 +25,9 @@ class Prometheus(Server):
 
     name = "Prometheus"
 
-    def __init__(self, targets: Mapping[str, Sequence[int]]) -> None:
+    def __init__(self, targets: Mapping[str, Sequence[int]] | None = None) -> None:
         super().__init__()
-        self._targets = targets
+        self._targets = targets or {}
 
     @property
     def url(self) -> str:

@@ -245,6 +245,10 @@ def test_health_tells_draining_from_dead(site: Site) -> None:
     site.wait_value("stoker_healthy", 0)
     site.deployment.manage("ring", "undrain", "one")
     wait_for(lambda: site.health() == (200, "serving\n"), 30)
+    asked = urllib.request.Request(f"http://{HOST}:{site.ports['one']}/healthcheck", method="HEAD")
+    with urllib.request.urlopen(asked, timeout=10) as answer:
+        assert (answer.status, answer.read()) == (200, b"")
+    assert get(f"http://{HOST}:{site.ports['one']}/else")[0] == 404
     with pytest.raises(OSError, match="refused"):
         site.health("two")
 

@@ -12,6 +12,7 @@ from harness.mariadb import MariaDB
 from harness.memcached import Memcached
 from harness.postgresql import PostgreSQL
 from harness.processes import Process
+from harness.prometheus import Prometheus
 from harness.rabbitmq import RabbitMQ
 from harness.redis import Redis
 from harness.server import MissingServer, Server, find_program
@@ -19,7 +20,7 @@ from harness.waiting import wait_for
 from harness.zookeeper import ZooKeeper
 
 
-@pytest.mark.parametrize("kind", [RabbitMQ, Etcd, ZooKeeper, Redis, Memcached])
+@pytest.mark.parametrize("kind", [RabbitMQ, Etcd, ZooKeeper, Redis, Memcached, Prometheus])
 def test_a_server_answers_restarts_and_leaves_nothing_behind(kind: type[Server]) -> None:
     with kind() as server:
         port, directory = server.port, server.directory
