@@ -18,7 +18,7 @@ from .manage_base import describe_age
 
 HANGS_AFTER = 5.0
 """Seconds in one call after which one may ask whether it hangs."""
-MANY_HINTS = 3
+MANY_HINTS = 2
 """So many hints for one task are not lost by chance."""
 LATE = 5.0
 """Seconds past its moment after which a duty must have come round."""
