@@ -18,6 +18,8 @@ SETTINGS = {
     "synchronous_commit": "on",
     "max_connections": "400",
     "shared_buffers": "128MB",
+    # In its directory, which is removed: a killed server leaves nothing in /dev/shm.
+    "dynamic_shared_memory_type": "mmap",
     "max_wal_size": "2GB",
     "autovacuum_naptime": "10s",
     "timezone": "UTC",
