@@ -4,7 +4,7 @@ Usage:
     python benchmarks/nested.py             start RabbitMQ, PostgreSQL, etcd and three conductors
     options: --children 1000   --depth 5   --width 3   --wakes 50
 
-Prints, for a stack of many equal children and for a tree: seconds until the root is complete, and each
+Prints, for a stack of many equal children, a group of as many and a tree: seconds until the root is complete, and each
 conductor's part of the ended actions.  For the wide one also the rows of templates, environments and files,
 and the bytes that one more child takes in all tables, indexes included.  And first of all the time from a
 child's end (the moment in its event) to the beginning of its parent's next resource, on the idle system.
@@ -117,6 +117,13 @@ def wide(deployment: Deployment, count: int) -> None:
     print(f"{each:.1f} KiB per child in all tables, its finished tasks included")
 
 
+def group(deployment: Deployment, count: int) -> None:
+    """An OS::Heat::ResourceGroup of stacks."""
+    properties = {"count": count, "resource_def": {"type": LEAF}}
+    body = {"type": "OS::Heat::ResourceGroup", "properties": properties}
+    run(deployment, f"group-{count}", templates.template({"g": body}), {LEAF: leaf()})
+
+
 def tall(deployment: Deployment, depth: int, width: int) -> None:
     """A tree."""
     files, below = {LEAF: leaf()}, LEAF
@@ -169,6 +176,7 @@ def main() -> None:
     with installation() as deployment:
         wakes(deployment, wanted.wakes)
         wide(deployment, wanted.children)
+        group(deployment, wanted.children)
         tall(deployment, wanted.depth, wanted.width)
 
 

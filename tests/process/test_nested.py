@@ -144,3 +144,26 @@ def test_a_root_that_is_deleted_or_updated_in_the_middle_converges(deployment: D
     assert deployment.call("DELETE", path)[0] == 204
     wait_for(lambda: set(statuses(deployment, id_of(path))) == {("DELETE", "COMPLETE")}, 60)
     assert query(deployment, "SELECT count(*) FROM task WHERE state = 'running'") == [(0,)]
+
+
+def test_a_group_of_stacks_grows_and_shrinks_while_a_conductor_dies(deployment: Deployment) -> None:
+    def group(count: int) -> Json:
+        properties = {"count": count, "resource_def": {"type": LEAF}}
+        return templates.template({"g": {"type": "OS::Heat::ResourceGroup", "properties": properties}})
+
+    alive = "SELECT count(*) FROM stack WHERE root_id = :root AND deleted_at IS NULL"
+    files = {LEAF: leaf(wait_secs=1)}
+    path = deployment.create("group", group(8), files=files)
+    assert deployment.wait_final(path, 60)["stack_status"] == "CREATE_COMPLETE"
+    assert query(deployment, alive, root=id_of(path)) == [(1 + 1 + 8,)]
+    assert deployment.call("PUT", path, {"template": group(16), "files": files})[0] == 202
+    wait_for(lambda: query(deployment, alive, root=id_of(path))[0][0] > 1 + 1 + 8, 60)
+    deployment.conductors["three"].kill()
+    assert deployment.wait_final(path, 90)["stack_status"] == "UPDATE_COMPLETE"
+    assert query(deployment, alive, root=id_of(path)) == [(1 + 1 + 16,)]
+    deployment.launch_conductor("three").wait_for_text("is in the ring and serves")
+    assert deployment.call("PUT", path, {"template": group(3), "files": files})[0] == 202
+    assert deployment.wait_final(path, 60)["stack_status"] == "UPDATE_COMPLETE"
+    assert query(deployment, alive, root=id_of(path)) == [(1 + 1 + 5,)]
+    assert deployment.call("DELETE", path)[0] == 204
+    wait_for(lambda: query(deployment, alive, root=id_of(path)) == [(0,)], 60)
