@@ -29,12 +29,14 @@ def adopting(
     Data and metadata may hold secrets of which nobody knows yet, so all of both is sealed until the
     resource's step stores them as it stores those of every resource.
     """
+    definitions = {task.resource_id: task.definition for task in plan.tasks}
     rows = []
     for row in plan.resources:
         found = adopted.get(row.name, AdoptedResource())
         if catalogue.is_nested(row.plugin):
             found = replace(found, physical_id=None)
-        rows.append(_row(row, found, seal))
+        # With what they are to be adopted as: whoever goes on with it later has to know.
+        rows.append(replace(_row(row, found, seal), definition=definitions[row.id]))
     return replace(plan, resources=rows, tasks=[replace(task, kind=TaskKind.ADOPT) for task in plan.tasks])
 
 

@@ -16,7 +16,7 @@ from .hooks import Breakpoints
 from .planning import Scope
 from .start import Begun, begin, by_resource, running_of, store_plan
 from .type_facts import TypeFacts
-from .updating import UpdatePlanner
+from .updating import StillToBeAdopted, UpdatePlanner
 
 
 class NotUpdatable(Exception):
@@ -87,7 +87,10 @@ def start_update(conn: Connection, change: Change, scope: Scope, types: TypeFact
     kept = tasks.cancel_unstarted(conn, stack.id, stack.traversal, now=scope.now, heir=heir)
     running = running_of(conn, stack)
     going_on = {row: task for row, task in begun.items() if task.id in kept}
-    plan = planner(_rows(conn, stack, change), running={**going_on, **running}).plan()
+    try:
+        plan = planner(_rows(conn, stack, change), running={**going_on, **running}).plan()
+    except StillToBeAdopted as error:
+        raise NotUpdatable(str(error)) from error
     return store_plan(conn, updating, plan, running.values(), now=scope.now)
 
 

@@ -24,7 +24,7 @@ from .restoring import Restoring
 from .start import Begun, by_resource, tell
 from .stored import StoredLookup
 from .type_facts import CatalogueFacts
-from .updating import UpdatePlanner, update_ids_needed
+from .updating import StillToBeAdopted, UpdatePlanner, update_ids_needed
 
 Json = typing.Any
 TRIES = 20
@@ -124,15 +124,13 @@ class Updates:
             id_count=update_ids_needed(len(rows), len(compiled.plan.resources)),
             now=self._desk.clock(),
         )
-        plan = UpdatePlanner(
-            rows, compiled.plan, running, scope, self._types, observing=request.converge
-        ).plan()
+        planner = UpdatePlanner(rows, compiled.plan, running, scope, self._types, observing=request.converge)
         foresight = Foresight(
             compiled.plan, rows, running, catalogue=self._desk.catalogue, unseal=self._desk.sealer.open
         )
         try:
-            return foresight.read(plan)
-        except Unchangeable as error:
+            return foresight.read(planner.plan())
+        except (Unchangeable, StillToBeAdopted) as error:
             raise NotUpdatable(str(error)) from error
 
     def roll_back(self, stack: Stack, why: str = "") -> bool:

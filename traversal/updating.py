@@ -45,6 +45,19 @@ class _Ids:
         return self.next - 1
 
 
+class StillToBeAdopted(Exception):
+    """What a resource is by now nobody knows before it is adopted, so it cannot be brought to something else.
+
+    The text names it.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"Resource {name} is still to be adopted, and would be something else by this update: update the "
+            "stack with the template and parameters that it was adopted with first, or leave the resource out"
+        )
+
+
 class UpdatePlanner:
     """Makes one plan.
 
@@ -162,6 +175,8 @@ class UpdatePlanner:
             # A nested stack that is to be adopted has no id of its own, but its data.
             there = row.physical_id is not None or (row.data and self._types.nested(row.plugin))
             if there and row.plugin == definition.type:
+                if row.definition != goal:
+                    raise StillToBeAdopted(definition.name)
                 self._rows[definition.name] = row.id
                 self._jobs[definition.name] = self._job(definition, goal, TaskKind.ADOPT, row.id)
                 return

@@ -164,6 +164,6 @@ def test_a_group_of_stacks_grows_and_shrinks_while_a_conductor_dies(deployment: 
     deployment.launch_conductor("three").wait_for_text("is in the ring and serves")
     assert deployment.call("PUT", path, {"template": group(3), "files": files})[0] == 202
     assert deployment.wait_final(path, 60)["stack_status"] == "UPDATE_COMPLETE"
-    assert query(deployment, alive, root=id_of(path)) == [(1 + 1 + 5,)]
+    assert query(deployment, alive, root=id_of(path)) == [(1 + 1 + 3,)]
     assert deployment.call("DELETE", path)[0] == 204
     wait_for(lambda: query(deployment, alive, root=id_of(path)) == [(0,)], 60)

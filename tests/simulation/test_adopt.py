@@ -12,6 +12,7 @@ from simulation.world import World
 from stoker.db import tables
 from stoker.db.stacks import Stack
 from stoker.db.states import Status
+from stoker.traversal.change import NotUpdatable
 from stoker.traversal.requests import AdoptedResource, CreateRequest, Goal, UpdateRequest
 from stoker.traversal.signals import ActionInProgress
 
@@ -143,6 +144,25 @@ def test_an_update_goes_on_with_an_adoption_that_was_stopped(world: World) -> No
     assert set(world.cloud.things) == things
     assert {row.physical_id for row in rows(world, again).values()} == things
     assert world.cloud.wrong == []
+
+
+def test_what_is_still_to_be_adopted_is_not_brought_to_something_else(world: World) -> None:
+    """Nobody knows yet what it is."""
+    stack = created(world, plain_template(a={"value": "1"}, b={}))
+    document = world.exports.abandon(world.stack(stack.id))
+    things = dict(world.cloud.things)
+    again = world.adopt("t", document)
+    changed = plain_template(a={"value": "2"}, b={})
+    for wish in (world.updates.preview, world.updates.update):
+        with pytest.raises(
+            NotUpdatable, match="Resource a is still to be adopted.*or leave the resource out"
+        ):
+            wish(world.stack(again.id), UpdateRequest(Goal(changed)))
+    assert world.stack(again.id) == again
+    assert world.settle(lambda: ended(world, again), within=60)
+    assert world.cloud.things == things
+    updated(world, again, changed)
+    assert [thing.value for thing in world.cloud.things.values()] == ["2", ""]
 
 
 def test_an_update_lets_an_adoption_that_runs_come_to_its_end(world: World) -> None:
