@@ -5,9 +5,10 @@ Usage:
     options: --children 1000   --depth 5   --width 3   --wakes 50
 
 Prints, for a stack of many equal children, a group of as many and a tree: seconds until the root is
-complete, and each conductor's part of the ended actions.  For the wide one also the rows of templates, environments and files,
-and the bytes that one more child takes in all tables, indexes included.  And first of all the time from a
-child's end (the moment in its event) to the beginning of its parent's next resource, on the idle system.
+complete, and each conductor's part of the ended actions.  For the wide one also the rows of templates,
+environments and files, and the bytes that one more child takes in all tables, indexes included.  And first of
+all the time from a child's end (the moment in its event) to the beginning of its parent's next resource, on
+the idle system.
 """
 
 import argparse
