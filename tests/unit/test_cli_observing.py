@@ -1,0 +1,45 @@
+"""A report on SIGUSR2 goes where the configuration wants it, and one section that breaks ends nothing."""
+
+import pathlib
+import subprocess
+import sys
+
+PROGRAM = """
+import os, pathlib, signal, sys, time
+from stoker.cli import threading_backend
+from stoker.cli import options
+from stoker.cli.observing import report_on_signal
+folder = pathlib.Path(sys.argv[1])
+conf = options.load(["--config-file", str(folder / "stoker.conf")], program="stoker-api")
+told = iter(["first", "second"])
+report_on_signal(conf, "stoker-api", {"Ours": lambda: "it is the " + next(told)})
+for count in range(1, 4):
+    os.kill(os.getpid(), signal.SIGUSR2)
+    time.sleep(1.1)  # The name of a report's file holds the second.
+print("still here")
+"""
+
+
+def run(folder: pathlib.Path, text: str) -> subprocess.CompletedProcess[str]:
+    (folder / "stoker.conf").write_text(f"[secrets]\nkey = very-secret\n{text}")
+    command = [sys.executable, "-W", "ignore", "-c", PROGRAM, str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+
+
+def test_reports_are_files_where_a_directory_is_configured(tmp_path: pathlib.Path) -> None:
+    reports = tmp_path / "reports"
+    reports.mkdir()
+    done = run(tmp_path, f"[oslo_reports]\nlog_dir = {reports}\n")
+    found = [path.read_text() for path in sorted(reports.iterdir())]
+    assert all(path.name.startswith("stoker-api_gurumeditation_") for path in reports.iterdir())
+    assert ["it is the first" in found[0], "it is the second" in found[1], len(found)] == [True, True, 2]
+    assert "very-secret" not in "".join(found)
+    assert "Unable to run Guru Meditation Report" in done.stderr, "of the third, whose section breaks"
+    assert done.stdout == "still here\n"
+
+
+def test_a_report_goes_to_standard_error_otherwise(tmp_path: pathlib.Path) -> None:
+    done = run(tmp_path, "")
+    assert "it is the second" in done.stderr
+    assert "product = Stoker" in done.stderr
+    assert "very-secret" not in done.stderr
