@@ -189,13 +189,15 @@ class Nesting:
                 return None
             return tell(self._desk.hints, begun) if begun is not None else None
 
-    def look(self, key: StackId, parent_id: StackId) -> Stack | None:
-        """The child; None: it is deleted, or was never there, or is another stack's."""
+    def look(self, key: StackId, stack_id: StackId) -> Stack | None:
+        """The child of a resource of the stack; None: it is deleted, or was never there, or belongs to
+        another tree.  (What a step has left behind stands beside the stack that it was for.)"""
         try:
             found = self._stack(key)
         except NotFound:
             return None
-        return None if found.deleted_at is not None or found.parent_id != parent_id else found
+        is_ours = found.root_id == self._stack(stack_id).root_id
+        return found if is_ours and found.deleted_at is None else None
 
     def rows(self, key: StackId) -> list[Resource]:
         """The child's resources."""
@@ -229,9 +231,9 @@ class Nesting:
             raise Final(str(error), kind="NotSupported") from error
 
     def _child(self, nest: Nest, key: StackId) -> Stack:
-        """:raises Final: it is none of the resource's stack."""
+        """:raises Final: it is none of the tree's."""
         child = self._stack(key)
-        if child.parent_id != nest.stack_id:
+        if child.root_id != self._stack(nest.stack_id).root_id:
             raise Final("the nested stack is gone")
         return child
 

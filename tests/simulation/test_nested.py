@@ -6,9 +6,11 @@ import typing
 
 import pytest
 import sqlalchemy as sa
+from simulation import threads
 from simulation.test_update import ended, rows
-from simulation.world import World
+from simulation.world import GRACE, World
 from stoker.db import tables
+from stoker.db.ids import StackId
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind
 from stoker.template.errors import TemplateError
@@ -289,3 +291,30 @@ def test_an_update_in_the_middle_supersedes_all_levels(world: World) -> None:
     alive = sa.select(s.status).where(s.root_id == stack.id, s.deleted_at.is_(None))
     assert world.database.read(lambda conn: conn.execute(alive).scalars().all()) == ["COMPLETE"] * 7
     assert len(world.cloud.things) == 4
+
+
+def test_a_child_whose_parents_step_hangs_is_deleted_when_the_step_was_given_up(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It belongs to nobody then, but to what the step has left behind."""
+    create = world.nesting.create
+
+    def slow(*args: Json) -> StackId:
+        made = create(*args)
+        threads.hang()
+        return made
+
+    monkeypatch.setattr(world.nesting, "create", slow)
+    stack = world.create("s", hot({"n": child()}), files={INNER: inner()})
+    world.calm()
+    world.updates.cancel(world.stack(stack.id), rollback=False)
+    world.calm()
+    world.pass_time(GRACE + 0.1)
+    world.calm()
+    assert world.stack(stack.id).status == Status.FAILED
+    [conductor] = [each for each in world.awake() if each.hanging]
+    conductor.go_on()
+    s = tables.stack.c
+    alive = sa.select(s.id).where(s.parent_id.is_not(None), s.deleted_at.is_(None))
+    assert world.settle(lambda: not world.database.read(lambda c: c.execute(alive).all()), within=60)
+    assert world.cloud.things == {}
