@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..db import content, rotation, tables
+from ..db import content, rotation
 from ..db.engine import Database
 from ..db.ids import ContentId
 from ..db.sealing import Sealer, SealError, sealed_by
@@ -102,7 +102,7 @@ class Rotation:
             for rows in rotation.scan(self._database, table, batch=self._batch):
                 self._count(found, table.name, rows)
                 renewed = self._renew(found, table, rows)
-                if table is tables.content:
+                if table is rotation.TABLES["content"]:
                     found.moved += sum(self._move(row) for row in renewed)
         return found
 
