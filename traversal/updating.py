@@ -172,9 +172,7 @@ class UpdatePlanner:
     def _want(self, definition: ResourceDefinition) -> None:
         row, goal = self._current.get(definition.name), self._goal(definition.name)
         if row is not None and row.action == "INIT" and row.id not in self._running:
-            # A nested stack that is to be adopted has no id of its own, but its data.
-            there = row.physical_id is not None or (row.data and self._types.nested(row.plugin))
-            if there and row.plugin == definition.type:
+            if _is_there(row, self._types) and row.plugin == definition.type:
                 if row.definition != goal:
                     raise StillToBeAdopted(definition.name)
                 self._rows[definition.name] = row.id
@@ -310,6 +308,11 @@ class UpdatePlanner:
                 if moved is not None:
                     edges.add(moved.id, self._deletions[needed].id)
         return edges
+
+
+def _is_there(row: Resource, types: TypeFacts) -> bool:
+    """Whether what is to be adopted is known; a nested stack has no id of its own by then, but its data."""
+    return row.physical_id is not None or bool(row.data and types.nested(row.plugin))
 
 
 def _goes_on(old: Task, goal: Json) -> bool:
