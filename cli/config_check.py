@@ -29,6 +29,7 @@ NAMESPACES = (
     "oslo.messaging",
     "oslo.log",
     "oslo.policy",
+    "oslo.concurrency",
     "oslo.reports",
     "keystonemiddleware.auth_token",
 )

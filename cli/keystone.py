@@ -1,5 +1,6 @@
 """The API behind Keystone: its middleware in front, policy inside."""
 
+import importlib.util
 import logging
 import typing
 
@@ -83,6 +84,13 @@ def behind_keystone(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
         guarded = auth_token.AuthProtocol(app, settings)
     except (MissingRequiredOptions, NoMatchingPlugin, cfg.Error, ValueError) as error:
         raise WrongConfiguration(f"[{SECTION}]: {error}") from error
+
+    # The middleware looks for it with the first request, and would answer each with an error.
+    if conf[SECTION].memcached_servers and importlib.util.find_spec("memcache") is None:
+        raise WrongConfiguration(
+            f"[{SECTION}] memcached_servers: python-memcached is not installed: "
+            "pip install 'stoker[memcached]'"
+        )
 
     def dispatch(environ: dict[str, typing.Any], start_response: typing.Any) -> typing.Any:
         if not is_presigned(environ.get("PATH_INFO", "")):

@@ -101,11 +101,20 @@ def make_addresses(conf: cfg.ConfigOpts, database: Database, sealer: Sealer) -> 
 
 
 def make_bus(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Bus:
-    """:raises WrongConfiguration: the URL is none."""
+    """:raises WrongConfiguration: the URL is none, or an option that another one needs is missing."""
     try:
-        return open_bus(conf, conf.transport_url, recorder)
+        bus = open_bus(conf, conf.transport_url, recorder)
     except (oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure) as error:
         raise WrongConfiguration(f"transport_url: {error}") from error
+    managed = "oslo_messaging_rabbit" in conf and conf.oslo_messaging_rabbit.use_queue_manager
+    if managed and not conf.oslo_concurrency.lock_path:
+        # oslo.messaging asks for it with its first message, in the middle of the work.
+        bus.close()
+        raise WrongConfiguration(
+            "[oslo_concurrency] lock_path is missing: a directory of the service's own for locks, which "
+            "[oslo_messaging_rabbit] use_queue_manager needs"
+        )
+    return bus
 
 
 def make_notifier(conf: cfg.ConfigOpts) -> tuple[Notifier, oslo_messaging.Transport] | None:

@@ -46,17 +46,17 @@ class Cloud:
         self.project = keystone.make("project", name="trusts", domain_id="default")
         self.users = {
             name: keystone.make("user", name=name, domain_id="default", password=PASSWORD)
-            for name in ("trustor", "successor", "stoker")
+            for name in ("trustor", "successor", "trustee")
         }
         for name in ("trustor", "successor"):
             keystone.grant(self.users[name], self.project, "member")
-        service = keystone.make("project", name="service", domain_id="default")
-        keystone.grant(self.users["stoker"], service, "service")
+        service = keystone.make("project", name="services", domain_id="default")
+        keystone.grant(self.users["trustee"], service, "service")
         config = folder / "keystone.conf"
         config.write_text(
             "[api]\nauth_strategy = keystone\n"
-            f"[keystone_authtoken]\nauth_type = password\nauth_url = {keystone.url}\nusername = stoker\n"
-            f"password = {PASSWORD}\nproject_name = service\n"
+            f"[keystone_authtoken]\nauth_type = password\nauth_url = {keystone.url}\nusername = trustee\n"
+            f"password = {PASSWORD}\nproject_name = services\n"
             "user_domain_id = default\nproject_domain_id = default\n"
         )
         env = with_plugins(folder / "plugins", "harness.keystone_plugins")
@@ -124,7 +124,7 @@ def test_a_stack_acts_for_its_user_when_his_token_is_revoked(cloud: Cloud) -> No
     told = {"user": "trustor", "project": cloud.project, "roles": ["member", "reader"]}
     assert outputs == {"told": told, "inside": "trustor"}
     [trust] = cloud.trusts("trustor")
-    assert trust["trustee_user_id"] == cloud.users["stoker"]
+    assert trust["trustee_user_id"] == cloud.users["trustee"]
     assert trust["id"].encode() not in b"".join(
         file.read_bytes() for file in cloud.folder.rglob("*") if file.is_file()
     )

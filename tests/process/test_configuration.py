@@ -28,6 +28,7 @@ TABLE = [
     (KEY + "[stacks]\nshard_count = 7\n", "Set shard_count to 4096"),
     (KEY + "[DEFAULT]\ntransport_url = carrier-pigeon://x\n", "transport_url"),
     (KEY + "[api]\nbind_port = 99999\n", "bind_port"),
+    (KEY + "[oslo_messaging_rabbit]\nuse_queue_manager = true\n", "[oslo_concurrency] lock_path is missing"),
     ("no section\n", "stoker.conf"),
     (KEY + "[api]\nauth_strategy = keystone\n", "[keystone_authtoken] auth_type is missing"),
     (KEY + "[api]\nauth_strategy = password\n", "auth_strategy"),
