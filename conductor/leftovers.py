@@ -26,6 +26,8 @@ def leftover_of(claim: Claim) -> Leftover | None:
     resource = claim.resource
     if claim.task.kind != TaskKind.CREATE or resource.physical_id is not None:
         return None
+    if TaskDefinition.from_json(claim.task.definition).external_id is not None:
+        return None
     if resource.properties is None:
         wanted = TaskDefinition.from_json(claim.task.definition).properties
         try:

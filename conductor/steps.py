@@ -26,6 +26,7 @@ from ..resources.errors import (
 from ..resources.properties import changed
 from ..resources.verdict import Verdict, checkable
 from ..template.errors import TemplateError
+from ..template.residual import evaluate
 from ..traversal.definition import TaskDefinition
 from ..traversal.nesting import Nesting
 from .attempt import Attempt, StepResult
@@ -33,6 +34,7 @@ from .children import StepChildren
 from .copies import copy_columns, with_copy
 from .decide import Restricted, check_allowed, decide
 from .leftovers import leftover_of
+from .lookup import ClaimLookup
 from .secrets import Secrets
 from .targets import kept_data, kept_values, live_changes, make_target, never_made, restored
 from .work import StepWork, Surroundings
@@ -169,7 +171,10 @@ class StepRunner:
         if deleting and never_made(claim, plugin, attempt.secrets):
             return attempt.deleted()
         target, stored = make_target(claim, plugin, definition, attempt.secrets)
+        target = _external(target, definition, attempt)
         if claim.task.kind == TaskKind.UPDATE and progress is None:
+            if _is_external(claim, definition, target):
+                return attempt.nothing_to_do(stored)
             if restored(claim):
                 plugin.restore_after_replace(target, work)
             verdict = decide(claim, plugin, target, work)
@@ -208,6 +213,26 @@ class StepRunner:
         return _result(plugin, step, after, changes, attempt)
 
 
+def _external(target: Target, definition: TaskDefinition, attempt: Attempt) -> Target:
+    """With the physical id of what is there already, where the template names it."""
+    if definition.external_id is None or attempt.claim.task.kind != TaskKind.CREATE:
+        return target
+    found = evaluate(definition.external_id, ClaimLookup(attempt.claim, attempt.secrets))
+    return replace(target, physical_id=str(found))
+
+
+def _is_external(claim: Claim, definition: TaskDefinition, target: Target) -> bool:
+    """Whether the thing is not the stack's own, so that an update leaves it alone.
+
+    :raises Final: it would be another thing.
+    """
+    before = TaskDefinition.from_json(claim.resource.definition).external_id
+    if definition.external_id != before:
+        what = f"Update to property external_id of {target.name} ({target.type})"
+        raise Final(f"{what} is not supported.", kind="NotSupported")
+    return before is not None
+
+
 def _replaced(plugin: ResourceType, target: Target, work: StepWork, attempt: Attempt) -> StepResult:
     plugin.prepare_for_replace(target, work)
     return attempt.replaced()
@@ -242,6 +267,8 @@ def _call(
     definition: TaskDefinition,
 ) -> Step:
     action = "delete" if kind in DELETING else "check" if kind == TaskKind.OBSERVE else kind.value
+    if kind == TaskKind.CREATE and definition.external_id is not None:
+        action = "adopt"
     if progress is not None:
         look: Callable[..., Step] = getattr(plugin, f"check_{action}_complete")
         return look(target, progress, work)
