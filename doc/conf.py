@@ -11,7 +11,7 @@ author = "the Stoker developers"
 copyright = author  # noqa: A001 - Sphinx calls it so
 release = version = importlib.metadata.version("stoker")
 
-extensions = ["myst_parser", "oslo_config.sphinxext", "reno.sphinxext", "stoker_reference"]
+extensions = ["myst_parser", "oslo_config.sphinxext", "stoker_reference"]
 root_doc = "index"
 exclude_patterns = ["build"]
 html_theme = "alabaster"

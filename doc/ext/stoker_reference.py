@@ -9,6 +9,7 @@ import sys
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import yaml
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -21,6 +22,19 @@ from stoker.resources.schema import Property
 from stoker.rpc.notifier import event_types
 
 Json = typing.Any
+NOTES = pathlib.Path(__file__).parents[2] / "releasenotes" / "notes"
+SECTIONS = {
+    "prelude": "Prelude",
+    "features": "New features",
+    "issues": "Known issues",
+    "upgrade": "Upgrading",
+    "deprecations": "Deprecations",
+    "critical": "Critical issues",
+    "security": "Security",
+    "fixes": "Faults that are mended",
+    "other": "Other",
+}
+"""Those that reno knows."""
 WIDTH = "100"
 """Columns of the commands' help, whatever the terminal of who builds has."""
 
@@ -203,10 +217,34 @@ def _help_of_program(program: str, *words: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout
 
 
+class ReleaseNotes(_Generated):
+    """All notes of what is not released yet, from the files that reno keeps.
+
+    reno's own directive asks the history of a git repository, which a source archive has not.
+    """
+
+    def lines(self) -> Iterator[str]:
+        notes = [yaml.safe_load(path.read_text()) for path in sorted(NOTES.glob("*.yaml"))]
+        for name, title in SECTIONS.items():
+            found = [text for note in notes for text in _texts(note.get(name))]
+            if found:
+                yield from _title(title, "-")
+            for text in found:
+                first, *more = text.rstrip().splitlines()
+                yield f"- {first}"
+                yield from (f"  {line}" for line in more)
+                yield ""
+
+
+def _texts(section: Json) -> list[str]:
+    return [] if section is None else [section] if isinstance(section, str) else list(section)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """For Sphinx."""
     app.add_directive("stoker-metrics", Metrics)
     app.add_directive("stoker-notifications", Notifications)
     app.add_directive("stoker-resource-types", ResourceTypes)
     app.add_directive("stoker-commands", Commands)
+    app.add_directive("stoker-release-notes", ReleaseNotes)
     return {"parallel_read_safe": True}
