@@ -12,6 +12,7 @@ from harness.ports import free_port
 from harness.processes import Process, ProcessEnded
 from harness.waiting import wait_for
 
+CONDUCTOR = "import sys; from stoker.cli.conductor import main; sys.exit(main())"
 BIN = pathlib.Path(sys.executable).parent
 
 
@@ -56,7 +57,7 @@ class Deployment:
 
     def start_api(self) -> None:
         """Start stoker-api and wait until it answers."""
-        self.api = self._launch("stoker-api", name="api")
+        self.api = self._launch([BIN / "stoker-api"], name="api")
         self.api.wait_for_port(self.port)
         wait_for(self._healthy, 30, lambda: "the API does not answer")
 
@@ -66,15 +67,25 @@ class Deployment:
         except OSError:
             return False
 
-    def launch_conductor(self, host: str, *arguments: str) -> Process:
-        """Start a conductor; does not wait."""
-        command = ("stoker-conductor", "--host", host, *arguments)
-        daemon = self.conductors[host] = self._launch(*command, name=host)
+    def launch_conductor(self, host: str, *arguments: str, code: pathlib.Path | None = None) -> Process:
+        """Start a conductor; does not wait.
+
+        :param code: where another version of Stoker is, as in PYTHONPATH; None: the one that is tested.
+        """
+        own = [BIN / "stoker-conductor"] if code is None else [sys.executable, "-c", CONDUCTOR]
+        daemon = self.conductors[host] = self._launch(own, "--host", host, *arguments, name=host, code=code)
         return daemon
 
-    def _launch(self, program: str, *arguments: str, name: str) -> Process:
-        command = [BIN / program, "--config-file", self.config, *arguments]
-        return Process(command, log=self.directory / f"{name}.log", env=self.env)
+    def _launch(
+        self,
+        program: list[pathlib.Path | str],
+        *arguments: str,
+        name: str,
+        code: pathlib.Path | None = None,
+    ) -> Process:
+        command = [*program, "--config-file", self.config, *arguments]
+        env = self.env if code is None else {**self.env, "PYTHONPATH": str(code)}
+        return Process(command, log=self.directory / f"{name}.log", env=env)
 
     def start_conductors(self, *hosts: str) -> None:
         """Start conductors and wait until all are in the ring."""
