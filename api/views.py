@@ -175,9 +175,9 @@ def masked(tree: Json) -> Json:
     if is_node(tree):
         if tree["$fn"] == "sealed":
             return "******"
-        args = [masked(arg) for arg in tree["args"]]
         if tree["$fn"] == "literal":
-            return args[0]
+            return {key: masked(item) for key, item in tree["args"][0].items()}
+        args = [masked(arg) for arg in tree["args"]]
         single = len(args) == 1
         return {tree["$fn"]: args[0] if single else [arg for arg in args if arg != ""]}
     if isinstance(tree, dict):

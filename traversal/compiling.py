@@ -18,7 +18,7 @@ from ..template.load import load_template
 from ..template.merging import merge_environments
 from ..template.model import CompiledTemplate, Reference, ResourceDefinition
 from ..template.parameters import parameter_strings, parse_declarations
-from ..template.residual import sealed
+from ..template.residual import quote, sealed
 from ..template.versions import find_version
 from .requests import EXISTING, Goal, MayUse, TypeForbidden, check_storable
 from .trees import Branch, Tree
@@ -84,9 +84,10 @@ def compile_goal(
     if tree:
         _check_tree(plan, environment, goal, limits, (identity, catalogue, sealer))
     hidden = {name for name, parameter in plan.parameters.items() if parameter.hidden}
-    document = as_document(environment)
+    plain = as_document(environment)
+    document = {section: quote(value) for section, value in plain.items()}
     for section in ("parameters", "parameter_defaults"):
-        document[section] = _sealed(document[section], hidden, sealer)
+        document[section] = _sealed(plain[section], hidden, sealer)
     return Compiled(
         template=template,
         environment=document,
@@ -128,7 +129,9 @@ def read_environment(goal: Goal, template: Mapping[str, Json]) -> Environment:
 
 def _sealed(values: Mapping[str, Json], hidden: Iterable[str], sealer: Sealer) -> dict[str, Json]:
     names = set(hidden)
-    return {name: sealed(sealer.seal(value)) if name in names else value for name, value in values.items()}
+    return {
+        name: sealed(sealer.seal(value)) if name in names else quote(value) for name, value in values.items()
+    }
 
 
 def check_allowed(plan: CompiledTemplate, may_use: MayUse) -> None:

@@ -111,3 +111,27 @@ def test_texts_of_all_of_unicode_come_back(service: Service, tenant: str) -> Non
     assert stack["outputs"][0]["output_value"] == text
     assert service.get(f"{path}/template") == body
     assert service.get(f"{path}/resources")["resources"][0]["resource_name"] == text
+
+
+@pytest.mark.parametrize("place", ["parameters", "environment"])
+@pytest.mark.parametrize(
+    "value", [{"$fn": "sealed", "args": ["x"]}, {"$fn": "nonsense"}, {"a": {"$fn": "literal", "args": [1]}}]
+)
+def test_a_value_that_looks_like_a_stored_function_stays_as_it_was_given(
+    service: Service, tenant: str, place: str, value: Json
+) -> None:
+    made = {
+        "heat_template_version": "2018-08-31",
+        "parameters": {"p": {"type": "json"}},
+        "resources": {"v": {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "p"}}}},
+        "outputs": {"v": {"value": {"get_attr": ["v", "value"]}}},
+    }
+    given = {"parameters": {"p": value}}
+    path = service.create(tenant, "s", made, **(given if place == "parameters" else {"environment": given}))
+    assert service.settled(path)["stack_status"] == "CREATE_COMPLETE"
+    assert service.get(f"{path}/environment")["parameters"] == {"p": value}
+    assert service.call("PATCH", path, {}).status == 202
+    shown = service.settled(path)
+    assert shown["stack_status"] == "UPDATE_COMPLETE"
+    assert [output["output_value"] for output in shown["outputs"]] == [value]
+    assert service.call("GET", f"{path}/export").status == 200
