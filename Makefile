@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 WORKERS ?= 4
 SEEDS ?= 1000
 
-.PHONY: demo serve test check lint mypy test-deps simulate bench docs clean
+.PHONY: demo serve test test-long check lint mypy test-deps simulate bench docs clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -16,8 +16,11 @@ serve: .venv/client.stamp
 	$(BIN)/stoker serve --data-dir var/stoker --host 127.0.0.1 --port 8004 --conductors 3
 
 test: .venv/test.stamp test-deps check
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not alone" --ignore tests/unit/test_architecture.py $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not alone and not long" --ignore tests/unit/test_architecture.py $(PYTEST_ARGS)
 	$(BIN)/python -m pytest -q -m alone $(PYTEST_ARGS) || [ $$? -eq 5 ]  # 5: PYTEST_ARGS choose none of them
+
+test-long: .venv/test.stamp test-deps
+	$(BIN)/python -m pytest -q -m long $(PYTEST_ARGS)
 
 check: lint mypy
 	$(BIN)/python -m pytest -q tests/unit/test_architecture.py

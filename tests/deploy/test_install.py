@@ -135,6 +135,7 @@ def walk(
     made.stop()
 
 
+@pytest.mark.long
 def test_who_follows_the_text_has_two_conductors_that_run_stacks(walk: Walk) -> None:
     walk.stoker("manage", "db", "sync")
     assert walk.stoker("manage", "config", "validate", "--connect").endswith("nothing is wrong\n")
