@@ -87,7 +87,9 @@ def site(
     tmp_path_factory: pytest.TempPathFactory, postgresql: PostgreSQL, rabbitmq: RabbitMQ, etcd: Etcd
 ) -> Iterator[Site]:
     try:
-        found = Site(tmp_path_factory.mktemp("systemd"), postgresql, bus=rabbitmq.create_vhost(), group=etcd.url)
+        found = Site(
+            tmp_path_factory.mktemp("systemd"), postgresql, bus=rabbitmq.create_vhost(), group=etcd.url
+        )
     except MissingServer as error:
         pytest.fail(str(error), pytrace=False)
     yield found
