@@ -152,6 +152,7 @@ def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         lane.result()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
 @pytest.mark.parametrize("name", MAKERS)
 def test_membership(runs: Runs, name: str, scenario: Scenario) -> None:
