@@ -17,7 +17,7 @@ from . import resources, sequences, stacks, tables, task_rows
 from .ids import MemberId, ResourceId, StackId, TaskId, TraversalId
 from .resources import Resource
 from .states import Status, TaskKind, TaskState
-from .task_rows import REDELIVER_AFTER, Task, chunks
+from .task_rows import Task
 
 RETRIES = 5
 NAME_LENGTH = 255
@@ -166,26 +166,4 @@ def abandon(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> dict
 def _make_ready(
     conn: Connection, task_ids: Iterable[TaskId], *, now: float
 ) -> dict[TraversalId, list[TaskId]]:
-    t = tables.task
-    ready: dict[TraversalId, list[TaskId]] = {}
-    for part in chunks(task_ids):
-        rows = conn.execute(
-            sa.select(t.c.id, t.c.traversal)
-            .where(t.c.id.in_(part), t.c.state == TaskState.PARKED)
-            .order_by(t.c.id)
-            .with_for_update()
-        ).all()
-        conn.execute(
-            sa.update(t)
-            .where(t.c.id.in_([row.id for row in rows]))
-            .values(
-                state=TaskState.READY,
-                member=None,
-                waits_on=None,
-                due_at=now + REDELIVER_AFTER,
-                redelivered=0,
-            )
-        )
-        for task_id, traversal in rows:
-            ready.setdefault(TraversalId(traversal), []).append(TaskId(task_id))
-    return ready
+    return task_rows.make_ready(conn, task_rows.lock_many(conn, task_ids, TaskState.PARKED), now=now)

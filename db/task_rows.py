@@ -167,3 +167,40 @@ REDELIVER_MOST = 60.0
 def redelivery_delay(redelivered: int) -> float:
     """Seconds until the next repetition of a hint that was repeated `redelivered` times."""
     return float(min(REDELIVER_MOST, REDELIVER_AFTER * 2 ** min(redelivered, 10)))
+
+
+class Locked(typing.NamedTuple):
+    """A task whose row is locked in this transaction."""
+
+    id: TaskId
+    traversal: TraversalId
+    stack_id: StackId
+
+
+def lock(conn: Connection, which: sa.ColumnElement[bool], *, skip_locked: bool = False) -> list[Locked]:
+    """The tasks for which `which` holds, locked in the order of their ids."""
+    t = tables.task
+    query = sa.select(t.c.id, t.c.traversal, t.c.stack_id).where(which).order_by(t.c.id)
+    return [Locked(*row) for row in conn.execute(query.with_for_update(skip_locked=skip_locked))]
+
+
+def lock_many(conn: Connection, task_ids: Iterable[TaskId], state: TaskState) -> list[Locked]:
+    """Those of the tasks that are in a state."""
+    t = tables.task
+    return [
+        row
+        for part in chunks(sorted(task_ids))
+        for row in lock(conn, sa.and_(t.c.id.in_(part), t.c.state == state))
+    ]
+
+
+def make_ready(conn: Connection, locked: Sequence[Locked], *, now: float) -> dict[TraversalId, list[TaskId]]:
+    """Let tasks be claimed that nobody holds and nothing keeps waiting any more; they by their traversals."""
+    t = tables.task
+    ready: dict[TraversalId, list[TaskId]] = {}
+    values = {"state": TaskState.READY, "member": None, "waits_on": None, "redelivered": 0}
+    for part in chunks(row.id for row in locked):
+        conn.execute(sa.update(t).where(t.c.id.in_(part)).values(**values, due_at=now + REDELIVER_AFTER))
+    for row in locked:
+        ready.setdefault(row.traversal, []).append(row.id)
+    return ready

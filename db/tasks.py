@@ -13,6 +13,7 @@ from .releases import release as release
 from .states import FINAL, TaskKind, TaskState
 from .stopping import cancel_unstarted as cancel_unstarted
 from .task_rows import REDELIVER_AFTER as REDELIVER_AFTER
+from .task_rows import Locked, lock, make_ready
 from .task_rows import Task as Task
 from .task_rows import begun_of_traversal as begun_of_traversal
 from .task_rows import chunks as chunks
@@ -32,24 +33,16 @@ PURGE_AGAIN = 60.0
 def wake(conn: Connection, waits_on: str, *, now: float) -> dict[TraversalId, list[TaskId]]:
     """Make ready what is parked for `waits_on`; the tasks by traversal, for hints."""
     t = tables.task
-    rows = conn.execute(
-        sa.select(t.c.id, t.c.traversal, t.c.stack_id)
-        .where(t.c.waits_on == waits_on, t.c.state == TaskState.PARKED)
-        .order_by(t.c.id)
-        .with_for_update()
-    ).all()
-    woken: dict[TraversalId, list[TaskId]] = {}
-    for row in rows:
-        woken.setdefault(TraversalId(row.traversal), []).append(TaskId(row.id))
-    for ids in chunks(row.id for row in rows):
-        conn.execute(
-            sa.update(t)
-            .where(t.c.id.in_(ids), t.c.state == TaskState.PARKED)
-            .values(state=TaskState.READY, due_at=now + REDELIVER_AFTER, redelivered=0, waits_on=None)
-        )
+    parked = lock(conn, sa.and_(t.c.waits_on == waits_on, t.c.state == TaskState.PARKED))
+    return wake_locked(conn, parked, now=now)
+
+
+def wake_locked(conn: Connection, parked: Sequence[Locked], *, now: float) -> dict[TraversalId, list[TaskId]]:
+    """Make parked tasks ready; the tasks by their traversals."""
+    woken = make_ready(conn, parked, now=now)
     # A nested stack may have ended while it stood at breakpoints, and its parent with it.
-    for stack_id, traversal in sorted({(row.stack_id, row.traversal) for row in rows}):
-        clocks.go_on(conn, StackId(stack_id), TraversalId(traversal), now=now)
+    for stack_id, traversal in sorted({(row.stack_id, row.traversal) for row in parked}):
+        clocks.go_on(conn, stack_id, traversal, now=now)
     return woken
 
 
@@ -129,20 +122,10 @@ def wake_parked(conn: Connection, seen: Sequence[DueTask], *, now: float) -> lis
     t = tables.task
     woken: list[TaskId] = []
     for part in chunks(task.id for task in seen):
-        found = list(
-            conn.execute(
-                sa.select(t.c.id)
-                .where(t.c.id.in_(part), t.c.state == TaskState.PARKED, t.c.due_at <= now)
-                .order_by(t.c.id)
-                .with_for_update(skip_locked=True)
-            ).scalars()
-        )
-        conn.execute(
-            sa.update(t)
-            .where(t.c.id.in_(found))
-            .values(state=TaskState.READY, due_at=now + REDELIVER_AFTER, redelivered=0, waits_on=None)
-        )
-        woken.extend(TaskId(i) for i in found)
+        due = sa.and_(t.c.id.in_(part), t.c.state == TaskState.PARKED, t.c.due_at <= now)
+        found = lock(conn, due, skip_locked=True)
+        make_ready(conn, found, now=now)
+        woken.extend(row.id for row in found)
     return woken
 
 
