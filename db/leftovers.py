@@ -120,7 +120,7 @@ def came_back(
     ).first()
     if found is not None:
         task_id, row_id = TaskId(found.id), found.resource_id
-    elif physical_id is not None and _is_not_its(conn, left, physical_id):
+    elif physical_id is not None and not _was_stored(conn, left) and _is_not_its(conn, left, physical_id):
         task_id = keep(conn, left, now=now)
         row_id = conn.execute(sa.select(t.c.resource_id).where(t.c.id == task_id)).scalar_one()
     else:
@@ -128,6 +128,14 @@ def came_back(
     if physical_id is not None:
         conn.execute(sa.update(r).where(r.c.id == row_id).values(physical_id=physical_id))
     return _make_ready(conn, [task_id], now=now)
+
+
+def _was_stored(conn: Connection, left: Leftover) -> bool:
+    """Whether the step came back before, and only the answer was lost: where the thing is by now is the
+    business of those who have it.  Nothing but a stored result ends a task as done under its own attempt."""
+    t = tables.task
+    query = sa.select(t.c.state, t.c.attempt).where(t.c.id == left.task.id)
+    return conn.execute(query).first() == (TaskState.DONE, left.task.attempt)
 
 
 def _is_not_its(conn: Connection, left: Leftover, physical_id: str) -> bool:

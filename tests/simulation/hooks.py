@@ -64,19 +64,19 @@ class Breaks:
         if not found:
             return None
         one, kind = self.dice.choice(found), self.dice.choice(["clear", "some", "all", "step"])
-        if kind == "clear":
+        if kind == "clear" and one.path == one.resource_name:
             self.world.breakpoints.clear(stack, one.resource_name, one.hook)
         else:
-            names = [one.resource_name] if kind == "some" else None
+            names = None if kind in ("all", "step") else [one.path]
             self.world.breakpoints.go_on(stack, names=names, step=kind == "step")
-        return f"{kind} {stack.name}.{one.resource_name} {one.hook}"
+        return f"{kind} {stack.name}.{one.path} {one.hook}"
 
     def clear_until(self, condition: Callable[[], bool]) -> bool:
         """Somebody clears one breakpoint after the other until the condition holds; whether it does."""
         if condition():
             return True
         for stack in self.look():
-            if found := self.world.breakpoints.held(stack):
+            if found := self.world.breakpoints.held_itself(stack):
                 self.world.breakpoints.clear(stack, found[0].resource_name, found[0].hook)
         return False
 

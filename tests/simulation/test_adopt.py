@@ -106,6 +106,27 @@ def _request(made: Json, **parameters: Json) -> Json:
     return UpdateRequest(Goal(made, parameters=parameters))
 
 
+def test_a_result_that_is_told_again_after_its_stack_was_abandoned_removes_nothing(world: World) -> None:
+    stack = world.create("s", plain_template(a={}))
+    [(traversal, task_ids)] = world.bus.hints
+    maker = world.awake()[0]
+    maker.pipeline.offer(traversal, task_ids)
+    maker.turn()
+    while not ended(world, stack):
+        while maker.steps:
+            maker.run_step()
+        world.database.planned = ["after"]
+        maker.turn()
+        if not ended(world, stack):
+            maker.turn()
+    assert world.stack(stack.id).status == Status.COMPLETE
+    world.exports.abandon(world.stack(stack.id))
+    things = dict(world.cloud.things)
+    assert len(things) == 1
+    world.settle(lambda: False, within=30)
+    assert world.cloud.things == things
+
+
 def test_data_that_is_no_secret_is_kept_as_that_of_every_other_stack(world: World) -> None:
     stack = created(world, plain_template(a={}))
     again = adopted(world, world.exports.abandon(world.stack(stack.id)))
