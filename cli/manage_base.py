@@ -2,35 +2,13 @@
 
 import datetime
 import typing
-from dataclasses import dataclass
 
 from cliff.command import Command
 from oslo_config import cfg
 
-from ..db.engine import Database
-from .opening import open_database
-
 
 class AdminError(Exception):
     """The command cannot do what was asked; the text says why, and what would be right."""
-
-
-@dataclass(frozen=True)
-class Session:
-    """An open database with its configuration."""
-
-    conf: cfg.ConfigOpts
-    database: Database
-    shard_count: int
-
-
-def open_session(conf: cfg.ConfigOpts) -> Session:
-    """Connect.
-
-    :raises WrongConfiguration: see `open_database`.
-    """
-    database, count = open_database(conf)
-    return Session(conf, database, count)
 
 
 def describe_age(seconds: float) -> str:
@@ -49,12 +27,6 @@ def describe_moment(moment: float, now: float) -> str:
     if moment <= now:
         return f"{text} ({describe_age(now - moment)})"
     return f"{text} (in {describe_age(moment - now).removesuffix(' ago')})"
-
-
-def session_of(command: Command) -> Session:
-    """An open session of the program that a command belongs to."""
-    session: Session = typing.cast(typing.Any, command.app).session()
-    return session
 
 
 def conf_of(command: Command) -> cfg.ConfigOpts:

@@ -11,7 +11,8 @@ from cliff.command import Command
 from ..db import content, events, stacks
 from ..db.engine import Database
 from ..db.ids import ContentId, StackId
-from .manage_base import AdminError, session_of
+from .manage_base import AdminError
+from .sessions import session_of
 
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 PAGE = 500

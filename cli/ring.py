@@ -17,8 +17,9 @@ from ..db import conductors, stacks
 from ..db.conductors import ACTIVE, DRAINING, STOPPED, Conductor
 from ..db.ids import StackId
 from ..ring.hashring import Member, View, assign, plan
-from .manage_base import AdminError, Session, describe_age, session_of
+from .manage_base import AdminError, describe_age
 from .opening import make_bus
+from .sessions import Session, session_of
 
 SILENT = "silent"
 SILENT_AFTER = 10.0

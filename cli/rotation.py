@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from cliff.command import Command
 
 from ..traversal.rotation import BATCH, Rotation, Round
-from .manage_base import AdminError, session_of
+from .manage_base import AdminError
 from .opening import make_sealer
+from .sessions import session_of
 
 DONE, NEEDED = 0, 2
 

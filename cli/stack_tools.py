@@ -21,10 +21,11 @@ from ..ring.hashring import assign
 from ..rpc.outbox import Outbox
 from .crew import SKEW, Crew, of_installation, when
 from .diagnosis import Surroundings, explain
-from .manage_base import AdminError, Session, session_of
+from .manage_base import AdminError
 from .opening import make_bus
 from .reaching import hush
 from .ring import unsettled, view_of
+from .sessions import Session, session_of
 from .stack_report import Report, as_json, as_text, of_stack
 
 LOOK_TWICE = 1.6

@@ -201,8 +201,8 @@ def _programs() -> Iterator[tuple[str, list[tuple[str, str]]]]:
     yield (
         "stoker-manage",
         [
-            (name, command(app, None, name).get_parser(name).format_help())
-            for name, command in sorted((f"stoker-manage {name}", c) for name, c in manage.COMMANDS.items())
+            (name, point.load()(app, None, name).get_parser(name).format_help())
+            for name, point in sorted((f"stoker-manage {name}", p) for name, p in manage.COMMANDS.items())
         ],
     )
     points = importlib.metadata.entry_points(group="openstack.orchestration.v1")
