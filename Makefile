@@ -37,7 +37,7 @@ test-deps: .venv/test.stamp .venv/keystone.stamp
 	tools/install-test-deps
 
 simulate: .venv/test.stamp
-	$(BIN)/python -m pytest -q -n auto tests/simulation/test_schedules.py --seeds $(SEEDS)
+	$(BIN)/python -m pytest -q -n auto tests/simulation/test_schedules.py tests/simulation/test_cancel_anywhere.py --seeds $(SEEDS)
 
 docs: .venv/test.stamp
 	$(BIN)/python -m sphinx -q -W --keep-going -b html doc doc/build

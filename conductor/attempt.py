@@ -11,7 +11,7 @@ from ..db.claims import Claim, Claimant, action_of, resource_event
 from ..db.commits import Outcome
 from ..db.leftovers import Leftover
 from ..db.resources import Resource
-from ..db.states import SILENT, UNDECIDED, Status, TaskKind, TaskState
+from ..db.states import SILENT, UNDECIDED, Status, TaskKind, TaskState, stopped_reason
 from ..resources.contract import Park, Poll
 from ..resources.errors import Final, StepError, TimedOut, TryAgain
 from ..resources.nesting import ABORTED, ChildFailed
@@ -240,7 +240,7 @@ class Attempt:
     def _cancelled(self, told: str = "") -> StepResult:
         if self._observes:
             return StepResult(self.claim, self._outcome(TaskState.CANCELLED))
-        reason = f"{action_of(self.claim.task.kind)} aborted"
+        reason = stopped_reason(action_of(self.claim.task.kind))
         reason = f"{reason}: {told}" if told else reason
         event = self._event(Status.FAILED, reason, self.claim.resource.physical_id)
         changes = self._shown(Status.FAILED, reason)

@@ -22,7 +22,7 @@ from .heirs import Wishes, put_back
 from .ids import ResourceId, StackId, TaskId, TraversalId
 from .leftovers import Leftover
 from .resources import Resource
-from .states import FINAL, TRANSITIONS, UNSTARTED, Standing, Status, TaskKind, TaskState
+from .states import FINAL, TRANSITIONS, UNSTARTED, Standing, Status, TaskKind, TaskState, stopped_reason
 from .stopping import waits_for_child
 from .task_rows import IDS, REDELIVER_AFTER, Task, chunks
 
@@ -216,7 +216,7 @@ def _cancelled(outcome: Outcome, task: Task) -> Outcome:
         return replace(outcome, state=TaskState.CANCELLED, hook=None, replacement=None)
     if task.kind == TaskKind.OBSERVE:
         return replace(outcome, state=TaskState.CANCELLED)
-    changes = {**outcome.changes, "status": Status.FAILED, "reason": f"{task.kind.upper()} aborted"}
+    changes = {**outcome.changes, "status": Status.FAILED, "reason": stopped_reason(task.kind.upper())}
     return replace(outcome, state=TaskState.CANCELLED, changes=changes)
 
 

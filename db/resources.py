@@ -11,6 +11,7 @@ from . import tables, trees
 from .errors import NotFound
 from .ids import ResourceId, SnapshotId, StackId
 from .stacks import Stack
+from .states import Status, stopped_reason
 from .task_rows import IDS, chunks
 
 Json = typing.Any
@@ -44,6 +45,11 @@ class Resource:
     key: str | None = None
     generation: int = 0
     snapshot_id: SnapshotId | None = None
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether its action was stopped before its end."""
+        return self.status == Status.FAILED and self.reason.startswith(stopped_reason(self.action))
 
 
 def insert_many(conn: Connection, resources: Sequence[Resource]) -> None:

@@ -88,3 +88,8 @@ class Status(enum.StrEnum):
     IN_PROGRESS = "IN_PROGRESS"
     COMPLETE = "COMPLETE"
     FAILED = "FAILED"
+
+
+def stopped_reason(action: str) -> str:
+    """The reason of a resource whose action was stopped before its end; why may stand behind it."""
+    return f"{action} aborted"

@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 
 from . import breakpoints, tables
 from .ids import MemberId, StackId, TaskId, TraversalId
-from .states import UNSTARTED, Standing, Status, TaskKind, TaskState
+from .states import UNSTARTED, Standing, Status, TaskKind, TaskState, stopped_reason
 from .task_rows import chunks
 
 BEGUN = (TaskState.PARKED, TaskState.READY)
@@ -127,7 +127,7 @@ def show_aborted(conn: Connection, resource_ids: Iterable[int | None], *, now: f
         conn.execute(
             sa.update(r)
             .where(r.c.id.in_(part), r.c.status == Status.IN_PROGRESS)
-            .values(status=Status.FAILED, reason=r.c.action + " aborted", updated_at=now)
+            .values(status=Status.FAILED, reason=r.c.action + stopped_reason(""), updated_at=now)
         )
 
 

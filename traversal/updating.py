@@ -115,7 +115,7 @@ class UpdatePlanner:
         """As Heat weighs them (Stack._get_best_existing_rsrc_db), but that a replacement for which nothing
         was made yet is not preferred to what it was to replace."""
         score = 0
-        if row.status == Status.FAILED or (row.action == "INIT" and row.id not in self._running):
+        if row.status == Status.FAILED or (_is_unmade(row, self._types) and row.id not in self._running):
             score -= 30
         if row.action == "DELETE":
             score -= 50
@@ -171,7 +171,7 @@ class UpdatePlanner:
 
     def _want(self, definition: ResourceDefinition) -> None:
         row, goal = self._current.get(definition.name), self._goal(definition.name)
-        if row is not None and row.action == "INIT" and row.id not in self._running:
+        if row is not None and _is_unmade(row, self._types) and row.id not in self._running:
             if _is_there(row, self._types) and row.plugin == definition.type:
                 if row.definition != goal:
                     raise StillToBeAdopted(definition.name)
@@ -251,7 +251,7 @@ class UpdatePlanner:
 
     def _discard(self, row: Resource) -> None:
         old = self._running.get(row.id)
-        if row.action == "INIT" and old is None:
+        if _is_unmade(row, self._types) and old is None:
             self._settled.append(row.id)
             return
         if old is not None and old.kind in DELETING:
@@ -308,6 +308,14 @@ class UpdatePlanner:
                 if moved is not None:
                     edges.add(moved.id, self._deletions[needed].id)
         return edges
+
+
+def _is_unmade(row: Resource, types: TypeFacts) -> bool:
+    """Whether nothing was begun with it, or only an adoption that was stopped, which changes nothing as long
+    as no nested stack goes on with it."""
+    if row.action == "ADOPT" and row.was_stopped:
+        return row.physical_id is None or not types.nested(row.plugin)
+    return row.action == "INIT"
 
 
 def _is_there(row: Resource, types: TypeFacts) -> bool:
