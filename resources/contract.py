@@ -349,8 +349,7 @@ class ResourceType:
 
         :raises Final: it is not there.
         """
-        if target.physical_id is None:
-            raise Final("Resource ID was not provided.", kind="Exception")
+        check_named(target)
         return self.handle_check(target, work)
 
     def check_adopt_complete(self, target: Target, progress: Json, work: Work) -> Step:
@@ -419,3 +418,12 @@ class ResourceType:
         :raises SignalError: the details are of no use; says what would be.
         """
         raise NotSupported(f"Resource {target.name} of type {target.type} does not take signals")
+
+
+def check_named(target: Target) -> None:
+    """For an adoption.
+
+    :raises Final: the document names no thing.
+    """
+    if target.physical_id is None:
+        raise Final("Resource ID was not provided.", kind="Exception")

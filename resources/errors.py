@@ -31,6 +31,13 @@ class Final(StepError):
         self.kind = kind
 
 
+class ChildGone(Final):
+    """The stack that a resource stands for is not there any more, or never was."""
+
+    def __init__(self) -> None:
+        super().__init__("the nested stack is gone")
+
+
 class ReplaceNeeded(StepError):
     """What is to be changed cannot be changed in place; raised by handle_update or check_update_complete.
 

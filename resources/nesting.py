@@ -7,7 +7,7 @@ from dataclasses import replace
 from ..template.model import ResourceDefinition
 from .children import ChildGoal, ChildState
 from .contract import Adjustment, Done, Json, Park, ResourceType, Scaling, Step, Target, Work
-from .errors import Final, NotSupported
+from .errors import ChildGone, Final, NotSupported
 
 ABORTED = " aborted due to breakpoint on resource "
 """Part of the reason of a stack whose action a breakpoint has ended, before the resource's name."""
@@ -135,9 +135,7 @@ class NestedType(ResourceType):
 
     def handle_snapshot(self, target: Target, work: Work) -> Step:
         """Begin a snapshot of the child."""
-        child = target.physical_id
-        if child is None or work.children.look(child) is None:
-            raise Final("the nested stack is gone")
+        child, _ = child_of(target, work)
         work.children.snapshot(child, target.key)
         return waits_for(child)
 
@@ -205,19 +203,14 @@ class NestedType(ResourceType):
         return {"outputs": dict(work.children.outputs(child)), "name": state.name}
 
     def _act(self, target: Target, action: str, work: Work) -> Step:
-        child = target.physical_id
-        state = None if child is None else work.children.look(child)
-        if child is None or state is None:
-            raise Final("the nested stack is gone")
+        child, state = child_of(target, work)
         if action != "check" and (state.action, state.status) == (action.upper(), "COMPLETE"):
             return Done()
         work.children.act(child, action)
         return waits_for(child)
 
     def _look(self, target: Target, progress: Json, work: Work) -> Step:
-        state = work.children.look(progress["child"])
-        if state is None:
-            raise Final("the nested stack is gone")
+        state = state_of(progress["child"], work)
         if state.is_over and state.status == "COMPLETE":
             return Done(data=self.kept(target, progress["child"], state, work))
         return self._wait_or_fail(state, progress)
@@ -226,6 +219,24 @@ class NestedType(ResourceType):
         if not state.is_over:
             return waits_for(progress["child"])
         raise failure_of(state)
+
+
+def child_of(target: Target, work: Work) -> tuple[str, ChildState]:
+    """The stack that the resource stands for.
+
+    :raises ChildGone: it is not there.
+    """
+    if target.physical_id is None:
+        raise ChildGone
+    return target.physical_id, state_of(target.physical_id, work)
+
+
+def state_of(child: str, work: Work) -> ChildState:
+    """:raises ChildGone: the child is not there."""
+    state = work.children.look(child)
+    if state is None:
+        raise ChildGone
+    return state
 
 
 def waits_for(child: str) -> Park:

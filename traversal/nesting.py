@@ -1,5 +1,6 @@
 """Children: the stacks inside of a stack, begun and changed by the steps of their parent's resources."""
 
+import contextlib
 import functools
 import typing
 from collections.abc import Callable, Mapping
@@ -15,7 +16,7 @@ from ..db.snapshots import Snapshot
 from ..db.stacks import Stack
 from ..db.states import Status, TaskKind
 from ..resources.children import ChildGoal
-from ..resources.errors import Final
+from ..resources.errors import ChildGone, Final
 from ..resources.lifting import lowered
 from ..template.compile import Identity
 from ..template.environment import as_document, nested_environment, parse_environment
@@ -68,7 +69,7 @@ class Nesting:
         scope = replace(scope, breakpoints=Breakpoints(abort=parent.abort_on_breakpoint, active=active))
         plan = plan_create(compiled.plan, scope)
         child = _new_child(parent, nest, compiled, scope, identity)
-        child = replace(child, deadline_at=self._deadline(parent, goal, scope.now))
+        child = replace(child, deadline_at=self._deadline(parent, scope.now, goal))
         if adopted is not None:
             things = {name: AdoptedResource.of(entry or {}) for name, entry in adopted.items()}
             plan = adopting(plan, things, self._desk.sealer.seal, self._desk.catalogue)
@@ -90,9 +91,9 @@ class Nesting:
 
         :raises Final: the goal is wrong, or the child is being deleted, or suspended.
         """
-        parent = self._stack(nest.stack_id)
+        parent = self._parent(nest, key)
         while True:
-            child = self._child(nest, key)
+            child = self._stack(key)
             identity = Identity(child.name, child.id, child.tenant)
             compiled = self._compile(parent, nest, goal, identity)
             existing = self._count(key)
@@ -101,7 +102,7 @@ class Nesting:
                 stack=child,
                 compiled=compiled,
                 parameter_view=compiled.parameter_view(identity),
-                deadline_at=self._deadline(parent, goal, scope.now),
+                deadline_at=self._deadline(parent, scope.now, goal),
                 columns={"abort_on_breakpoint": parent.abort_on_breakpoint},
                 stops=self._stops(parent),
             )
@@ -114,61 +115,52 @@ class Nesting:
 
     def delete(self, nest: Nest, key: StackId) -> None:
         """Delete the child, whatever it does now."""
-        parent = self._stack(nest.stack_id)
-        self._child(nest, key)
-        while True:
-            scope = self._desk.scope(key, ids_needed(self._count(key, copies=True)))
-            timeout = (parent.deadline_at or scope.now + self._desk.timeout(None)) - scope.now
-            stops = self._stops(parent)
-            work = functools.partial(start_delete, scope=scope, timeout=max(0.0, timeout), stops=stops)
-            try:
-                begun = self._begin(nest, work)
-            except TooFewIds:
-                continue
-            return tell(self._desk.hints, begun) if begun is not None else None
+        parent = self._parent(nest, key)
+
+        def start(conn: Connection, scope: Scope) -> Begun | None:
+            timeout = max(0.0, self._deadline(parent, scope.now) - scope.now)
+            return start_delete(conn, scope, timeout=timeout, stops=stops)
+
+        stops = self._stops(parent)
+        self._insist(nest, start, lambda: self._scope(key, copies=True))
 
     def act(self, nest: Nest, key: StackId, kind: TaskKind) -> None:
         """Check, suspend or resume the child.
 
         :raises Final: it is not in a state for it.
         """
-        parent = self._stack(nest.stack_id)
-        self._child(nest, key)
-        while True:
-            scope = self._desk.scope(key, ids_needed(self._count(key)))
-            deadline = parent.deadline_at or scope.now + self._desk.timeout(None)
-            work = functools.partial(start_action, kind=kind, scope=scope, deadline_at=deadline)
-            try:
-                begun = self._begin(nest, work)
-            except TooFewIds:
-                continue
-            return tell(self._desk.hints, begun) if begun is not None else None
+        parent = self._parent(nest, key)
+
+        def start(conn: Connection, scope: Scope) -> Begun:
+            return start_action(conn, kind, scope, deadline_at=self._deadline(parent, scope.now))
+
+        self._insist(nest, start, lambda: self._scope(key))
 
     def snapshot(self, nest: Nest, key: StackId) -> None:
         """Begin a snapshot of the child, or find the one that an earlier attempt has begun.
 
         :raises Final: the child is not in a state for it.
         """
-        parent, wanted_id = self._stack(nest.stack_id), child_snapshot_id(nest.key)
-        while self.snapshot_of(nest, key) is None:
-            scope = self._desk.scope(key, ids_needed(self._count(key)))
-            deadline = parent.deadline_at or scope.now + self._desk.timeout(None)
-            wanted = Wanted(None, deadline, id=wanted_id)
-            try:
-                begun = self._begin(nest, lambda conn, w=wanted, s=scope: start_snapshot(conn, w, s)[0])  # type: ignore[misc]
-            except TooFewIds:
-                continue
-            except ActionInProgress as error:
-                raise Final(str(error)) from error
-            return tell(self._desk.hints, begun) if begun is not None else None
-        return None
+        parent = self._parent(nest, key)
+
+        def start(conn: Connection, scope: Scope) -> Begun | None:
+            wanted = Wanted(None, self._deadline(parent, scope.now), id=child_snapshot_id(nest.key))
+            return start_snapshot(conn, wanted, scope)[0]
+
+        if self.snapshot_of(nest, key) is not None:
+            return
+        try:
+            self._insist(nest, start, lambda: self._scope(key))
+        except ActionInProgress as error:
+            raise Final(str(error)) from error
 
     def snapshot_of(self, nest: Nest, key: StackId) -> Snapshot | None:
         """The child's snapshot that a step with the nest's key has begun."""
-        self._child(nest, key)
-        wanted = child_snapshot_id(nest.key)
-        found = self._desk.database.read(lambda conn: snapshots.of_stack(conn, key))
-        return next((each for each in found if each.id == wanted), None)
+        self._parent(nest, key)
+        try:
+            return self._desk.database.read(lambda c: snapshots.get(c, key, child_snapshot_id(nest.key)))
+        except NotFound:
+            return None
 
     def delete_snapshot(self, nest: Nest, key: StackId) -> None:
         """Delete that snapshot, whatever the child does.
@@ -177,17 +169,14 @@ class Nesting:
         """
         found = self.snapshot_of(nest, key)
         if found is None:
-            return None
-        while True:
-            scope = deletion_scope(self._desk, key, found.id)
-            work = functools.partial(start_deletion, snapshot_id=found.id, scope=scope)
-            try:
-                begun = self._begin(nest, work)
-            except TooFewIds:
-                continue
-            except NotFound:
-                return None
-            return tell(self._desk.hints, begun) if begun is not None else None
+            return
+        start = functools.partial(start_deletion, snapshot_id=found.id)
+        with contextlib.suppress(NotFound):
+            self._insist(
+                nest,
+                lambda conn, scope: start(conn, scope=scope),
+                lambda: deletion_scope(self._desk, key, found.id),
+            )
 
     def look(self, key: StackId, stack_id: StackId) -> Stack | None:
         """The child of a resource of the stack; None: it is deleted, or was never there, or belongs to
@@ -196,8 +185,7 @@ class Nesting:
             found = self._stack(key)
         except NotFound:
             return None
-        is_ours = found.root_id == self._stack(stack_id).root_id
-        return found if is_ours and found.deleted_at is None else None
+        return found if found.deleted_at is None and _same_tree(found, self._stack(stack_id)) else None
 
     def rows(self, key: StackId) -> list[Resource]:
         """The child's resources."""
@@ -230,12 +218,32 @@ class Nesting:
         except NotUpdatable as error:
             raise Final(str(error), kind="NotSupported") from error
 
-    def _child(self, nest: Nest, key: StackId) -> Stack:
-        """:raises Final: it is none of the tree's."""
-        child = self._stack(key)
-        if child.root_id != self._stack(nest.stack_id).root_id:
-            raise Final("the nested stack is gone")
-        return child
+    def _insist(
+        self,
+        nest: Nest,
+        start: Callable[[Connection, Scope], Begun | None],
+        scope: Callable[[], Scope],
+    ) -> None:
+        """Try again as long as others give the child more resources meanwhile than there are ids for."""
+        while True:
+            part = scope()
+            try:
+                begun = self._begin(nest, lambda conn, p=part: start(conn, p))  # type: ignore[misc]
+            except TooFewIds:
+                continue
+            if begun is not None:
+                tell(self._desk.hints, begun)
+            return
+
+    def _scope(self, key: StackId, *, copies: bool = False) -> Scope:
+        return self._desk.scope(key, ids_needed(self._count(key, copies=copies)))
+
+    def _parent(self, nest: Nest, key: StackId) -> Stack:
+        """:raises Final: the child is none of its tree's."""
+        parent = self._stack(nest.stack_id)
+        if not _same_tree(self._stack(key), parent):
+            raise ChildGone
+        return parent
 
     def _stops(self, parent: Stack) -> bool:
         """Whether breakpoints hold: a rollback stops nowhere, on no level."""
@@ -254,10 +262,10 @@ class Nesting:
 
         return self._desk.database.read(count)
 
-    def _deadline(self, parent: Stack, goal: ChildGoal, now: float) -> float:
+    def _deadline(self, parent: Stack, now: float, goal: ChildGoal | None = None) -> float:
         """What remains of the parent's time, or less where the child has a timeout of its own."""
         of_parent = parent.deadline_at or now + self._desk.timeout(parent.timeout_mins)
-        return of_parent if goal.timeout is None else min(of_parent, now + goal.timeout)
+        return of_parent if goal is None or goal.timeout is None else min(of_parent, now + goal.timeout)
 
     def _compile(self, parent: Stack, nest: Nest, goal: ChildGoal, identity: Identity) -> Compiled:
         lookup = StoredLookup(self._desk.sealer.open)
@@ -275,6 +283,10 @@ class Nesting:
             return self._desk.compile(wanted, identity, tree=False)
         except TemplateError as error:
             raise Final(str(error), kind="StackValidationFailed") from error
+
+
+def _same_tree(one: Stack, other: Stack) -> bool:
+    return one.root_id == other.root_id
 
 
 def _new_child(parent: Stack, nest: Nest, compiled: Compiled, scope: Scope, identity: Identity) -> Stack:

@@ -10,7 +10,8 @@ from ...template.model import ResourceDefinition
 from ...template.residual import is_node
 from ..children import ChildGoal, ChildState, Member
 from ..contract import Adjustment, Json, Scaling, Step, Target, Work
-from ..errors import Final, NoAction, PropertyError
+from ..errors import NoAction, PropertyError
+from ..nesting import child_of
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 from .batches import Batch, batches
 from .group import Course, Group
@@ -149,10 +150,7 @@ class AutoScalingGroup(Group):
 
     def handle_scale(self, target: Target, scaling: Scaling, work: Work) -> Step:
         """Begin to bring the group to another size; see Group.handle_update."""
-        child = target.physical_id
-        state = None if child is None else work.children.look(child)
-        if child is None or state is None:
-            raise Final("the nested stack is gone")
+        _, state = child_of(target, work)
         data = {"cooldown": scaling.cooldown}
         return self.begin(target, state, Course([Batch(scaling.size, 0)], data=data), work)
 

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 
 from ..children import ChildGoal, ChildState, Member
 from ..contract import Done, Json, Poll, Step, Target, Work
-from ..errors import Final
-from ..nesting import NestedType, failure_of, waits_for
+from ..nesting import NestedType, child_of, failure_of, state_of, waits_for
 from .batches import Batch
 from .members import REFS_MAP, Wanted
 
@@ -97,10 +96,7 @@ class Group(NestedType):
 
     def handle_update(self, target: Target, changed: frozenset[str], work: Work) -> Step:
         """Decide on the steps; they are stored before the first one begins."""
-        child = target.physical_id
-        state = None if child is None else work.children.look(child)
-        if child is None or state is None:
-            raise Final("the nested stack is gone")
+        child, state = child_of(target, work)
         course = self.changing(target, changed, work.children.members(child), work)
         return self.begin(target, state, course, work)
 
@@ -128,9 +124,7 @@ class Group(NestedType):
 
     def _go_on(self, target: Target, progress: Json, work: Work) -> Step:
         child, left, pause = progress["child"], progress["left"], progress["pause"]
-        state = work.children.look(child)
-        if state is None:
-            raise Final("the nested stack is gone")
+        state = state_of(child, work)
         if "after" in progress:
             if state.traversal == progress["after"]:
                 if progress["due"] > work.now():

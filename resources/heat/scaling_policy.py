@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from ...template.constraints import AllowedValues, Range
-from ..contract import Adjustment, Done, Json, ResourceType, Signal, Step, Target, Work
-from ..errors import Final, PropertyError
+from ..contract import Adjustment, Done, Json, ResourceType, Signal, Step, Target, Work, check_named
+from ..errors import PropertyError
 from ..schema import Attribute, Property, SupportStatus
 from .scaling import ADJUSTMENTS, PERCENT
 
@@ -63,8 +63,7 @@ class ScalingPolicy(ResourceType):
 
     def handle_adopt(self, target: Target, work: Work) -> Step:
         """The URLs name the stack, so those of another stack are of no use."""
-        if target.physical_id is None:
-            raise Final("Resource ID was not provided.", kind="Exception")
+        check_named(target)
         return Done(data=_addresses(target, work))
 
     def attribute_values(self, target: Target) -> Mapping[str, Json]:

@@ -8,8 +8,8 @@ import json
 from collections.abc import Mapping
 
 from ...template.constraints import AllowedValues
-from ..contract import Done, Json, ResourceType, Signal, Step, Target, Work
-from ..errors import Final, PropertyError, SignalError
+from ..contract import Done, Json, ResourceType, Signal, Step, Target, Work, check_named
+from ..errors import PropertyError, SignalError
 from ..schema import Attribute, Property, SupportStatus
 from .received import AWS_KEYS, HEAT_KEYS, completed, with_signal
 
@@ -27,8 +27,7 @@ class _Handle(ResourceType):
 
     def handle_adopt(self, target: Target, work: Work) -> Step:
         """The URL names the stack and the row, so that of another stack is of no use."""
-        if target.physical_id is None:
-            raise Final("Resource ID was not provided.", kind="Exception")
+        check_named(target)
         return Done(data=self._address(target, work))
 
     def _address(self, target: Target, work: Work) -> Mapping[str, Json]:
