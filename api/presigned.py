@@ -3,11 +3,8 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy.engine import Connection
-
-from ..db import resources, stacks
+from ..db import stacks
 from ..db.errors import NotFound
-from ..db.stacks import Stack
 from ..traversal.addresses import SignalAddresses, row_of
 from ..traversal.signals import Replaced
 from .auth import Caller
@@ -53,19 +50,12 @@ def signal(call: Call) -> Reply:
     stack_id, row = row_of(call.path)
     name = call.path["resource_name"]
 
-    def find(conn: Connection) -> Stack:
-        resources.by_name(conn, stack_id, name)
-        return stacks.get(conn, stack_id)
-
-    try:
-        stack = call.services.database.read(find)
-    except NotFound as error:
-        raise _refused(GONE) from error
-    if stack.deleted_at is not None:
+    stack = call.services.database.read(lambda conn: stacks.living(conn, stack_id))
+    if stack is None:
         raise _refused(GONE)
     try:
         call.services.signals.signal(stack, name, body, row=row)
-    except Replaced as error:
+    except (NotFound, Replaced) as error:
         raise _refused(GONE) from error
     return Reply(None, 200)
 

@@ -9,9 +9,8 @@ from . import threading_backend  # noqa: F401  - first: it decides how oslo work
 from oslo_log import log  # isort: skip
 
 from ..api.watching import Watch
-from ..observe.recorder import SILENT
 from . import options
-from .observing import make_recorder, report_on_signal
+from .observing import recorder_of_api, report_on_signal
 from .options import WrongConfiguration
 from .reloading import reload_options
 from .serving import HttpServer, silence
@@ -36,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         conf = options.load(arguments, program=PROGRAM)
         log.setup(conf, "stoker", VERSION)
-        parts = open_parts(conf, make_recorder(PROGRAM) if conf.metrics.api else SILENT)
+        parts = open_parts(conf, recorder_of_api(conf, PROGRAM))
         watch = Watch(parts.recorder)
         report_on_signal(conf, PROGRAM, {"Requests": lambda: requests(watch)})
         app = make_api(parts, version=VERSION, watch=watch, draining=draining.is_set)

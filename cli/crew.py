@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..db.conductors import STOPPED, Conductor
 from ..db.ids import MemberId, StackId, host_of
-from .manage_base import describe_age, describe_moment
+from .manage_base import describe_age, describe_moment, describe_span
 
 SKEW = 2.0
 """Seconds by which two clocks may differ without being named."""
@@ -47,8 +47,7 @@ class Crew:
     @property
     def is_busy(self) -> bool:
         """Whether no conductor has a free thread."""
-        there = [self.conductors[host] for host in self.living]
-        return bool(there) and all(0 < c.threads <= c.threads_busy for c in there)
+        return bool(self.living) and len(self.crowded) == len(self.living)
 
     @property
     def crowded(self) -> list[str]:
@@ -105,7 +104,7 @@ def of_installation(crew: Crew, *, unsettled: str | None, database: float | None
     for name, skew in [*crew.skews.items(), *([] if database is None else [("the database", database)])]:
         if abs(skew) >= SKEW:
             way = "ahead of" if skew > 0 else "behind"
-            told = f"the clock of {name} is {span(abs(skew))} {way} this host's"
+            told = f"the clock of {name} is {describe_span(abs(skew))} {way} this host's"
             why = f"{told}: what is due comes late or early"
             found.append(Reason("clock", why, "nothing: set the clocks right (NTP)", None, ()))
     for host in sorted(crew.living):
@@ -121,17 +120,12 @@ def _told(crew: Crew, host: str) -> str:
     conductor = crew.conductors[host]
     if conductor.state == STOPPED:
         return "stopped"
-    return f"no report for {span(crew.now - conductor.heartbeat_at)}"
+    return f"no report for {describe_span(crew.now - conductor.heartbeat_at)}"
 
 
 def ago(crew: Crew, moment: float) -> str:
     """How long ago, for people."""
     return describe_age(crew.now - moment)
-
-
-def span(seconds: float) -> str:
-    """For people: ``3 s``."""
-    return describe_age(seconds).removesuffix(" ago")
 
 
 def when(crew: Crew, moment: float | None) -> str:

@@ -13,8 +13,8 @@ from ..db.inspections import Child, LongStep, Unfinished
 from ..db.states import Standing, Status, TaskState
 from ..db.stopping import ASK_RARELY, MARGIN
 from ..db.task_rows import REDELIVER_MOST, redelivery_delay
-from .crew import SKEW, Crew, Reason, ago, restart, span
-from .manage_base import describe_age
+from .crew import SKEW, Crew, Reason, ago, restart
+from .manage_base import describe_age, describe_span
 
 HANGS_AFTER = 5.0
 """Seconds in one call after which one may ask whether it hangs."""
@@ -103,7 +103,7 @@ def _before(task: Unfinished, around: Surroundings, claimed_at: float) -> LongSt
 
 def _longest(crew: Crew, step: LongStep) -> tuple[str, str]:
     """What has kept a thread for longest, and the command that frees it."""
-    age, host = span(crew.now - step.claimed_at), host_of(step.member)
+    age, host = describe_span(crew.now - step.claimed_at), host_of(step.member)
     told = f"for longest ({age}) one is held by resource {step.resource} of stack {step.stack_name} on {host}"
     return told, crew.retry(step.stack_id, step.resource)
 
@@ -127,7 +127,7 @@ def _of_gone(task: Unfinished, crew: Crew, host: str) -> Reason:
     elif conductor.state == STOPPED:
         told = "has stopped"
     else:
-        told = f"has not reported for {span(crew.now - last)}"
+        told = f"has not reported for {describe_span(crew.now - last)}"
     why = f"{host} holds it, which {told}"
     owner = crew.owner_of(task.shard)
     if owner is None:

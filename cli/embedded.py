@@ -13,9 +13,8 @@ from ..db import schema
 from ..db.engine import Database
 from ..db.sealing import Sealer
 from ..observe.metrics import API
-from ..observe.recorder import SILENT
 from . import options
-from .observing import make_recorder
+from .observing import recorder_of_api
 from .serving import HttpServer
 from .version import VERSION
 from .wiring import Parts, make_conductor, open_parts, start_conductor
@@ -78,7 +77,7 @@ class Embedded:
         database = Database(conf.database.connection)
         schema.upgrade(database)
         database.close()
-        self._parts = parts = open_parts(conf, make_recorder(API) if conf.metrics.api else SILENT)
+        self._parts = parts = open_parts(conf, recorder_of_api(conf, API))
         for number in range(1, settings.conductors + 1):
             conductor = make_conductor(parts, f"conductor-{number}")
             self.conductors.append(conductor)

@@ -11,12 +11,17 @@ class AdminError(Exception):
     """The command cannot do what was asked; the text says why, and what would be right."""
 
 
-def describe_age(seconds: float) -> str:
-    """How long ago, for people: ``3 s``, ``5 min``, ``2 h``, ``4 d``."""
+def describe_span(seconds: float) -> str:
+    """How long, for people: ``3 s``, ``5 min``, ``2 h``, ``4 d``."""
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= size:
-            return f"{int(seconds // size)} {unit} ago"
-    return f"{max(0, int(seconds))} s ago"
+            return f"{int(seconds // size)} {unit}"
+    return f"{max(0, int(seconds))} s"
+
+
+def describe_age(seconds: float) -> str:
+    """How long ago, for people."""
+    return f"{describe_span(seconds)} ago"
 
 
 def describe_moment(moment: float, now: float) -> str:
@@ -26,7 +31,7 @@ def describe_moment(moment: float, now: float) -> str:
     text = told.strftime("%H:%M:%S UTC" if same else "%Y-%m-%d %H:%M:%S UTC")
     if moment <= now:
         return f"{text} ({describe_age(now - moment)})"
-    return f"{text} (in {describe_age(moment - now).removesuffix(' ago')})"
+    return f"{text} (in {describe_span(moment - now)})"
 
 
 def conf_of(command: Command) -> cfg.ConfigOpts:

@@ -18,6 +18,7 @@ from ..conductor.monitor import Monitor
 from ..observe import metrics
 from ..observe.exposition import Prometheus
 from ..observe.metrics import CONTENT_TYPE, Sample
+from ..observe.recorder import SILENT, Recorder
 from .options import WrongConfiguration
 from .serving import HttpServer
 from .version import VERSION
@@ -36,6 +37,14 @@ def make_recorder(program: str) -> Prometheus:
         return Prometheus(program, gauges=lambda: [Sample(metrics.BUILD, 1, (VERSION, program))])
     except OSError as error:
         raise WrongConfiguration(str(error)) from error
+
+
+def recorder_of_api(conf: cfg.ConfigOpts, program: str) -> Recorder:
+    """What counts in a process that serves the API, where that is wished.
+
+    :raises WrongConfiguration: see make_recorder.
+    """
+    return make_recorder(program) if conf.metrics.api else SILENT
 
 
 class ConductorPage:

@@ -52,7 +52,7 @@ def of_stack(stack: Stack, waiting: Waiting, owner: str | None, crew: Crew) -> l
             return [Reason("rollback", why, "nothing, for no conductor reports", None, crew.revive())]
         return [Reason("rollback", why, f"{owner} begins it", stack.rollback_at + 1.0, ())]
     if stack.status == Status.FAILED:
-        return [Reason("failed", stack.reason, "nothing: it has ended", None, (_goes_on(stack),))]
+        return [Reason("failed", stack.reason, "nothing: it has ended", None, (goes_on(stack),))]
     if stack.status != Status.IN_PROGRESS:
         return [Reason("complete", stack.reason, "nothing: it has ended", None, ())]
     found: list[Reason] = []
@@ -68,10 +68,12 @@ def of_stack(stack: Stack, waiting: Waiting, owner: str | None, crew: Crew) -> l
     return found
 
 
-def _goes_on(stack: Stack) -> str:
+def goes_on(stack: Stack) -> str:
+    """The command with which a stack that failed goes on."""
     if stack.action in GOES_ON:
         return f"openstack stack update --existing {stack.id}"
-    return f"openstack stack {stack.action.lower()} {stack.id}"
+    verb = "snapshot create" if stack.action == "SNAPSHOT" else stack.action.lower()
+    return f"openstack stack {verb} {stack.id}"
 
 
 def as_text(report: Report, crew: Crew) -> str:

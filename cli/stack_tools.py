@@ -26,7 +26,7 @@ from .opening import make_bus
 from .reaching import hush
 from .ring import unsettled, view_of
 from .sessions import Session, session_of
-from .stack_report import Report, as_json, as_text, of_stack
+from .stack_report import Report, as_json, as_text, goes_on, of_stack
 
 LOOK_TWICE = 1.6
 """Seconds between two looks at a conductor that seems silent: longer than between two of its reports."""
@@ -236,8 +236,4 @@ def _tell(command: Command, treated: typing.Sequence[Treated]) -> None:
 
 def _instead(stack: Stack) -> str:
     """What is right for a stack that has ended."""
-    if stack.status != Status.FAILED:
-        return ""
-    if stack.action == "DELETE":
-        return f"; to go on: openstack stack delete {stack.id}"
-    return f"; to go on: openstack stack update --existing {stack.id}"
+    return f"; to go on: {goes_on(stack)}" if stack.status == Status.FAILED else ""

@@ -13,9 +13,8 @@ from . import threading_backend  # noqa: F401  - first: it decides how oslo work
 
 from oslo_log import log  # isort: skip
 
-from ..observe.recorder import SILENT
 from . import options
-from .observing import make_recorder
+from .observing import recorder_of_api
 from .version import VERSION
 from .wiring import open_parts
 from .wiring_api import make_api
@@ -31,7 +30,7 @@ def make_application(environment: typing.Mapping[str, str]) -> typing.Any:
     file = environment.get("STOKER_CONFIG_FILE")
     conf = options.load(["--config-file", file] if file else [], program=PROGRAM)
     log.setup(conf, "stoker", VERSION)
-    parts = open_parts(conf, make_recorder(PROGRAM) if conf.metrics.api else SILENT)
+    parts = open_parts(conf, recorder_of_api(conf, PROGRAM))
     atexit.register(parts.close)
     return make_api(parts, version=VERSION)
 

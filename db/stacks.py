@@ -127,6 +127,15 @@ def get(conn: Connection, stack_id: StackId) -> Stack:
     return _one(conn, sa.select(tables.stack).where(tables.stack.c.id == stack_id), stack_id)
 
 
+def living(conn: Connection, stack_id: StackId) -> Stack | None:
+    """The stack; None: it is deleted, or was never there."""
+    try:
+        found = get(conn, stack_id)
+    except NotFound:
+        return None
+    return found if found.deleted_at is None else None
+
+
 def lock(conn: Connection, stack_id: StackId) -> Stack:
     """As get, and nobody else changes the row until the transaction ends."""
     query = sa.select(tables.stack).where(tables.stack.c.id == stack_id).with_for_update()

@@ -249,11 +249,11 @@ def nested_environment(env: Environment, resource_name: str) -> Environment:
 
 def with_entries(document: Mapping[str, Json], entries: Mapping[str, Json]) -> dict[str, Json]:
     """A document of an environment with more entries for resources; what they say wins."""
+    if not entries:
+        return {**document}
     registry = document.get("resource_registry") or {}
     resources = _overlaid(registry.get("resources") or {}, entries)
-    return (
-        {**document, "resource_registry": {**registry, "resources": resources}} if entries else {**document}
-    )
+    return {**document, "resource_registry": {**registry, "resources": resources}}
 
 
 def _overlaid(under: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, Json]:

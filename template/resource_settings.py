@@ -38,10 +38,11 @@ def check_setting(key: str, value: Json, path: Path) -> None:
         for name, setting in value.items():
             if name not in ("timeout", "retries", RESTORED):
                 raise TemplateError(f'"{name}" is not one of: timeout, retries', path)
-            if name == RESTORED and not isinstance(setting, Mapping):
+            if name != RESTORED:
+                if setting is not None:
+                    check_setting(name, setting, (*path, name))
+            elif not isinstance(setting, Mapping):
                 raise TemplateError(f"must be a map of properties, not {setting!r}", (*path, name))
-            if setting is not None and name != RESTORED:
-                check_setting(name, setting, (*path, name))
     elif key == "timeout":
         _check_seconds(value, path)
     elif isinstance(value, bool) or not isinstance(value, int) or value < 0:

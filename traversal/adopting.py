@@ -4,7 +4,6 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from ..db.resources import Resource
 from ..db.states import TaskKind
 from ..resources.catalogue import Catalogue
 from ..resources.nesting import ADOPTED
@@ -33,20 +32,18 @@ def adopting(
     rows = []
     for row in plan.resources:
         found = adopted.get(row.name, AdoptedResource())
+        data = dict(found.data)
         if catalogue.is_nested(row.plugin):
             found = replace(found, physical_id=None)
-        # With what they are to be adopted as: whoever goes on with it later has to know.
-        rows.append(replace(_row(row, found, seal), definition=definitions[row.id]))
+            if found.nested is not None:
+                data[ADOPTED] = {name: found.nested.get(name) for name in ("template", "resources")}
+        row = replace(
+            row,
+            # With what they are to be adopted as: whoever goes on with it later has to know.
+            definition=definitions[row.id],
+            physical_id=found.physical_id,
+            data=sealed(seal(data)) if data else None,
+            metadata=None if found.metadata is None else sealed(seal(dict(found.metadata))),
+        )
+        rows.append(row)
     return replace(plan, resources=rows, tasks=[replace(task, kind=TaskKind.ADOPT) for task in plan.tasks])
-
-
-def _row(row: Resource, found: AdoptedResource, seal: Callable[[Json], str]) -> Resource:
-    data = dict(found.data)
-    if found.nested is not None:
-        data[ADOPTED] = {name: found.nested.get(name) for name in ("template", "resources")}
-    return replace(
-        row,
-        physical_id=found.physical_id,
-        data=sealed(seal(data)) if data else None,
-        metadata=None if found.metadata is None else sealed(seal(dict(found.metadata))),
-    )

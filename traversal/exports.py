@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from sqlalchemy.engine import Connection
 
 from ..db import content, resources, stacks, trees
-from ..db.errors import NotFound
 from ..db.ids import ContentId, StackId
 from ..db.resources import Resource
 from ..db.snapshots import Snapshot
@@ -94,11 +93,7 @@ class Exports:
     def _child(self, conn: Connection, row: Resource) -> Stack | None:
         if row.physical_id is None or not self._desk.catalogue.is_nested(row.plugin):
             return None
-        try:
-            found = stacks.get(conn, StackId(row.physical_id))
-        except NotFound:
-            return None
-        return None if found.deleted_at is not None else found
+        return stacks.living(conn, StackId(row.physical_id))
 
 
 def _copies(conn: Connection, stack_id: StackId) -> dict[StackId, int]:

@@ -181,11 +181,8 @@ class Nesting:
     def look(self, key: StackId, stack_id: StackId) -> Stack | None:
         """The child of a resource of the stack; None: it is deleted, or was never there, or belongs to
         another tree.  (What a step has left behind stands beside the stack that it was for.)"""
-        try:
-            found = self._stack(key)
-        except NotFound:
-            return None
-        return found if found.deleted_at is None and _same_tree(found, self._stack(stack_id)) else None
+        found = self._desk.database.read(lambda conn: stacks.living(conn, key))
+        return None if found is None or not _same_tree(found, self._stack(stack_id)) else found
 
     def rows(self, key: StackId) -> list[Resource]:
         """The child's resources."""

@@ -71,12 +71,11 @@ class AdoptedResource:
     def of(cls, entry: Mapping[str, Json]) -> "AdoptedResource":
         """From a document's entry.  What is said of a nested stack is its own document, with those of the
         resource beside it."""
-        nested = entry.get("resources")
         return cls(
-            physical_id=entry.get("resource_id") if nested is None else None,
+            physical_id=entry.get("resource_id"),
             metadata=entry.get("metadata"),
             data=entry.get("resource_data") or {},
-            nested=None if nested is None else entry,
+            nested=None if entry.get("resources") is None else entry,
         )
 
 
