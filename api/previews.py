@@ -3,14 +3,13 @@
 import typing
 from collections.abc import Mapping, Sequence
 
-from ..db.stacks import Stack
 from ..template.model import ResourceDefinition
 from ..traversal.foresight import Effect, Foreseen
 from . import goals, views
 from .call import Call, Reply
 
 Json = typing.Any
-NOT_SHOWN = "what becomes of the resources inside of it is not shown"
+NOT_SHOWN = "what becomes of the resources inside of it is not known before the update"
 
 
 def update(call: Call) -> Reply:
@@ -26,24 +25,27 @@ def update_existing(call: Call) -> Reply:
 def _preview(call: Call, *, existing: bool) -> Reply:
     inside = call.flag("show_nested")
     stack = call.living_stack()
-    found = call.services.updates.preview(stack, goals.update_request(call, existing=existing))
-    required_by = _required_by([item.definition for item in found if item.definition is not None])
+    request = goals.update_request(call, existing=existing)
     changes: dict[str, list[Json]] = {effect.value: [] for effect in Effect}
-    for item in found:
-        shown = _resource(call, stack, item, required_by.get(item.name, []))
-        if inside and item.effect != Effect.UNCHANGED and _is_nested(call, item):
-            reasons = [shown["resource_status_reason"], NOT_SHOWN]
-            shown["resource_status_reason"] = "; ".join(reason for reason in reasons if reason)
-        changes[item.effect.value].append(shown)
+    identity = _identity(stack.tenant, stack.name, stack.id)
+    _show(call, identity, call.services.updates.preview(stack, request, inside=inside), changes)
     return Reply({"resource_changes": changes})
 
 
-def _is_nested(call: Call, item: Foreseen) -> bool:
-    types = [
-        *([item.definition.type] if item.definition is not None else []),
-        *([item.row.plugin] if item.row is not None else []),
-    ]
-    return any(call.services.catalogue.is_nested(name) for name in types)
+def _show(
+    call: Call, identity: Mapping[str, str], found: Sequence[Foreseen], changes: Mapping[str, list[Json]]
+) -> None:
+    """A stack's resources and, flat beside them, those inside of it."""
+    required_by = _required_by([item.definition for item in found if item.definition is not None])
+    for item in found:
+        shown = _resource(call, identity, item, required_by.get(item.name, []))
+        if any(child.items is None for child in item.inside):
+            reasons = [shown["resource_status_reason"], NOT_SHOWN]
+            shown["resource_status_reason"] = "; ".join(reason for reason in reasons if reason)
+        changes[item.effect.value].append(shown)
+        for child in item.inside:
+            below = _identity(identity["tenant"], child.stack_name, child.stack_id)
+            _show(call, below, child.items or (), changes)
 
 
 def _required_by(definitions: Sequence[ResourceDefinition]) -> Mapping[str, list[str]]:
@@ -54,10 +56,12 @@ def _required_by(definitions: Sequence[ResourceDefinition]) -> Mapping[str, list
     return found
 
 
-def _resource(call: Call, stack: Stack, item: Foreseen, required_by: Sequence[str]) -> dict[str, Json]:
+def _resource(
+    call: Call, identity: Mapping[str, str], item: Foreseen, required_by: Sequence[str]
+) -> dict[str, Json]:
     """In Heat's shape: what is new in it as nothing was made yet, all else as it is."""
     row = None if item.effect in (Effect.ADDED, Effect.REPLACED) else item.row
-    definition, identity = item.definition, _identity(stack)
+    definition = item.definition
     description = definition.description if definition is not None else ""
     metadata = definition.metadata if definition is not None else {}
     declared = definition.declared_type if definition is not None else ""
@@ -75,7 +79,7 @@ def _resource(call: Call, stack: Stack, item: Foreseen, required_by: Sequence[st
         "resource_status_reason": item.reason or ("" if row is None else row.reason),
         "resource_identity": {**identity, "path": f"/resources/{item.name}"},
         "stack_identity": identity,
-        "stack_name": stack.name,
+        "stack_name": identity["stack_name"],
         "physical_resource_id": "" if row is None else row.physical_id or "",
         "creation_time": now if row is None else views.iso(row.created_at),
         "updated_time": now if row is None else views.iso(row.updated_at),
@@ -86,5 +90,5 @@ def _resource(call: Call, stack: Stack, item: Foreseen, required_by: Sequence[st
     }
 
 
-def _identity(stack: Stack) -> dict[str, str]:
-    return {"tenant": stack.tenant, "stack_name": stack.name, "stack_id": stack.id, "path": ""}
+def _identity(tenant: str, name: str, stack_id: str) -> dict[str, str]:
+    return {"tenant": tenant, "stack_name": name, "stack_id": stack_id, "path": ""}

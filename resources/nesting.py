@@ -38,6 +38,9 @@ class NestedType(ResourceType):
     #: Attributes are those of the child's resources: the child has an output for each that is asked for.
     asks_members: typing.ClassVar[bool] = False
 
+    #: Whether `static_goal` says all of what the child will be, where it says anything.
+    foreseeable: typing.ClassVar[bool] = True
+
     def child_goal(self, target: Target, work: Work) -> ChildGoal:
         """What the child shall be."""
         raise NotImplementedError

@@ -10,7 +10,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..db.ids import ResourceId
+from ..db.ids import ResourceId, StackId
 from ..db.resources import Resource
 from ..db.states import Status, TaskKind
 from ..db.tasks import Task
@@ -49,6 +49,7 @@ class Foreseen:
     :ivar reason: what has to be said of it: that it may yet come otherwise, or cannot be; empty else.
     :ivar row: the resource as it is; None: there is none.
     :ivar definition: the resource as it shall be; None: it shall not be.
+    :ivar inside: the stacks that it is and will be, where that was asked for.
     """
 
     name: str
@@ -56,6 +57,20 @@ class Foreseen:
     reason: str = ""
     row: Resource | None = None
     definition: ResourceDefinition | None = None
+    inside: "Sequence[Inside]" = ()
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What becomes of the resources of a stack that a resource is.
+
+    :ivar stack_id: "": it is still to be made.
+    :ivar items: None: that cannot be said before the update.
+    """
+
+    stack_id: StackId
+    stack_name: str
+    items: "Sequence[Foreseen] | None"
 
 
 class Unchangeable(Exception):
@@ -117,6 +132,14 @@ class Foresight:
                 self._rows[name] = row
         gone = [row for name, row in current.items() if name not in self._compiled.resources]
         return [*self._found.values(), *(Foreseen(row.name, Effect.DELETED, row=row) for row in gone)]
+
+    def known(self, definition: ResourceDefinition) -> dict[str, Json] | None:
+        """A resource's properties, after `read`; None: some hang on what is not known yet.
+
+        :raises TemplateError: one of them does not fit.
+        """
+        plugin = self._catalogue.get(definition.type)
+        return None if self._unknown(definition, plugin) else self._known(definition, plugin, {})
 
     # -- inside ------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ import json
 import typing
 from collections.abc import Callable, Mapping
 
-from ..db import content, credentials, resources, snapshots, stacks, tasks
+from ..db import content, credentials, resources, snapshots, stacks
 from ..db.ids import ContentId, SnapshotId, StackId
 from ..db.resources import Resource
 from ..db.stacks import Stack
@@ -16,15 +16,16 @@ from . import ending
 from .change import Change, NotUpdatable, check_updatable, start_update
 from .compiling import Compiled
 from .desk import Desk
-from .foresight import Foreseen, Foresight, Unchangeable
+from .foresight import Foreseen, Unchangeable
 from .nests import child_snapshot_id
-from .planning import Scope, TooFewIds
+from .planning import TooFewIds
+from .previews import Previews
 from .requests import EXISTING, Goal, UpdateRequest
 from .restoring import Restoring
-from .start import Begun, by_resource, tell
+from .start import Begun, tell
 from .stored import StoredLookup
 from .type_facts import CatalogueFacts
-from .updating import StillToBeAdopted, UpdatePlanner, update_ids_needed
+from .updating import StillToBeAdopted, update_ids_needed
 
 Json = typing.Any
 TRIES = 20
@@ -101,35 +102,17 @@ class Updates:
             stack = self._desk.database.read(lambda conn, key=stack.id: stacks.get(conn, key))  # type: ignore[misc]
         raise Changing(f"Stack {stack.name} is being changed by others all the time; try again")
 
-    def preview(self, stack: Stack, request: UpdateRequest) -> list[Foreseen]:
+    def preview(self, stack: Stack, request: UpdateRequest, *, inside: bool = False) -> list[Foreseen]:
         """What the update would do; nothing is stored.
 
+        :param inside: also to the resources of the stacks inside of it.
         :raises TemplateError: the goal is wrong.
         :raises NotUpdatable: see change.check_updatable; or a property would change that never may.
         """
         check_updatable(stack)
         compiled = self._compile(stack, request)
-        rows, tasks_running = self._desk.database.read(
-            lambda conn: (
-                resources.of_stack(conn, stack.id),
-                tasks.running_of_stack(conn, stack.id, lock=False),
-            )
-        )
-        running = by_resource(tasks_running)
-        scope = Scope(
-            stack_id=stack.id,
-            traversal=stack.traversal,
-            shard=stack.shard,
-            first_id=max((row.id for row in rows), default=0) + 1,
-            id_count=update_ids_needed(len(rows), len(compiled.plan.resources)),
-            now=self._desk.clock(),
-        )
-        planner = UpdatePlanner(rows, compiled.plan, running, scope, self._types, observing=request.converge)
-        foresight = Foresight(
-            compiled.plan, rows, running, catalogue=self._desk.catalogue, unseal=self._desk.sealer.open
-        )
         try:
-            return foresight.read(planner.plan())
+            return Previews(self._desk).foresee(compiled, stack, converge=request.converge, inside=inside)
         except (Unchangeable, StillToBeAdopted) as error:
             raise NotUpdatable(str(error)) from error
 

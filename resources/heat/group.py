@@ -38,6 +38,7 @@ class Group(NestedType):
     """Base of the groups."""
 
     asks_members = True
+    foreseeable = False
     #: Attributes that are values of the group's own, not of its members'.
     own_attributes: typing.ClassVar[frozenset[str]] = frozenset()
     #: Attributes of which the path says what of the members is wanted.

@@ -76,16 +76,19 @@ def test_a_type_that_cannot_check_is_told(openstack: OpenStack) -> None:
     )
 
 
-def test_a_dry_run_with_nested_stacks_says_what_it_does_not_show(openstack: OpenStack) -> None:
+def test_a_dry_run_shows_what_becomes_of_nested_stacks(openstack: OpenStack) -> None:
     openstack.file("child.yaml", CHILD)
     path = openstack.file("parent.yaml", PARENT)
     openstack.run("stack", "create", "s", "-t", path, *WAIT, "--poll", "1")
     openstack.file("child.yaml", CHILD.replace("only", "other"))
     dry = ("stack", "update", "s", "-t", path, "--dry-run")
     (child,) = openstack.json(*dry)["updated"]
-    (told,) = openstack.json(*dry, "--show-nested")["updated"]
-    assert child["resource_name"] == told["resource_name"] == "child"
-    assert told["resource_status_reason"].endswith("what becomes of the resources inside of it is not shown")
+    told = openstack.json(*dry, "--show-nested")
+    assert child == told["updated"][0] | {"updated_time": child["updated_time"]}
+    ((gone,), (new,)) = told["deleted"], told["added"]
+    inside = openstack.json("stack", "resource", "show", "s", "child")["physical_resource_id"]
+    assert (gone["resource_name"], new["resource_name"]) == ("only", "other")
+    assert gone["stack_identity"]["stack_id"] == new["stack_identity"]["stack_id"] == inside
 
 
 def test_a_files_container_is_refused(openstack: OpenStack) -> None:

@@ -1,0 +1,118 @@
+"""What an update would do inside of nested stacks is foretold, and comes so."""
+
+import json
+import pathlib
+import typing
+
+import pytest
+from simulation.test_nested import INNER, child, children, created, hot, inner, server, settled
+from simulation.test_update import on, rows
+from simulation.world import World
+from stoker.db import resources
+from stoker.db.ids import StackId
+from stoker.db.stacks import Stack
+from stoker.traversal.foresight import Foreseen
+from stoker.traversal.requests import Goal, UpdateRequest
+
+Json = typing.Any
+OUTER = "file:///outer.yaml"
+FILES = {INNER: inner()}
+
+
+@pytest.fixture
+def world(tmp_path: pathlib.Path) -> World:
+    return World(tmp_path, hosts=2, threads=4)
+
+
+def flat(found: typing.Iterable[Foreseen], path: str = "") -> dict[str, str]:
+    """The words for all levels, by paths; "?" where nothing can be said."""
+    told: dict[str, str] = {}
+    for item in found:
+        told[f"{path}{item.name}"] = item.effect.value
+        for below in item.inside:
+            inside = f"{path}{item.name}/"
+            more = {f"{inside}*": "?"} if below.items is None else flat(below.items, inside)
+            told.update({f"{n} again" if n in told else n: word for n, word in more.items()})
+    return told
+
+
+def foretold(world: World, stack: Stack, template: Json, files: Json = None) -> dict[str, str]:
+    request = UpdateRequest(Goal(template, files=FILES if files is None else files))
+    return flat(world.updates.preview(world.stack(stack.id), request, inside=True))
+
+
+def ids(world: World, stack_id: str) -> dict[str, str | None]:
+    found = world.database.read(lambda conn: resources.of_stack(conn, StackId(stack_id)))
+    return {row.name: row.physical_id for row in found}
+
+
+def test_without_being_asked_it_stays_outside(world: World) -> None:
+    stack = created(world, hot({"n": child()}))
+    (found,) = world.updates.preview(stack, UpdateRequest(Goal(hot({"n": child(value="x")}), files=FILES)))
+    assert (found.effect.value, found.inside) == ("updated", ())
+
+
+def test_a_nested_stack_finds_out_itself_what_is_the_same(world: World) -> None:
+    stack = created(world, hot({"n": child(value="1")}))
+    assert foretold(world, stack, hot({"n": child(value="1")})) == {"n": "updated", "n/s": "unchanged"}
+
+
+def test_a_parameter_changes_what_is_inside(world: World) -> None:
+    stack = created(world, hot({"n": child(value="1")}))
+    wanted = hot({"n": child(value="2")})
+    assert foretold(world, stack, wanted) == {"n": "updated", "n/s": "updated"}
+    before = ids(world, children(world, stack)["n"].id)
+    world.update(stack, wanted, files=FILES)
+    settled(world, stack)
+    assert ids(world, children(world, stack)["n"].id) == before
+
+
+def test_another_file_changes_what_is_inside_of_what_stays(world: World) -> None:
+    stack = created(world, hot({"n": child()}))
+    changed = json.loads(inner())
+    changed["resources"] = {"s": server(size=7), "t": server(needs=on("s"))}
+    found = foretold(world, stack, hot({"n": child()}), {INNER: json.dumps(changed)})
+    assert found == {"n": "updated", "n/s": "replaced", "n/t": "added"}
+    before = ids(world, children(world, stack)["n"].id)
+    world.update(stack, hot({"n": child()}), files={INNER: json.dumps(changed)})
+    settled(world, stack)
+    after = ids(world, children(world, stack)["n"].id)
+    assert (set(after), after["s"] != before["s"]) == ({"s", "t"}, True)
+
+
+def test_what_comes_and_what_goes_is_told_with_all_that_is_in_it(world: World) -> None:
+    files = {**FILES, OUTER: json.dumps(hot({"m": child()}))}
+    deep = {"type": OUTER}
+    stack = created(world, hot({"old": deep, "other": deep}), files=files)
+    wanted = hot({"new": deep, "other": {"type": "OS::Heat::None"}})
+    assert foretold(world, stack, wanted, files) == {
+        "new": "added",
+        "new/m": "added",
+        "new/m/s": "added",
+        "other": "replaced",
+        "other/m": "deleted",
+        "other/m/s": "deleted",
+        "old": "deleted",
+        "old/m": "deleted",
+        "old/m/s": "deleted",
+    }
+    (kept, *_) = rows(world, stack).values()
+    assert kept.physical_id is not None
+
+
+def test_what_hangs_on_values_that_are_not_known_yet_is_not_guessed(world: World) -> None:
+    def made(size: int) -> Json:
+        return hot({"a": server(size=size), "n": child(value={"get_attr": ["a", "address"]})})
+
+    stack = created(world, made(1))
+    assert foretold(world, stack, made(2)) == {"a": "replaced", "n": "updated", "n/*": "?"}
+
+
+def test_of_a_group_it_is_said_that_nothing_can_be_said(world: World) -> None:
+    def made(count: int) -> Json:
+        group = {"count": count, "resource_def": server()}
+        return hot({"g": {"type": "OS::Heat::ResourceGroup", "properties": group}})
+
+    stack = created(world, made(1))
+    assert foretold(world, stack, made(2)) == {"g": "updated", "g/*": "?"}
+    assert foretold(world, stack, hot({})) == {"g": "deleted", "g/0": "deleted"}
