@@ -17,7 +17,7 @@ from sqlalchemy.engine import Connection
 
 from . import tables
 from .ids import StackId, TaskId, TraversalId
-from .states import ACTIVE, Status, TaskState
+from .states import ACTIVE, Status, TaskKind, TaskState
 from .task_rows import CHUNK, Task, chunks
 
 COUNTS = {"clock": "counts"}
@@ -98,7 +98,12 @@ def _rests(conn: Connection, finish: typing.Any) -> bool:
     for_child = sa.and_(t.c.state == TaskState.PARKED, sa.func.coalesce(t.c.waits_on, "").like(f"{_CHILD}%"))
     of_it = t.c.traversal == finish.traversal
     active = sa.select(t.c.id).where(of_it, t.c.state.in_(sorted(ACTIVE)), sa.not_(for_child))
-    running = sa.select(t.c.id).where(t.c.stack_id == finish.stack_id, t.c.state == TaskState.RUNNING)
+    # Nothing of the stack's waits for a snapshot that is deleted beside it.
+    running = sa.select(t.c.id).where(
+        t.c.stack_id == finish.stack_id,
+        t.c.state == TaskState.RUNNING,
+        t.c.kind != TaskKind.DELETE_SNAPSHOT,
+    )
     if conn.execute(active.limit(1)).first() is not None:
         return False
     if conn.execute(running.limit(1)).first() is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import sqlalchemy as sa
 from simulation.world import World
-from stoker.db import tables, tasks
+from stoker.db import stacks, tables, tasks
 from stoker.db.ids import StackId
 from stoker.db.stacks import Stack
 from stoker.db.states import ACTIVE, Status, TaskKind, TaskState
@@ -87,15 +87,16 @@ class Breaks:
         stopped = sa.select(t.stack_id).where(t.state == TaskState.HELD)
         some = sa.select(s.id).where(sa.or_(s.id.in_(stopped), s.remaining.is_not(None))).order_by(s.name)
         ids = self.world.database.read(lambda conn: conn.execute(some).scalars().all())
-        stacks = [self.world.stack(StackId(stack_id)) for stack_id in ids]
-        for stack in stacks:
+        standing = [self.world.stack(StackId(stack_id)) for stack_id in ids]
+        for stack in standing:
             found = self.world.database.read(lambda conn, s=stack: tasks.of_traversal(conn, s.traversal))
             self.wrong += [f"I10: {stack.name}: {what}" for what in self._wrong(stack, found)]
-        return stacks
+        return standing
 
     def _wrong(self, stack: Stack, found: Sequence[Task]) -> list[str]:
         held = [task for task in found if task.state == TaskState.HELD]
-        active = [task for task in found if task.state in ACTIVE]
+        inside = [task for task in found if self._waits_for_one_that_stands(task)]
+        active = [task for task in found if task.state in ACTIVE and task not in inside]
         behind = {successor for task in held for successor in task.successors}
         counted = [task.held for task in found if task.kind == TaskKind.FINISH and task.pending]
         stands = stack.remaining is not None
@@ -106,10 +107,19 @@ class Breaks:
             ),
             f"counts {counted}, {len(held)} are held": going and counted not in ([], [len(held)]),
             "has two clocks": stands and stack.deadline_at is not None,
-            "stands although something goes on": stands and (not held or bool(active)),
-            "goes although nothing goes on": not (stands or active or not held or self._runs(stack)),
+            "stands although something goes on": stands and (not (held or inside) or bool(active)),
+            "goes although nothing goes on": bool(held or inside)
+            and not (stands or active or self._runs(stack)),
         }
         return [what for what, is_so in said.items() if is_so]
+
+    def _waits_for_one_that_stands(self, task: Task) -> bool:
+        """Whether it waits for a nested stack whose clock stands."""
+        kind, _, child = (task.waits_on or "").partition(":")
+        if task.state != TaskState.PARKED or kind != "stack":
+            return False
+        found = self.world.database.read(lambda conn: stacks.living(conn, StackId(child)))
+        return found is not None and found.remaining is not None
 
     def _runs(self, stack: Stack) -> bool:
         """Whether something of an older traversal runs, or the deadline has passed and strikes soon."""

@@ -387,6 +387,20 @@ def test_the_clock_stands_while_all_that_is_unfinished_is_held(world: World) -> 
     assert (found.status, found.deadline_at, found.remaining) == (Status.COMPLETE, None, None)
 
 
+def test_the_clock_stands_although_a_snapshot_is_being_deleted(world: World) -> None:
+    slow = {"after": 5}
+    stack = created(world, template(a=slow))
+    kept = world.snapshots.take(stack, None)
+    assert world.settle(lambda: ended(world, stack), within=20)
+    world.snapshots.delete(world.stack(stack.id), kept.id)
+    world.calm()
+    assert sum(conductor.pipeline.in_progress for conductor in world.awake()) == 1
+    world.update(stack, template(a=slow, b={}), environment=hooks(b="pre-create"))
+    world.calm()
+    assert held(world, stack) == [("b", "pre-create")]
+    assert world.stack(stack.id).remaining is not None
+
+
 def test_a_clock_that_went_on_strikes_after_the_time_that_was_left(world: World) -> None:
     made = template(a={"endless": True, "after": 2})
     stack = world.create("s", made, environment=hooks(a="pre-create"), timeout_mins=1)

@@ -5,7 +5,7 @@ import typing
 
 import pytest
 import sqlalchemy as sa
-from simulation.test_update import created, ended, rows, template, told
+from simulation.test_update import created, ended, rows, template, told, updated
 from simulation.world import GRACE, SimConductor, World
 from stoker.db import stopping, tables
 from stoker.db.stacks import Stack
@@ -127,6 +127,22 @@ def test_what_a_step_makes_after_it_was_given_up_is_removed_and_changes_nothing(
     assert world.settle(lambda: left_over(world)[0].status == "COMPLETE", within=10)
     assert world.cloud.things == {}
     assert (world.stack(stack.id), len(told(world, stack))) == (before, count)
+
+
+def test_no_check_makes_a_resource_sound_whose_deletion_was_given_up(world: World) -> None:
+    """It may take place yet."""
+    stack = created(world, template(a={"hangs": ["delete"]}, b={}))
+    world.update(stack, template(b={}))
+    world.calm()
+    cancel(world, stack)
+    pass_grace(world)
+    world.orders.act(world.stack(stack.id), TaskKind.CHECK)
+    assert world.settle(lambda: ended(world, stack), within=10)
+    found = {name: f"{row.action}_{row.status}" for name, row in rows(world, stack).items()}
+    assert found == {"a": "DELETE_FAILED", "b": "CHECK_COMPLETE"}
+    hanging(world)[0].go_on()
+    updated(world, stack, template(a={}, b={}))
+    assert set(world.cloud.things) == {row.physical_id for row in rows(world, stack).values()}
 
 
 def test_what_hangs_in_a_conductor_that_dies_is_removed_when_it_is_gone(world: World) -> None:
