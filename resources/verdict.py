@@ -50,8 +50,8 @@ def survives_failure(plugin: ResourceType, *, action: str) -> bool:
 
     :param action: the one that failed.
     """
-    if action == "CHECK" and plugin.replaced_when_check_failed:
-        return False
+    if action == "DELETE" or (action == "CHECK" and plugin.replaced_when_check_failed):
+        return False  # A deletion that was stopped may have taken place all the same.
     return type(plugin).needs_replace_failed is not ResourceType.needs_replace_failed
 
 

@@ -17,15 +17,25 @@ OF_DELETIONS = ("pre-delete", "post-delete")
 HOOKS = ("pre-create", "post-create", "pre-update", "post-update", *OF_DELETIONS)
 
 
-def random_environment(dice: random.Random, names: Sequence[str]) -> Json:
-    """None, or some breakpoints, of which a few have a limit, or end the action of the stack."""
+def random_environment(dice: random.Random, names: Sequence[str], nested: Sequence[str] = ()) -> Json:
+    """None, or some breakpoints, of which a few have a limit, or end the action of the stack.
+
+    :param nested: those of the names that are stacks, inside of which may be breakpoints, too.
+    """
     if dice.random() < 0.5:
         return {}
     entries: Json = {}
     for name in dice.sample(list(names), k=min(len(names), dice.randint(1, 3))):
-        hooks = dice.sample(HOOKS, k=dice.randint(1, 3))
-        entries[dice.choice([name, name, "r*"])] = {"hooks": {hook: _options(dice, hook) for hook in hooks}}
+        entries[dice.choice([name, name, "r*"])] = _hooks(dice)
+    for name in nested:
+        if dice.random() < 0.3:
+            entries.setdefault(name, {})[dice.choice(["s0", "s1", "s*"])] = _hooks(dice)
     return {"resource_registry": {"resources": entries}}
+
+
+def _hooks(dice: random.Random) -> Json:
+    hooks = dice.sample(HOOKS, k=dice.randint(1, 3))
+    return {"hooks": {hook: _options(dice, hook) for hook in hooks}}
 
 
 def _options(dice: random.Random, hook: str) -> Json:

@@ -133,6 +133,23 @@ def test_a_child_that_failed_is_repaired_by_the_next_update(world: World) -> Non
     assert children(world, stack)["n"].id == failed.id
 
 
+def test_what_was_being_deleted_is_made_anew_when_it_is_wanted_again(world: World) -> None:
+    """A stack that is being deleted cannot be updated any more."""
+    stop = {"resource_registry": {"resources": {"n": {"s": {"hooks": "pre-delete"}}}}}
+    stack = created(world, hot({"n": child()}), environment=stop)
+    before = children(world, stack)["n"]
+    world.update(stack, hot({}), environment=stop, files={INNER: inner()})
+    world.calm()
+    assert children(world, stack)["n"].action == "DELETE"
+    world.update(stack, hot({"n": child()}), files={INNER: inner()})
+    world.calm()
+    world.breakpoints.go_on(world.stack(stack.id))
+    assert settled(world, stack).status == Status.COMPLETE, world.stack(stack.id).reason
+    assert rows(world, stack)["n"].physical_id != before.id
+    assert world.stack(StackId(before.id)).status == Status.COMPLETE
+    assert len(world.cloud.things) == 1
+
+
 def test_deleting_the_root_deletes_the_tree(world: World) -> None:
     middle = "file:///middle.yaml"
     files = {INNER: inner(), middle: json.dumps(hot({"n": child(), "o": child()}))}

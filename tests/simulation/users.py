@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from simulation.hooks import Breaks, random_environment, together
 from simulation.keeping import Keeping
 from simulation.reference import Reference
-from simulation.templates import Json, RandomGoal, mutated, random_goal
+from simulation.templates import Json, RandomGoal, is_nested, mutated, random_goal
 from simulation.world import World
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind
@@ -171,7 +171,8 @@ class Users:
             return self.breaks.clear_one(self.now(self.dice.choice(sorted(self.stacks))))
 
     def _environment(self, goal: RandomGoal) -> Json:
-        return together(goal.environment, random_environment(self.dice, list(goal.resources)))
+        nested = [name for name, resource in goal.resources.items() if is_nested(resource)]
+        return together(goal.environment, random_environment(self.dice, list(goal.resources), nested))
 
     def _living(self) -> str | None:
         alive = sorted(set(self.stacks) - self.deleted)
