@@ -78,11 +78,16 @@ def by_ids(conn: Connection, ids: Iterable[ResourceId]) -> dict[ResourceId, Reso
     return found
 
 
+_OF_STACK = (
+    sa.select(tables.resource)
+    .where(tables.resource.c.stack_id == sa.bindparam("key"), tables.resource.c.snapshot_id.is_(None))
+    .order_by(tables.resource.c.id)
+)
+
+
 def of_stack(conn: Connection, stack_id: StackId) -> list[Resource]:
     """All rows of a stack, replaced ones too, in id order; without the copies that snapshots keep."""
-    r = tables.resource
-    wanted = sa.select(r).where(r.c.stack_id == stack_id, r.c.snapshot_id.is_(None))
-    return [Resource(**dict(row)) for row in conn.execute(wanted.order_by(r.c.id)).mappings()]
+    return [Resource(**dict(row)) for row in conn.execute(_OF_STACK, {"key": stack_id}).mappings()]
 
 
 def copies(conn: Connection, stack_id: StackId, snapshot_id: SnapshotId | None = None) -> list[Resource]:

@@ -106,25 +106,31 @@ def set_tags(conn: Connection, stack_id: StackId, tags: Sequence[str]) -> None:
         conn.execute(sa.insert(t), rows)
 
 
+_TAGS = (
+    sa.select(tables.stack_tag.c.stack_id, tables.stack_tag.c.tag)
+    .where(tables.stack_tag.c.stack_id.in_(sa.bindparam("ids", expanding=True)))
+    .order_by(tables.stack_tag.c.stack_id, tables.stack_tag.c.position)
+)
+
+
 def with_tags(conn: Connection, rows: Iterable[Mapping[str, typing.Any]]) -> list[Stack]:
     """Stacks from rows of the table, their tags read by few queries."""
     stacks = [Stack(**row) for row in rows]
-    t = tables.stack_tag
     tags: dict[str, list[str]] = {}
     for start in range(0, len(stacks), 500):
-        found = conn.execute(
-            sa.select(t.c.stack_id, t.c.tag)
-            .where(t.c.stack_id.in_([stack.id for stack in stacks[start : start + 500]]))
-            .order_by(t.c.stack_id, t.c.position)
-        )
-        for stack_id, tag in found:
+        part = [stack.id for stack in stacks[start : start + 500]]
+        for stack_id, tag in conn.execute(_TAGS, {"ids": part}):
             tags.setdefault(stack_id, []).append(tag)
     return [replace(stack, tags=tuple(tags.get(stack.id, ()))) for stack in stacks]
 
 
+_GET = sa.select(tables.stack).where(tables.stack.c.id == sa.bindparam("key"))
+_LOCK = _GET.with_for_update()
+
+
 def get(conn: Connection, stack_id: StackId) -> Stack:
     """:raises NotFound: no such stack, not even a deleted one that is still stored."""
-    return _one(conn, sa.select(tables.stack).where(tables.stack.c.id == stack_id), stack_id)
+    return _one(conn, _GET, stack_id)
 
 
 def living(conn: Connection, stack_id: StackId) -> Stack | None:
@@ -138,12 +144,11 @@ def living(conn: Connection, stack_id: StackId) -> Stack | None:
 
 def lock(conn: Connection, stack_id: StackId) -> Stack:
     """As get, and nobody else changes the row until the transaction ends."""
-    query = sa.select(tables.stack).where(tables.stack.c.id == stack_id).with_for_update()
-    return _one(conn, query, stack_id)
+    return _one(conn, _LOCK, stack_id)
 
 
 def _one(conn: Connection, query: sa.Select[typing.Any], key: str) -> Stack:
-    row = conn.execute(query).mappings().first()
+    row = conn.execute(query, {"key": key}).mappings().first()
     if row is None:
         raise NotFound("Stack", key)
     return with_tags(conn, [dict(row)])[0]
@@ -155,7 +160,7 @@ def find_by_name(conn: Connection, tenant: str, name: str) -> Stack:
     :raises NotFound: there is none; a deleted one is found by its id only.
     """
     s = tables.stack
-    query = sa.select(s).where(s.c.tenant == tenant, s.c.live_name == name)
+    query = sa.select(s).where(s.c.tenant == tenant, s.c.live_name == sa.bindparam("key"))
     return _one(conn, query, name)
 
 
