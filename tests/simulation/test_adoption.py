@@ -65,6 +65,22 @@ def test_a_parked_creation_goes_on_under_a_goal_that_repeats_it(world: World) ->
     assert mine == [("CREATE", "IN_PROGRESS"), ("CREATE", "COMPLETE")]
 
 
+def test_the_time_of_what_goes_on_is_not_begun_anew_by_the_newer_goal(world: World) -> None:
+    limit = {"resource_registry": {"resources": {"wait": {"timeout": 20, "retries": 0}}}}
+    stack = world.create("s", waiting(), environment=limit)
+    world.calm()
+    before = rows(world, stack)["wait"].id
+    world.pass_time(10)
+    world.update(stack, waiting(new=server()), environment=limit)
+    world.calm()
+    assert parked(world, stack) == ["create"]
+    assert world.settle(lambda: rows(world, stack)["wait"].id != before, within=60)
+    assert world.clock.now - stack.created_at == 20, "it is replaced, as everything that failed is"
+    signal(world, stack)
+    assert complete(world, stack)
+    assert world.clock.now - stack.created_at < 30
+
+
 def test_it_may_be_parked_again(world: World) -> None:
     stack = world.create("s", waiting(count=3))
     world.calm()
