@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from ..db.errors import Unavailable
 from ..resources import render
 from ..resources.contract import ResourceType
+from ..rpc.contract import WORK_TOPIC
 from ..template import versions
 from ..template.errors import TemplateError
 from ..traversal.requests import TypeForbidden
@@ -90,7 +91,7 @@ def services(call: Call) -> Reply:
             "hostname": item.host,
             "host": item.host,
             "engine_id": item.incarnation,
-            "topic": item.topic,
+            "topic": WORK_TOPIC,
             "report_interval": 1,
             "status": "up"
             if item.state != "stopped" and now - item.heartbeat_at < limits.silent_after

@@ -11,10 +11,13 @@ from oslo_log import log
 from ..conductor.service import Conductor
 from ..db import schema
 from ..db.engine import Database
+from ..db.errors import WrongRevision
 from ..db.sealing import Sealer
 from ..observe.metrics import API
 from . import options
 from .observing import recorder_of_api
+from .opening import CONNECTION
+from .options import WrongConfiguration
 from .serving import HttpServer
 from .version import VERSION
 from .wiring import Parts, make_conductor, open_parts, start_conductor
@@ -67,6 +70,7 @@ class Embedded:
         """Begin to serve.
 
         :raises OSError: the data directory cannot be used, or the port is in use.
+        :raises WrongConfiguration: the database is of a newer release, or an option is wrong.
         """
         settings = self._settings
         settings.data_dir.mkdir(parents=True, exist_ok=True)
@@ -74,9 +78,7 @@ class Embedded:
         log.setup(conf, "stoker", VERSION)
         conf.set_default("public_url", f"http://{settings.host}:{settings.port}", "api")
         conf.set_default("auth_strategy", "none", "api")
-        database = Database(conf.database.connection)
-        schema.upgrade(database)
-        database.close()
+        _bring_up_to_date(Database(conf.database.connection))
         self._parts = parts = open_parts(conf, recorder_of_api(conf, API))
         for number in range(1, settings.conductors + 1):
             conductor = make_conductor(parts, f"conductor-{number}")
@@ -99,6 +101,16 @@ class Embedded:
         if self._parts is not None:
             self._parts.close()
         return all(ended is not False for ended in finished)
+
+
+def _bring_up_to_date(database: Database) -> None:
+    """Nothing older works on it: there is this one process."""
+    try:
+        schema.sync(database)
+    except WrongRevision as error:
+        raise WrongConfiguration(f"{CONNECTION}: {error}") from error
+    finally:
+        database.close()
 
 
 def together(jobs: Sequence[Callable[[], object]]) -> list[object]:

@@ -1,29 +1,60 @@
 """``stoker-manage db sync`` and ``db version``."""
 
+import logging
 import typing
 
 from cliff.command import Command
 
 from ..db import revisions, schema
+from ..db.engine import Database
 from .manage_base import conf_of
 from .opening import connect, open_database
 
 
 class DbSync(Command):
-    """Bring the database to the version that this release needs, and fix its number of shards."""
+    """Bring the database to the version that this release needs, and fix its number of shards.
+
+    While daemons of the release before run: with --expand before the first one is upgraded, with --contract
+    after the last one.  Without either it does both, and no daemon of an older release may run."""
+
+    def get_parser(self, prog_name: str) -> typing.Any:
+        parser = super().get_parser(prog_name)
+        part = parser.add_mutually_exclusive_group()
+        part.add_argument("--expand", action="store_true", help="only add what this release needs")
+        part.add_argument("--contract", action="store_true", help="only take away what older releases need")
+        return parser
 
     def take_action(self, parsed: typing.Any) -> int:
+        logging.getLogger("alembic").setLevel(logging.WARNING)  # It tells of each look at the version.
         conf = conf_of(self)
-        schema.upgrade(connect(conf))
-        database, count = open_database(conf)
-        self.app.stdout.write(f"the database is at {revisions.current(database)}, with {count} shards\n")
+        database = connect(conf)
+        bring(database, expand=parsed.expand, contract=parsed.contract)
+        if revisions.fit_of(revisions.current(database)).works:
+            _, count = open_database(conf)
+            self.app.stdout.write(f"the database is at {revisions.current(database)}, with {count} shards\n")
+        else:
+            self.app.stdout.write(f"the database is at {revisions.current(database)}\n")
         return 0
 
 
+def bring(database: Database, *, expand: bool, contract: bool) -> None:
+    """Run the part that is wanted; both where neither is.
+
+    :raises WrongRevision: see schema.py.
+    """
+    if expand:
+        schema.expand(database)
+    elif contract:
+        schema.contract(database)
+    else:
+        schema.sync(database)
+
+
 class DbVersion(Command):
-    """Show which version the database is at."""
+    """Show which version the database is at, and whether this release works on it."""
 
     def take_action(self, parsed: typing.Any) -> int:
-        database = connect(conf_of(self))
-        self.app.stdout.write(f"{revisions.current(database) or 'never migrated'}\n")
+        at = revisions.current(connect(conf_of(self)))
+        self.app.stdout.write(f"{at or 'never migrated'}\n")
+        self.app.stderr.write(f"{revisions.fit_of(at).value}\n")
         return 0

@@ -15,6 +15,7 @@ from ..db import settings as installation
 from ..db.engine import Database, Trouble
 from ..db.errors import ShardCountMismatch, Unavailable
 from ..db.notices import Listener
+from ..db.revisions import Fit
 from ..db.sealing import Sealer, SealError
 from ..observe import metrics
 from ..observe.recorder import SILENT, Recorder
@@ -55,7 +56,7 @@ def connect(
 def open_database(
     conf: cfg.ConfigOpts, listener: Listener | None = None, troubled: Troubled = lambda trouble: None
 ) -> tuple[Database, int]:
-    """The database, at this release's version, and its shard count.
+    """The database, at a version that this release works on, and its shard count.
 
     :param listener, troubled: see Database.
 
@@ -66,16 +67,25 @@ def open_database(
         at = revisions.current(database)
     except DATABASE_ERRORS as error:
         raise WrongConfiguration(f"{CONNECTION}: the database cannot be used: {error}") from error
-    if at != (needed := revisions.NEWEST):
-        found = "was never set up" if at is None else f"is at version {at}"
-        raise WrongConfiguration(
-            f"{CONNECTION}: the database {found}, this release needs {needed}: run `stoker-manage db sync`"
-        )
+    if not (fit := revisions.fit_of(at)).works:
+        raise WrongConfiguration(f"{CONNECTION}: {unfit(at, fit)}")
     wanted = conf.stacks.shard_count
     try:
         return database, database.write(lambda conn: installation.shard_count(conn, wanted))
     except ShardCountMismatch as error:
         raise WrongConfiguration(f"[stacks] shard_count: {error}") from error
+
+
+def unfit(at: str | None, fit: Fit) -> str:
+    """Why a database is none to work on, and what to run."""
+    sync = "`stoker-manage db sync"
+    if fit == Fit.NONE:
+        return f"the database was never set up, this release needs {revisions.NEWEST}: run {sync}`"
+    found = f"the database is at version {at}, this release "
+    if fit == Fit.OLD:
+        also = f"or, if no daemon of an older release runs, {sync}`"
+        return f"{found}needs {revisions.EXPANDED}: run {sync} --expand`, {also}"
+    return f"{found}knows {revisions.NEWEST}: install the newer one that has migrated it"
 
 
 def make_sealer(conf: cfg.ConfigOpts) -> Sealer:

@@ -12,8 +12,9 @@ from oslo_config import cfg  # isort: skip
 from oslo_upgradecheck import upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 
-from ..db import conductors
+from ..db import conductors, revisions
 from ..db.errors import DatabaseError
+from ..db.revisions import Fit
 from ..rpc.contract import VERSION as RPC_VERSION
 from ..traversal.rotation import Rotation
 from .config_check import problems
@@ -52,8 +53,9 @@ class Checks(upgradecheck.UpgradeCommands):
         return DONE if wrong is None else Result(Code.FAILURE, wrong)
 
     def database(self) -> Result:
-        """It answers, and its schema is this release's."""
-        return self._server("database")
+        """It answers, and its schema is one that this release works on."""
+        answered = self._server("database")
+        return answered if answered.code == Code.FAILURE else self._on_database(_schema)
 
     def message_bus(self) -> Result:
         """It answers."""
@@ -87,6 +89,19 @@ class Checks(upgradecheck.UpgradeCommands):
         ("sealing keys", sealing_keys),
         ("conductors that run", conductors),
     )
+
+
+def _schema(conf: cfg.ConfigOpts) -> Result:
+    at = revisions.current(open_database(conf)[0])
+    fit = revisions.fit_of(at)
+    if fit == Fit.EXPANDED:
+        told = "when all daemons are of this release, run `stoker-manage db sync --contract`"
+        return Result(Code.WARNING, f"the database is at {at}: {told}")
+    if fit == Fit.AHEAD:
+        return Result(
+            Code.WARNING, f"the database is at {at}, of the next release: upgrade all daemons to it"
+        )
+    return DONE
 
 
 def _keys(conf: cfg.ConfigOpts) -> Result:

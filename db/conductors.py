@@ -21,7 +21,6 @@ class Conductor:
     host: str
     incarnation: str
     state: str
-    topic: str
     started_at: float
     heartbeat_at: float
     wanted: str = ACTIVE

@@ -29,6 +29,10 @@ class Unavailable(DatabaseError):
     """The database did not answer, also after several tries; whether the transaction took place is open."""
 
 
+class WrongRevision(DatabaseError):
+    """The schema is not at a revision from which it can be brought to where it shall be."""
+
+
 class ShardCountMismatch(DatabaseError):
     """The configured shard count is not the one the database was made with."""
 

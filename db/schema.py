@@ -7,12 +7,61 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy.engine import Connection
 
+from . import revisions
 from .engine import Database
+from .errors import WrongRevision
+from .revisions import EXPANDED, NEWEST, Fit, fit_of, place_of
 
-HEAD = "head"
+
+def sync(database: Database) -> None:
+    """Bring it to the newest revision.  Code of an older release must not run.
+
+    :raises WrongRevision: it belongs to a newer release.
+    """
+    _known(database)
+    upgrade(database)
 
 
-def upgrade(database: Database, revision: str = HEAD) -> None:
+def expand(database: Database) -> None:
+    """Add what this release needs; the code of the one before works on.
+
+    :raises WrongRevision: it belongs to a newer release, or an older one's contract part comes first.
+    """
+    at = _known(database)
+    if at is not None and place_of(at) < place_of(EXPANDED) - 1:
+        raise WrongRevision(
+            f"the database is at {at}: first it has to be contracted (`db sync --contract`), when no daemon "
+            "of a release before that one runs any more"
+        )
+    if at is None or place_of(at) < place_of(EXPANDED):
+        upgrade(database, EXPANDED)
+
+
+def contract(database: Database) -> None:
+    """Take away what only older releases need, up to what the database was expanded to.
+
+    :raises WrongRevision: it belongs to a newer release, or was not expanded.
+    """
+    at = _known(database)
+    if at is not None and at.endswith("_expand"):
+        upgrade(database, at.replace("_expand", "_contract"))
+    elif fit_of(at) != Fit.EXACT:
+        raise WrongRevision(
+            f"the database is at {at or 'no version'}: first it has to be expanded (`db sync --expand`), "
+            "then the daemons have to be upgraded"
+        )
+
+
+def _known(database: Database) -> str | None:
+    at = revisions.current(database)
+    if fit_of(at) in (Fit.AHEAD, Fit.NEW):
+        raise WrongRevision(
+            f"the database is at {at}, this release knows {NEWEST} at the most: use the newer one"
+        )
+    return at
+
+
+def upgrade(database: Database, revision: str = NEWEST) -> None:
     """Run the migrations up to a revision, each in the transaction of one connection."""
     with database.engine.connect() as conn, conn.begin():
         command.upgrade(_config(conn), revision)

@@ -233,6 +233,8 @@ task = sa.Table(
     # Of the finish task: how many tasks of the traversal are held.
     sa.Column("held", sa.Integer, nullable=False, default=0),
     sa.Column("reason", CleanText),
+    # The user's request that wanted it; NULL: a duty did, or the release that made it knew no better.
+    sa.Column("request", sa.String(64)),
     sa.Index("ix_task_due", "due_at", "shard"),
     sa.Index("ix_task_traversal", "traversal", "state"),
     sa.Index("ix_task_stack", "stack_id"),
@@ -271,7 +273,6 @@ conductor = sa.Table(
     # What the operator wants of it: active or draining.
     sa.Column("wanted", sa.String(10), nullable=False, default="active"),
     sa.Column("weight", Instant, nullable=False, default=1.0),
-    sa.Column("topic", sa.String(255), nullable=False),
     sa.Column("shards_owned", sa.Integer, nullable=False, default=0),
     sa.Column("ring_version", sa.String(64), nullable=False, default=""),
     sa.Column("threads", sa.Integer, nullable=False, default=0),

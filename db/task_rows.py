@@ -33,6 +33,7 @@ class Task:
     :ivar stepped: it is held before it begins, whatever `hooks` says.
     :ivar held: for the finish task: how many tasks of the traversal are held.
     :ivar waits_on: what a parked task waits for; see tables.py, also for the finish task.
+    :ivar request: the id of the user's request that wanted it, if one did.
     """
 
     id: TaskId
@@ -65,6 +66,7 @@ class Task:
     stepped: bool = False
     held: int = 0
     reason: str | None = None
+    request: str | None = None
 
     @property
     def inherited(self) -> bool:

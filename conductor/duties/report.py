@@ -99,7 +99,6 @@ class Report:
             host=self._host,
             incarnation=self._ring.member() or "",
             state=self._state,
-            topic="stoker.work",
             started_at=self._started_at,
             heartbeat_at=self._clock(),
             shards_owned=0 if self._state == conductors.STOPPED else self._ring.shards_owned(),

@@ -1,6 +1,7 @@
 """Stoker's own processes, as an operator runs them."""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from harness.ports import free_port
 from harness.processes import Process, ProcessEnded
 from harness.waiting import wait_for
 
-CONDUCTOR = "import sys; from stoker.cli.conductor import main; sys.exit(main())"
+PROGRAM = "import sys; from stoker.cli.{} import main; sys.exit(main())"
 BIN = pathlib.Path(sys.executable).parent
 
 
@@ -21,6 +22,7 @@ class Deployment:
 
     :param database_url: of an empty database.
     :param env: added to the environment of the processes.
+    :param code: where another version of Stoker is, as in PYTHONPATH, that sets up the database.
     """
 
     def __init__(
@@ -32,6 +34,7 @@ class Deployment:
         backend_url: str,
         options: str = "",
         env: dict[str, str] | None = None,
+        code: pathlib.Path | None = None,
     ) -> None:
         self.env = {"PYTHONWARNINGS": "ignore", **(env or {})}
         self.directory = directory
@@ -48,16 +51,19 @@ class Deployment:
             f"[api]\nbind_port = {self.port}\npublic_url = {self.url}\nauth_strategy = none\n"
             f"[secrets]\nkey = {key}\n{options}"
         )
-        self.manage("db", "sync")
+        self.manage("db", "sync", code=code)
 
     @property
     def url(self) -> str:
         """The API's root."""
         return f"http://127.0.0.1:{self.port}"
 
-    def start_api(self) -> None:
-        """Start stoker-api and wait until it answers."""
-        self.api = self._launch([BIN / "stoker-api"], name="api")
+    def start_api(self, code: pathlib.Path | None = None) -> None:
+        """Start stoker-api and wait until it answers.
+
+        :param code: see launch_conductor.
+        """
+        self.api = self._launch("stoker-api", name="api", code=code)
         self.api.wait_for_port(self.port)
         wait_for(self._healthy, 30, lambda: "the API does not answer")
 
@@ -72,20 +78,13 @@ class Deployment:
 
         :param code: where another version of Stoker is, as in PYTHONPATH; None: the one that is tested.
         """
-        own = [BIN / "stoker-conductor"] if code is None else [sys.executable, "-c", CONDUCTOR]
-        daemon = self.conductors[host] = self._launch(own, "--host", host, *arguments, name=host, code=code)
-        return daemon
+        launched = self._launch("stoker-conductor", "--host", host, *arguments, name=host, code=code)
+        self.conductors[host] = launched
+        return launched
 
-    def _launch(
-        self,
-        program: list[pathlib.Path | str],
-        *arguments: str,
-        name: str,
-        code: pathlib.Path | None = None,
-    ) -> Process:
-        command = [*program, "--config-file", self.config, *arguments]
-        env = self.env if code is None else {**self.env, "PYTHONPATH": str(code)}
-        return Process(command, log=self.directory / f"{name}.log", env=env)
+    def _launch(self, program: str, *arguments: str, name: str, code: pathlib.Path | None) -> Process:
+        command = [*_command(program, code), "--config-file", self.config, *arguments]
+        return Process(command, log=self.directory / f"{name}.log", env={**self.env, **_path(code)})
 
     def start_conductors(self, *hosts: str) -> None:
         """Start conductors and wait until all are in the ring."""
@@ -97,13 +96,21 @@ class Deployment:
         for daemon in [*self.conductors.values(), *([self.api] if self.api else [])]:
             daemon.kill()
 
-    def manage(self, *arguments: str) -> str:
-        """Run stoker-manage; its output."""
-        return self._run("stoker-manage", "--config-file", str(self.config), *arguments)
+    def manage(self, *arguments: str, code: pathlib.Path | None = None) -> str:
+        """Run stoker-manage; its output.
 
-    def _run(self, name: str, *arguments: str) -> str:
+        :param code: see launch_conductor.
+        """
+        return self._run("stoker-manage", "--config-file", str(self.config), *arguments, code=code)
+
+    def _run(self, name: str, *arguments: str, code: pathlib.Path | None = None) -> str:
         done = subprocess.run(
-            [str(BIN / name), *arguments], capture_output=True, text=True, timeout=120, check=False
+            [*_command(name, code), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            env={**os.environ, **_path(code)},
         )
         if done.returncode != 0:
             raise ProcessEnded(f"{name} {' '.join(arguments)} ended with {done.returncode}:\n{done.stderr}")
@@ -134,6 +141,16 @@ class Deployment:
             lambda: f"{self.show(path)}\n" + "\n".join(d.text()[-1500:] for d in self.conductors.values()),
         )
         return self.show(path)
+
+
+def _command(program: str, code: pathlib.Path | None) -> list[str]:
+    if code is None:
+        return [str(BIN / program)]
+    return [sys.executable, "-W", "ignore", "-c", PROGRAM.format(program.removeprefix("stoker-"))]
+
+
+def _path(code: pathlib.Path | None) -> dict[str, str]:
+    return {} if code is None else {"PYTHONPATH": str(code)}
 
 
 def call(url: str, method: str, path: str, body: typing.Any = None) -> tuple[int, typing.Any]:

@@ -1,4 +1,4 @@
-"""The version of Stoker before this one: that of the previous commit."""
+"""Versions of Stoker before this one, from the history."""
 
 import os
 import pathlib
@@ -7,9 +7,17 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).parents[2]
+PREVIOUS = "HEAD^"
 
 
-def previous_version(directory: pathlib.Path) -> pathlib.Path:
+def commit_before(path: str) -> str:
+    """The last one that does not know a file; HEAD where the file is not committed yet."""
+    command = ["git", "-C", ROOT, "log", "-1", "--format=%H", "--diff-filter=A", "--", path]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout.strip()
+    return f"{found}^" if found else "HEAD"
+
+
+def older_version(directory: pathlib.Path, commit: str = PREVIOUS) -> pathlib.Path:
     """Unpack it; what goes into PYTHONPATH.
 
     Where there is no history, as in an archive of the sources, it is this version once more: then the test
@@ -18,7 +26,7 @@ def previous_version(directory: pathlib.Path) -> pathlib.Path:
     target = directory / "stoker"
     target.mkdir(parents=True)
     archive = subprocess.run(
-        ["git", "-C", ROOT, "archive", "HEAD^"], capture_output=True, timeout=60, check=False
+        ["git", "-C", ROOT, "archive", commit], capture_output=True, timeout=60, check=False
     )
     if archive.returncode == 0:
         subprocess.run(["tar", "x", "-C", target], input=archive.stdout, timeout=60, check=True)

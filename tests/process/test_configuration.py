@@ -190,9 +190,9 @@ def test_an_upgrade_is_checked_against_what_is_stored_and_what_runs(
     value = json.dumps({"v": {"$fn": "sealed", "args": [sealed]}}, separators=(",", ":"))
     row = "INSERT INTO content (id, body, created_at) VALUES ('sealed', ?, 0)"
     conductor = (
-        "INSERT INTO conductor (host, incarnation, state, wanted, weight, topic, shards_owned, ring_version, "
+        "INSERT INTO conductor (host, incarnation, state, wanted, weight, shards_owned, ring_version, "
         "threads, threads_busy, threads_written_off, rpc_version, started_at, heartbeat_at) "
-        "VALUES ('old', 'old/1', 'active', 'active', 1, 't', 0, '', 1, 0, 0, '0.9', 0, ?)"
+        "VALUES ('old', 'old/1', 'active', 'active', 1, 0, '', 1, 0, 0, '0.9', 0, ?)"
     )
     with contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as conn:
         conn.execute(row, (value,))

@@ -61,7 +61,6 @@ def a_conductor(host: str, **fields: typing.Any) -> Conductor:
     plain: typing.Any = {
         "incarnation": f"{host}/i1",
         "state": "active",
-        "topic": "stoker.work",
         "started_at": 0.0,
         "heartbeat_at": NOW - 0.5,
         "threads": 4,

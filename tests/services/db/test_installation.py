@@ -147,7 +147,7 @@ def test_stacks_that_share_a_content_are_created_side_by_side(database: Database
 
 
 def report(**fields: object) -> Conductor:
-    plain = {"incarnation": "a/1", "state": ACTIVE, "topic": "t", "started_at": NOW, "heartbeat_at": NOW}
+    plain = {"incarnation": "a/1", "state": ACTIVE, "started_at": NOW, "heartbeat_at": NOW}
     return Conductor(host="a", **{**plain, **fields})  # type: ignore[arg-type]
 
 

@@ -1,0 +1,310 @@
+"""What expands the schema only adds, so that the release before works on; what contracts it comes last."""
+
+import ast
+import hashlib
+import pathlib
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from services.db.rows import NOW, A, a_resource, a_stack
+from stoker.db import conductors, resources, revisions, schema, stacks, tables, tasks
+from stoker.db.claims import claim
+from stoker.db.conductors import ACTIVE, Conductor
+from stoker.db.engine import Database
+from stoker.db.errors import WrongRevision
+from stoker.db.ids import ResourceId, TaskId
+from stoker.db.revisions import Fit, fit_of, place_of
+from stoker.db.stacks import Stack
+from stoker.db.states import TaskKind, TaskState
+from stoker.db.tasks import Task
+
+VERSIONS = pathlib.Path(schema.__file__).parent / "migrations/versions"
+FROZEN = {"0001_initial.py": "750c5f9fb758381772d2eb1d1cc8bc3d244fc525601f59b92caad868c511ac1e"}
+"""What databases were made with does not change any more."""
+CHAIN = sorted((path.stem.removesuffix("_initial") for path in VERSIONS.glob("0*.py")), key=place_of)
+FACTS = {"compare_type": True, "compare_server_default": True}
+Names = Mapping[str, Mapping[str, typing.Any]]
+
+
+@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
+def fresh(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[Database]:
+    """A database without tables."""
+    sqlite = request.param == "sqlite"
+    url = (
+        f"sqlite:///{tmp_path}/fresh.sqlite"
+        if sqlite
+        else request.getfixturevalue(request.param).create_database()
+    )
+    database = Database(url)
+    yield database
+    database.close()
+
+
+class Shape(typing.NamedTuple):
+    """A schema as the database tells it: table -> name -> facts."""
+
+    columns: Names
+    indexes: Names
+    uniques: Names
+
+
+def shape(database: Database) -> Shape:
+    inspector = sa.inspect(database.engine)
+    names = [name for name in inspector.get_table_names() if name != "alembic_version"]
+    return Shape(
+        {t: {c["name"]: c for c in inspector.get_columns(t)} for t in names},
+        {t: {str(i["name"]): i for i in inspector.get_indexes(t)} for t in names},
+        {t: {str(u["name"]): u for u in inspector.get_unique_constraints(t)} for t in names},
+    )
+
+
+def breaches(old: Shape, new: Shape) -> list[str]:
+    """Why code for the old schema might not work on the new one."""
+    found = []
+    for table, columns in old.columns.items():
+        if table not in new.columns:
+            found.append(f"table {table} is gone")
+            continue
+        for name, column in columns.items():
+            found += [f"{table}.{name} {why}" for why in changed(column, new.columns[table].get(name))]
+        for name, column in new.columns[table].items():
+            if name not in columns and not column["nullable"] and column["default"] is None:
+                found.append(f"{table}.{name} is new, and must be given")
+        for kind in ("indexes", "uniques"):
+            before, after = getattr(old, kind)[table], getattr(new, kind)[table]
+            found += [f"{table}: {name} is gone" for name in before if name not in after]
+            forbids = [n for n in after if n not in before and after[n].get("unique", kind == "uniques")]
+            found += [f"{table}: {name} forbids what was allowed" for name in forbids]
+    return found
+
+
+def changed(old: Mapping[str, typing.Any], new: Mapping[str, typing.Any] | None) -> Iterator[str]:
+    if new is None:
+        yield "is gone"
+        return
+    if str(old["type"]) != str(new["type"]):
+        yield f"is {new['type']}, it was {old['type']}"
+    if old["nullable"] and not new["nullable"]:
+        yield "must be given"
+    if old["default"] is not None and old["default"] != new["default"]:
+        yield "has another default"
+
+
+def test_the_revisions_stand_in_one_row_and_each_number_has_both_parts() -> None:
+    numbers = range(2, revisions.NUMBER + 1)
+    assert ["0001", *(f"{n:04}_{part}" for n in numbers for part in ("expand", "contract"))] == CHAIN
+    assert CHAIN[-2:] == [revisions.EXPANDED, revisions.NEWEST]
+    before: str | None = None
+    for path in sorted(VERSIONS.glob("0*.py"), key=lambda path: place_of(path.stem.removesuffix("_initial"))):
+        values = {
+            node.targets[0].id: ast.literal_eval(node.value)
+            for node in ast.parse(path.read_text()).body
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+        }
+        assert values["down_revision"] == before
+        before = values["revision"]
+    assert before == revisions.NEWEST
+
+
+@pytest.mark.parametrize("name", FROZEN)
+def test_what_databases_were_made_with_does_not_change(name: str) -> None:
+    assert hashlib.sha256((VERSIONS / name).read_bytes()).hexdigest() == FROZEN[name]
+
+
+@pytest.mark.parametrize("number", range(2, revisions.NUMBER + 1))
+def test_what_expands_only_adds_and_what_contracts_takes_away(fresh: Database, number: int) -> None:
+    schema.upgrade(fresh, CHAIN[CHAIN.index(f"{number:04}_expand") - 1])
+    old = shape(fresh)
+    schema.upgrade(fresh, f"{number:04}_expand")
+    expanded = shape(fresh)
+    assert breaches(old, expanded) == []
+    schema.upgrade(fresh, f"{number:04}_contract")
+    contracted = shape(fresh)
+    # So that the code that works on one of them works on the other: what it does not give need not be given.
+    for table, columns in expanded.columns.items():
+        gone = {name: column for name, column in columns.items() if name not in contracted.columns[table]}
+        assert all(column["nullable"] or column["default"] is not None for column in gone.values())
+        assert not set(contracted.columns[table]) - set(columns)
+
+
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("DROP TABLE stack_tag", "table stack_tag is gone"),
+        ("ALTER TABLE task DROP COLUMN request", "task.request is gone"),
+        ("ALTER TABLE task ADD COLUMN more INTEGER DEFAULT 1 NOT NULL", None),
+        ("ALTER TABLE task ADD COLUMN more INTEGER", None),
+        ("DROP INDEX ix_task_due", "task: ix_task_due is gone"),
+        ("CREATE INDEX ix_task_more ON task (kind)", None),
+        ("CREATE UNIQUE INDEX ix_task_more ON task (due_at)", "task: ix_task_more forbids what was allowed"),
+    ],
+)
+def test_a_breach_of_the_rule_would_be_seen(tmp_path: pathlib.Path, statement: str, why: str | None) -> None:
+    database = Database(f"sqlite:///{tmp_path}/one.sqlite")
+    schema.upgrade(database)
+    old = shape(database)
+    database.write(lambda conn: conn.exec_driver_sql(statement))
+    assert breaches(old, shape(database)) == ([] if why is None else [why])
+    database.close()
+
+
+def test_a_column_that_must_be_given_is_a_breach() -> None:
+    column = {"type": "INTEGER", "nullable": True, "default": None}
+    given = {**column, "nullable": False}
+
+    def one(**columns: typing.Any) -> Shape:
+        return Shape({"t": columns}, {"t": {}}, {"t": {}})
+
+    assert breaches(one(), one(a=given)) == ["t.a is new, and must be given"]
+    assert breaches(one(a=column), one(a=given)) == ["t.a must be given"]
+    assert breaches(one(a=given), one(a=column)) == []
+    assert breaches(one(a=column), one(a={**column, "type": "TEXT"})) == ["t.a is TEXT, it was INTEGER"]
+    assert breaches(one(a={**column, "default": "1"}), one(a=column)) == ["t.a has another default"]
+
+
+def rows_of(database: Database) -> dict[str, list[dict[str, typing.Any]]]:
+    """Everything that is stored."""
+    found = sa.MetaData()
+    with database.engine.connect() as conn:
+        found.reflect(conn)
+        names = [name for name in found.tables if name != "alembic_version"]
+        return {
+            name: [dict(row) for row in conn.execute(sa.select(found.tables[name])).mappings()]
+            for name in names
+        }
+
+
+def old_release(database: Database) -> sa.MetaData:
+    """The tables as the code for 0001 knows them."""
+    found = sa.MetaData()
+    with database.engine.connect() as conn:
+        found.reflect(conn)
+    return found
+
+
+def store_old(database: Database, old: sa.MetaData, host: str, first_id: int) -> None:
+    """As the code for 0001 does: every column is given, and no other."""
+    stack = a_stack()
+    resource = a_resource(stack.id, first_id)
+    task = a_task(stack, first_id)
+    reporting = {**vars(reported(host)), "topic": "stoker.work", "rpc_version": "1.0"}
+
+    def store(conn: sa.Connection) -> None:
+        stacks.insert(conn, stack)
+        resources.insert_many(conn, [resource])
+        # Values in JSON are written by the tables of ours; the names of the columns are the old ones.
+        known = [column.name for column in old.tables["task"].columns]
+        one = sa.Table("task", sa.MetaData(), *(sa.Column(n, tables.task.c[n].type) for n in known))
+        conn.execute(sa.insert(one), {n: getattr(task, n) for n in known})
+        conn.execute(sa.insert(old.tables["conductor"]), reporting)
+
+    database.write(store)
+
+
+def a_task(stack: Stack, number: int) -> Task:
+    """That is ready, for the resource of the same number."""
+    return Task(
+        id=TaskId(number),
+        traversal=stack.traversal,
+        stack_id=stack.id,
+        kind=TaskKind.CREATE,
+        state=TaskState.READY,
+        pending=0,
+        shard=stack.shard,
+        resource_id=ResourceId(number),
+        due_at=NOW,
+    )
+
+
+def reported(host: str) -> Conductor:
+    return Conductor(host, f"{host}/1", ACTIVE, started_at=NOW, heartbeat_at=NOW)
+
+
+def test_a_database_with_rows_goes_all_the_way_with_both_releases_at_work(fresh: Database) -> None:
+    schema.upgrade(fresh, "0001")
+    old = old_release(fresh)
+    store_old(fresh, old, "a", 1)
+    before = rows_of(fresh)
+    schema.expand(fresh)
+    assert fit_of(revisions.current(fresh)) == Fit.EXPANDED
+    after = rows_of(fresh)
+    assert [row.pop("request") for row in after["task"]] == [None]
+    assert after == before
+
+    store_old(fresh, old, "b", 2)
+    stack = a_stack()
+    task = replace(a_task(stack, 3), request="req-1")
+
+    def store_new(conn: sa.Connection) -> None:
+        stacks.insert(conn, stack)
+        resources.insert_many(conn, [a_resource(stack.id, 3)])
+        tasks.insert_many(conn, [task])
+        conductors.report(conn, reported("b"))
+        conductors.report(conn, reported("c"))
+
+    fresh.write(store_new)
+    assert [c.host for c in fresh.read(conductors.list_all)] == ["a", "b", "c"]
+    work_on(fresh)
+    schema.contract(fresh)
+    schema.contract(fresh)
+    assert fit_of(revisions.current(fresh)) == Fit.EXACT
+    assert [c.host for c in fresh.read(conductors.list_all)] == ["a", "b", "c"]
+    with fresh.engine.connect() as conn:
+        assert compare_metadata(MigrationContext.configure(conn, opts=FACTS), tables.metadata) == []
+    work_on(fresh)
+
+
+def work_on(database: Database) -> None:
+    """Claim all there is, by the code of this release; whatever release has made it."""
+    found = database.write(lambda conn: claim(conn, [1, 2, 3], who=A, now=NOW))  # type: ignore[list-item]
+    assert [c.task.request for c in found.claims] == [None, None, "req-1"]
+    ids = [(c.task.id, c.task.attempt) for c in found.claims]
+    database.write(lambda conn: tasks.release(conn, ids, now=NOW))
+    states = database.read(lambda conn: [tasks.get(conn, task_id) for task_id, _ in ids])
+    assert {task.state for task in states if task} == {TaskState.READY}
+
+
+def test_what_comes_first_is_told(fresh: Database) -> None:
+    with pytest.raises(WrongRevision, match="at no version: first it has to be expanded"):
+        schema.contract(fresh)
+    schema.upgrade(fresh, "0001")
+    with pytest.raises(WrongRevision, match="at 0001: first it has to be expanded"):
+        schema.contract(fresh)
+    schema.expand(fresh)
+    schema.expand(fresh)
+    assert revisions.current(fresh) == revisions.EXPANDED
+    schema.sync(fresh)
+    schema.expand(fresh)
+    assert revisions.current(fresh) == revisions.NEWEST
+    for newer in ("0003_expand", "0007_contract", "something else"):
+        stamp = sa.text("UPDATE alembic_version SET version_num = :newer")
+        fresh.write(lambda conn: conn.execute(stamp, {"newer": newer}))  # noqa: B023
+        for bring in (schema.expand, schema.contract, schema.sync):
+            with pytest.raises(WrongRevision, match=f"at {newer}, this release knows {revisions.NEWEST}"):
+                bring(fresh)
+
+
+def test_a_release_expands_nothing_over_what_an_older_one_has_left_to_contract(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = Database(f"sqlite:///{tmp_path}/one.sqlite")
+    schema.expand(database)
+    monkeypatch.setattr(schema, "EXPANDED", "0003_expand")
+    with pytest.raises(WrongRevision, match="at 0002_expand: first it has to be contracted"):
+        schema.expand(database)
+    schema.contract(database)
+    assert revisions.current(database) == "0002_contract"
+    database.close()
+
+
+def test_code_works_on_its_own_number_and_on_what_the_next_one_has_added() -> None:
+    fits = {"0002_expand": Fit.EXPANDED, "0002_contract": Fit.EXACT, "0003_expand": Fit.AHEAD}
+    wrong = {None: Fit.NONE, "0001": Fit.OLD, "0003_contract": Fit.NEW, "0004_expand": Fit.NEW, "x": Fit.NEW}
+    for name, fit in {**fits, **wrong}.items():
+        assert fit_of(name) == fit
+        assert fit.works == (name in fits)
