@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import falcon
 
 from ..observe import metrics
-from ..observe.logs import about
+from ..observe.logs import REQUEST, about
 from ..observe.recorder import Recorder
 
 LOG = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class Watch:
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         """It has come."""
         method = req.method if req.method in METHODS else "other"
-        request = Request(f"req-{uuid.uuid4()}", method, self._monotonic(), threading.get_ident())
+        request = Request(f"{REQUEST}{uuid.uuid4()}", method, self._monotonic(), threading.get_ident())
         req.context.watched = self._running[request.id] = request
         req.context.lines = contextlib.ExitStack()
         req.context.lines.enter_context(about(request=request.id))

@@ -100,7 +100,8 @@ def _lines(report: Report, crew: Crew) -> Iterator[str]:
         task = found.task
         held = f" on {found.holder}" if found.holder else ""
         since = f" since {when(crew, found.since)}" if found.since else ""
-        told = f"{task.path}: {task.kind} is {task.state}{held}{since}, attempt {task.attempt}"
+        of = f", for {task.request}" if task.request else ""
+        told = f"{task.path}: {task.kind} is {task.state}{held}{since}, attempt {task.attempt}{of}"
         yield from _reason(found.reason, crew, ["", told, f"  why: {found.reason.why}"])
     if report.more:
         yield ""
@@ -145,6 +146,7 @@ def as_json(report: Report) -> typing.Any:
                 "action": str(found.task.kind),
                 "state": str(found.task.state),
                 "attempt": found.task.attempt,
+                "request": found.task.request,
                 "held_by": found.task.member,
                 "since": _iso(found.since),
                 **_json(found.reason),

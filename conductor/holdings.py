@@ -56,7 +56,8 @@ class View:
 def claim_lines(claim: Claim) -> contextlib.AbstractContextManager[None]:
     """Inside, what the log says belongs to the claim's stack."""
     task = claim.task
-    return logs.about(request=f"trv-{task.traversal}", project=claim.tenant, stack=task.stack_id)
+    request = logs.named(task.request, task.traversal)
+    return logs.about(request=request, project=claim.tenant, stack=task.stack_id)
 
 
 class Holdings:

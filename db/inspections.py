@@ -22,6 +22,7 @@ class Unfinished:
     :ivar begun: its step has stored progress: it stands between two looks, or is in one.
     :ivar told_at: when its resource's row was written last.
     :ivar traversal_now: the one that its stack has now.
+    :ivar request: the id of the user's request that wanted it, if one did.
     :ivar path: names from the stack that was asked for down to its resource: ``NESTED/…/NAME``.
     """
 
@@ -50,6 +51,7 @@ class Unfinished:
     stack_name: str
     traversal_now: TraversalId
     path: str
+    request: str | None = None
 
 
 @dataclass(frozen=True)

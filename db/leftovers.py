@@ -98,6 +98,7 @@ def keep(conn: Connection, left: Leftover, *, now: float) -> TaskId:
         retries_left=RETRIES,
         finish_id=finish_id,
         definition={},
+        request=left.task.request,
         **shared,
     )
     finish = Task(id=finish_id, kind=TaskKind.FINISH, state=TaskState.WAITING, pending=1, **shared)

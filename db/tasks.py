@@ -62,6 +62,7 @@ class DueTask:
     expires_at: float | None
     stop_by: float | None
     member: MemberId | None
+    request: str | None = None
 
 
 def _due_statement() -> sa.Select[typing.Any]:

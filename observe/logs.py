@@ -15,6 +15,8 @@ FORMAT = (
 )
 """Of lines that belong to something."""
 UNKNOWN = "-"
+REQUEST = "req-"
+"""How the ids of requests begin."""
 
 
 class _Context(context.RequestContext):
@@ -38,14 +40,26 @@ def _nothing() -> _Context:
 _NOTHING = _nothing()
 
 
+def current_request() -> str | None:
+    """The id of the user's request that this thread works for; None: it is not known to work for one."""
+    current = context.get_current()
+    request = current.request_id if isinstance(current, _Context) else ""
+    return request if request and request.startswith(REQUEST) else None
+
+
+def named(request: str | None, traversal: str) -> str:
+    """What stands in the request's place: the request, or where none is known the traversal, which the API
+    logs with the request that began it."""
+    return request or f"trv-{traversal}"
+
+
 @contextlib.contextmanager
 def about(
     *, request: str | None = None, project: str | None = None, stack: str | None = None
 ) -> Iterator[None]:
     """Inside, the lines that this thread writes say what they belong to.
 
-    :param request: the request's id; in a conductor that of the traversal, which the API logs with the
-        request that began it.
+    :param request: the request's id, see `named`.
     """
     before = context.get_current()
     outer = before if isinstance(before, _Context) and before.request_id else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..db.engine import Database
 from ..db.ids import StackId
 from ..db.sealing import Sealer
+from ..observe.logs import current_request
 from ..resources.catalogue import Catalogue
 from ..ring.shards import shard_of
 from ..template.compile import Identity, Limits
@@ -73,6 +74,7 @@ class Desk:
             id_count=id_count,
             now=self.clock(),
             defaults=self.settings.defaults,
+            request=current_request(),
         )
 
     def delegated(self, who: Delegator | None) -> Json:

@@ -41,6 +41,7 @@ class Scope:
 
     :ivar first_id: first of a reserved block of ids.
     :ivar id_count: how many they are.
+    :ivar request: the id of the user's request that wants it, if one does.
     """
 
     stack_id: StackId
@@ -51,6 +52,7 @@ class Scope:
     now: float
     defaults: Defaults = Defaults()
     breakpoints: Breakpoints = Breakpoints()
+    request: str | None = None
 
 
 class TooFewIds(Exception):
@@ -140,6 +142,7 @@ def make_plan(
             pending=len(jobs),
             shard=scope.shard,
             hooks=None if scope.defaults.clock_stands else clocks.COUNTS,
+            request=scope.request,
         ),
         after=after,
         stop_by=scope.now + scope.defaults.cancel_grace,
@@ -169,6 +172,7 @@ def _task(job: Job, edges: Edges, finish_id: TaskId, scope: Scope, *, late: bool
         inputs=job.inputs,
         successors=edges.after(job.id),
         hooks=scope.breakpoints.of(job.kind, settings),
+        request=scope.request,
     )
     free, _ = split([task])
     return task if free else replace(task, state=TaskState.WAITING, due_at=None)

@@ -75,6 +75,7 @@ def scale(desk: Desk, stack: Stack, wish: Wish, see: typing.Callable[[Stack, Res
             due_at=scope.now + REDELIVER_AFTER,
             timeout=timeout,
             retries_left=scope.defaults.retries,
+            request=scope.request,
             definition=TaskDefinition(
                 properties={"size": scaling.size, "cooldown": scaling.cooldown}
             ).to_json(),

@@ -10,7 +10,7 @@ from ...db.engine import Database
 from ...db.ids import ContentId, StackId
 from ...db.stacks import DueStack
 from ...observe import metrics
-from ...observe.logs import about
+from ...observe.logs import about, named
 from ...observe.recorder import SILENT, Recorder
 from ...traversal import ending
 from ...traversal.hints import Hints
@@ -100,7 +100,7 @@ class StackTimeouts:
         names = self._database.read(lambda conn: stack_names(conn, found))
         for stack in found.values():
             _, tenant = names.get(stack.id, ("", None))
-            with about(request=f"trv-{stack.traversal}", project=tenant, stack=stack.id):
+            with about(request=named(None, stack.traversal), project=tenant, stack=stack.id):
                 LOG.info("The stack's time is over: what it did has failed")
 
 

@@ -11,7 +11,7 @@ from ...db.ids import MemberId, TaskId, TraversalId
 from ...db.states import FINAL, TaskKind, TaskState
 from ...db.tasks import DueTask
 from ...observe import metrics
-from ...observe.logs import about
+from ...observe.logs import about, named
 from ...observe.recorder import SILENT, Recorder
 from ...traversal.hints import Hints, announce_all
 from ..leftovers import keep_leftover
@@ -134,7 +134,7 @@ class TaskDue:
         names = self._database.read(lambda conn: stack_names(conn, stack_ids))
         for task in found:
             _, tenant = names.get(task.stack_id, ("", None))
-            with about(request=f"trv-{task.traversal}", project=tenant, stack=task.stack_id):
+            with about(request=named(task.request, task.traversal), project=tenant, stack=task.stack_id):
                 LOG.log(level, text, task.id)
         return [(task.id, task.attempt) for task in found]
 

@@ -227,9 +227,9 @@ def test_lines_of_the_log_say_their_request_project_and_stack(site: Site) -> Non
     begun = rf"\[(req-\S+) t {stack_id}\] CREATE begins as (trv-\S+)\n"
     [(request, traversal)] = re.findall(begun, site.deployment.api.text())
     assert re.search(rf"\[{request} t -\] POST /v1/{{tenant_id}}/stacks 201 ", site.deployment.api.text())
-    told = f"[{traversal} t {stack_id}] "
     log = site.one.text()
-    assert f"{told}The stack's time is over" in log
+    assert f"[{traversal} t {stack_id}] The stack's time is over" in log
+    told = f"[{request} t {stack_id}] "
     assert re.search(rf"{re.escape(told)}The step of task \d+ \(resource deaf, create\) did not stop", log)
     assert re.search(rf"{re.escape(told)}A late result of task \d+", log)
     for line in [*log.splitlines(), *site.deployment.api.text().splitlines()]:
