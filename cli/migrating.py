@@ -1,13 +1,15 @@
 """``stoker-manage db sync`` and ``db version``."""
 
 import logging
+import time
 import typing
 
 from cliff.command import Command
 
-from ..db import revisions, schema
+from ..db import conductors, revisions, schema
 from ..db.engine import Database
-from .manage_base import conf_of
+from ..rpc.contract import VERSION, parsed
+from .manage_base import AdminError, conf_of
 from .opening import connect, open_database
 
 
@@ -41,13 +43,24 @@ def bring(database: Database, *, expand: bool, contract: bool) -> None:
     """Run the part that is wanted; both where neither is.
 
     :raises WrongRevision: see schema.py.
+    :raises AdminError: a conductor would break.
     """
     if expand:
         schema.expand(database)
-    elif contract:
-        schema.contract(database)
-    else:
-        schema.sync(database)
+        return
+    if revisions.current(database) not in (None, revisions.NEWEST) and (old := outdated(database)):
+        raise AdminError(
+            f"conductors of an older release run: {', '.join(old)}; they need what would be taken away. "
+            "Upgrade or stop them first; `db sync --expand` can be run now"
+        )
+    (schema.contract if contract else schema.sync)(database)
+
+
+def outdated(database: Database) -> list[str]:
+    """The hosts of the conductors that report, and are known to be of an older release by the messages that
+    they understand."""
+    found = conductors.alive(database.read(conductors.list_all), time.time())
+    return [c.host for c in found if parsed(c.rpc_version) < parsed(VERSION)]
 
 
 class DbVersion(Command):

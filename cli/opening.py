@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import secrets
+import time
 from collections.abc import Callable
 
 import oslo_db.exception
@@ -10,7 +11,7 @@ import sqlalchemy
 import tooz
 from oslo_config import cfg
 
-from ..db import revisions
+from ..db import conductors, revisions
 from ..db import settings as installation
 from ..db.engine import Database, Trouble
 from ..db.errors import ShardCountMismatch, Unavailable
@@ -21,12 +22,16 @@ from ..observe import metrics
 from ..observe.recorder import SILENT, Recorder
 from ..ring.group import make_coordinator
 from ..rpc.bus import Bus, open_bus
+from ..rpc.level import Level
 from ..rpc.notifier import SERVICE, Notifier, open_notifier
 from ..template.residual import ARGS, sealed
 from ..traversal.addresses import KEY_BYTES, SignalAddresses
 from .options import WrongConfiguration
 
 CONNECTION = "[database] connection"
+MAY_COME_BACK = 60.0
+"""Seconds for which a conductor that is silent, but has not stopped, still counts among those that must
+understand what is sent."""
 Troubled = Callable[[Trouble], None]
 DATABASE_ERRORS = (Unavailable, sqlalchemy.exc.DBAPIError, oslo_db.exception.DBError)
 
@@ -110,10 +115,22 @@ def make_addresses(conf: cfg.ConfigOpts, database: Database, sealer: Sealer) -> 
     return SignalAddresses(conf.api.public_url.rstrip("/"), key)
 
 
-def make_bus(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Bus:
-    """:raises WrongConfiguration: the URL is none, or an option that another one needs is missing."""
+def make_level(conf: cfg.ConfigOpts, database: Database) -> Level:
+    """In which version messages are sent: as [upgrade_levels] conductor says."""
+
+    def spoken() -> set[str]:
+        found = database.read(conductors.list_all)
+        return {c.rpc_version for c in conductors.alive(found, time.time(), MAY_COME_BACK)}
+
+    return Level(spoken, pin=lambda: conf.upgrade_levels.conductor)
+
+
+def make_bus(conf: cfg.ConfigOpts, recorder: Recorder = SILENT, level: Level | None = None) -> Bus:
+    """:param level: see rpc.client.HintSender.
+
+    :raises WrongConfiguration: the URL is none, or an option that another one needs is missing."""
     try:
-        bus = open_bus(conf, conf.transport_url, recorder)
+        bus = open_bus(conf, conf.transport_url, recorder, level)
     except (oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure) as error:
         raise WrongConfiguration(f"transport_url: {error}") from error
     managed = "oslo_messaging_rabbit" in conf and conf.oslo_messaging_rabbit.use_queue_manager

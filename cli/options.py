@@ -14,6 +14,7 @@ from ..ring.timing import MembershipTiming
 from .metrics_options import API_DRAIN, METRICS, METRICS_OF_ONE, prefer_argument
 from .notification_options import NOTIFICATIONS
 from .trust_options import DEFERRED
+from .upgrade_options import UPGRADE_LEVELS
 
 DEFAULTS = [
     cfg.HostAddressOpt(
@@ -92,11 +93,7 @@ CONDUCTOR = [
         "code 75, to be started anew by its service manager; 0: never.",
     ),
     cfg.FloatOpt(
-        "drain",
-        default=30.0,
-        min=0,
-        mutable=True,
-        help="Seconds that steps in progress are given at a stop.",
+        "drain", default=30.0, min=0, mutable=True, help="Seconds that steps in progress are given at a stop."
     ),
     cfg.FloatOpt(
         "keep_deleted",
@@ -205,6 +202,7 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     "metrics": METRICS,
     "stacks": [*STACKS, *DEFERRED],
     "secrets": SECRETS,
+    "upgrade_levels": UPGRADE_LEVELS,
 }
 
 

@@ -14,7 +14,7 @@ from cliff.lister import Lister
 from cliff.show import ShowOne
 
 from ..db import conductors, stacks
-from ..db.conductors import ACTIVE, DRAINING, STOPPED, Conductor
+from ..db.conductors import ACTIVE, DRAINING, SILENT_AFTER, STOPPED, Conductor, alive
 from ..db.ids import StackId
 from ..ring.hashring import Member, View, assign, plan
 from .manage_base import AdminError, describe_age
@@ -22,13 +22,6 @@ from .opening import make_bus
 from .sessions import Session, session_of
 
 SILENT = "silent"
-SILENT_AFTER = 10.0
-"""Seconds without a report after which a conductor does not count as there."""
-
-
-def alive(found: Sequence[Conductor], now: float) -> list[Conductor]:
-    """Those that report."""
-    return [c for c in found if c.state != STOPPED and now - c.heartbeat_at < SILENT_AFTER]
 
 
 def view_of(found: Sequence[Conductor], shard_count: int, now: float) -> View:

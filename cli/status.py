@@ -4,7 +4,7 @@ import argparse
 import pathlib
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from . import threading_backend  # noqa: F401  - first: it decides how oslo works
 
@@ -15,13 +15,13 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 from ..db import conductors, revisions
 from ..db.errors import DatabaseError
 from ..db.revisions import Fit
-from ..rpc.contract import VERSION as RPC_VERSION
+from ..rpc.contract import VERSION, parsed, understood
+from ..rpc.level import AUTO
 from ..traversal.rotation import Rotation
 from .config_check import problems
 from .opening import make_sealer, open_database
 from .options import WrongConfiguration
 from .reaching import SERVERS, answers
-from .ring import alive
 
 PROGRAM = "stoker-status"
 DONE = Result(Code.SUCCESS)
@@ -116,18 +116,29 @@ def _keys(conf: cfg.ConfigOpts) -> Result:
 
 def _neighbours(conf: cfg.ConfigOpts) -> Result:
     database, _ = open_database(conf)
-    running = alive(database.read(conductors.list_all), time.time())
-    others = {c.host: c.rpc_version for c in running if c.rpc_version != RPC_VERSION}
+    found = conductors.alive(database.read(conductors.list_all), time.time())
+    return judged({c.host: c.rpc_version for c in found}, pin=conf.upgrade_levels.conductor)
+
+
+def judged(spoken: Mapping[str, str], *, pin: str) -> Result:
+    """What is to be said of the messages' versions.
+
+    :param spoken: by the conductors that run.
+    :param pin: what [upgrade_levels] conductor says.
+    """
+    others = {host: version for host, version in spoken.items() if version != VERSION}
     told = ", ".join(f"{host} speaks {version or 'none'}" for host, version in sorted(others.items()))
-    if any(_major(version) != _major(RPC_VERSION) for version in others.values()):
-        return Result(Code.FAILURE, f"this release speaks RPC {RPC_VERSION}, {told}: stop them first")
+    pinned = f"[upgrade_levels] conductor = {pin}"
+    if any(parsed(version)[0] != parsed(VERSION)[0] for version in others.values()):
+        return Result(Code.FAILURE, f"this release speaks RPC {VERSION}, {told}: stop them first")
+    if pin != AUTO and parsed(pin) > parsed(understood(spoken.values())) and others:
+        return Result(Code.FAILURE, f"{pinned}, but {told}: they refuse what is newer; set {AUTO}")
     if others:
-        return Result(Code.WARNING, f"this release speaks RPC {RPC_VERSION}, {told}: they work together")
+        return Result(Code.WARNING, f"this release speaks RPC {VERSION}, {told}: they work together")
+    if pin != AUTO and spoken:
+        left = f"{pinned} is left in place, though all that run speak {VERSION}: take it away"
+        return Result(Code.WARNING, left)
     return DONE
-
-
-def _major(version: str) -> str:
-    return version.partition(".")[0]
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -20,6 +20,7 @@ from ..ring.group import Group
 from ..ring.membership import Membership, Self
 from ..ring.timing import MembershipTiming
 from ..rpc.bus import Bus
+from ..rpc.level import Level
 from ..rpc.notifier import Notifier
 from ..rpc.outbox import Outbox
 from ..template.compile import Limits
@@ -34,6 +35,7 @@ from .opening import (
     database_troubles,
     make_addresses,
     make_bus,
+    make_level,
     make_notifier,
     make_sealer,
     open_database,
@@ -54,6 +56,7 @@ class Parts:
     catalogue: Catalogue
     sealer: Sealer
     bus: Bus
+    level: Level
     outbox: Outbox
     recorder: Recorder
     addresses: SignalAddresses
@@ -84,7 +87,8 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
     addresses = make_addresses(conf, database, sealer)
     catalogue = Catalogue.installed()
     deferral = _make_deferral(conf, catalogue)
-    bus = make_bus(conf, recorder)
+    level = make_level(conf, database)
+    bus = make_bus(conf, recorder, level)
     outbox = Outbox(bus)
     outbox.start()
     if notifier is not None:
@@ -101,6 +105,7 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
         addresses=addresses,
         deferral=deferral,
         notifier=notifier,
+        level=level,
     )
 
 
@@ -202,6 +207,7 @@ def make_conductor(parts: Parts, host: str, *, worn_out: Callable[[], None] = la
         updates=Updates(desk),
         give_back=desk.give_back,
         worn_out=worn_out,
+        ring_changed=parts.level.look_again,
         recorder=parts.recorder,
     )
 

@@ -1,10 +1,9 @@
 """The work pipeline: hints in, claims, steps on a bounded pool, results stored in groups, hints out.
 
 One thread, the mover, owns all state of this class and turns the wheel: `turn()` stores the results that
-have come, claims as many tasks as threads are free (a task that a result made ready is claimed in the very
-transaction that stored it), hands steps to the pool, and says how long it may sleep.  Threads of the pool
-and of the message bus only put something into a queue and wake it.  No wait holds a thread: between two
-looks a task stands in a timer queue here, and waits for others are rows in the database.
+have come, claims as many tasks as threads are free (what a result made ready is claimed in the transaction
+that stored it), hands steps to the pool, and says how long it may sleep.  Other threads only put something
+into a queue and wake it.  No wait holds a thread: see timers.py; waits for others are rows.
 """
 
 import logging
@@ -86,8 +85,7 @@ class Pipeline:
         )
         self._stops = Stops(self._held, self._workers, runner, clock, limits.cancel_grace, self._tally)
         self._who: Claimant | None = None
-        self._uncertain = False
-        self._closed = False
+        self._uncertain = self._closed = False
 
     # -- from any thread ---------------------------------------------------------------------------
 
@@ -98,9 +96,11 @@ class Pipeline:
             self._tally.dropped(dropped)
         self._wake()
 
-    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
+    def cancel(
+        self, traversal: TraversalId, spared: Sequence[TaskId] = (), request: str | None = None
+    ) -> None:
         """Stop what runs for a traversal that is not the current one any more, but for the spared tasks."""
-        self._stops.messages.append(Message(traversal, frozenset(spared)))
+        self._stops.messages.append(Message(traversal, frozenset(spared), request=request))
         self._wake()
 
     def stop(self, claims: Sequence[tuple[TaskId, int]]) -> None:

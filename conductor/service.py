@@ -67,6 +67,7 @@ class Conductor:
 
     :ivar monitor: for those who look at it.
     :param give_back: see traversal.desk.Desk.
+    :param ring_changed: called, in the membership's thread, when a conductor has come or gone.
     :param recorder: is told what is worth counting; tasks are counted by state only if there is one.
 
     Started in the order of their needs: membership (nothing may be claimed without a name), the mover, the
@@ -89,6 +90,7 @@ class Conductor:
         updates: Updates,
         give_back: Callable[[Json], None],
         worn_out: Callable[[], None] = lambda: None,
+        ring_changed: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.time,
         recorder: Recorder = SILENT,
     ) -> None:
@@ -115,6 +117,7 @@ class Conductor:
             liveness=self.liveness,
         )
         self._give_back = give_back
+        self._tell_of_change = ring_changed
         shared: Shared = {"database": database, "ring": self._ownership, "clock": clock}
         absentees = Absentees(patience=settings.patience, clock=clock)
         self._orphans = Orphans(**shared, hints=hints, absentees=absentees, recorder=recorder)
@@ -178,6 +181,7 @@ class Conductor:
 
     def _ring_changed(self) -> None:
         """In the membership's thread: what a dead member has left is taken up now, not at the interval."""
+        self._tell_of_change()
         self._scheduler.soon(self._orphans)
         self._scheduler.soon(self._report)
 
@@ -194,10 +198,10 @@ class Conductor:
         else:
             self.pipeline.offer(traversal, task_ids)
 
-    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId]) -> None:
+    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId], request: str | None = None) -> None:
         """See rpc.server.HintReceiver."""
         self._recorder.add(metrics.HINTS_RECEIVED, "cancel")
-        self.pipeline.cancel(traversal, spared)
+        self.pipeline.cancel(traversal, spared, request)
 
     def stop_tasks(self, claims: Sequence[tuple[TaskId, int]]) -> None:
         """See rpc.server.HintReceiver."""

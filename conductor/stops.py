@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from ..db.claims import Claimant
 from ..db.ids import TaskId, TraversalId
+from ..observe import logs
 from .attempt import StepResult
 from .holdings import Held, Holdings, claim_lines
 from .steps import StepRunner
@@ -23,11 +24,14 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Message:
-    """:ivar traversal: stop all of it but the spared tasks; None: stop the claims (task, attempt)."""
+    """:ivar traversal: stop all of it but the spared tasks; None: stop the claims (task, attempt).
+    :ivar request: the id of the user's request that wishes it, if it is known.
+    """
 
     traversal: TraversalId | None
     spared: frozenset[TaskId] = frozenset()
     claims: Sequence[tuple[TaskId, int]] = ()
+    request: str | None = None
 
 
 @dataclass
@@ -66,7 +70,9 @@ class Stops:
         """Ask all that are to stop now, and give up those that have not for too long."""
         while self.messages:
             message = self.messages.popleft()
-            for held in self._meant(message):
+            meant = list(self._meant(message))
+            _tell(message, meant)
+            for held in meant:
                 self._stop(held, who)
         for task_id, attempt in self._expiries.pop_due(self.clock(), len(self._expiries)):
             if (expired := self.held.get(task_id, attempt)) is not None:
@@ -126,3 +132,11 @@ class Stops:
             hangs = step == Step.HANGS
             end = self.runner.given_up if hangs else self.runner.cancelled
             self._end(held, end(held.claim, who))
+
+
+def _tell(message: Message, meant: Sequence[Held]) -> None:
+    """A line under the request that wishes it, and under that which wished the work."""
+    if message.traversal is None or not meant:
+        return
+    with claim_lines(meant[0].claim), logs.about(request=message.request):
+        LOG.info("%d tasks of trv-%s are to stop", len(meant), message.traversal)

@@ -12,6 +12,8 @@ from .errors import NotFound
 ACTIVE = "active"
 DRAINING = "draining"
 STOPPED = "stopped"
+SILENT_AFTER = 10.0
+"""Seconds without a report after which a conductor does not count as there."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,14 @@ def list_all(conn: Connection) -> Sequence[Conductor]:
     """All that ever reported and were not cleaned away, by host."""
     c = tables.conductor
     return [Conductor(**dict(row)) for row in conn.execute(sa.select(c).order_by(c.c.host)).mappings()]
+
+
+def alive(found: Sequence[Conductor], now: float, within: float = SILENT_AFTER) -> list[Conductor]:
+    """Those that report.
+
+    :param within: seconds since their last report, at the most.
+    """
+    return [c for c in found if c.state != STOPPED and now - c.heartbeat_at < within]
 
 
 def set_wanted(conn: Connection, host: str, wanted: str) -> None:

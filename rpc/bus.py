@@ -6,6 +6,7 @@ import oslo_messaging
 
 from ..observe.recorder import SILENT, Recorder
 from .client import HintSender
+from .level import Level
 from .local import LocalBus
 from .server import HintReceiver, HintServer
 from .transport import open_transport
@@ -30,7 +31,7 @@ class Bus(typing.Protocol):
     def run_tasks(self, traversal: typing.Any, task_ids: typing.Any) -> None:
         """Tell any one conductor."""
 
-    def cancel(self, traversal: typing.Any, spared: typing.Any = ()) -> None:
+    def cancel(self, traversal: typing.Any, spared: typing.Any = (), request: str | None = None) -> None:
         """Tell all."""
 
     def stop_tasks(self, member: typing.Any, claims: typing.Any) -> None:
@@ -52,8 +53,10 @@ class Bus(typing.Protocol):
 class OsloBus(HintSender):
     """A bus on a message broker."""
 
-    def __init__(self, transport: oslo_messaging.Transport, recorder: Recorder = SILENT) -> None:
-        super().__init__(transport, recorder)
+    def __init__(
+        self, transport: oslo_messaging.Transport, recorder: Recorder = SILENT, level: Level | None = None
+    ) -> None:
+        super().__init__(transport, recorder, level)
         self._transport = transport
 
     def listen(self, host: str, receiver: HintReceiver) -> HintServer:
@@ -65,10 +68,13 @@ class OsloBus(HintSender):
         self._transport.cleanup()
 
 
-def open_bus(conf: typing.Any, url: str, recorder: Recorder = SILENT) -> Bus:
+def open_bus(conf: typing.Any, url: str, recorder: Recorder = SILENT, level: Level | None = None) -> Bus:
     """The bus of a URL: ``local:``, or one of oslo.messaging's.
 
     :param conf: see `open_transport`.
     :param recorder: counts what is sent.
+    :param level: see HintSender.
     """
-    return LocalBus(recorder) if url.startswith(LOCAL) else OsloBus(open_transport(conf, url), recorder)
+    if url.startswith(LOCAL):
+        return LocalBus(recorder)
+    return OsloBus(open_transport(conf, url), recorder, level)

@@ -36,11 +36,13 @@ class LocalBus:
         if chosen is not None:
             chosen.offer(traversal, task_ids)
 
-    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
+    def cancel(
+        self, traversal: TraversalId, spared: Sequence[TaskId] = (), request: str | None = None
+    ) -> None:
         """Tell all."""
         self._recorder.add(metrics.HINTS_SENT, "cancel")
         for receiver in self._all():
-            receiver.cancel(traversal, spared)
+            receiver.cancel(traversal, spared, request)
 
     def stop_tasks(self, member: MemberId, claims: Sequence[tuple[TaskId, int]]) -> None:
         """Tell the member's conductor; lost if it does not listen."""

@@ -8,6 +8,7 @@ import typing
 from collections.abc import Callable, Sequence
 
 from ..db.ids import MemberId, TaskId, TraversalId
+from ..observe.logs import current_request
 
 LOG = logging.getLogger(__name__)
 MOST = 10_000
@@ -19,7 +20,9 @@ class Sender(typing.Protocol):
     def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
         """Cast to any one conductor."""
 
-    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
+    def cancel(
+        self, traversal: TraversalId, spared: Sequence[TaskId] = (), request: str | None = None
+    ) -> None:
         """Cast to all conductors."""
 
     def stop_tasks(self, member: MemberId, claims: Sequence[tuple[TaskId, int]]) -> None:
@@ -88,8 +91,8 @@ class Outbox(SendQueue):
         self.put(functools.partial(self._sender.run_tasks, traversal, list(task_ids)))
 
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
-        """See Sender; returns at once."""
-        self.put(functools.partial(self._sender.cancel, traversal, list(spared)))
+        """See Sender, which is told for whose request this thread works; returns at once."""
+        self.put(functools.partial(self._sender.cancel, traversal, list(spared), current_request()))
 
     def stop_tasks(self, member: MemberId, claims: Sequence[tuple[TaskId, int]]) -> None:
         """See Sender; returns at once."""

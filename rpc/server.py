@@ -2,16 +2,21 @@
 
 import logging
 import threading
+import time
 import typing
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import oslo_messaging
+from oslo_messaging.rpc.dispatcher import RPCDispatcher, UnsupportedVersion
+from oslo_messaging.rpc.server import RPCServer
 
 from ..db.ids import TaskId, TraversalId
 from .contract import VERSION, WORK_TOPIC
 
 LOG = logging.getLogger(__name__)
 WAKE_EVERY = 0.1
+TELL_EVERY = 60.0
+"""Seconds between two lines about messages of one kind that were refused."""
 
 
 class HintReceiver(typing.Protocol):
@@ -20,8 +25,9 @@ class HintReceiver(typing.Protocol):
     def offer(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
         """These tasks are ready."""
 
-    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId]) -> None:
-        """This traversal is not the current one any more; the spared tasks of it go on."""
+    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId], request: str | None) -> None:
+        """This traversal is not the current one any more, as a user's request wishes, if one does; the spared
+        tasks of it go on."""
 
     def stop_tasks(self, claims: Sequence[tuple[TaskId, int]]) -> None:
         """These tasks (with attempt) are to stop, or have been taken away from us."""
@@ -39,14 +45,51 @@ class _Endpoint:
     def run_tasks(self, context: typing.Any, traversal: str, tasks: list[int]) -> None:
         self._receiver.offer(TraversalId(traversal), [TaskId(task) for task in tasks])
 
-    def cancel(self, context: typing.Any, traversal: str, spared: list[int]) -> None:
-        self._receiver.cancel(TraversalId(traversal), [TaskId(task) for task in spared])
+    def cancel(
+        self, context: typing.Any, traversal: str, spared: list[int], request: str | None = None
+    ) -> None:
+        self._receiver.cancel(TraversalId(traversal), [TaskId(task) for task in spared], request)
 
     def stop_tasks(self, context: typing.Any, claims: list[tuple[int, int]]) -> None:
         self._receiver.stop_tasks([(TaskId(task), attempt) for task, attempt in claims])
 
     def look_now(self, context: typing.Any) -> None:
         self._receiver.look_now()
+
+
+class _Dispatcher(RPCDispatcher):  # type: ignore[misc]
+    """Refuses messages of versions that we do not understand, with a line that says what to do.
+
+    :param endpoint: for those that we do.
+    """
+
+    def __init__(self, endpoint: _Endpoint, clock: Callable[[], float]) -> None:
+        super().__init__([endpoint], None)
+        self._clock = clock
+        self._told: dict[tuple[str, str], float] = {}
+
+    def dispatch(self, incoming: typing.Any) -> typing.Any:
+        """See RPCDispatcher."""
+        try:
+            return super().dispatch(incoming)
+        except UnsupportedVersion as error:
+            self._refuse(str(error.method), str(error.version))
+            return None
+
+    def _refuse(self, method: str, version: str) -> None:
+        level, now = logging.DEBUG, self._clock()
+        if now >= self._told.get((method, version), now):
+            self._told[method, version] = now + TELL_EVERY
+            level = logging.ERROR
+        LOG.log(
+            level,
+            "A message (%s) of version %s was refused, this conductor understands %s: pin what the others "
+            "send by [upgrade_levels] conductor until this one is upgraded. What it was about is found in "
+            "the database, later",
+            method,
+            version,
+            VERSION,
+        )
 
 
 class HintServer:
@@ -58,9 +101,15 @@ class HintServer:
     :param host: stable over restarts, so that no queue is left behind by each incarnation.
     """
 
-    def __init__(self, transport: oslo_messaging.Transport, host: str, receiver: HintReceiver) -> None:
+    def __init__(
+        self,
+        transport: oslo_messaging.Transport,
+        host: str,
+        receiver: HintReceiver,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         target = oslo_messaging.Target(topic=WORK_TOPIC, server=host, version=VERSION)
-        self._server = oslo_messaging.get_rpc_server(transport, target, [_Endpoint(receiver)])
+        self._server = RPCServer(transport, target, _Dispatcher(_Endpoint(receiver), clock))
         self._myself = oslo_messaging.get_rpc_client(transport, target)
         self._ended = threading.Event()
 

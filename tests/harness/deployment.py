@@ -8,6 +8,7 @@ import sys
 import typing
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 
 from harness.ports import free_port
 from harness.processes import Process, ProcessEnded
@@ -84,7 +85,7 @@ class Deployment:
 
     def _launch(self, program: str, *arguments: str, name: str, code: pathlib.Path | None) -> Process:
         command = [*_command(program, code), "--config-file", self.config, *arguments]
-        return Process(command, log=self.directory / f"{name}.log", env={**self.env, **_path(code)})
+        return Process(command, log=self.directory / f"{name}.log", env=self.env | _path(code, self.env))
 
     def start_conductors(self, *hosts: str) -> None:
         """Start conductors and wait until all are in the ring."""
@@ -110,7 +111,7 @@ class Deployment:
             text=True,
             timeout=120,
             check=False,
-            env={**os.environ, **_path(code)},
+            env=os.environ | _path(code, {}),
         )
         if done.returncode != 0:
             raise ProcessEnded(f"{name} {' '.join(arguments)} ended with {done.returncode}:\n{done.stderr}")
@@ -149,8 +150,10 @@ def _command(program: str, code: pathlib.Path | None) -> list[str]:
     return [sys.executable, "-W", "ignore", "-c", PROGRAM.format(program.removeprefix("stoker-"))]
 
 
-def _path(code: pathlib.Path | None) -> dict[str, str]:
-    return {} if code is None else {"PYTHONPATH": str(code)}
+def _path(code: pathlib.Path | None, env: Mapping[str, str]) -> dict[str, str]:
+    """The older code comes before whatever else is found there."""
+    more = [env["PYTHONPATH"]] if "PYTHONPATH" in env else []
+    return {} if code is None else {"PYTHONPATH": os.pathsep.join([str(code), *more])}
 
 
 def call(url: str, method: str, path: str, body: typing.Any = None) -> tuple[int, typing.Any]:

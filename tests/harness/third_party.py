@@ -1,5 +1,6 @@
 """A package of resource types that is installed beside Stoker, for the processes of a test."""
 
+import os
 import pathlib
 
 TESTS = pathlib.Path(__file__).parents[1]
@@ -16,4 +17,5 @@ def with_plugins(directory: pathlib.Path, module: str = "harness.plugins") -> di
     (metadata / "entry_points.txt").write_text(
         f"[stoker.resource_types]\nharness = {module}:RESOURCE_TYPES\n"
     )
-    return {"PYTHONPATH": f"{directory}:{TESTS}"}
+    own = os.environ.get("PYTHONPATH")  # Where the tests are run of a copy that is not the installed one.
+    return {"PYTHONPATH": os.pathsep.join([str(directory), str(TESTS), *([own] if own else [])])}

@@ -2,19 +2,25 @@
 
 import json
 import pathlib
+import re
+import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 import pytest
 from harness.deployment import BIN, Deployment
 from harness.etcd import Etcd
 from harness.previous import PREVIOUS, commit_before, older_version
-from harness.processes import ProcessEnded
+from harness.processes import Process, ProcessEnded
 from harness.rabbitmq import RabbitMQ
+from harness.third_party import with_plugins
 from harness.waiting import wait_for
 from process.test_takeover import READY, Load, query, repeated, restart, statuses, wait_all_final
 from stoker.db import revisions
+from stoker.rpc.level import HOLDS
 
 HOSTS = ("one", "two")
 OLDER = {
@@ -28,7 +34,7 @@ UPGRADES = [
     pytest.param("the schema before", "postgresql", marks=pytest.mark.long),
     pytest.param("the schema before", "sqlite", marks=pytest.mark.long),
 ]
-Make = Callable[[str, pathlib.Path], Deployment]
+Make = Callable[..., Deployment]
 
 
 @pytest.fixture
@@ -38,7 +44,7 @@ def make(
     """A deployment on a server, whose database is made by a version; ended with the test."""
     made: list[Deployment] = []
 
-    def begin(server: str, code: pathlib.Path) -> Deployment:
+    def begin(server: str, code: pathlib.Path, env: Mapping[str, str] | None = None) -> Deployment:
         sqlite = f"sqlite:///{tmp_path}/stoker.sqlite"
         url = sqlite if server == "sqlite" else request.getfixturevalue(server).create_database()
         deployment = Deployment(
@@ -48,6 +54,7 @@ def make(
             backend_url=etcd.url,
             options=f"[coordination]\ngroup = {tmp_path.name}\n",
             code=code,
+            env=dict(env or {}),
         )
         made.append(deployment)
         return deployment
@@ -72,6 +79,9 @@ def test_daemons_are_upgraded_one_after_the_other_under_load(
         assert at(deployment) in ("0001", revisions.NEWEST)
         deployment.manage("db", "sync", "--expand")
         assert at(deployment) in (revisions.EXPANDED, revisions.NEWEST)
+        if at(deployment) == revisions.EXPANDED:
+            with pytest.raises(ProcessEnded, match="conductors of an older release run: one, two"):
+                deployment.manage("db", "sync", "--contract")
         for host in HOSTS:
             both_work(deployment)
             assert deployment.conductors[host].stop() == 0
@@ -138,3 +148,91 @@ def test_daemons_do_not_start_before_the_schema_is_expanded_and_say_what_to_run(
     status, told = check(deployment)
     assert status == 1
     assert "run `stoker-manage db sync --contract`" in told
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Conductors that understand 1.0 and 1.1 of the messages."""
+
+    deployment: Deployment
+    old: Process
+    new: Process
+
+
+BEFORE = commit_before("rpc/level.py")
+"""What understands 1.0 only."""
+SLOW = {"type": "Test::Cooperative", "properties": {"seconds": 60}}
+
+
+@pytest.fixture
+def pair(make: Make, tmp_path_factory: pytest.TempPathFactory) -> Pair:
+    """Both hold tasks of whatever stack is created."""
+    code = older_version(tmp_path_factory.mktemp("older"), BEFORE)
+    deployment = make("postgresql", code, with_plugins(tmp_path_factory.mktemp("plugins")))
+    deployment.manage("db", "sync", "--expand")
+    deployment.start_api()
+    old = deployment.launch_conductor("old", code=code)
+    new = deployment.launch_conductor("new")
+    for daemon in (old, new):
+        daemon.wait_for_text(READY)
+    return Pair(deployment, old, new)
+
+
+def begin(deployment: Deployment, name: str) -> str:
+    """A stack of which each conductor that is there runs some steps."""
+    resources = {f"r{number}": SLOW for number in range(64)}  # Hints of 16 each.
+    path = deployment.create(name, {"heat_template_version": "2018-08-31", "resources": resources})
+    of = "FROM task t JOIN stack s ON s.id = t.stack_id WHERE t.state = 'running' AND s.name = :name"
+    members = f"SELECT DISTINCT t.member {of}"
+    there = sum(daemon.is_running for daemon in deployment.conductors.values())
+    wait_for(lambda: len(query(deployment, members, name=name)) == there, 30)
+    return path
+
+
+def cancelled_within(deployment: Deployment, path: str, seconds: float) -> str:
+    """Cancel a stack, and wait for the end of its steps; the request's id."""
+    request = urllib.request.Request(
+        f"{deployment.url}{path}/actions",
+        data=b'{"cancel_without_rollback": null}',
+        headers={"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        known = str(answer.headers["X-Openstack-Request-Id"])
+    stack_id = path.rsplit("/", 1)[1]
+    left = "SELECT count(*) FROM task WHERE stack_id = :id AND member IS NOT NULL"
+    wait_for(lambda: query(deployment, left, id=stack_id)[0][0] == 0, seconds)
+    return known
+
+
+REFUSED = "Endpoint does not support RPC version 1.1"
+
+
+def test_messages_keep_to_what_the_oldest_conductor_understands(pair: Pair) -> None:
+    deployment = pair.deployment
+    cancelled_within(deployment, begin(deployment, "both"), 10)
+    assert REFUSED not in pair.old.text()
+    shown = json.loads(deployment.manage("service", "list", "-f", "json"))
+    assert {row["Host"]: row["RPC"] for row in shown} == {"old": "1.0", "new": "1.1"}
+    assert check(deployment)[0] == 1
+    assert "this release speaks RPC 1.1, old speaks 1.0: they work together" in check(deployment)[1]
+    assert pair.old.stop() == 0
+    time.sleep(HOLDS)  # The API sees no ring.
+    request = cancelled_within(deployment, begin(deployment, "new"), 10)
+    assert re.search(rf"\[{request} t [^]]+\] \d+ tasks of trv-\S+ are to stop", pair.new.text())
+    assert "speaks" not in check(deployment)[1]
+
+
+def test_what_an_older_conductor_refuses_is_done_later_by_the_duty(pair: Pair) -> None:
+    deployment = pair.deployment
+    with deployment.config.open("a") as config:
+        config.write("[upgrade_levels]\nconductor = 1.1\n")
+    assert deployment.api is not None
+    deployment.api.send(signal.SIGHUP)
+    deployment.api.wait_for_text("upgrade_levels.conductor")
+    status, told = check(deployment)
+    assert status == 2
+    assert "[upgrade_levels] conductor = 1.1, but old speaks 1.0: they refuse what is newer; set auto" in told
+    path = begin(deployment, "both")
+    cancelled_within(deployment, path, 20)
+    assert REFUSED in pair.old.text()
+    assert deployment.show(path)["stack_status"] == "CREATE_FAILED"

@@ -1,18 +1,27 @@
 """What the message bus promises, on each of its kinds: inside of a process, and RabbitMQ."""
 
 import itertools
+import logging
 import threading
+import typing
 from collections.abc import Iterator, Sequence
 
+import oslo_messaging
 import pytest
 from harness.rabbitmq import RabbitMQ
 from harness.waiting import wait_for
 from oslo_config import cfg
 from stoker.cli import options
 from stoker.db.ids import TaskId, TraversalId
+from stoker.observe.logs import about
 from stoker.rpc.bus import Bus, open_bus
+from stoker.rpc.client import HintSender
+from stoker.rpc.contract import WORK_TOPIC
+from stoker.rpc.level import Level
 from stoker.rpc.local import LocalBus
 from stoker.rpc.outbox import Outbox
+from stoker.rpc.server import HintServer
+from stoker.rpc.transport import open_transport
 
 OLD, NEW = TraversalId("old"), TraversalId("new")
 _names = itertools.count(1)
@@ -27,8 +36,8 @@ class Receiver:
     def offer(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
         self.told.append((traversal, list(task_ids)))
 
-    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId]) -> None:
-        self.told.append((traversal, "but", list(spared)))
+    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId], request: str | None) -> None:
+        self.told.append((traversal, "but", list(spared), *([request] if request else [])))
 
     def stop_tasks(self, claims: Sequence[tuple[TaskId, int]]) -> None:
         self.told.append(("stop", list(claims)))
@@ -109,7 +118,7 @@ def test_the_outbox_never_makes_its_caller_wait() -> None:
             began.set()
             stuck.wait(30)
 
-        def cancel(self, traversal: TraversalId, spared: Sequence[TaskId]) -> None:
+        def cancel(self, traversal: TraversalId, spared: Sequence[TaskId], request: str | None) -> None:
             raise RuntimeError("broken")
 
     outbox = Outbox(Slow())
@@ -121,3 +130,74 @@ def test_the_outbox_never_makes_its_caller_wait() -> None:
     outbox.cancel(OLD)
     stuck.set()
     outbox.stop(5)
+
+
+class Hearing(typing.NamedTuple):
+    """A conductor on a broker, and a client that can send whatever."""
+
+    receiver: Receiver
+    client: typing.Any
+    transport: oslo_messaging.Transport
+
+
+@pytest.fixture
+def hearing(configuration: cfg.ConfigOpts, rabbitmq: RabbitMQ) -> Iterator[Hearing]:
+    transport = open_transport(configuration, rabbitmq.create_vhost())
+    receiver = Receiver()
+    server = HintServer(transport, "one", receiver)
+    server.start()
+    target = oslo_messaging.Target(topic=WORK_TOPIC)
+    yield Hearing(receiver, oslo_messaging.get_rpc_client(transport, target), transport)
+    server.stop()
+    transport.cleanup()
+
+
+def test_what_is_sent_keeps_to_the_version_that_all_understand(hearing: Hearing) -> None:
+    spoken = ["1.0"]
+    level = Level(lambda: spoken)
+    sender = HintSender(hearing.transport, level=level)
+    sender.cancel(OLD, [TaskId(1)], "req-1")
+    spoken[:] = ["1.1"]
+    level.look_again()
+    sender.cancel(OLD, [TaskId(2)], "req-1")
+    sender.cancel(OLD, [TaskId(3)])
+    HintSender(hearing.transport).cancel(OLD, [TaskId(4)], "req-1")
+    wait_for(lambda: len(hearing.receiver.told) == 4, 10)
+    assert hearing.receiver.told == [
+        (OLD, "but", [1]),
+        (OLD, "but", [2], "req-1"),
+        (OLD, "but", [3]),
+        (OLD, "but", [4]),
+    ]
+
+
+def test_a_version_that_is_not_understood_is_refused_with_what_to_do(
+    hearing: Hearing, caplog: pytest.LogCaptureFixture
+) -> None:
+    for version, method in (("1.2", "cancel"), ("1.2", "cancel"), ("2.0", "run_tasks"), ("1.0", "run_tasks")):
+        arguments = {"traversal": NEW, "tasks": [1]} if method == "run_tasks" else {"traversal": OLD}
+        hearing.client.prepare(version=version).cast({}, method, **arguments)
+    wait_for(lambda: len(hearing.receiver.told) == 1, 10)
+    assert hearing.receiver.told == [(NEW, [1])]
+    told = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+    assert [line.partition(": ")[0] for line in told] == [
+        "A message (cancel) of version 1.2 was refused, this conductor understands 1.1",
+        "A message (run_tasks) of version 2.0 was refused, this conductor understands 1.1",
+    ]
+    assert "pin what the others send by [upgrade_levels] conductor" in told[0]
+
+
+def test_the_outbox_tells_whose_request_it_is() -> None:
+    told: list[object] = []
+
+    class Sender:
+        def cancel(self, *given: object) -> None:
+            told.append(given)
+
+    outbox = Outbox(typing.cast(typing.Any, Sender()))
+    outbox.start()
+    outbox.cancel(OLD)
+    with about(request="req-1"):
+        outbox.cancel(NEW, [TaskId(1)])
+    assert outbox.stop(5)
+    assert told == [(OLD, [], None), (NEW, [1], "req-1")]
