@@ -18,7 +18,7 @@ from .systemd import Systemd
 from .version import VERSION
 from .waiting import Signals, end_process, show_stacks_of_threads, stay
 from .wiring import open_parts
-from .wiring_api import make_api
+from .wiring_api import make_api, requests
 
 LOG = logging.getLogger(__name__)
 PROGRAM = "stoker-api"
@@ -59,10 +59,3 @@ def main(arguments: list[str] | None = None) -> int:
     http.stop()
     parts.close()
     return end_process(0)
-
-
-def requests(watch: Watch) -> str:
-    """Those that run, for a report: without what they say."""
-    running = sorted(watch.running(), key=lambda pair: -pair[1])
-    lines = [f"{r.id} {r.method} {r.route} since {age:.3f} s, thread {r.thread}" for r, age in running]
-    return "\n".join(lines or ["none"])

@@ -1,5 +1,6 @@
 """Everything in one process, for one host and no other server: SQLite, an in-memory broker, a file group."""
 
+import functools
 import os
 import pathlib
 import threading
@@ -8,6 +9,7 @@ from dataclasses import dataclass, field
 
 from oslo_log import log
 
+from ..api.watching import Watch
 from ..conductor.service import Conductor
 from ..db import schema
 from ..db.engine import Database
@@ -15,14 +17,15 @@ from ..db.errors import WrongRevision
 from ..db.sealing import Sealer
 from ..observe.metrics import API
 from . import options
-from .observing import recorder_of_api
+from .observing import recorder_of_api, report_on_signal
 from .opening import CONNECTION
 from .options import WrongConfiguration
 from .serving import HttpServer
 from .version import VERSION
 from .wiring import Parts, make_conductor, open_parts, start_conductor
-from .wiring_api import make_api
+from .wiring_api import make_api, requests
 
+PROGRAM = "stoker"
 # One process pauses for no other one: a conductor is known to be gone sooner than on a network.
 CONFIG = """\
 [DEFAULT]
@@ -57,12 +60,13 @@ class EmbeddedSettings:
 
 
 class Embedded:
-    """The all-in-one.  `start` and `stop` are called by the main thread."""
+    """The all-in-one.  All is called by the main thread."""
 
     def __init__(self, settings: EmbeddedSettings) -> None:
         self._settings = settings
         self.conductors: list[Conductor] = []
         self._parts: Parts | None = None
+        self._watch: Watch | None = None
         self._http: HttpServer | None = None
         self.url = ""
 
@@ -74,7 +78,7 @@ class Embedded:
         """
         settings = self._settings
         settings.data_dir.mkdir(parents=True, exist_ok=True)
-        conf = options.load([], program="stoker", files=[config_file(settings.data_dir), *settings.config])
+        conf = options.load([], program=PROGRAM, files=[config_file(settings.data_dir), *settings.config])
         log.setup(conf, "stoker", VERSION)
         conf.set_default("public_url", f"http://{settings.host}:{settings.port}", "api")
         conf.set_default("auth_strategy", "none", "api")
@@ -84,12 +88,24 @@ class Embedded:
             conductor = make_conductor(parts, f"conductor-{number}")
             self.conductors.append(conductor)
             start_conductor(parts, conductor)
-        app = make_api(parts, version=VERSION)
+        self._watch = Watch(parts.recorder)
+        app = make_api(parts, version=VERSION, watch=self._watch)
         http = HttpServer(app, host=settings.host, port=settings.port, threads=conf.api.threads)
         self.url = f"http://{settings.host}:{http.start()}"
         self._http = http
         for conductor in self.conductors:
             conductor.wait_ready(10)
+
+    def report_on_signal(self) -> None:
+        """From now on SIGUSR2 writes a report as of the daemons, with parts for each conductor.  Once it is
+        started."""
+        assert self._parts is not None
+        assert self._watch is not None
+        sections: dict[str, Callable[[], str]] = {"Requests": functools.partial(requests, self._watch)}
+        for conductor in self.conductors:
+            found = conductor.monitor.sections()
+            sections |= {f"{title} of {conductor.settings.host}": found[title] for title in found}
+        report_on_signal(self._parts.conf, PROGRAM, sections)
 
     def stop(self) -> bool:
         """Stop all together: a request that is accepted meanwhile is a row; whether all steps in progress

@@ -48,6 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (OSError, WrongConfiguration) as error:
         print(f"stoker: cannot start: {error}", file=sys.stderr)
         return 1
+    embedded.report_on_signal()
     print(f"Stoker serves at {embedded.url}; use it with:", flush=True)
     print(f"export {client_environment(embedded.url)}", flush=True)
     while signals.next() != Wanted.STOP:

@@ -49,3 +49,10 @@ def make_api(
         draining=draining,
     )
     return behind_keystone(make_app(services), conf)
+
+
+def requests(watch: Watch) -> str:
+    """Those that run, for a report: without what they say."""
+    running = sorted(watch.running(), key=lambda pair: -pair[1])
+    lines = [f"{r.id} {r.method} {r.route} since {age:.3f} s, thread {r.thread}" for r, age in running]
+    return "\n".join(lines or ["none"])

@@ -2,6 +2,8 @@
 
 import os
 import pathlib
+import re
+import signal
 import stat
 import subprocess
 import sys
@@ -74,6 +76,26 @@ def test_it_prints_the_line_for_the_client_and_stops_with_0(embedded: Embedded) 
     process = embedded.start("--conductors", "1")
     assert f"export OS_AUTH_TYPE=none OS_ENDPOINT={embedded.url}/v1/demo" in process.text()
     assert process.stop(30) == 0
+
+
+def test_a_signal_makes_it_report_on_all_its_parts(embedded: Embedded) -> None:
+    process = embedded.start("--conductors", "2")
+    path = create(embedded, "waits", templates.flat(1, wait_secs=60))
+    stack_id = path.rsplit("/", 1)[1]
+    wait_for(lambda: "CREATE_IN_PROGRESS" in str(call(embedded.url, "GET", f"{path}/resources")[1]), 20)
+    process.send(signal.SIGUSR2)
+    process.wait_for_text("Duties of conductor-2")
+    wait_for(lambda: process.text().count("\nTaskDue ") == 2, 10)
+    report = process.text()
+    for host in ("conductor-1", "conductor-2"):
+        part = report.split(f"Ring of {host} ")[1]
+        assert re.search(rf"we are {host}/\w+, active\nversion \w+, 2 members:", part)
+        assert f"Steps that run of {host} " in part
+    assert len(re.findall(rf"\n\d+ +1 +{stack_id} +\S+ +CREATE +20\S+Z", report)) == 1
+    key = re.search(r"key = (\S+)", (embedded.data / "stoker.conf").read_text())
+    assert key is not None
+    assert key[1] not in report
+    assert embedded.status(path) == "CREATE_IN_PROGRESS"
 
 
 def test_its_configuration_holds_the_key_for_its_owner_only_and_serves_the_admin(
