@@ -92,7 +92,7 @@ TOGETHER = {
     "tests/process/test_handbook.py": "handbook",
     "tests/process/": "daemons, second half",
     "tests/services/ring/": "ring",
-    "tests/services/test_harness_servers.py": "servers",
+    "tests/services/test_harness_": "servers",
     "tests/deploy/": "deploy",
     "tests/client/": "client",
     "tests/services/db/": "databases",

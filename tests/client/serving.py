@@ -4,17 +4,15 @@ import dataclasses
 import json
 import pathlib
 import sqlite3
-import sys
 import typing
 from collections.abc import Mapping
 
 import requests
 from harness.ports import free_port
-from harness.processes import Process
+from harness.programs import BIN, Program
 from harness.waiting import wait_for
 
 Json = typing.Any
-STOKER = pathlib.Path(sys.executable).parent / "stoker"
 TABLES = ("stack", "stack_tag", "content", "task", "resource", "event")
 
 
@@ -47,8 +45,8 @@ class Service:
         self.url = f"http://127.0.0.1:{port}"
         self._data = directory / "data"
         self._http = requests.Session()
-        command = [STOKER, "serve", "--data-dir", self._data, "--port", str(port)]
-        self.process = Process(
+        command = [BIN / "stoker", "serve", "--data-dir", self._data, "--port", str(port)]
+        self.process = Program(
             [*command, "--conductors", str(conductors), *(["--config-file", config] if config else [])],
             log=directory / "stoker.log",
             env={"PYTHONWARNINGS": "ignore", **(env or {})},

@@ -1,5 +1,6 @@
 """Stoker's own processes, as an operator runs them."""
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -8,14 +9,18 @@ import sys
 import typing
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from harness.etcd import Etcd
 from harness.ports import free_port
+from harness.postgresql import PostgreSQL
 from harness.processes import Process, ProcessEnded
+from harness.programs import BIN, Program, run
+from harness.rabbitmq import RabbitMQ
+from harness.third_party import with_plugins
 from harness.waiting import wait_for
 
 PROGRAM = "import sys; from stoker.cli.{} import main; sys.exit(main())"
-BIN = pathlib.Path(sys.executable).parent
 
 
 class Deployment:
@@ -24,6 +29,7 @@ class Deployment:
     :param database_url: of an empty database.
     :param env: added to the environment of the processes.
     :param code: where another version of Stoker is, as in PYTHONPATH, that sets up the database.
+    :param kind: how the daemons of this version are started: by the fork server, or for real.
     """
 
     def __init__(
@@ -36,7 +42,9 @@ class Deployment:
         options: str = "",
         env: dict[str, str] | None = None,
         code: pathlib.Path | None = None,
+        kind: type[Process] = Program,
     ) -> None:
+        self._kind = kind
         self.env = {"PYTHONWARNINGS": "ignore", **(env or {})}
         self.directory = directory
         self.database_url = database_url
@@ -85,7 +93,8 @@ class Deployment:
 
     def _launch(self, program: str, *arguments: str, name: str, code: pathlib.Path | None) -> Process:
         command = [*_command(program, code), "--config-file", self.config, *arguments]
-        return Process(command, log=self.directory / f"{name}.log", env=self.env | _path(code, self.env))
+        kind = self._kind if code is None else Process
+        return kind(command, log=self.directory / f"{name}.log", env=self.env | _path(code, self.env))
 
     def start_conductors(self, *hosts: str) -> None:
         """Start conductors and wait until all are in the ring."""
@@ -105,13 +114,8 @@ class Deployment:
         return self._run("stoker-manage", "--config-file", str(self.config), *arguments, code=code)
 
     def _run(self, name: str, *arguments: str, code: pathlib.Path | None = None) -> str:
-        done = subprocess.run(
-            [*_command(name, code), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            env=os.environ | _path(code, {}),
+        done = (
+            run([BIN / name, *arguments], within=120) if code is None else _run_older(name, arguments, code)
         )
         if done.returncode != 0:
             raise ProcessEnded(f"{name} {' '.join(arguments)} ended with {done.returncode}:\n{done.stderr}")
@@ -142,6 +146,45 @@ class Deployment:
             lambda: f"{self.show(path)}\n" + "\n".join(d.text()[-1500:] for d in self.conductors.values()),
         )
         return self.show(path)
+
+
+@dataclasses.dataclass(frozen=True)
+class Servers:
+    """Those of a usual installation."""
+
+    rabbitmq: RabbitMQ
+    postgresql: PostgreSQL
+    etcd: Etcd
+
+    def deployment(
+        self,
+        directory: pathlib.Path,
+        options: str = "",
+        *,
+        plugins: bool = False,
+        kind: type[Process] = Program,
+    ) -> Deployment:
+        """A deployment with a vhost, a database and a group of its own.
+
+        :param plugins: it has the resource types of `harness.plugins`.
+        """
+        return Deployment(
+            directory,
+            database_url=self.postgresql.create_database(),
+            transport_url=self.rabbitmq.create_vhost(),
+            backend_url=self.etcd.url,
+            options=f"[coordination]\ngroup = {directory.name}\n{options}",
+            env=with_plugins(directory / "plugins") if plugins else None,
+            kind=kind,
+        )
+
+
+def _run_older(
+    program: str, arguments: Sequence[str], code: pathlib.Path
+) -> subprocess.CompletedProcess[str]:
+    command = [*_command(program, code), *arguments]
+    env = os.environ | _path(code, {})
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=env)
 
 
 def _command(program: str, code: pathlib.Path | None) -> list[str]:

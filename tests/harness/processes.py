@@ -28,6 +28,16 @@ def as_user(user: str | None) -> dict[str, typing.Any]:
     return {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
 
 
+class Running(typing.Protocol):
+    """What is needed of subprocess.Popen."""
+
+    pid: int
+
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float) -> int: ...
+    def send_signal(self, number: signal.Signals) -> None: ...
+
+
 class Process:
     """A process in a session of its own that writes to a log file.  It is killed should the test run die.
 
@@ -48,17 +58,27 @@ class Process:
         self.log = log
         self.name = pathlib.Path(command[0]).name
         with open(log, "ab") as out:
-            self._popen = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                cwd=directory,
-                env={**os.environ, **(env or {})},
-                start_new_session=True,
-                **as_user(user),
-            )
+            self._popen = self._launch(command, out, {**os.environ, **(env or {})}, directory, user)
         GUARD.process(self.pid)
+
+    def _launch(
+        self,
+        command: Sequence[str | os.PathLike[str]],
+        out: typing.IO[bytes],
+        env: dict[str, str],
+        directory: pathlib.Path | None,
+        user: str | None,
+    ) -> Running:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            cwd=directory,
+            env=env,
+            start_new_session=True,
+            **as_user(user),
+        )
 
     @property
     def pid(self) -> int:

@@ -14,11 +14,12 @@ from collections.abc import Iterator, Sequence
 
 import sqlalchemy as sa
 from client.commands import OpenStack
-from harness.deployment import BIN, Deployment
+from harness.deployment import Deployment
 from harness.etcd import Etcd
 from harness.ports import free_port
 from harness.postgresql import PostgreSQL
 from harness.processes import Process
+from harness.programs import BIN, Program
 from harness.rabbitmq import RabbitMQ
 from harness.server import Server
 from harness.third_party import with_plugins
@@ -249,9 +250,8 @@ class Stage:
             (self.directory / "ahead").mkdir()
             (self.directory / "ahead" / "sitecustomize.py").write_text(AHEAD)
             env |= {"AHEAD": str(ahead), "PYTHONPATH": f"{self.directory / 'ahead'}:{env['PYTHONPATH']}"}
-        process = Process(
-            [BIN / "stoker-api", "--config-file", config], log=config.with_suffix(".log"), env=env
-        )
+        kind = Process if ahead else Program  # Only a Python that starts reads sitecustomize.py.
+        process = kind([BIN / "stoker-api", "--config-file", config], log=config.with_suffix(".log"), env=env)
         self._others.append(process)
         process.wait_for_port(port)
         return f"http://127.0.0.1:{port}"
@@ -260,6 +260,8 @@ class Stage:
 @contextlib.contextmanager
 def stage(directory: pathlib.Path) -> Iterator[Stage]:
     """The stage, with servers of its own."""
+    for command in manage.COMMANDS.values():
+        command.load()  # Now: a conductor that is away is not waited for while commands are imported.
     with RabbitMQ() as broker, PostgreSQL() as postgres, Etcd() as etcd:
         made = Stage(directory, broker, postgres, etcd)
         try:

@@ -8,10 +8,8 @@ from collections.abc import Iterator
 import pytest
 import sqlalchemy as sa
 from harness import templates
-from harness.deployment import Deployment
-from harness.etcd import Etcd
+from harness.deployment import Deployment, Servers
 from harness.listening import Heard, listening
-from harness.postgresql import PostgreSQL
 from harness.rabbitmq import RabbitMQ
 from harness.waiting import wait_for
 from oslo_config import cfg
@@ -39,15 +37,9 @@ def heard(notified: str) -> Iterator[Heard]:
 
 
 @pytest.fixture
-def deployment(
-    tmp_path: pathlib.Path, rabbitmq: RabbitMQ, postgresql: PostgreSQL, etcd: Etcd, notified: str
-) -> Iterator[Deployment]:
-    made = Deployment(
+def deployment(tmp_path: pathlib.Path, servers: Servers, notified: str) -> Iterator[Deployment]:
+    made = servers.deployment(
         tmp_path,
-        database_url=postgresql.create_database(),
-        transport_url=rabbitmq.create_vhost(),
-        backend_url=etcd.url,
-        options=f"[coordination]\ngroup = {tmp_path.name}\n"
         f"[oslo_messaging_notifications]\ndriver = messagingv2\ntransport_url = {notified}\n",
     )
     made.start_api()

@@ -1,6 +1,7 @@
 """Cancel on three conductors: what yields ends, what hangs is given up, whatever happens meanwhile."""
 
 import collections
+import dataclasses
 import pathlib
 import time
 import typing
@@ -8,11 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 import sqlalchemy as sa
-from harness.deployment import Deployment
-from harness.etcd import Etcd
-from harness.postgresql import PostgreSQL
+from harness.deployment import Deployment, Servers
 from harness.rabbitmq import RabbitMQ
-from harness.third_party import with_plugins
 from harness.waiting import wait_for
 
 Json = typing.Any
@@ -23,24 +21,9 @@ BLOCKED = 12.0
 OPTIONS = f"[stacks]\ncancel_grace = {GRACE}\n[conductor]\nthreads = 80\nmost_written_off = 0\n"
 
 
-def deployment_of(
-    directory: pathlib.Path, rabbitmq: RabbitMQ, postgresql: PostgreSQL, etcd: Etcd, options: str = OPTIONS
-) -> Deployment:
-    return Deployment(
-        directory,
-        database_url=postgresql.create_database(),
-        transport_url=rabbitmq.create_vhost(),
-        backend_url=etcd.url,
-        options=f"[coordination]\ngroup = {directory.name}\n{options}",
-        env=with_plugins(directory / "plugins"),
-    )
-
-
 @pytest.fixture(scope="module")
-def deployment(
-    tmp_path_factory: pytest.TempPathFactory, rabbitmq: RabbitMQ, postgresql: PostgreSQL, etcd: Etcd
-) -> Iterator[Deployment]:
-    made = deployment_of(tmp_path_factory.mktemp("cancel"), rabbitmq, postgresql, etcd)
+def deployment(tmp_path_factory: pytest.TempPathFactory, servers: Servers) -> Iterator[Deployment]:
+    made = servers.deployment(tmp_path_factory.mktemp("cancel"), OPTIONS, plugins=True)
     made.start_api()
     made.start_conductors(*HOSTS)
     yield made
@@ -138,12 +121,13 @@ def resources(deployment: Deployment, path: str) -> list[Json]:
 
 
 def test_a_cancel_reaches_its_end_while_conductors_and_the_broker_fail(
-    tmp_path: pathlib.Path, postgresql: PostgreSQL, etcd: Etcd
+    tmp_path: pathlib.Path, servers: Servers
 ) -> None:
     things = tmp_path / "things"
     things.mkdir()
     with RabbitMQ() as broker:
-        deployment = deployment_of(tmp_path, broker, postgresql, etcd)
+        own = dataclasses.replace(servers, rabbitmq=broker)
+        deployment = own.deployment(tmp_path, OPTIONS, plugins=True)
         try:
             deployment.start_api()
             deployment.start_conductors(*HOSTS)
@@ -174,10 +158,10 @@ def test_a_cancel_reaches_its_end_while_conductors_and_the_broker_fail(
 
 
 def test_a_conductor_with_too_many_hanging_threads_drains_and_ends_to_be_replaced(
-    tmp_path: pathlib.Path, rabbitmq: RabbitMQ, postgresql: PostgreSQL, etcd: Etcd
+    tmp_path: pathlib.Path, servers: Servers
 ) -> None:
     options = "[stacks]\ncancel_grace = 0.5\n[conductor]\nmost_written_off = 3\ndrain = 2\n"
-    deployment = deployment_of(tmp_path, rabbitmq, postgresql, etcd, options)
+    deployment = servers.deployment(tmp_path, options, plugins=True)
     try:
         deployment.start_api()
         deployment.start_conductors("one")

@@ -5,15 +5,15 @@ import json
 import pathlib
 import sqlite3
 import subprocess
-import sys
 import time
 
 import pytest
+from harness import programs
+from harness.programs import BIN
 from services.db.rows import a_stack, store
 from stoker.db.engine import Database
 from stoker.db.sealing import Sealer
 
-BIN = pathlib.Path(sys.executable).parent
 KEY = f"[secrets]\nkey = {Sealer.generate_key()}\n"
 KEYSTONE = "[api]\nauth_strategy = keystone\n[keystone_authtoken]\n"
 TABLE = [
@@ -62,9 +62,14 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> str:
     return text
 
 
-def run(program: str, folder: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(
+    program: str, folder: pathlib.Path, *arguments: str, real: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """:param real: start it for real, not by the fork server."""
     command = [BIN / program, "--config-file", folder / "stoker.conf", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    if real:
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return programs.run(command)
 
 
 def write(folder: pathlib.Path, text: str, database: str) -> None:
@@ -82,7 +87,7 @@ def test_a_daemon_says_what_is_wrong(
     tmp_path: pathlib.Path, database: str, program: str, text: str, told: str
 ) -> None:
     write(tmp_path, text, database)
-    done = run(program, tmp_path)
+    done = run(program, tmp_path, real=(text, told) in (TABLE[0], CONDUCTOR_ONLY[0]))
     assert done.returncode == 1, done.stderr
     assert done.stderr.startswith(f"{program}: cannot start: ")
     assert told in done.stderr
@@ -98,9 +103,9 @@ def test_a_database_that_was_never_set_up_is_told_with_the_command_that_does_it(
     assert done.returncode == 1
     assert "was never set up" in done.stderr
     assert "run `stoker-manage db sync`" in done.stderr
-    assert run("stoker-status", tmp_path, "upgrade", "check").returncode == 2
+    assert run("stoker-status", tmp_path, "upgrade", "check", real=True).returncode == 2
     assert run("stoker-manage", tmp_path, "ring", "show").returncode == 1
-    assert run("stoker-manage", tmp_path, "db", "sync").returncode == 0
+    assert run("stoker-manage", tmp_path, "db", "sync", real=True).returncode == 0
     checked = run("stoker-status", tmp_path, "upgrade", "check")
     assert checked.returncode == 0, checked.stdout
     assert run("stoker-manage", tmp_path, "ring", "show").returncode == 0
@@ -108,7 +113,7 @@ def test_a_database_that_was_never_set_up_is_told_with_the_command_that_does_it(
 
 def test_a_file_that_is_not_there_is_told(tmp_path: pathlib.Path) -> None:
     for program, arguments in (("stoker-api", []), ("stoker-manage", ["ring", "show"])):
-        done = run(program, tmp_path, *arguments)
+        done = run(program, tmp_path, *arguments, real=True)
         assert done.returncode == 1
         assert "stoker.conf" in done.stderr
         assert "Traceback" not in done.stderr

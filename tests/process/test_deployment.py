@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import pytest
 import sqlalchemy as sa
 from harness import templates
-from harness.deployment import Deployment
-from harness.etcd import Etcd
+from harness.deployment import Deployment, Servers
 from harness.mariadb import MariaDB
-from harness.postgresql import PostgreSQL
+from harness.processes import Process
+from harness.programs import Program
 from harness.rabbitmq import RabbitMQ
 from harness.waiting import wait_for
 
@@ -21,15 +21,10 @@ HOSTS = ("one", "two", "three")
 
 @pytest.fixture
 def deployment(
-    tmp_path: pathlib.Path, rabbitmq: RabbitMQ, postgresql: PostgreSQL, etcd: Etcd
+    request: pytest.FixtureRequest, tmp_path: pathlib.Path, servers: Servers
 ) -> Iterator[Deployment]:
-    made = Deployment(
-        tmp_path,
-        database_url=postgresql.create_database(),
-        transport_url=rabbitmq.create_vhost(),
-        backend_url=etcd.url,
-        options=f"[DEFAULT]\nrpc_response_timeout = 10\n[coordination]\ngroup = {tmp_path.name}\n",
-    )
+    kind = getattr(request, "param", Program)
+    made = servers.deployment(tmp_path, "[DEFAULT]\nrpc_response_timeout = 10\n", kind=kind)
     try:
         yield made
     finally:
@@ -49,6 +44,7 @@ def conductors_of(deployment: Deployment, path: str) -> collections.Counter[str]
     return collections.Counter(dict(rows))
 
 
+@pytest.mark.parametrize("deployment", [Process], indirect=True, ids=["started for real"])
 def test_three_conductors_share_a_layered_graph_of_500(deployment: Deployment) -> None:
     deployment.start_api()
     deployment.start_conductors(*HOSTS)

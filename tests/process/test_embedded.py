@@ -15,9 +15,9 @@ from harness import templates
 from harness.deployment import call
 from harness.ports import free_port
 from harness.processes import Process
+from harness.programs import BIN, Program, run
 from harness.waiting import wait_for
 
-BIN = pathlib.Path(sys.executable).parent
 ROOT = pathlib.Path(__file__).parents[2]
 
 
@@ -31,11 +31,11 @@ class Embedded:
         self.process: Process | None = None
         self._folder = folder
 
-    def start(self, *arguments: str) -> Process:
+    def start(self, *arguments: str, kind: type[Process] = Program) -> Process:
         command = [BIN / "stoker", "serve", "--data-dir", self.data, "--port", str(self.port), *arguments]
         log = self._folder / "serve.log"
         log.write_text("")
-        self.process = Process(command, log=log, env={"PYTHONWARNINGS": "ignore"})
+        self.process = kind(command, log=log, env={"PYTHONWARNINGS": "ignore"})
         self.process.wait_for_text("use it with")
         return self.process
 
@@ -44,8 +44,9 @@ class Embedded:
         return str(answer["stack"]["stack_status"]) if code == 200 else str(code)
 
     def manage(self, *arguments: str) -> str:
-        command = [BIN / "stoker-manage", "--config-file", self.data / "stoker.conf", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+        done = run([BIN / "stoker-manage", "--config-file", self.data / "stoker.conf", *arguments])
+        assert done.returncode == 0, done
+        return done.stdout
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def create(embedded: Embedded, name: str, template: object) -> str:
 
 
 def test_a_stack_in_progress_goes_on_after_the_whole_process_was_killed(embedded: Embedded) -> None:
-    first = embedded.start()
+    first = embedded.start(kind=Process)
     path = create(embedded, "survivor", templates.layered(3, 4, wait_secs=2))
     wait_for(lambda: "CREATE_COMPLETE" in str(call(embedded.url, "GET", f"{path}/resources")[1]), 20)
     first.kill()
@@ -104,6 +105,7 @@ def test_its_configuration_holds_the_key_for_its_owner_only_and_serves_the_admin
     embedded.start()
     mode = stat.S_IMODE(os.stat(embedded.data / "stoker.conf").st_mode)
     assert mode == 0o600
+    assert "every one of 4096 shards has one owner" in embedded.manage("ring", "rebalance", "--wait")
     shown = embedded.manage("ring", "show", "-f", "value", "-c", "Host", "-c", "Shards")
     shares = dict(line.split() for line in shown.splitlines())
     assert set(shares) == {"conductor-1", "conductor-2", "conductor-3"}
@@ -127,7 +129,7 @@ def test_its_configuration_holds_the_key_for_its_owner_only_and_serves_the_admin
 )
 def test_wrong_arguments_are_told(tmp_path: pathlib.Path, arguments: list[str], message: str) -> None:
     command = [BIN / "stoker", "serve", "--data-dir", tmp_path / "data", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = run(command)
     assert done.returncode != 0
     assert message in done.stderr
     assert "Traceback" not in done.stderr
@@ -136,7 +138,7 @@ def test_wrong_arguments_are_told(tmp_path: pathlib.Path, arguments: list[str], 
 def test_a_port_that_is_taken_is_told(embedded: Embedded, tmp_path: pathlib.Path) -> None:
     embedded.start()
     command = [BIN / "stoker", "serve", "--data-dir", tmp_path / "other", "--port", str(embedded.port)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = run(command)
     assert done.returncode == 1
     assert "cannot start" in done.stderr
     assert str(embedded.port) in done.stderr

@@ -9,10 +9,7 @@ from collections.abc import Iterator
 import pytest
 import sqlalchemy as sa
 from harness import templates
-from harness.deployment import Deployment
-from harness.etcd import Etcd
-from harness.postgresql import PostgreSQL
-from harness.rabbitmq import RabbitMQ
+from harness.deployment import Deployment, Servers
 from harness.waiting import wait_for
 
 Json = typing.Any
@@ -24,17 +21,8 @@ OTHER_THREADS = 25
 
 
 @pytest.fixture(scope="module")
-def deployment(
-    tmp_path_factory: pytest.TempPathFactory, rabbitmq: RabbitMQ, postgresql: PostgreSQL, etcd: Etcd
-) -> Iterator[Deployment]:
-    directory = tmp_path_factory.mktemp("nested")
-    made = Deployment(
-        directory,
-        database_url=postgresql.create_database(),
-        transport_url=rabbitmq.create_vhost(),
-        backend_url=etcd.url,
-        options=f"[coordination]\ngroup = {directory.name}\n[conductor]\nthreads = {THREADS}\n",
-    )
+def deployment(tmp_path_factory: pytest.TempPathFactory, servers: Servers) -> Iterator[Deployment]:
+    made = servers.deployment(tmp_path_factory.mktemp("nested"), f"[conductor]\nthreads = {THREADS}\n")
     made.start_api()
     made.start_conductors(*HOSTS)
     yield made

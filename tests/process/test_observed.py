@@ -15,15 +15,12 @@ from dataclasses import dataclass
 import pytest
 import sqlalchemy as sa
 from harness import templates
-from harness.deployment import BIN, Deployment
-from harness.etcd import Etcd
+from harness.deployment import Deployment, Servers
 from harness.ports import HOST, free_port
-from harness.postgresql import PostgreSQL
 from harness.processes import Process
+from harness.programs import BIN, Program
 from harness.prometheus import Prometheus
-from harness.rabbitmq import RabbitMQ
 from harness.server import MissingServer
-from harness.third_party import with_plugins
 from harness.waiting import wait_for
 
 Json = typing.Any
@@ -84,18 +81,8 @@ def get(url: str) -> tuple[int, str]:
 
 
 @pytest.fixture(scope="module")
-def site(
-    tmp_path_factory: pytest.TempPathFactory, rabbitmq: RabbitMQ, postgresql: PostgreSQL, etcd: Etcd
-) -> Iterator[Site]:
-    folder = tmp_path_factory.mktemp("observed")
-    deployment = Deployment(
-        folder,
-        database_url=postgresql.create_database(),
-        transport_url=rabbitmq.create_vhost(),
-        backend_url=etcd.url,
-        options=f"[coordination]\ngroup = {folder.name}\n{OPTIONS}",
-        env=with_plugins(folder / "plugins"),
-    )
+def site(tmp_path_factory: pytest.TempPathFactory, servers: Servers) -> Iterator[Site]:
+    deployment = servers.deployment(tmp_path_factory.mktemp("observed"), OPTIONS, plugins=True)
     ports = {"one": free_port(), "two": free_port()}
     targets = {"stoker-api": [deployment.port], "stoker-conductor": [*ports.values()]}
     try:
@@ -286,7 +273,7 @@ def test_the_dashboard_is_one_that_grafana_loads() -> None:
 def test_a_port_that_is_taken_is_told_at_the_start(tmp_path: pathlib.Path, site: Site) -> None:
     port = str(site.ports["one"])
     command = [BIN / "stoker-conductor", "--config-file", site.deployment.config, "--metrics-port", port]
-    done = Process(command, log=tmp_path / "log")
+    done = Program(command, log=tmp_path / "log")
     wait_for(lambda: not done.is_running, 30, done.tail)
     assert done.exit_code == 1
     assert (

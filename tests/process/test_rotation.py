@@ -3,12 +3,11 @@
 import pathlib
 import re
 import subprocess
-import sys
 
 from client.serving import Service
+from harness.programs import BIN, run
 from stoker.db.sealing import Sealer
 
-MANAGE = pathlib.Path(sys.executable).parent / "stoker-manage"
 TEMPLATE = {
     "heat_template_version": "2018-08-31",
     "parameters": {"password": {"type": "string", "hidden": True}},
@@ -41,8 +40,8 @@ class Keys:
         self._file.write_text("\n".join(others).replace("[secrets]", f"[secrets]\n{lines}") + "\n")
 
     def rotate(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [MANAGE, "--config-file", self._file, "secrets", "rotate", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        command = [BIN / "stoker-manage", "--config-file", self._file, "secrets", "rotate", *arguments]
+        return run(command)
 
 
 def started(directory: pathlib.Path) -> Service:

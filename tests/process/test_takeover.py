@@ -13,10 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 import sqlalchemy as sa
 from harness import templates
-from harness.deployment import Deployment
-from harness.etcd import Etcd
-from harness.postgresql import PostgreSQL
-from harness.rabbitmq import RabbitMQ
+from harness.deployment import Deployment, Servers
 from harness.waiting import wait_for
 from stoker.ring.hashring import Assignment, Member, View, assign
 
@@ -36,17 +33,11 @@ class Start(typing.Protocol):
 
 
 @pytest.fixture
-def start(tmp_path: pathlib.Path, rabbitmq: RabbitMQ, postgresql: PostgreSQL, etcd: Etcd) -> Iterator[Start]:
+def start(tmp_path: pathlib.Path, servers: Servers) -> Iterator[Start]:
     made: list[Deployment] = []
 
     def begin(options: str = "", hosts: Sequence[str] = HOSTS) -> Deployment:
-        deployment = Deployment(
-            tmp_path,
-            database_url=postgresql.create_database(),
-            transport_url=rabbitmq.create_vhost(),
-            backend_url=etcd.url,
-            options=f"[coordination]\ngroup = {tmp_path.name}\n{options}",
-        )
+        deployment = servers.deployment(tmp_path, options)
         made.append(deployment)
         deployment.start_api()
         deployment.start_conductors(*hosts)

@@ -4,17 +4,17 @@ import json
 import pathlib
 import re
 import signal
-import subprocess
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import pytest
-from harness.deployment import BIN, Deployment
+from harness.deployment import Deployment
 from harness.etcd import Etcd
 from harness.previous import PREVIOUS, commit_before, older_version
 from harness.processes import Process, ProcessEnded
+from harness.programs import BIN, run
 from harness.rabbitmq import RabbitMQ
 from harness.third_party import with_plugins
 from harness.waiting import wait_for
@@ -125,7 +125,7 @@ def conductors_since(deployment: Deployment, moment: float) -> set[str]:
 def check(deployment: Deployment) -> tuple[int, str]:
     """What stoker-status has against it: the exit code, and the details."""
     command = [BIN / "stoker-status", "--config-file", deployment.config, "upgrade", "check", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = run(command)
     found = [one["details"] for one in json.loads(done.stdout)["checks"]]
     return done.returncode, "; ".join(details for details in found if details)
 

@@ -4,13 +4,13 @@ import contextlib
 import json
 import pathlib
 import signal
-import sys
 import time
 import typing
 import uuid
 from collections.abc import Iterator, Sequence
 
 from harness.processes import Process
+from harness.programs import Program
 from harness.waiting import wait_for
 
 PROGRAM = pathlib.Path(__file__).with_name("member.py")
@@ -87,8 +87,8 @@ class Cluster:
         """Start a member; does not wait."""
         timing = [str(value) for value in (self.heartbeat, self.timeout, self.poll)]
         log = self._directory / f"{len(self.members)}-{host}.log"
-        command = [sys.executable, str(PROGRAM), self._url, self._group, host, "--timing", *timing]
-        member = Member(host, Process(command, log=log, env={"PYTHONWARNINGS": "ignore"}))
+        command = [PROGRAM, self._url, self._group, host, "--timing", *timing]
+        member = Member(host, Program(command, log=log, env={"PYTHONWARNINGS": "ignore"}))
         self.members.append(member)
         return member
 
