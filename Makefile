@@ -6,6 +6,8 @@ PYTEST_ARGS ?=
 # Most tests wait for other processes most of the time, so more of them than cores run side by side.
 WORKERS ?= 4
 SEEDS ?= 1000
+# What Python has compiled is kept, wherever that is turned off: a daemon's start takes a third less.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo serve test test-long check lint mypy test-deps simulate bench docs clean
 
