@@ -9,7 +9,7 @@ SEEDS ?= 1000
 # What Python has compiled is kept, wherever that is turned off: a daemon's start takes a third less.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo serve test test-long check lint mypy test-deps simulate bench docs clean
+.PHONY: demo serve test test-long check lint mypy environments test-deps simulate bench docs clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -17,11 +17,11 @@ demo: .venv/client.stamp
 serve: .venv/client.stamp
 	$(BIN)/stoker serve --data-dir var/stoker --host 127.0.0.1 --port 8004 --conductors 3
 
-test: .venv/test.stamp test-deps check
+test: test-deps check
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not alone and not long" --ignore tests/unit/test_architecture.py $(PYTEST_ARGS)
 	$(BIN)/python -m pytest -q -m alone $(PYTEST_ARGS) || [ $$? -eq 5 ]  # 5: PYTEST_ARGS choose none of them
 
-test-long: .venv/test.stamp test-deps
+test-long: test-deps
 	$(BIN)/python -m pytest -q -m long $(PYTEST_ARGS)
 
 check: lint mypy
@@ -35,7 +35,11 @@ mypy: .venv/test.stamp
 	mkdir -p .check && ln -sfn .. .check/stoker
 	MYPYPATH=.check $(BIN)/mypy -p stoker --exclude '/(tests|benchmarks|examples|doc|build)/'
 
-test-deps: .venv/test.stamp .venv/keystone.stamp
+# Both at once, for each waits for the network most of the time.
+environments: .venv/bin/python
+	@$(MAKE) --no-print-directory -j2 .venv/test.stamp .venv/keystone.stamp
+
+test-deps: environments
 	tools/install-test-deps
 
 simulate: .venv/test.stamp
