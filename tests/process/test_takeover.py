@@ -106,11 +106,11 @@ def test_300_stacks_survive_a_kill_and_their_timeouts_strike_once_by_the_new_own
     create_many(deployment, [f"work{n}" for n in range(260)], templates.flat(1, wait_secs=10))
     create_many(deployment, [f"late{n}" for n in range(40)], templates.flat(1, wait_secs=-1))
     assert unfinished(deployment) == 300
+    late = query(deployment, "SELECT id, shard FROM stack WHERE name LIKE 'late%'")
     now = time.time()
-    for number in range(40):
-        sql = "UPDATE stack SET deadline_at = :at WHERE name = :name"
-        query(deployment, sql, name=f"late{number}", at=now + 1 + number * (TIMEOUT + 1) / 40)
-    deadlines = query(deployment, "SELECT id, shard, deadline_at FROM stack WHERE name LIKE 'late%'")
+    deadlines = [(key, shard, now + 1 + n * (TIMEOUT + 1) / 40) for n, (key, shard) in enumerate(late)]
+    for key, _, deadline in deadlines:
+        query(deployment, "UPDATE stack SET deadline_at = :at WHERE id = :id", id=key, at=deadline)
     deployment.conductors["two"].kill()
     killed_at = time.time()
     wait_all_final(deployment, 60)
