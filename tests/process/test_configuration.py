@@ -8,9 +8,11 @@ import subprocess
 import time
 
 import pytest
+import sqlalchemy as sa
 from harness import programs
 from harness.programs import BIN
 from services.db.rows import a_stack, store
+from stoker.db import revisions, schema
 from stoker.db.engine import Database
 from stoker.db.sealing import Sealer
 
@@ -29,6 +31,7 @@ TABLE = [
     (KEY + "[DEFAULT]\ntransport_url = carrier-pigeon://x\n", "transport_url"),
     (KEY + "[api]\nbind_port = 99999\n", "bind_port"),
     (KEY + "[oslo_messaging_rabbit]\nuse_queue_manager = true\n", "[oslo_concurrency] lock_path is missing"),
+    (KEY + "[upgrade_levels]\nconductor = 0.7\n", "Valid values are [auto, 1.0, 1.1], but found '0.7'"),
     ("no section\n", "stoker.conf"),
     (KEY + "[api]\nauth_strategy = keystone\n", "[keystone_authtoken] auth_type is missing"),
     (KEY + "[api]\nauth_strategy = password\n", "auth_strategy"),
@@ -226,3 +229,46 @@ def test_what_was_deleted_is_purged_by_hand(tmp_path: pathlib.Path, database: st
     assert done.stdout.startswith("removed: 2 deleted stacks, 0 old events of others, ")
     wrong = run("stoker-manage", tmp_path, "db", "purge", "--older-than", "soon")
     assert (wrong.returncode, "soon is no age" in wrong.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("revision", "status", "told"),
+    [
+        (revisions.EXPANDED, 1, "run `stoker-manage db sync --contract`"),
+        (revisions.NEWEST, 0, ""),
+        ("0003_expand", 1, "of the next release: upgrade all daemons to it"),
+        ("0003_contract", 2, "install the newer one that has migrated it"),
+        ("0001", 2, "run `stoker-manage db sync --expand`, or, if no daemon of an older release runs, "),
+    ],
+)
+def test_what_is_to_be_done_about_the_schema_is_told(
+    tmp_path: pathlib.Path, revision: str, status: int, told: str
+) -> None:
+    write(tmp_path, KEY, f"[database]\nconnection = sqlite:///{tmp_path}/new.sqlite\n")
+    database = Database(f"sqlite:///{tmp_path}/new.sqlite")
+    schema.upgrade(database, revision if revision in ("0001", revisions.EXPANDED) else revisions.NEWEST)
+    stamp = sa.text("UPDATE alembic_version SET version_num = :revision")
+    database.write(lambda conn: conn.execute(stamp, {"revision": revision}))
+    database.close()
+    checked = run("stoker-status", tmp_path, "upgrade", "check")
+    assert checked.returncode == status
+    assert told in " ".join(checked.stdout.replace("|", " ").split())
+
+
+def test_a_database_of_a_newer_release_is_left_alone(tmp_path: pathlib.Path, database: str) -> None:
+    write(tmp_path, KEY, f"[database]\nconnection = sqlite:///{tmp_path}/new.sqlite\n")
+    assert run("stoker-manage", tmp_path, "db", "sync", "--expand").returncode == 0
+    made = Database(f"sqlite:///{tmp_path}/new.sqlite")
+    made.write(lambda conn: conn.exec_driver_sql("UPDATE alembic_version SET version_num = '0007_expand'"))
+    made.close()
+    for arguments in ([], ["--expand"], ["--contract"]):
+        done = run("stoker-manage", tmp_path, "db", "sync", *arguments)
+        assert done.returncode == 1
+        told = f"the database is at 0007_expand, this release knows {revisions.NEWEST} at the most: use the"
+        assert told in done.stderr
+        assert "Traceback" not in done.stderr
+    version = run("stoker-manage", tmp_path, "db", "version")
+    assert (version.stdout, version.stderr) == ("0007_expand\n", "it is too new for this code\n")
+    both = run("stoker-manage", tmp_path, "db", "sync", "--expand", "--contract")
+    assert both.returncode == 2
+    assert "not allowed with argument" in both.stderr
