@@ -3,8 +3,11 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from ..db import stacks
+from sqlalchemy.engine import Connection
+
+from ..db import resources, stacks
 from ..db.errors import NotFound
+from ..db.stacks import Stack
 from ..traversal.addresses import SignalAddresses, row_of
 from ..traversal.signals import Replaced
 from .auth import Caller
@@ -50,12 +53,19 @@ def signal(call: Call) -> Reply:
     stack_id, row = row_of(call.path)
     name = call.path["resource_name"]
 
-    stack = call.services.database.read(lambda conn: stacks.living(conn, stack_id))
-    if stack is None:
+    def find(conn: Connection) -> Stack:
+        resources.by_name(conn, stack_id, name)
+        return stacks.get(conn, stack_id)
+
+    try:
+        stack = call.services.database.read(find)
+    except NotFound as error:
+        raise _refused(GONE) from error
+    if stack.deleted_at is not None:
         raise _refused(GONE)
     try:
         call.services.signals.signal(stack, name, body, row=row)
-    except (NotFound, Replaced) as error:
+    except Replaced as error:
         raise _refused(GONE) from error
     return Reply(None, 200)
 
