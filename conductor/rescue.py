@@ -19,6 +19,7 @@ from .leftovers import keep_leftover
 PAGE = 500
 TRIES = 10
 ROLLBACK_PENDING = "the operator has given it up"
+TAKEN_UP = "somebody has taken it up meanwhile"
 
 
 class NothingToDo(Exception):
@@ -105,7 +106,7 @@ class Rescue:
             known += [task.path for task in found]
             wanted = [task for task in found if resource is None or _inside(task.path, resource)]
             groups = self._sort(wanted, children, resource, left)
-            treated += self._treat(groups)
+            treated += self._treat(groups, left)
         if not known:
             raise NothingToDo(
                 f"stack {stack.name} is {stack.action}_{stack.status}: nothing of it is unfinished"
@@ -184,7 +185,7 @@ class Rescue:
                 left.append(Treated(task.path, why))
         return groups
 
-    def _treat(self, groups: _Sorted) -> list[Treated]:
+    def _treat(self, groups: _Sorted, left: list[Treated]) -> list[Treated]:
         now = self._clock()
 
         def work(conn: Connection) -> tuple[set[TaskId], Ready]:
@@ -196,6 +197,7 @@ class Rescue:
             if task.id in changed and task.member is not None and self._works(task.member):
                 self._hints.stop_tasks(task.member, [(task.id, task.attempt)])
         announce_all(self._hints, ready)
+        left += [Treated(task.path, TAKEN_UP) for task, _ in _told(groups) if task.id not in changed]
         return [Treated(task.path, told) for task, told in _told(groups) if task.id in changed]
 
 

@@ -68,6 +68,23 @@ def complete(world: World, stack: Stack, within: float = 30) -> bool:
     )
 
 
+def test_what_is_taken_up_at_this_moment_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = world.create("s", template(a={}))
+    treat = Rescue._treat
+
+    def meanwhile(*given: Json) -> Json:
+        world.calm_once()
+        return treat(*given)
+
+    monkeypatch.setattr(Rescue, "_treat", meanwhile)
+    done = rescue(world).retry(world.stack(stack.id))
+    assert (done.treated, [(item.path, item.told) for item in done.left]) == (
+        [],
+        [("a", "somebody has taken it up meanwhile")],
+    )
+    assert complete(world, stack)
+
+
 def test_a_hint_that_was_lost_is_sent_again_at_once_though_its_repetition_is_far_away(world: World) -> None:
     stack = world.create("s", template(a={}, b={}), timeout_mins=100)
     for _ in range(40):
