@@ -32,8 +32,10 @@ from harness.third_party import with_plugins
 from harness.waiting import wait_for
 
 HOSTS = ("one", "two", "three")
-IDLE = 20.0
-"""Seconds over which statements are counted."""
+IDLE = 30.0
+"""Seconds over which transactions are counted."""
+SETTLED = 10.0
+"""Seconds in which what a beginning had to be followed up by is over, and the server's counters are told."""
 Json = typing.Any
 
 
@@ -97,10 +99,10 @@ def cancelled(deployment: Deployment, path: str) -> float:
     return float(last) - began
 
 
-def statements(deployment: Deployment) -> float:
+def transactions(deployment: Deployment) -> float:
     """Transactions per second that all conductors and the API do."""
     sql = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
-    time.sleep(2)  # The counters are reported with a delay.
+    time.sleep(SETTLED)
     before, began = int(value_of(deployment, sql)), time.monotonic()
     time.sleep(IDLE)
     return (int(value_of(deployment, sql)) - before) / (time.monotonic() - began)
@@ -130,9 +132,9 @@ def main() -> None:
         path = begin(deployment, "blocked", wanted.blocked, "Test::Blocking", {"seconds": 30})
         seconds = cancelled(deployment, path)
         print(f"{wanted.blocked} steps that hang, grace {wanted.grace} s: {seconds:.2f} s")
-        idle = statements(deployment)
+        idle = transactions(deployment)
         begin(deployment, "held", wanted.steps, "Test::Cooperative", {"seconds": 600, "slice": 0.05})
-        held = statements(deployment)
+        held = transactions(deployment)
         print(
             f"transactions/s: {idle:.1f} idle, {held:.1f} with {wanted.steps} steps that could be cancelled"
         )
