@@ -60,7 +60,8 @@ def _failed(conn: Connection, finish_ids: Sequence[TaskId]) -> set[TaskId]:
 def _moved(conn: Connection, task: Task, wishes: Wishes) -> bool:
     """Whether there is a traversal that it goes on for, which it belongs to now.
 
-    Only a creation of which is stored what it was given: what it refers to may become something else now.
+    Only a creation of which is stored what it was given: what it refers to may become something else now; and
+    an adoption, which changes nothing: what follows it would replace what was to be adopted.
     """
     t, s, r = tables.task, tables.stack, tables.resource
     progress = conn.execute(sa.select(r.c.progress).where(r.c.id == task.resource_id)).scalar()
@@ -73,7 +74,8 @@ def _moved(conn: Connection, task: Task, wishes: Wishes) -> bool:
     if found is None or (_failed(conn, [found.id]) and task.id not in wishes.nested):
         return False
     own = task.traversal == found.traversal
-    if task.kind != TaskKind.CREATE or not wishes.begun.get(task.id, has_begun):
+    is_kept = task.kind == TaskKind.CREATE and wishes.begun.get(task.id, has_begun)
+    if not is_kept and task.kind != TaskKind.ADOPT:
         return own and task.id in wishes.done
     if own:
         return True

@@ -270,11 +270,11 @@ def plan_delete(
     for copy in copies:
         for task_id in by_name.get(copy.name, ()):
             edges.add(task_of[copy.id], task_id)
-    names = {row.id: row.name for row in rows}
+    others = {row.id: row for row in rows}
     for row_id, required in needs_of(rows).items():
         for other in required:
             edges.add(task_of[row_id], task_of[other])
-    jobs = [delete_job(task_of[row.id], TaskKind.DELETE, row, names, scope) for row in rows]
+    jobs = [delete_job(task_of[row.id], TaskKind.DELETE, row, others, scope) for row in rows]
     jobs += [Job(task_of[copy.id], TaskKind.DELETE_SNAPSHOT, copy.id) for copy in copies]
     return make_plan(jobs, edges, running, finish_id, scope, resources=[], settled=settled)
 
@@ -285,23 +285,25 @@ def needs_of(rows: Sequence[Resource]) -> dict[ResourceId, list[ResourceId]]:
 
 
 def delete_job(
-    task_id: TaskId, kind: TaskKind, row: Resource, names: Mapping[ResourceId, str], scope: Scope
+    task_id: TaskId, kind: TaskKind, row: Resource, others: Mapping[ResourceId, Resource], scope: Scope
 ) -> Job:
     """A deletion.
 
     A creation may have begun without leaving a trace of its properties: to find what it may have made, they
     are resolved once more, so the deletion gets what the resource refers to.
 
-    :param names: of the stack's resources, by row.
+    :param others: the stack's resources, but for those that go without a deletion of their own.
     """
     stored = TaskDefinition.from_json(row.definition)
     definition = TaskDefinition(retain=stored.deletion_policy == "Retain").to_json()
-    required = [] if row.properties is not None else [ResourceId(i) for i in row.requires]
+    required = [] if row.properties is not None else [others[i] for i in row.requires if i in others]
+    # Of those of one name it was given the values of one that was made.
+    required.sort(key=lambda other: (other.attributes is not None, other.id))
     return Job(
         task_id,
         kind,
         row.id,
         definition,
-        inputs={names[i]: i for i in required if i in names},
+        inputs={other.name: other.id for other in required},
         settings=scope.breakpoints.settings_of(row.name),
     )

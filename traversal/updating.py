@@ -88,7 +88,7 @@ class UpdatePlanner:
         kept = {row.id for row in self._current.values()}
         self._obsolete = [row for row in existing if row.id not in kept]
         self._existing = {row.id: row for row in existing}
-        self._names = {row.id: row.name for row in existing}
+        self._others = {r.id: r for r in existing if r.id in running or not _is_unmade(r, types)}
         self._restored = {row.id for row in self._current.values() if row.replaced_by is not None}
         self._rows: dict[str, ResourceId] = {}
         self._jobs: dict[str, Job] = {}
@@ -259,7 +259,7 @@ class UpdatePlanner:
         self._delete(row, TaskKind.DELETE)
 
     def _delete(self, row: Resource, kind: TaskKind) -> None:
-        self._deletions[row.id] = delete_job(TaskId(self._ids.take()), kind, row, self._names, self._scope)
+        self._deletions[row.id] = delete_job(TaskId(self._ids.take()), kind, row, self._others, self._scope)
 
     # -- how they depend on each other -------------------------------------------------------------
 

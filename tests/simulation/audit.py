@@ -24,6 +24,11 @@ PER_TURN, PER_TASK = 40, 16
 """Statements of one transaction of the pipeline: so many, and so many for each result and each claim.  What a
 statement of the pipeline touches does not follow the stack's size either: see test_cost.py."""
 
+ADOPTED = """
+SELECT physical_id FROM resource
+WHERE action NOT IN ('INIT', 'ADOPT') OR (action = 'ADOPT' AND status = 'COMPLETE')
+"""
+
 PATIENCE = 60
 """Events of the schedule."""
 
@@ -125,6 +130,8 @@ class Audit:
 
     def after_event(self, world: World) -> None:
         """Something has happened.  What was made belongs to a row once its maker had the time to say so."""
+        adopted = self._own.execute(ADOPTED).fetchall() if self._cloud.lent else ()
+        self._cloud.lent.difference_update(physical for (physical,) in adopted)
         if any(conductor.hanging or conductor.paused for conductor in world.conductors.values()):
             return
         rows = self._own.execute("SELECT key, physical_id FROM resource").fetchall()

@@ -31,7 +31,7 @@ class Cloud:
     :ivar asked: what of a Sim::Volume's rarer hooks was called.
     :ivar live: by physical id, properties that somebody has changed behind our back.
     :ivar pictures: of things, by their key: what snapshots keep.
-    :ivar lent: what goes from one nested stack to another: nobody has it until it is adopted.
+    :ivar lent: what goes from one stack to another: nobody has it until it is adopted.
     :ivar wrong: what must never happen and did.
     """
 
@@ -213,11 +213,6 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             if target.physical_id not in cloud.things:
                 raise Final("it is gone")
             return Done()
-
-        def handle_adopt(self, target: Target, work: Work) -> Step:
-            step = super().handle_adopt(target, work)
-            cloud.lent.discard(str(target.physical_id))
-            return step
 
         def handle_delete(self, target: Target, work: Work) -> Step:
             cloud.call("delete", target)

@@ -2,7 +2,6 @@
 
 import random
 import typing
-from collections.abc import Mapping
 
 import sqlalchemy as sa
 from simulation.templates import RandomGoal
@@ -50,14 +49,11 @@ class Keeping:
         found = self.world.database.read(lambda conn: snapshots.of_stack(conn, stack.id))
         if not found:
             return None
-        waiting = self.not_adopted(stack)
         try:
             self.world.updates.restore(self.world.stack(stack.id), dice.choice(found).id)
         except NotUpdatable:
             return None
-        goal = self._goal(stack)
-        self.let_go(waiting, goal.template)
-        return goal
+        return self._goal(stack)
 
     def hand_over(self, stack: Stack, name: str) -> tuple[Stack, RandomGoal] | None:
         """The stack that has adopted all of the other, and its goal."""
@@ -72,29 +68,11 @@ class Keeping:
         except ActionInProgress:
             return None
         cloud = self.world.cloud
-        lost = {
-            row.name: cloud.made[str(row.key)]
-            for row in rows
-            if not row.physical_id and row.key in cloud.made
-        }
-        self.let_go(lost)  # Nobody ever learned their ids.
-        cloud.lent |= {physical for physical in _things(document) if physical in cloud.things} - {
-            str(row.physical_id) for row in rows
-        }
+        for row in rows:
+            if not row.physical_id and row.key in cloud.made:
+                cloud.things.pop(cloud.made[row.key], None)  # Nobody ever learned its id.
+        cloud.lent |= {physical for physical in _things(document) if physical in cloud.things}
         return self.world.adopt(name, document), goal
-
-    def not_adopted(self, stack: Stack) -> dict[str, str]:
-        """What the stack was to adopt and has not begun with, by the resource's name."""
-        return {
-            row.name: row.physical_id for row in self._rows(stack) if row.action == "INIT" and row.physical_id
-        }
-
-    def let_go(self, things: Mapping[str, str], goal: Json = None) -> None:
-        """What was never taken over, and is not in the new goal, nobody has now: it stays as it is."""
-        wanted = {} if goal is None else goal["resources"]
-        for name, physical in things.items():
-            if name not in wanted:
-                self.world.cloud.things.pop(physical, None)
 
     def wrong(self) -> list[str]:
         """Pictures that no snapshot has, and snapshots without their pictures."""

@@ -170,10 +170,7 @@ class Run:
         """The invariants, after `go`; the names are those of the design."""
         self._hold()
         made = self._made()
-        for name in self.world.cloud.lent - {
-            str(row.physical_id) for found in made.rows.values() for row in found
-        }:
-            made.things.pop(name, None)  # Its adoption was called off: nobody has it now, and it stays.
+        self._let_go(made)
         every = [row for found in made.rows.values() for row in found]
         keys, held = {row.key for row in every}, {row.physical_id for row in every}
         leaked = [thing for name, thing in made.things.items() if thing.key not in keys and name not in held]
@@ -186,6 +183,12 @@ class Run:
             assert not differences, "\n".join([*differences, *self.told])
         wrong = self.users.keeping.wrong()
         assert not wrong, "\n".join([f"I7: {wrong}", *self.told])
+
+    def _let_go(self, made: Made) -> None:
+        """What was called off before it was adopted nobody has now: it stays, and is nobody's business."""
+        held = {str(row.physical_id) for found in made.rows.values() for row in found}
+        for name in self.world.cloud.lent - held:
+            self.world.cloud.things.pop(name, None)
 
     def _made(self) -> Made:
         s = tables.stack.c
@@ -227,6 +230,7 @@ class Run:
         left = [stack for stack in self._all() if (stack.action, stack.status) != ("DELETE", Status.COMPLETE)]
         told = [f"I4: {stack.name} is {stack.action}_{stack.status}: {stack.reason}" for stack in left]
         assert not left, "\n".join([*told, *self.told])
+        self._let_go(self._made())
         cloud = self.world.cloud
         assert not cloud.pictures, "\n".join([f"I7: {cloud.pictures}", *self.told])
         assert not cloud.things, "\n".join([f"I7: {self.world.cloud.things}", *self.told])

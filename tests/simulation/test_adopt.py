@@ -206,6 +206,23 @@ def test_an_update_lets_an_adoption_that_runs_come_to_its_end(world: World) -> N
     assert [thing.value for thing in world.cloud.things.values()] == ["2"]
 
 
+def test_an_adoption_whose_conductor_died_goes_on_under_an_update(world: World) -> None:
+    stack = created(world, plain_template(a={"value": "1"}))
+    document = world.exports.abandon(world.stack(stack.id))
+    things = set(world.cloud.things)
+    again = world.adopt("t", document)
+    world.bus.hints[:-1] = []
+    world.deliver(0, "host0")
+    world.conductors["host0"].turn()
+    assert rows(world, again)["a"].status == Status.IN_PROGRESS
+    changed = plain_template(a={"value": "2"})
+    world.update(again, changed)
+    world.kill("host0")
+    assert world.settle(lambda: ended(world, again), within=60)
+    assert world.stack(again.id).status == Status.COMPLETE
+    assert {name: thing.value for name, thing in world.cloud.things.items()} == dict.fromkeys(things, "2")
+
+
 def test_a_failed_adoption_that_is_rolled_back_leaves_everything_alone(world: World) -> None:
     stack = created(world, plain_template(a={}, b={"needs": on("a")}, c={}))
     document = world.exports.abandon(world.stack(stack.id))

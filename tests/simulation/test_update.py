@@ -125,6 +125,28 @@ def test_what_is_new_may_refer_to_what_is_replaced(world: World) -> None:
     assert len(world.cloud.things) == all_rows(world, stack) == 10
 
 
+def test_what_a_lost_creation_has_made_is_found_though_what_it_stands_on_was_to_be_replaced(
+    world: World,
+) -> None:
+    def made(size: int) -> Json:
+        return template(a={"size": size}, b={"needs": on("a"), "value": {"get_attr": ["a", "address"]}})
+
+    stack = world.create("s", made(1))
+    maker = world.conductors["host0"]
+    while len(world.cloud.things) < 2:
+        while world.bus.hints:
+            world.deliver(0, "host0")
+        maker.turn()
+        while maker.steps:
+            maker.run_step()
+    world.kill("host0")
+    stop = {"resource_registry": {"resources": {"a": {"hooks": "pre-create"}}}}
+    world.update(stack, made(2), environment=stop)
+    assert world.settle(lambda: bool(world.breakpoints.held(world.stack(stack.id))), within=30)
+    updated(world, stack, template(a={"size": 2}))
+    assert set(world.cloud.things) == {row.physical_id for row in rows(world, stack).values()}
+
+
 def test_a_chain_of_replacements_is_cleaned_up_in_order(world: World) -> None:
     def made(size: int) -> Json:
         return template(

@@ -63,7 +63,6 @@ class Users:
         goal = mutated(self.reference.goal(name), self.dice)
         self.reference.asks(name, goal)
         with self._database_there():
-            waiting = self.keeping.not_adopted(self.stacks[name])
             try:
                 environment = self._environment(goal)
                 self.world.update(
@@ -75,7 +74,6 @@ class Users:
                 )
             except NotUpdatable:
                 return None
-            self.keeping.let_go(waiting, goal.template)
         return name
 
     def act(self) -> str | None:
@@ -106,7 +104,6 @@ class Users:
         name = self._living()
         if name is not None:
             with self._database_there():
-                self.keeping.let_go(self.keeping.not_adopted(self.stacks[name]))
                 self.world.orders.delete(self.now(name))
             self.deleted.add(name)
         return name
@@ -114,8 +111,7 @@ class Users:
     def delete_all(self) -> bool:
         """Whether that is done already."""
         done = True
-        for name, stack in self.stacks.items():
-            self.keeping.let_go(self.keeping.not_adopted(stack))
+        for name in self.stacks:
             found = self.now(name)
             done &= (found.action, found.status) == ("DELETE", Status.COMPLETE)
             self.world.orders.delete(found)
