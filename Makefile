@@ -9,7 +9,7 @@ SEEDS ?= 1000
 # What Python has compiled is kept, wherever that is turned off: a daemon's start takes a third less.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo serve test test-long check lint mypy environments test-deps simulate bench docs clean
+.PHONY: demo serve test test-long check lint mypy prepared test-deps simulate bench docs clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -17,11 +17,11 @@ demo: .venv/client.stamp
 serve: .venv/client.stamp
 	$(BIN)/stoker serve --data-dir var/stoker --host 127.0.0.1 --port 8004 --conductors 3
 
-test: test-deps check
+test: prepared
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not alone and not long" --ignore tests/unit/test_architecture.py $(PYTEST_ARGS)
 	$(BIN)/python -m pytest -q -m alone $(PYTEST_ARGS) || [ $$? -eq 5 ]  # 5: PYTEST_ARGS choose none of them
 
-test-long: test-deps
+test-long: prepared
 	$(BIN)/python -m pytest -q -m long $(PYTEST_ARGS)
 
 check: lint mypy
@@ -35,11 +35,11 @@ mypy: .venv/test.stamp
 	mkdir -p .check && ln -sfn .. .check/stoker
 	MYPYPATH=.check $(BIN)/mypy -p stoker --exclude '/(tests|benchmarks|examples|doc|build)/'
 
-# Both at once, for each waits for the network most of the time.
-environments: .venv/bin/python
-	@$(MAKE) --no-print-directory -j2 .venv/test.stamp .venv/keystone.stamp
+# Side by side, for what installs waits for the network most of the time.
+prepared: .venv/bin/python
+	@$(MAKE) --no-print-directory -j4 -O test-deps check .venv/keystone.stamp
 
-test-deps: environments
+test-deps: .venv/test.stamp
 	tools/install-test-deps
 
 simulate: .venv/test.stamp
@@ -59,16 +59,17 @@ clean:
 	$(PYTHON) -c 'import sys; sys.exit("Stoker needs Python 3.11 or later, this is " + sys.version.split()[0] + "; name another with PYTHON=…" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv .venv || { rm -rf .venv; echo "Python's venv module is missing: apt-get install python3-venv" >&2; exit 1; }
 
+# What is imported is compiled then; most is never.
 .venv/client.stamp: .venv/bin/python setup.cfg pyproject.toml
-	$(BIN)/python -m pip install -q -e '.[client]'
+	$(BIN)/python -m pip install -q --no-compile -e '.[client]'
 	touch $@
 
 # Apart from the rest: it wants releases of libraries that Stoker need not have.
 .venv/keystone.stamp: .venv/bin/python
 	$(BIN)/python -m venv .venv/keystone
-	.venv/keystone/bin/python -m pip install -q 'keystone>=27,<31' cheroot
+	.venv/keystone/bin/python -m pip install -q --no-compile 'keystone>=27,<31' cheroot
 	touch $@
 
 .venv/test.stamp: .venv/bin/python setup.cfg pyproject.toml
-	$(BIN)/python -m pip install -q -e '.[test]'
+	$(BIN)/python -m pip install -q --no-compile -e '.[test]'
 	touch $@
