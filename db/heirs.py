@@ -74,8 +74,8 @@ def _moved(conn: Connection, task: Task, wishes: Wishes) -> bool:
     if found is None or (_failed(conn, [found.id]) and task.id not in wishes.nested):
         return False
     own = task.traversal == found.traversal
-    is_kept = task.kind == TaskKind.CREATE and wishes.begun.get(task.id, has_begun)
-    if not is_kept and task.kind != TaskKind.ADOPT:
+    is_begun = task.kind == TaskKind.CREATE and wishes.begun.get(task.id, has_begun)
+    if not (is_begun or task.kind == TaskKind.ADOPT):
         return own and task.id in wishes.done
     if own:
         return True

@@ -175,4 +175,4 @@ def abandon(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> dict
 def _make_ready(
     conn: Connection, task_ids: Iterable[TaskId], *, now: float
 ) -> dict[TraversalId, list[TaskId]]:
-    return task_rows.make_ready(conn, task_rows.lock_many(conn, task_ids, TaskState.PARKED), now=now)
+    return task_rows.set_ready(conn, task_rows.lock_many(conn, task_ids, TaskState.PARKED), now=now)

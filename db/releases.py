@@ -12,7 +12,7 @@ from .holds import count_down
 from .ids import TaskId, TraversalId
 from .states import TaskState
 from .stopping import ASK_AGAIN, show_aborted
-from .task_rows import REDELIVER_AFTER, Task, chunks
+from .task_rows import Locked, Task, chunks, set_ready
 
 Taken = Callable[[Connection, Task], None]
 
@@ -42,16 +42,10 @@ def release(
         found = [task for task in (Task.of(dict(row)) for row in rows) if task.attempt == attempts[task.id]]
         over = left_behind(conn, found)
         ended = [task for task in found if task.id in over]
-        ready = {task.id: task.traversal for task in found if task.id not in over}
-        conn.execute(
-            sa.update(t)
-            .where(t.c.id.in_(list(ready)))
-            .values(
-                state=TaskState.READY, member=None, stop_by=None, due_at=now + REDELIVER_AFTER, redelivered=0
-            )
-        )
-        ready.update(_cancel(conn, ended, taken, now=now))
-        for task_id, traversal in ready.items():
+        others = [Locked(task.id, task.traversal, task.stack_id) for task in found if task.id not in over]
+        for traversal, task_ids in set_ready(conn, others, now=now).items():
+            freed.setdefault(traversal, []).extend(task_ids)
+        for task_id, traversal in _cancel(conn, ended, taken, now=now).items():
             freed.setdefault(traversal, []).append(task_id)
     return freed
 

@@ -8,12 +8,12 @@ from sqlalchemy.engine import Connection
 from . import tables, tasks
 from .ids import TaskId, TraversalId
 from .states import TaskState
-from .task_rows import chunks, lock_many, make_ready
+from .task_rows import chunks, lock_many, set_ready
 
 
 def hint_anew(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> dict[TraversalId, list[TaskId]]:
     """Begin the repetitions of the hints of ready tasks anew; those still ready, to be sent now."""
-    return make_ready(conn, lock_many(conn, task_ids, TaskState.READY), now=now)
+    return set_ready(conn, lock_many(conn, task_ids, TaskState.READY), now=now)
 
 
 def wake(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> dict[TraversalId, list[TaskId]]:

@@ -12,6 +12,7 @@ from . import content, tables, trees
 from .errors import NameTaken, NotFound
 from .ids import ContentId, ResourceId, StackId, TraversalId
 from .states import Status
+from .task_rows import IDS
 
 Json = typing.Any
 
@@ -108,7 +109,7 @@ def set_tags(conn: Connection, stack_id: StackId, tags: Sequence[str]) -> None:
 
 _TAGS = (
     sa.select(tables.stack_tag.c.stack_id, tables.stack_tag.c.tag)
-    .where(tables.stack_tag.c.stack_id.in_(sa.bindparam("ids", expanding=True)))
+    .where(tables.stack_tag.c.stack_id.in_(IDS))
     .order_by(tables.stack_tag.c.stack_id, tables.stack_tag.c.position)
 )
 

@@ -172,7 +172,7 @@ def redelivery_delay(redelivered: int) -> float:
 
 
 class Locked(typing.NamedTuple):
-    """A task whose row is locked in this transaction."""
+    """What is to be known of a task whose row is locked in this transaction."""
 
     id: TaskId
     traversal: TraversalId
@@ -196,11 +196,11 @@ def lock_many(conn: Connection, task_ids: Iterable[TaskId], state: TaskState) ->
     ]
 
 
-def make_ready(conn: Connection, locked: Sequence[Locked], *, now: float) -> dict[TraversalId, list[TaskId]]:
+def set_ready(conn: Connection, locked: Sequence[Locked], *, now: float) -> dict[TraversalId, list[TaskId]]:
     """Let tasks be claimed that nobody holds and nothing keeps waiting any more; they by their traversals."""
     t = tables.task
     ready: dict[TraversalId, list[TaskId]] = {}
-    values = {"state": TaskState.READY, "member": None, "waits_on": None, "redelivered": 0}
+    values = {"state": TaskState.READY, "member": None, "waits_on": None, "stop_by": None, "redelivered": 0}
     for part in chunks(row.id for row in locked):
         conn.execute(sa.update(t).where(t.c.id.in_(part)).values(**values, due_at=now + REDELIVER_AFTER))
     for row in locked:

@@ -13,7 +13,7 @@ from .releases import release as release
 from .states import FINAL, TaskKind, TaskState
 from .stopping import cancel_unstarted as cancel_unstarted
 from .task_rows import REDELIVER_AFTER as REDELIVER_AFTER
-from .task_rows import Locked, lock, make_ready
+from .task_rows import Locked, lock, set_ready
 from .task_rows import Task as Task
 from .task_rows import begun_of_traversal as begun_of_traversal
 from .task_rows import chunks as chunks
@@ -39,7 +39,7 @@ def wake(conn: Connection, waits_on: str, *, now: float) -> dict[TraversalId, li
 
 def wake_locked(conn: Connection, parked: Sequence[Locked], *, now: float) -> dict[TraversalId, list[TaskId]]:
     """Make parked tasks ready; the tasks by their traversals."""
-    woken = make_ready(conn, parked, now=now)
+    woken = set_ready(conn, parked, now=now)
     # A nested stack may have ended while it stood at breakpoints, and its parent with it.
     for stack_id, traversal in sorted({(row.stack_id, row.traversal) for row in parked}):
         clocks.go_on(conn, stack_id, traversal, now=now)
@@ -102,19 +102,14 @@ def repeat_hints(conn: Connection, seen: Sequence[DueTask], *, now: float) -> li
     repeated: list[TaskId] = []
     for count, ids in sorted(by_count.items()):
         for part in chunks(ids):
-            still = conn.execute(
-                sa.select(t.c.id)
-                .where(t.c.id.in_(part), t.c.state == TaskState.READY, t.c.redelivered == count)
-                .order_by(t.c.id)
-                .with_for_update(skip_locked=True)
-            ).scalars()
-            found = list(still)
+            still = sa.and_(t.c.id.in_(part), t.c.state == TaskState.READY, t.c.redelivered == count)
+            found = [row.id for row in lock(conn, still, skip_locked=True)]
             conn.execute(
                 sa.update(t)
                 .where(t.c.id.in_(found))
                 .values(redelivered=count + 1, due_at=now + redelivery_delay(count + 1))
             )
-            repeated.extend(TaskId(i) for i in found)
+            repeated.extend(found)
     return repeated
 
 
@@ -125,7 +120,7 @@ def wake_parked(conn: Connection, seen: Sequence[DueTask], *, now: float) -> lis
     for part in chunks(task.id for task in seen):
         due = sa.and_(t.c.id.in_(part), t.c.state == TaskState.PARKED, t.c.due_at <= now)
         found = lock(conn, due, skip_locked=True)
-        make_ready(conn, found, now=now)
+        set_ready(conn, found, now=now)
         woken.extend(row.id for row in found)
     return woken
 
