@@ -14,6 +14,7 @@ from ..db.stacks import Stack
 from ..db.states import Status
 from ..template.residual import evaluate
 from .desk import Desk
+from .nests import living_child
 from .planning import Scope, TooFewIds, ids_needed
 from .signals import ActionInProgress
 from .start import Begun, running_of, start_delete, tell
@@ -87,13 +88,8 @@ class Exports:
 
     def _entry(self, conn: Connection, row: Resource, lookup: StoredLookup) -> dict[str, Json]:
         entry = _resource(row, lambda value: evaluate(value, lookup))
-        child = self._child(conn, row)
+        child = living_child(conn, row, self._desk.catalogue)
         return entry if child is None else {**entry, **self._document(conn, child)}
-
-    def _child(self, conn: Connection, row: Resource) -> Stack | None:
-        if row.physical_id is None or not self._desk.catalogue.is_nested(row.plugin):
-            return None
-        return stacks.living(conn, StackId(row.physical_id))
 
 
 def _copies(conn: Connection, stack_id: StackId) -> dict[StackId, int]:

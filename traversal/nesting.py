@@ -1,7 +1,6 @@
 """Children: the stacks inside of a stack, begun and changed by the steps of their parent's resources."""
 
 import contextlib
-import functools
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -19,7 +18,6 @@ from ..resources.children import ChildGoal
 from ..resources.errors import ChildGone, Final
 from ..resources.lifting import lowered
 from ..template.compile import Identity
-from ..template.environment import as_document, nested_environment, parse_environment
 from ..template.errors import TemplateError
 from ..template.residual import evaluate
 from .actions import start_action
@@ -28,9 +26,9 @@ from .change import Change, NotUpdatable, start_update
 from .compiling import Compiled
 from .desk import Desk
 from .hooks import Breakpoints
-from .nests import Nest, child_id, child_snapshot_id
+from .nests import Nest, child_id, child_snapshot_id, compiled_from
 from .planning import Scope, TooFewIds, ids_needed, plan_create
-from .requests import AdoptedResource, Goal
+from .requests import AdoptedResource
 from .signals import ActionInProgress
 from .snapshots import Wanted, deletion_scope, start_deletion, start_snapshot
 from .start import Begun, start_delete, store_new_stack, tell
@@ -116,12 +114,12 @@ class Nesting:
     def delete(self, nest: Nest, key: StackId) -> None:
         """Delete the child, whatever it does now."""
         parent = self._parent(nest, key)
+        stops = self._stops(parent)
 
         def start(conn: Connection, scope: Scope) -> Begun | None:
             timeout = max(0.0, self._deadline(parent, scope.now) - scope.now)
             return start_delete(conn, scope, timeout=timeout, stops=stops)
 
-        stops = self._stops(parent)
         self._insist(nest, start, lambda: self._scope(key, copies=True))
 
     def act(self, nest: Nest, key: StackId, kind: TaskKind) -> None:
@@ -147,7 +145,7 @@ class Nesting:
             wanted = Wanted(None, self._deadline(parent, scope.now), id=child_snapshot_id(nest.key))
             return start_snapshot(conn, wanted, scope)[0]
 
-        if self.snapshot_of(nest, key) is not None:
+        if self._snapshot(nest, key) is not None:
             return
         try:
             self._insist(nest, start, lambda: self._scope(key))
@@ -157,10 +155,7 @@ class Nesting:
     def snapshot_of(self, nest: Nest, key: StackId) -> Snapshot | None:
         """The child's snapshot that a step with the nest's key has begun."""
         self._parent(nest, key)
-        try:
-            return self._desk.database.read(lambda c: snapshots.get(c, key, child_snapshot_id(nest.key)))
-        except NotFound:
-            return None
+        return self._snapshot(nest, key)
 
     def delete_snapshot(self, nest: Nest, key: StackId) -> None:
         """Delete that snapshot, whatever the child does.
@@ -170,19 +165,19 @@ class Nesting:
         found = self.snapshot_of(nest, key)
         if found is None:
             return
-        start = functools.partial(start_deletion, snapshot_id=found.id)
+        snapshot_id = found.id
         with contextlib.suppress(NotFound):
             self._insist(
                 nest,
-                lambda conn, scope: start(conn, scope=scope),
-                lambda: deletion_scope(self._desk, key, found.id),
+                lambda conn, scope: start_deletion(conn, snapshot_id, scope),
+                lambda: deletion_scope(self._desk, key, snapshot_id),
             )
 
     def look(self, key: StackId, stack_id: StackId) -> Stack | None:
         """The child of a resource of the stack; None: it is deleted, or was never there, or belongs to
         another tree.  (What a step has left behind stands beside the stack that it was for.)"""
         found = self._desk.database.read(lambda conn: stacks.living(conn, key))
-        return None if found is None or not _same_tree(found, self._stack(stack_id)) else found
+        return found if found is not None and _same_tree(found, self._stack(stack_id)) else None
 
     def rows(self, key: StackId) -> list[Resource]:
         """The child's resources."""
@@ -242,6 +237,12 @@ class Nesting:
             raise ChildGone
         return parent
 
+    def _snapshot(self, nest: Nest, key: StackId) -> Snapshot | None:
+        try:
+            return self._desk.database.read(lambda c: snapshots.get(c, key, child_snapshot_id(nest.key)))
+        except NotFound:
+            return None
+
     def _stops(self, parent: Stack) -> bool:
         """Whether breakpoints hold: a rollback stops nowhere, on no level."""
         return self._stack(parent.root_id).action != "ROLLBACK"
@@ -265,16 +266,13 @@ class Nesting:
         return of_parent if goal is None or goal.timeout is None else min(of_parent, now + goal.timeout)
 
     def _compile(self, parent: Stack, nest: Nest, goal: ChildGoal, identity: Identity) -> Compiled:
-        lookup = StoredLookup(self._desk.sealer.open)
-        document = evaluate(self._content(parent.environment_id), lookup)
-        environment = nested_environment(parse_environment(document), nest.resource_name)
-        wanted = Goal(
-            template=goal.template,
-            environment=as_document(environment),
+        wanted = compiled_from(
+            goal,
+            nest.resource_name,
+            nest.facade,
+            environment=self._content(parent.environment_id),
             files=self._content(parent.files_id),
-            parameters=goal.parameters,
-            facade=nest.facade,
-            generated=goal.generated,
+            unseal=self._desk.sealer.open,
         )
         try:
             return self._desk.compile(wanted, identity, tree=False)

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
 
+from ..db import stacks
 from ..db.ids import ResourceId, SnapshotId, StackId
+from ..db.resources import Resource
+from ..db.stacks import Stack
+from ..resources.catalogue import Catalogue
+from ..resources.children import ChildGoal
+from ..template.environment import as_document, nested_environment, parse_environment
+from ..template.residual import evaluate
+from .requests import Goal
+from .stored import StoredLookup
 
 Json = typing.Any
 Guard = Callable[[Connection], None]
@@ -41,3 +50,36 @@ def child_snapshot_id(key: str) -> SnapshotId:
 def child_id(key: str) -> StackId:
     """Of the child that a resource with this key has."""
     return StackId(str(uuid.uuid5(NAMESPACE, key)))
+
+
+def living_child(conn: Connection, row: Resource, catalogue: Catalogue) -> Stack | None:
+    """The stack that a resource is; None: its type has none, or it is not there."""
+    if row.physical_id is None or not catalogue.is_nested(row.plugin):
+        return None
+    return stacks.living(conn, StackId(row.physical_id))
+
+
+def compiled_from(
+    goal: ChildGoal,
+    name: str,
+    facade: Mapping[str, Json],
+    *,
+    environment: Mapping[str, Json],
+    files: Mapping[str, str],
+    unseal: Callable[[str], Json],
+) -> Goal:
+    """What the child of a resource is compiled from.
+
+    :param name: of the resource.
+    :param environment, files: of the stack around it; the environment as it is stored.
+    :param unseal: opens the token of a secret.
+    """
+    document = evaluate(environment, StoredLookup(unseal))
+    return Goal(
+        template=goal.template,
+        environment=as_document(nested_environment(parse_environment(document), name)),
+        files=files,
+        parameters=goal.parameters,
+        facade=facade,
+        generated=goal.generated,
+    )

@@ -3,27 +3,23 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ..db import resources, stacks, tasks
+from ..db import resources, tasks
 from ..db.ids import ResourceId, StackId, TraversalId
 from ..db.resources import Resource
 from ..db.stacks import Stack
 from ..db.tasks import Task
-from ..resources.children import ChildGoal
-from ..resources.errors import UnknownType
 from ..resources.lifting import lifted
 from ..resources.nesting import NestedType
 from ..template.compile import Identity
-from ..template.environment import as_document, is_template_name, nested_environment, parse_environment
 from ..template.errors import TemplateError
 from ..template.model import ResourceDefinition
-from ..template.residual import evaluate
 from .compiling import Compiled
 from .desk import Desk
 from .foresight import Effect, Foreseen, Foresight, Inside, Unchangeable
+from .nests import compiled_from, living_child
 from .planning import Scope
-from .requests import Goal
 from .start import by_resource
-from .stored import StoredLookup
+from .trees import static_facade, static_goal
 from .type_facts import CatalogueFacts
 from .updating import StillToBeAdopted, UpdatePlanner, update_ids_needed
 
@@ -86,18 +82,16 @@ class Previews:
         self, item: Foreseen, foresight: Foresight, compiled: Compiled, owner: Identity
     ) -> Sequence[Inside]:
         """Of the stack that the resource is now, and of that which it will be."""
-        had = self._child(item.row)
-        will = item.definition is not None and self._desk.catalogue.is_nested(item.definition.type)
-        found: list[Inside] = []
-        if had is not None and item.effect in (Effect.REPLACED, Effect.DELETED):
-            found.append(Inside(had.id, had.name, self._all_deleted(had)))
-        if not will or item.definition is None or item.effect == Effect.DELETED:
+        had, definition = self._child(item.row), item.definition
+        stays = had is not None and item.effect in (Effect.UNCHANGED, Effect.UPDATED)
+        found = [] if had is None or stays else [self._gone(had)]
+        if definition is None or not self._desk.catalogue.is_nested(definition.type):
             return found
-        stays = had if item.effect in (Effect.UNCHANGED, Effect.UPDATED) else None
-        name = f"{owner.stack_name}-{item.name}" if stays is None else stays.name
-        child = Identity(name, StackId("") if stays is None else stays.id, owner.project_id)
-        goal = self._compiled(item.definition, foresight, compiled, child)
-        return [*found, Inside(StackId(child.stack_id), name, self._of_child(stays, goal, child))]
+        child = had if stays else None
+        name = f"{owner.stack_name}-{item.name}" if child is None else child.name
+        own = Identity(name, StackId("") if child is None else child.id, owner.project_id)
+        goal = self._compiled(definition, foresight, compiled, own)
+        return [*found, Inside(StackId(own.stack_id), name, self._of_child(child, goal, own))]
 
     def _of_child(
         self, child: Stack | None, goal: Compiled | None, identity: Identity
@@ -111,59 +105,41 @@ class Previews:
         except (Unchangeable, StillToBeAdopted):
             return None
 
-    def _all_deleted(self, stack: Stack) -> list[Foreseen]:
+    def _gone(self, stack: Stack) -> Inside:
         rows = self._desk.database.read(lambda conn: resources.of_stack(conn, stack.id))
-        gone = [Foreseen(row.name, Effect.DELETED, row=row) for row in rows if row.replaced_by is None]
-        children = [(item, self._child(item.row)) for item in gone]
-        return [
-            item
-            if child is None
-            else replace(item, inside=[Inside(child.id, child.name, self._all_deleted(child))])
-            for item, child in children
-        ]
+        items = []
+        for row in rows:
+            if row.replaced_by is None:
+                child = self._child(row)
+                inside = () if child is None else [self._gone(child)]
+                items.append(Foreseen(row.name, Effect.DELETED, row=row, inside=inside))
+        return Inside(stack.id, stack.name, items)
 
     def _child(self, row: Resource | None) -> Stack | None:
-        if row is None or row.physical_id is None or not self._desk.catalogue.is_nested(row.plugin):
+        if row is None:
             return None
-        key = StackId(row.physical_id)
-        return self._desk.database.read(lambda conn: stacks.living(conn, key))
+        return self._desk.database.read(lambda conn: living_child(conn, row, self._desk.catalogue))
 
     def _compiled(
         self, definition: ResourceDefinition, foresight: Foresight, parent: Compiled, identity: Identity
     ) -> Compiled | None:
         """What the child will be; None: that hangs on values which are not known yet."""
+        plugin = self._desk.catalogue.get(definition.type)
+        if not isinstance(plugin, NestedType) or not plugin.foreseeable:
+            return None
         try:
-            goal = self._goal(definition, foresight, parent)
+            known = foresight.known(definition)
+            goal = None if known is None else static_goal(definition, plugin, known, parent.files)
             if goal is None:
                 return None
-            goal = lifted(goal, None)
-            document = evaluate(parent.environment, StoredLookup(self._desk.sealer.open))
-            environment = nested_environment(parse_environment(document), definition.name)
-            wanted = Goal(
-                template=goal.template,
-                environment=as_document(environment),
+            wanted = compiled_from(
+                lifted(goal, None),
+                definition.name,
+                static_facade(definition),
+                environment=parent.environment,
                 files=parent.files,
-                parameters=goal.parameters,
-                facade={"metadata": {}, "deletion_policy": definition.deletion_policy, "update_policy": {}},
-                generated=goal.generated,
+                unseal=self._desk.sealer.open,
             )
             return self._desk.compile(wanted, identity, tree=False)
         except TemplateError:
             return None
-
-    def _goal(
-        self, definition: ResourceDefinition, foresight: Foresight, parent: Compiled
-    ) -> ChildGoal | None:
-        try:
-            plugin = self._desk.catalogue.get(definition.type)
-        except UnknownType:
-            return None
-        if not isinstance(plugin, NestedType) or not plugin.foreseeable:
-            return None
-        known = foresight.known(definition)
-        if known is None:
-            return None
-        if is_template_name(definition.type):
-            given = {name: value for name, value in known.items() if value is not None}
-            return ChildGoal(parent.files[definition.type], given)
-        return plugin.static_goal(known, definition)

@@ -130,21 +130,38 @@ class Tree:
             given = {name: value for name, value in given.items() if not is_deferred(value)}
             if _missing(template, given, below):
                 return
-        facade = {"metadata": {}, "deletion_policy": definition.deletion_policy, "update_policy": {}}
-        child = self.compile(Branch(template, given, below, facade, place.depth))
+        child = self.compile(Branch(template, given, below, static_facade(definition), place.depth))
         self.check(child, below, place.depth, place.copies * goal.copies)
 
     def _goal(self, definition: ResourceDefinition, plugin: NestedType) -> ChildGoal | None:
         """What is known of the child; values that come from other resources are residuals."""
-        if is_template_name(definition.type):
-            if definition.type not in self.files:
-                raise TemplateError(
-                    f"the template {definition.type} is not among the files of the request", ("type",)
-                )
-            given = {name: value for name, value in definition.properties.items() if value is not None}
-            return ChildGoal(self.files[definition.type], given)
-        known = validate_properties(plugin.properties_schema, definition.properties)
-        return plugin.static_goal(known, definition)
+        given = definition.properties
+        if not is_template_name(definition.type):
+            given = validate_properties(plugin.properties_schema, given)
+        return static_goal(definition, plugin, given, self.files)
+
+
+def static_facade(definition: ResourceDefinition) -> dict[str, Json]:
+    """What of the resource's definition its child's template may ask for, as far as no step has to say it."""
+    return {"metadata": {}, "deletion_policy": definition.deletion_policy, "update_policy": {}}
+
+
+def static_goal(
+    definition: ResourceDefinition, plugin: NestedType, given: Mapping[str, Json], files: Mapping[str, str]
+) -> ChildGoal | None:
+    """What a child will be; None: not enough is known.
+
+    :param given: the resource's properties, as far as they are known.
+    :param files: of the stack around it.
+    :raises TemplateError: its template is not among them.
+    """
+    if not is_template_name(definition.type):
+        return plugin.static_goal(given, definition)
+    if definition.type not in files:
+        raise TemplateError(
+            f"the template {definition.type} is not among the files of the request", ("type",)
+        )
+    return ChildGoal(files[definition.type], {n: value for n, value in given.items() if value is not None})
 
 
 def _check_names(template: Mapping[str, Json], given: Mapping[str, Json], environment: Environment) -> None:
