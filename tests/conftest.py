@@ -79,7 +79,7 @@ def keystone() -> Iterator[Keystone]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of the simulation; here, for pytest asks the outermost file only."""
-    parser.addoption("--seeds", type=int, default=5, help="how many random schedules the simulation tries")
+    parser.addoption("--seeds", type=int, default=8, help="how many random schedules the simulation tries")
     parser.addoption("--seed", type=int, default=None, help="the one schedule that the simulation tries")
 
 

@@ -84,11 +84,12 @@ class UpdatePlanner:
         self._going_back = going_back
         self._observing = observing
         self._ids = _Ids(scope.first_id, scope.first_id + scope.id_count)
+        self._unmade = {row.id for row in existing if row.id not in running and _is_unmade(row, types)}
         self._current = self._chosen(existing)
         kept = {row.id for row in self._current.values()}
         self._obsolete = [row for row in existing if row.id not in kept]
         self._existing = {row.id: row for row in existing}
-        self._others = {r.id: r for r in existing if r.id in running or not _is_unmade(r, types)}
+        self._others = {r.id: r for r in existing if r.id not in self._unmade}
         self._restored = {row.id for row in self._current.values() if row.replaced_by is not None}
         self._rows: dict[str, ResourceId] = {}
         self._jobs: dict[str, Job] = {}
@@ -115,7 +116,7 @@ class UpdatePlanner:
         """As Heat weighs them (Stack._get_best_existing_rsrc_db), but that a replacement for which nothing
         was made yet is not preferred to what it was to replace."""
         score = 0
-        if row.status == Status.FAILED or (_is_unmade(row, self._types) and row.id not in self._running):
+        if row.status == Status.FAILED or row.id in self._unmade:
             score -= 30
         if row.action == "DELETE":
             score -= 50
@@ -171,7 +172,7 @@ class UpdatePlanner:
 
     def _want(self, definition: ResourceDefinition) -> None:
         row, goal = self._current.get(definition.name), self._goal(definition.name)
-        if row is not None and _is_unmade(row, self._types) and row.id not in self._running:
+        if row is not None and row.id in self._unmade:
             if _is_there(row, self._types) and row.plugin == definition.type:
                 if row.definition != goal:
                     raise StillToBeAdopted(definition.name)
@@ -240,20 +241,18 @@ class UpdatePlanner:
         job = self._job(definition, goal, TaskKind.UPDATE, row.id)
         self._jobs[definition.name] = replace(job, spare=ResourceId(self._ids.take()))
         if self._is_observed(row):
-            observation = Job(
-                TaskId(self._ids.take()), TaskKind.OBSERVE, row.id, settings=definition.settings
-            )
-            self._observations[row.name] = observation
+            look = Job(TaskId(self._ids.take()), TaskKind.OBSERVE, row.id, settings=definition.settings)
+            self._observations[row.name] = look
         old = self._running.get(row.id)
         if old is not None and _goes_on(old, goal):
             self._spared.append(old.id)
         self._delete(row, TaskKind.CLEANUP)
 
     def _discard(self, row: Resource) -> None:
-        old = self._running.get(row.id)
-        if _is_unmade(row, self._types) and old is None:
+        if row.id in self._unmade:
             self._settled.append(row.id)
             return
+        old = self._running.get(row.id)
         if old is not None and old.kind in DELETING:
             self._spared.append(old.id)
         self._delete(row, TaskKind.DELETE)
