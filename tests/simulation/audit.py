@@ -26,8 +26,10 @@ statement of the pipeline touches does not follow the stack's size either: see t
 
 ADOPTED = """
 SELECT physical_id FROM resource
-WHERE action NOT IN ('INIT', 'ADOPT') OR (action = 'ADOPT' AND status = 'COMPLETE')
+WHERE (action NOT IN ('INIT', 'ADOPT') OR (action = 'ADOPT' AND status = 'COMPLETE')) AND snapshot_id IS NULL
 """
+OWNERS = "SELECT key, physical_id FROM resource WHERE snapshot_id IS NULL"
+"""What a snapshot keeps of a resource names the thing, too, but does not have it."""
 
 PATIENCE = 60
 """Events of the schedule."""
@@ -134,7 +136,7 @@ class Audit:
         self._cloud.lent.difference_update(physical for (physical,) in adopted)
         if any(conductor.hanging or conductor.paused for conductor in world.conductors.values()):
             return
-        rows = self._own.execute("SELECT key, physical_id FROM resource").fetchall()
+        rows = self._own.execute(OWNERS).fetchall()
         keys, held = {key for key, _ in rows}, {physical for _, physical in rows}
         leaked = {n: t for n, t in self._cloud.things.items() if t.key not in keys and n not in held}
         leaked = {n: t for n, t in leaked.items() if n not in self._cloud.lent}
