@@ -21,7 +21,7 @@ test: prepared
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not alone and not long" --ignore tests/unit/test_architecture.py $(PYTEST_ARGS)
 	$(BIN)/python -m pytest -q -m alone $(PYTEST_ARGS) || [ $$? -eq 5 ]  # 5: PYTEST_ARGS choose none of them
 
-test-long: prepared
+test-long: test-deps .venv/keystone.stamp
 	$(BIN)/python -m pytest -q -m long $(PYTEST_ARGS)
 
 check: lint mypy

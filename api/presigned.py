@@ -53,15 +53,15 @@ def signal(call: Call) -> Reply:
     stack_id, row = row_of(call.path)
     name = call.path["resource_name"]
 
-    def find(conn: Connection) -> Stack:
+    def find(conn: Connection) -> Stack | None:
         resources.by_name(conn, stack_id, name)
-        return stacks.get(conn, stack_id)
+        return stacks.living(conn, stack_id)
 
     try:
         stack = call.services.database.read(find)
     except NotFound as error:
         raise _refused(GONE) from error
-    if stack.deleted_at is not None:
+    if stack is None:
         raise _refused(GONE)
     try:
         call.services.signals.signal(stack, name, body, row=row)

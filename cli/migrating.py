@@ -1,6 +1,5 @@
 """``stoker-manage db sync`` and ``db version``."""
 
-import logging
 import time
 import typing
 
@@ -27,7 +26,6 @@ class DbSync(Command):
         return parser
 
     def take_action(self, parsed: typing.Any) -> int:
-        logging.getLogger("alembic").setLevel(logging.WARNING)  # It tells of each look at the version.
         conf = conf_of(self)
         database = connect(conf)
         bring(database, expand=parsed.expand, contract=parsed.contract)
