@@ -11,7 +11,7 @@ from . import events, resources, tables
 from .events import Event
 from .ids import MemberId, ResourceId, TaskId
 from .resources import Resource
-from .states import DELETING, SILENT, UNDECIDED, Status, TaskKind, TaskState
+from .states import ACTING, DELETING, SILENT, UNDECIDED, Status, TaskKind, TaskState
 from .task_rows import IDS, Task, chunks
 
 Json = typing.Any
@@ -109,7 +109,8 @@ class Claimed:
     """What claiming brought.
 
     :ivar started: events of the claims' beginning, to be stored by the caller.
-    :ivar gone: tasks taken whose resource another task has deleted meanwhile: nothing is left to do.
+    :ivar gone: tasks taken that have nothing to do: their resource another task has deleted meanwhile, or its
+        creation, which still went on when they were planned, has come to nothing.
     """
 
     claims: Sequence[Claim] = ()
@@ -142,10 +143,17 @@ def claim(
     wanted |= {ResourceId(i) for task in taken for i in task.inputs.values()}
     rows = _with_replacements(conn, resources.by_ids(conn, wanted))
     names = stack_names(conn, {task.stack_id for task in taken})
-    begun = [(task, rows[task.resource_id]) for task in taken if task.resource_id in rows]
+    found = [(task, _worked_on(task, rows)) for task in taken]
+    begun = [(task, row) for task, row in found if row is not None]
     started = _mark_in_progress(conn, begun, who=who, now=now)
     claims = [_claim(task, resource, rows, names[task.stack_id]) for task, resource in begun]
-    return Claimed(claims, started, [task for task in taken if task.resource_id not in rows])
+    return Claimed(claims, started, [task for task, row in found if row is None])
+
+
+def _worked_on(task: Task, rows: Mapping[ResourceId, Resource]) -> Resource | None:
+    """The task's resource; None: it has nothing to do."""
+    row = rows.get(task.resource_id) if task.resource_id is not None else None
+    return None if row is not None and task.kind in ACTING and not row.is_there else row
 
 
 def read(conn: Connection, task: Task) -> Claim | None:

@@ -328,9 +328,11 @@ def _set_columns(columns: tuple[str, ...]) -> sa.Update:
 
 
 def _end_gone(conn: Connection, gone: Sequence[Task], *, now: float) -> dict[TaskId, TraversalId]:
-    """The tasks are done; those that became ready by it."""
+    """The tasks are done, a snapshot keeps nothing of what is not there; those that became ready by it."""
     if not gone:
         return {}
+    copies = [task.spare_id for task in gone if task.kind == TaskKind.SNAPSHOT]
+    resources.delete_many(conn, [copy_id for copy_id in copies if copy_id is not None])
     conn.execute(_ENDED, {"ids": [task.id for task in gone], "reached": TaskState.DONE})
     return holds.count_down(conn, [Final(task) for task in gone], now=now)
 

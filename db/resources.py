@@ -47,6 +47,18 @@ class Resource:
     snapshot_id: SnapshotId | None = None
 
     @property
+    def is_there(self) -> bool:
+        """Whether checks, suspensions and the like have something to act on: whether it was made.
+
+        What was being deleted is not there either: a deletion that was given up may yet take place, so
+        nothing makes the resource sound again but its replacement.
+        """
+        unmade = self.action == "INIT" or (
+            self.action in ("CREATE", "ADOPT") and self.status == Status.FAILED
+        )
+        return not unmade and self.action != "DELETE"
+
+    @property
     def was_stopped(self) -> bool:
         """Whether its action was stopped before its end."""
         return self.status == Status.FAILED and self.reason.startswith(stopped_reason(self.action))

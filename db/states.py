@@ -78,6 +78,9 @@ REMOVING = frozenset({*DELETING, TaskKind.DELETE_SNAPSHOT})
 UNDECIDED = frozenset({TaskKind.UPDATE, TaskKind.CLEANUP, TaskKind.OBSERVE})
 """Kinds of which only the step finds whether there is something to do; it shows the action's beginning."""
 
+ACTING = frozenset({TaskKind.SUSPEND, TaskKind.RESUME, TaskKind.CHECK, TaskKind.SNAPSHOT})
+"""Kinds that act on what is there, and leave the rest alone."""
+
 SILENT = frozenset({TaskKind.DELETE_SNAPSHOT, TaskKind.SCALE})
 """Kinds that show nothing on a resource, nor among the events; that a group was not scaled is one, though."""
 

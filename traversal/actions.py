@@ -24,11 +24,12 @@ REVERSED = frozenset({TaskKind.SUSPEND})
 def plan_action(
     existing: Sequence[Resource], running: Mapping[ResourceId, Task], kind: TaskKind, scope: Scope
 ) -> Plan:
-    """One task for each resource that is there; the others stay for an update to replace.
+    """One task for each resource that is there, or may be when the step that makes it has ended; the others
+    stay for an update to replace.
 
     :param running: see make_plan.
     """
-    rows = [row for row in existing if row.replaced_by is None and _is_there(row)]
+    rows = [row for row in existing if row.replaced_by is None and row.is_there]
     ids, finish_id = task_ids(scope, len(rows))
     task_of, edges = {row.id: task_id for row, task_id in zip(rows, ids, strict=True)}, Edges()
     if kind not in UNORDERED:
@@ -40,13 +41,6 @@ def plan_action(
         Job(task_of[row.id], kind, row.id, settings=scope.breakpoints.settings_of(row.name)) for row in rows
     ]
     return make_plan(jobs, edges, running, finish_id, scope, resources=[])
-
-
-def _is_there(row: Resource) -> bool:
-    """Whether it is one to act on.  What was being deleted is not: a deletion that was given up may yet take
-    place, so nothing makes the resource sound again but its replacement."""
-    unmade = row.action == "INIT" or (row.action in ("CREATE", "ADOPT") and row.status == Status.FAILED)
-    return not unmade and row.action != "DELETE"
 
 
 ALLOWED: Mapping[TaskKind, str] = {

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 from simulation.test_update import created, ended, rows, template, told, updated
 from simulation.world import GRACE, SimConductor, World
-from stoker.db import stopping, tables
+from stoker.db import resources, snapshots, stopping, tables
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.traversal.change import NotUpdatable
@@ -20,9 +20,9 @@ def world(tmp_path: pathlib.Path) -> World:
     return World(tmp_path, hosts=2, threads=4)
 
 
-def begun(world: World, resources: Json, **fields: Json) -> Stack:
+def begun(world: World, made: Json, **fields: Json) -> Stack:
     """A stack that goes as far as it comes by itself."""
-    stack = world.create("s", resources, **fields)
+    stack = world.create("s", made, **fields)
     world.calm()
     return stack
 
@@ -143,6 +143,39 @@ def test_no_check_makes_a_resource_sound_whose_deletion_was_given_up(world: Worl
     hanging(world)[0].go_on()
     updated(world, stack, template(a={}, b={}))
     assert set(world.cloud.things) == {row.physical_id for row in rows(world, stack).values()}
+
+
+@pytest.mark.parametrize("kind", [TaskKind.CHECK, TaskKind.SUSPEND, TaskKind.SNAPSHOT])
+def test_an_action_leaves_alone_what_came_to_nothing_while_it_waited(world: World, kind: TaskKind) -> None:
+    """The creation still went on when the action was planned; nothing makes it sound but an update."""
+    stack = begun(world, template(a={"hangs": ["create"]}, b={}))
+    cancel(world, stack)
+    if kind == TaskKind.SNAPSHOT:
+        world.snapshots.take(world.stack(stack.id), None)
+    else:
+        world.orders.act(world.stack(stack.id), kind)
+    pass_grace(world)
+    assert world.settle(lambda: ended(world, stack), within=10)
+    assert (world.stack(stack.id).action, world.stack(stack.id).status) == (kind.upper(), Status.COMPLETE)
+    found = {name: f"{row.action}_{row.status}" for name, row in rows(world, stack).items()}
+    assert found == {"a": "CREATE_FAILED", "b": f"{kind.upper()}_COMPLETE"}
+    assert ("a", kind.upper(), "IN_PROGRESS") not in told(world, stack)
+    hanging(world)[0].go_on()
+    if kind == TaskKind.SUSPEND:
+        world.orders.act(world.stack(stack.id), TaskKind.RESUME)
+        assert world.settle(lambda: ended(world, stack), within=10)
+    if kind == TaskKind.SNAPSHOT:
+        [copy] = world.database.read(lambda conn: resources.copies(conn, stack.id))
+        assert (copy.name, copy.status) == ("b", "COMPLETE")
+        [kept] = world.database.read(lambda conn: snapshots.of_stack(conn, stack.id))
+        world.updates.restore(world.stack(stack.id), kept.id)
+        world.calm()
+        hanging(world)[0].go_on()
+        assert world.settle(lambda: ended(world, stack), within=10)
+        assert world.stack(stack.id).reason == "Stack RESTORE completed successfully"
+    else:
+        updated(world, stack, template(a={}, b={}))
+    assert {row.physical_id for row in rows(world, stack).values()} == set(world.cloud.things)
 
 
 def test_what_hangs_in_a_conductor_that_dies_is_removed_when_it_is_gone(world: World) -> None:
