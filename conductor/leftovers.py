@@ -1,5 +1,6 @@
 """What steps may leave behind that were given up; see db/leftovers.py."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -8,6 +9,7 @@ from sqlalchemy.engine import Connection
 from ..db import claims, leftovers
 from ..db.claims import Claim
 from ..db.engine import Database
+from ..db.errors import NotFound
 from ..db.ids import TaskId, TraversalId
 from ..db.leftovers import Leftover
 from ..db.states import TaskKind
@@ -18,6 +20,8 @@ from ..template.residual import partial
 from ..traversal.definition import TaskDefinition
 from .attempt import StepResult
 from .lookup import SealedLookup
+
+LOG = logging.getLogger(__name__)
 
 
 def leftover_of(claim: Claim) -> Leftover | None:
@@ -42,6 +46,7 @@ def late_result(
     database: Database, claim: Claim, result: StepResult | None, *, now: float
 ) -> Mapping[TraversalId, Sequence[TaskId]]:
     """A step that was given up has ended; the tasks made ready by it."""
+    LOG.info("A late result of task %s, attempt %s, is refused", claim.task.id, claim.task.attempt)
     outcome = None if result is None else result.outcome
     physical_id = None if outcome is None else outcome.changes.get("physical_id")
     if physical_id is not None:  # The result of a look is told with the claim as it would be after it.
@@ -49,7 +54,12 @@ def late_result(
     left = leftover_of(claim)
     if left is None:
         return {}
-    return database.write(lambda conn: leftovers.came_back(conn, left, physical_id, now=now))
+    try:
+        return database.write(lambda conn: leftovers.came_back(conn, left, physical_id, now=now))
+    except NotFound:
+        told = "Task %s made %s (%s, resource %s), and its stack was purged meanwhile: remove it by hand"
+        LOG.error(told, claim.task.id, physical_id, claim.resource.type, claim.resource.name)
+        return {}
 
 
 def keep_leftover(conn: Connection, task: Task, *, now: float) -> None:

@@ -142,27 +142,22 @@ class Pipeline:
     def turn(self) -> float | None:
         """Do all that can be done now; seconds until the next turn is due, None: until somebody wakes.
 
+        Without a name only late results are told of: we may never be in the ring again.
+
         :raises Unavailable: never; while the database is away everything is kept and tried again.
         """
         self._stops.apply(self._who)
         alone = self._suspects.next(self._who)
         results = self._checked([alone]) if alone else self._collect()
         self._start_looks()
-        if self._who is None:
-            return None
-        slots = 0 if alone else self._free()
-        wanted = self._intake.take(slots)
         try:
-            if results or wanted:
-                self._exchange(self._who, results, wanted, slots)
-            if self._uncertain:
-                self._reconcile(self._who)
-            self._answer(self._who)
+            if self._who is not None:
+                self._work(self._who, results, 0 if alone else self._free())
             self._take_late()
         except Unavailable as error:
             LOG.warning("The database is away, work waits: %s", error)
             return self._limits.stalled
-        return self._sleep()
+        return None if self._who is None else self._sleep()
 
     def close_intake(self) -> None:
         """Claim nothing more."""
@@ -176,6 +171,14 @@ class Pipeline:
         self._release(self._held.idle())
 
     # -- inside ------------------------------------------------------------------------------------
+
+    def _work(self, who: Claimant, results: Sequence[tuple[StepResult, Outcome]], slots: int) -> None:
+        wanted = self._intake.take(slots)
+        if results or wanted:
+            self._exchange(who, results, wanted, slots)
+        if self._uncertain:
+            self._reconcile(who)
+        self._answer(who)
 
     def _free(self) -> int:
         """How many tasks may be claimed: a few more than threads are free, so that none ever idles."""
@@ -292,9 +295,6 @@ class Pipeline:
         while self._workers.late:
             claim, result = self._workers.late[0]
             with claim_lines(claim):
-                LOG.info(
-                    "A late result of task %s, attempt %s, is refused", claim.task.id, claim.task.attempt
-                )
-            announce_all(self._hints, late_result(self._database, claim, result, now=self._clock()))
+                announce_all(self._hints, late_result(self._database, claim, result, now=self._clock()))
             self._workers.late.popleft()
             self._tally.refused()

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 from simulation.test_update import created, ended, rows, template, told, updated
 from simulation.world import GRACE, SimConductor, World
-from stoker.db import resources, snapshots, stopping, tables
+from stoker.db import resources, snapshots, stacks, stopping, tables
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.traversal.change import NotUpdatable
@@ -288,6 +288,48 @@ def test_a_conductor_that_lost_its_name_gives_hanging_steps_up_too(world: World)
     world.look_all()
     conductor.turn()
     assert conductor.pipeline.busy == 0
+
+
+def test_what_a_conductor_without_a_name_has_made_late_is_removed_by_the_others(world: World) -> None:
+    """It may never be in the ring again."""
+    stack = begun(world, template(a={"hangs": ["create"]}))
+    [alone] = hanging(world)
+    other = counts_as_gone(world, alone)
+    cancel(world, stack)
+    world.orders.delete(world.stack(stack.id))
+    while not ended(world, stack):
+        while world.bus.hints:
+            world.deliver(0, other.host)
+        other.turn()
+        while other.steps:
+            other.run_step()
+        while other.hanging:
+            other.go_on()
+    assert world.cloud.things == {}
+    alone.go_on()
+    world.look(alone.host)
+    alone.turn()
+    assert alone.ring.member() is None
+    assert len(world.cloud.things) == 1
+    world.kill(alone.host)
+    assert world.settle(lambda: not world.cloud.things, within=60)
+
+
+def test_what_is_made_for_a_stack_that_was_purged_is_told_in_the_log(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    stack = begun(world, template(a={"hangs": ["create"]}))
+    [conductor] = hanging(world)
+    counts_as_gone(world, conductor)
+    world.orders.delete(world.stack(stack.id))
+    world.database.write(lambda conn: stacks.purge(conn, [stack.id]))
+    conductor.go_on()
+    for _ in range(2):
+        conductor.turn()
+    [thing] = world.cloud.things
+    told = [line for line in caplog.messages if "purged" in line]
+    assert len(told) == 1
+    assert f"made {thing} (Sim::Server, resource a)" in told[0]
 
 
 def counts_as_gone(world: World, conductor: SimConductor) -> SimConductor:
