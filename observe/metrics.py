@@ -69,6 +69,13 @@ HINTS_RECEIVED = Metric(
     labels=("method",),
     known=METHODS,
 )
+HINTS_REFUSED = Metric(
+    "stoker_hints_refused_total",
+    COUNTER,
+    "Messages in a form that this conductor does not know, by method: the senders are of a newer release.",
+    labels=("method",),
+    known=METHODS,
+)
 HINTS_DROPPED = Metric(
     "stoker_hints_dropped_total", COUNTER, "Tasks whose hint was dropped because too many waited."
 )

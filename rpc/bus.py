@@ -61,7 +61,7 @@ class OsloBus(HintSender):
 
     def listen(self, host: str, receiver: HintReceiver) -> HintServer:
         """See Bus."""
-        return HintServer(self._transport, host, receiver)
+        return HintServer(self._transport, host, receiver, self._recorder)
 
     def close(self) -> None:
         """See Bus."""
@@ -72,7 +72,7 @@ def open_bus(conf: typing.Any, url: str, recorder: Recorder = SILENT, level: Lev
     """The bus of a URL: ``local:``, or one of oslo.messaging's.
 
     :param conf: see `open_transport`.
-    :param recorder: counts what is sent.
+    :param recorder: counts what is sent, and what is refused.
     :param level: see HintSender.
     """
     if url.startswith(LOCAL):

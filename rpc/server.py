@@ -11,6 +11,8 @@ from oslo_messaging.rpc.dispatcher import RPCDispatcher, UnsupportedVersion
 from oslo_messaging.rpc.server import RPCServer
 
 from ..db.ids import TaskId, TraversalId
+from ..observe import metrics
+from ..observe.recorder import SILENT, Recorder
 from .contract import VERSION, WORK_TOPIC
 
 LOG = logging.getLogger(__name__)
@@ -63,8 +65,9 @@ class _Dispatcher(RPCDispatcher):  # type: ignore[misc]
     :param endpoint: for those that we do.
     """
 
-    def __init__(self, endpoint: _Endpoint, clock: Callable[[], float]) -> None:
+    def __init__(self, endpoint: _Endpoint, recorder: Recorder, clock: Callable[[], float]) -> None:
         super().__init__([endpoint], None)
+        self._recorder = recorder
         self._clock = clock
         self._told: dict[tuple[str, str], float] = {}
 
@@ -77,6 +80,7 @@ class _Dispatcher(RPCDispatcher):  # type: ignore[misc]
             return None
 
     def _refuse(self, method: str, version: str) -> None:
+        self._recorder.add(metrics.HINTS_REFUSED, method)
         level, now = logging.DEBUG, self._clock()
         if now >= self._told.get((method, version), now):
             self._told[method, version] = now + TELL_EVERY
@@ -99,6 +103,7 @@ class HintServer:
     one for up to 5 s.  So it is sent one, to its own address.
 
     :param host: stable over restarts, so that no queue is left behind by each incarnation.
+    :param recorder: counts what is refused.
     """
 
     def __init__(
@@ -106,10 +111,11 @@ class HintServer:
         transport: oslo_messaging.Transport,
         host: str,
         receiver: HintReceiver,
+        recorder: Recorder = SILENT,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         target = oslo_messaging.Target(topic=WORK_TOPIC, server=host, version=VERSION)
-        self._server = RPCServer(transport, target, _Dispatcher(_Endpoint(receiver), clock))
+        self._server = RPCServer(transport, target, _Dispatcher(_Endpoint(receiver), recorder, clock))
         self._myself = oslo_messaging.get_rpc_client(transport, target)
         self._ended = threading.Event()
 

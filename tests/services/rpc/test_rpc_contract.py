@@ -8,19 +8,20 @@ from collections.abc import Iterator, Sequence
 
 import oslo_messaging
 import pytest
+from harness.counting import Counting
 from harness.rabbitmq import RabbitMQ
 from harness.waiting import wait_for
 from oslo_config import cfg
 from stoker.cli import options
 from stoker.db.ids import TaskId, TraversalId
+from stoker.observe import metrics
 from stoker.observe.logs import about
-from stoker.rpc.bus import Bus, open_bus
+from stoker.rpc.bus import Bus, OsloBus, open_bus
 from stoker.rpc.client import HintSender
 from stoker.rpc.contract import WORK_TOPIC
 from stoker.rpc.level import Level
 from stoker.rpc.local import LocalBus
 from stoker.rpc.outbox import Outbox
-from stoker.rpc.server import HintServer
 from stoker.rpc.transport import open_transport
 
 OLD, NEW = TraversalId("old"), TraversalId("new")
@@ -138,16 +139,17 @@ class Hearing(typing.NamedTuple):
     receiver: Receiver
     client: typing.Any
     transport: oslo_messaging.Transport
+    counting: Counting
 
 
 @pytest.fixture
 def hearing(configuration: cfg.ConfigOpts, rabbitmq: RabbitMQ) -> Iterator[Hearing]:
     transport = open_transport(configuration, rabbitmq.create_vhost())
-    receiver = Receiver()
-    server = HintServer(transport, "one", receiver)
+    receiver, counting = Receiver(), Counting()
+    server = OsloBus(transport, counting).listen("one", receiver)
     server.start()
     target = oslo_messaging.Target(topic=WORK_TOPIC)
-    yield Hearing(receiver, oslo_messaging.get_rpc_client(transport, target), transport)
+    yield Hearing(receiver, oslo_messaging.get_rpc_client(transport, target), transport, counting)
     server.stop()
     transport.cleanup()
 
@@ -185,6 +187,8 @@ def test_a_version_that_is_not_understood_is_refused_with_what_to_do(
         "A message (run_tasks) of version 2.0 was refused, this conductor understands 1.1",
     ]
     assert "pin what the others send by [upgrade_levels] conductor" in told[0]
+    refused = [hearing.counting.of(metrics.HINTS_REFUSED, method) for method in ("cancel", "run_tasks")]
+    assert refused == [2, 1]
 
 
 def test_the_outbox_tells_whose_request_it_is() -> None:
