@@ -16,6 +16,9 @@ from .steps import StepRunner
 
 Json = typing.Any
 
+UNSURE = 1.0
+"""Seconds until a step is tried again that was not begun, for we could not be sure of our name."""
+
 
 class Step(enum.Enum):
     """Where a step stands that is given up."""
@@ -109,9 +112,11 @@ class Workers:
         held.job = self._executor.submit(self._run, held, call)
 
     def _step(self, held: Held, progress: Json, who: Claimant) -> StepResult:
-        """It may have waited long, in a process that was paused: what is not ours any more is not begun."""
+        """It may have waited long, in a process that was paused: what is not ours any more is not begun.
+
+        Nor is it cancelled by that, for our name may be ours again before the mover has missed it."""
         if self._member() != who.member:
-            held.stop.set()
+            return StepResult(held.claim, None, look_after=UNSURE, progress=progress)
         return self._runner.run(held.claim, progress, held.stop, who)
 
     def _run(self, held: Held, call: Callable[[], StepResult]) -> None:

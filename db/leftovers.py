@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 from . import resources, sequences, stacks, tables, task_rows
 from .ids import MemberId, ResourceId, StackId, TaskId, TraversalId
 from .resources import Resource
-from .states import Status, TaskKind, TaskState
+from .states import FINAL, Status, TaskKind, TaskState
 from .task_rows import Task
 
 RETRIES = 5
@@ -121,7 +121,7 @@ def came_back(
     ).first()
     if found is not None:
         task_id, row_id = TaskId(found.id), found.resource_id
-    elif physical_id is not None and not _was_stored(conn, left) and _is_not_its(conn, left, physical_id):
+    elif physical_id is not None and _is_nobodys(conn, left, physical_id):
         task_id = keep(conn, left, now=now)
         row_id = conn.execute(sa.select(t.c.resource_id).where(t.c.id == task_id)).scalar_one()
     else:
@@ -131,19 +131,20 @@ def came_back(
     return _make_ready(conn, [task_id], now=now)
 
 
-def _was_stored(conn: Connection, left: Leftover) -> bool:
-    """Whether the step came back before, and only the answer was lost: where the thing is by now is the
-    business of those who have it.  Nothing but a stored result ends a task as done under its own attempt."""
+def _is_nobodys(conn: Connection, left: Leftover, physical_id: str) -> bool:
+    """Whether what a step has made belongs to no resource, and none will find it: its own was deleted
+    meanwhile, for its conductor counted as gone; or a later attempt has made another one, as the type does
+    not find things by their key; or there is no later attempt that would."""
     t = tables.task
-    query = sa.select(t.c.state, t.c.attempt).where(t.c.id == left.task.id)
-    return conn.execute(query).first() == (TaskState.DONE, left.task.attempt)
-
-
-def _is_not_its(conn: Connection, left: Leftover, physical_id: str) -> bool:
-    """Whether the thing belongs to no resource: its own was deleted meanwhile, for its conductor counted
-    as gone; or a later attempt has made another one, as the type does not find things by their key."""
+    task = conn.execute(sa.select(t.c.state, t.c.attempt).where(t.c.id == left.task.id)).first()
+    if task == (TaskState.DONE, left.task.attempt):
+        # Nothing but a stored result ends a task as done under its own attempt: the step came back before,
+        # and only the answer was lost.  Where the thing is by now is the business of those who have it.
+        return False
     row = resources.by_ids(conn, [left.resource.id]).get(left.resource.id)
-    return row is None or row.physical_id not in (None, physical_id)
+    if row is None or row.physical_id is not None:
+        return row is None or row.physical_id != physical_id
+    return task is None or task.state in FINAL
 
 
 def without_step(

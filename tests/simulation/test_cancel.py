@@ -345,6 +345,29 @@ def counts_as_gone(world: World, conductor: SimConductor) -> SimConductor:
     return other
 
 
+def test_what_is_made_for_a_resource_that_is_held_behind_its_deletion_is_removed(world: World) -> None:
+    """The row that is still shown looks for nothing any more."""
+    hooks = {"resource_registry": {"resources": {"a": {"hooks": "post-delete"}}}}
+    stack = begun(world, template(a={"hangs": ["create"]}), environment=hooks)
+    [conductor] = hanging(world)
+    other = counts_as_gone(world, conductor)
+    world.orders.delete(world.stack(stack.id))
+    while world.bus.hints:
+        world.deliver(0, other.host)
+    for _ in range(2):
+        other.turn()
+        while other.steps:
+            other.run_step()
+    assert (rows(world, stack)["a"].action, rows(world, stack)["a"].status) == ("DELETE", Status.COMPLETE)
+    world.resume(conductor.host)
+    world.look_all()
+    conductor.go_on()
+    assert len(world.cloud.things) == 1
+    conductor.turn()
+    assert world.settle(lambda: not world.cloud.things, within=10)
+    assert not ended(world, stack)
+
+
 @pytest.mark.parametrize("held", [False, True], ids=["deleted", "held elsewhere"])
 def test_what_a_step_makes_after_its_conductor_counted_as_gone_is_removed(
     world: World, *, held: bool

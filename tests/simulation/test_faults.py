@@ -53,6 +53,23 @@ def test_lost_hints_are_sent_again_by_the_owner_alone(world: World) -> None:
     assert world.settle(lambda: ended(world, stack), within=10)
 
 
+def test_a_step_that_met_a_short_silence_is_done_a_little_later(world: World) -> None:
+    """Its conductor could not be sure of its name, and was again before it had given anything up."""
+    stack = world.create("s", template(1))
+    world.deliver(0, "host0")
+    conductor = world.conductors["host0"]
+    conductor.turn()
+    conductor.ring.confirmed = world.clock.now - SELF_STOP
+    assert conductor.ring.member() is None
+    conductor.run_step()
+    conductor.ring.confirmed = world.clock.now
+    conductor.turn()
+    assert states(world, stack) == [TaskState.RUNNING]
+    assert world.cloud.things == {}
+    assert world.settle(lambda: ended(world, stack), within=10)
+    assert world.stack(stack.id).status == Status.COMPLETE
+
+
 def test_hints_that_nobody_takes_are_repeated_more_and_more_rarely(world: World) -> None:
     world.create("s", template(1), timeout_mins=1000)
     sent = []
