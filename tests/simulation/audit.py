@@ -30,6 +30,12 @@ WHERE (action NOT IN ('INIT', 'ADOPT') OR (action = 'ADOPT' AND status = 'COMPLE
 """
 OWNERS = "SELECT key, physical_id FROM resource WHERE snapshot_id IS NULL"
 """What a snapshot keeps of a resource names the thing, too, but does not have it."""
+OWNED = """
+SELECT 1 FROM resource JOIN stack ON stack.id = resource.stack_id
+WHERE resource.physical_id = ? AND resource.snapshot_id IS NULL
+AND (stack.parent_id IS NULL OR stack.parent_resource_id IS NOT NULL)
+"""
+"""A stack that is nested and no resource's only removes what late calls have made."""
 
 PATIENCE = 60
 """Events of the schedule."""
@@ -116,6 +122,7 @@ class Audit:
         self._exchange: Callable[..., Exchange] = commits.exchange
         self._own = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._own.executescript(TRIGGERS)
+        cloud.is_owned = lambda physical: self._own.execute(OWNED, (physical,)).fetchone() is not None
         sa.event.listen(database.engine, "before_cursor_execute", self._count)
 
     def _count(self, *_: object) -> None:

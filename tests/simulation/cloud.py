@@ -1,7 +1,7 @@
 """A cloud that remembers what was made in it, and what was wrong with that."""
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from simulation import threads
 from stoker.resources.contract import Done, Json, Park, Poll, ResourceType, Step, Target, Work
@@ -32,11 +32,15 @@ class Cloud:
     :ivar live: by physical id, properties that somebody has changed behind our back.
     :ivar pictures: of things, by their key: what snapshots keep.
     :ivar lent: what goes from one stack to another: nobody has it until it is adopted.
+    :ivar late: what calls have made that hung.
+    :ivar is_owned: whether a stack's resource has the thing; a call that was given up makes what none has.
     :ivar wrong: what must never happen and did.
     """
 
     def __init__(self) -> None:
         self.lent: set[str] = set()
+        self.late: set[str] = set()
+        self.is_owned: Callable[[str], bool] = lambda physical: True
         self.asked: list[str] = []
         self.live: dict[str, Json] = {}
         self.things: dict[str, Thing] = {}
@@ -65,6 +69,8 @@ class Cloud:
         self.made[target.key] = physical
         needs = tuple(x for x in target.properties["needs"] if x in self.things or not late)
         self.things[physical] = Thing(target.stack.id, target.name, target.key, needs, value)
+        if late:
+            self.late.add(physical)
         return physical
 
     def call(self, name: str, target: Target) -> bool:
@@ -105,9 +111,10 @@ class Cloud:
 
     def unmake(self, physical: str) -> None:
         """Remove a thing; one that is gone stays gone."""
-        users = [t.resource for n, t in self.things.items() if physical in t.needs and n not in self.lent]
+        users = {n: t.resource for n, t in self.things.items() if physical in t.needs and n not in self.lent}
+        users = {n: name for n, name in users.items() if n not in self.late or self.is_owned(n)}
         if users:
-            self.wrong.append(f"{physical} was deleted under {users}")
+            self.wrong.append(f"{physical} was deleted under {list(users.values())}")
         self.things.pop(physical, None)
 
     def check_needs(self, target: Target) -> None:
