@@ -10,7 +10,7 @@ from ..db import claims, leftovers
 from ..db.claims import Claim
 from ..db.engine import Database
 from ..db.errors import NotFound
-from ..db.ids import TaskId, TraversalId
+from ..db.ids import MemberId, TaskId, TraversalId
 from ..db.leftovers import Leftover
 from ..db.states import TaskKind
 from ..db.task_rows import Task
@@ -60,6 +60,20 @@ def late_result(
         told = "Task %s made %s (%s, resource %s), and its stack was purged meanwhile: remove it by hand"
         LOG.error(told, claim.task.id, physical_id, claim.resource.type, claim.resource.name)
         return {}
+
+
+def keep_stray(database: Database, claim: Claim, member: MemberId, *, now: float) -> None:
+    """A step was given up whose task had been taken away before; `member` is who runs it still."""
+    left = leftover_of(claim)
+    if left is None:
+        return
+    own = replace(left, task=replace(left.task, member=member))
+    try:
+        database.write(lambda conn: leftovers.keep_stray(conn, own, now=now))
+    except NotFound:
+        LOG.info(
+            "The stack of task %s was purged: what its step makes is told when it comes back", left.task.id
+        )
 
 
 def keep_leftover(conn: Connection, task: Task, *, now: float) -> None:

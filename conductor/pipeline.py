@@ -21,11 +21,11 @@ from ..db.states import TaskState
 from ..observe.recorder import SILENT, Recorder
 from ..traversal.hints import Hints, announce_all
 from .attempt import StepResult
-from .holdings import Holdings, View, claim_lines
+from .holdings import Holdings, View
 from .intake import Intake
-from .leftovers import late_result
 from .steps import StepRunner
 from .stops import Message, Stops
+from .strays import Strays
 from .suspects import Suspects
 from .tally import Tally
 from .workers import Executor, Workers
@@ -84,6 +84,7 @@ class Pipeline:
             runner=runner, executor=executor, wake=wake, member=member, clock=clock, recorder=recorder
         )
         self._stops = Stops(self._held, self._workers, runner, clock, limits.cancel_grace, self._tally)
+        self._strays = Strays(database, hints, self._workers, self._stops, self._tally, clock)
         self._who: Claimant | None = None
         self._uncertain = self._closed = False
 
@@ -153,7 +154,7 @@ class Pipeline:
         try:
             if self._who is not None:
                 self._work(self._who, results, 0 if alone else self._free())
-            self._take_late()
+            self._strays.take_late()
         except Unavailable as error:
             LOG.warning("The database is away, work waits: %s", error)
             return self._limits.stalled
@@ -179,6 +180,7 @@ class Pipeline:
         if self._uncertain:
             self._reconcile(who)
         self._answer(who)
+        self._strays.keep(who)
 
     def _free(self) -> int:
         """How many tasks may be claimed: a few more than threads are free, so that none ever idles."""
@@ -288,13 +290,3 @@ class Pipeline:
         announce_all(self._hints, freed)
         self._tally.not_held(len(asked))
         del self._stops.unknown[: len(asked)]
-
-    def _take_late(self) -> None:
-        """Results that came when their tasks were not ours any more: what they have made is removed, unless
-        it is still wanted."""
-        while self._workers.late:
-            claim, result = self._workers.late[0]
-            with claim_lines(claim):
-                announce_all(self._hints, late_result(self._database, claim, result, now=self._clock()))
-            self._workers.late.popleft()
-            self._tally.refused()

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..db.claims import Claimant
+from ..db.claims import Claim, Claimant
 from ..db.ids import TaskId, TraversalId
 from ..observe import logs
 from .attempt import StepResult
@@ -40,6 +40,7 @@ class Stops:
 
     :ivar grace: seconds.
     :ivar unknown: claims we were asked to stop that are not ours (any more): to be said so.
+    :ivar strays: claims whose steps hang and were given up when they were not ours any more.
     """
 
     held: Holdings
@@ -50,6 +51,7 @@ class Stops:
     tally: Tally
     messages: collections.deque[Message] = field(default_factory=collections.deque)
     unknown: list[tuple[TaskId, int]] = field(default_factory=list)
+    strays: collections.deque[Claim] = field(default_factory=collections.deque)
     _expiries: TimerQueue[tuple[TaskId, int]] = field(default_factory=TimerQueue)
     _graces: TimerQueue[Held] = field(default_factory=TimerQueue)
 
@@ -132,6 +134,8 @@ class Stops:
             hangs = step == Step.HANGS
             end = self.runner.given_up if hangs else self.runner.cancelled
             self._end(held, end(held.claim, who))
+        elif step == Step.HANGS:
+            self.strays.append(held.claim)
 
 
 def _tell(message: Message, meant: Sequence[Held]) -> None:

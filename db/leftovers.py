@@ -106,6 +106,18 @@ def keep(conn: Connection, left: Leftover, *, now: float) -> TaskId:
     return task_id
 
 
+def keep_stray(conn: Connection, left: Leftover, *, now: float) -> None:
+    """Store it, if its task has come to nothing: another attempt finds by the key what it makes, or has made
+    it already.  Not if it is stored already."""
+    t = tables.task
+    state = conn.execute(sa.select(t.c.state).where(t.c.id == left.task.id)).scalar()
+    kept = conn.execute(sa.select(t.c.id).where(t.c.waits_on == left.step)).first()
+    row = resources.by_ids(conn, [left.resource.id]).get(left.resource.id)
+    is_made = row is not None and row.physical_id is not None
+    if state in FINAL - {TaskState.DONE} and kept is None and not is_made:
+        keep(conn, left, now=now)
+
+
 def came_back(
     conn: Connection, left: Leftover, physical_id: str | None, *, now: float
 ) -> dict[TraversalId, list[TaskId]]:

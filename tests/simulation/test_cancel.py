@@ -315,6 +315,61 @@ def test_what_a_conductor_without_a_name_has_made_late_is_removed_by_the_others(
     assert world.settle(lambda: not world.cloud.things, within=60)
 
 
+def test_a_step_that_is_given_up_when_its_task_was_taken_away_leaves_nothing_behind(world: World) -> None:
+    """Also where its conductor dies right after the call has come back."""
+    stack = begun(world, template(a={"hangs": ["create"]}))
+    [conductor] = hanging(world)
+    cancel(world, stack)
+    other = counts_as_gone(world, conductor)
+    world.orders.delete(world.stack(stack.id))
+    while not ended(world, stack):
+        while world.bus.hints:
+            world.deliver(0, other.host)
+        other.turn()
+        while other.steps:
+            other.run_step()
+    world.resume(conductor.host)
+    world.look_all()
+    conductor.turn()
+    assert left_over(world) == []
+    world.pass_time(GRACE + 0.1)
+    for _ in range(2):
+        conductor.turn()
+    [left] = left_over(world)
+    assert (left.action, left.status) == ("DELETE", "IN_PROGRESS")
+    conductor.go_on()
+    assert len(world.cloud.things) == 1
+    world.kill(conductor.host)
+    assert world.settle(lambda: not world.cloud.things, within=60)
+    assert world.settle(lambda: left_over(world)[0].status == "COMPLETE", within=60)
+
+
+def test_a_step_that_is_given_up_while_another_attempt_is_at_it_is_left_to_that(world: World) -> None:
+    """Who comes second finds by the key what the first one has made, and has it."""
+    stack = begun(world, template(a={"hangs": ["create"]}))
+    [conductor] = hanging(world)
+    other = counts_as_gone(world, conductor)
+    while not ended(world, stack):
+        while world.bus.hints:
+            world.deliver(0, other.host)
+        other.turn()
+        while other.steps:
+            other.run_step()
+        world.clock.now += 1
+        world.look(other.host)
+    world.resume(conductor.host)
+    world.look_all()
+    world.pass_time(GRACE + 0.1)
+    for _ in range(2):
+        conductor.turn()
+    assert left_over(world) == []
+    conductor.go_on()
+    conductor.turn()
+    world.settle(lambda: False, within=60)
+    assert {row.physical_id for row in rows(world, stack).values()} == set(world.cloud.things)
+    assert len(world.cloud.things) == 1
+
+
 def test_what_is_made_for_a_stack_that_was_purged_is_told_in_the_log(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
