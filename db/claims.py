@@ -1,5 +1,6 @@
 """Claiming ready tasks: the step from "may be done" to "is done by this member, as this attempt"."""
 
+import functools
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -266,9 +267,11 @@ def resource_event(
 def _claim(
     task: Task, resource: Resource, rows: Mapping[ResourceId, Resource], stack: tuple[str, str]
 ) -> Claim:
+    # What is adopted stands on what was there before, also where that is to be replaced.
+    current = rows.get if task.kind == TaskKind.ADOPT else functools.partial(_newest, rows)
     inputs = {
         name: InputValue(found.id, found.reference_id, found.attributes or {})
         for name, i in task.inputs.items()
-        if (found := _newest(rows, ResourceId(i))) is not None
+        if (found := current(ResourceId(i))) is not None
     }
     return Claim(task=task, resource=resource, inputs=inputs, stack_name=stack[0], tenant=stack[1])

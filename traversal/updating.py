@@ -7,7 +7,7 @@ resource if it was replaced, after all that depend on it have moved over.
 """
 
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..db.ids import ResourceId, TaskId
@@ -15,7 +15,7 @@ from ..db.resources import Resource
 from ..db.states import DELETING, Status, TaskKind
 from ..db.tasks import Task
 from ..template.model import CompiledTemplate, ResourceDefinition
-from .definition import TaskDefinition
+from .choosing import Choice, goal_of
 from .edges import Edges
 from .planning import Job, Plan, Scope, TooFewIds, delete_job, make_plan, needs_of, new_row
 from .type_facts import TypeFacts
@@ -81,11 +81,10 @@ class UpdatePlanner:
         self._running = running
         self._scope = scope
         self._types = types
-        self._going_back = going_back
         self._observing = observing
         self._ids = _Ids(scope.first_id, scope.first_id + scope.id_count)
         self._unmade = {row.id for row in existing if row.id not in running and _is_unmade(row, types)}
-        self._current = self._chosen(existing)
+        self._current = Choice(compiled, running, self._unmade, going_back).among(existing)
         kept = {row.id for row in self._current.values()}
         self._obsolete = [row for row in existing if row.id not in kept]
         self._existing = {row.id: row for row in existing}
@@ -93,38 +92,13 @@ class UpdatePlanner:
         self._restored = {row.id for row in self._current.values() if row.replaced_by is not None}
         self._rows: dict[str, ResourceId] = {}
         self._jobs: dict[str, Job] = {}
-        self._observations: dict[str, Job] = {}
+        self._firsts: dict[str, Job] = {}
+        self._changed: set[str] = set()
         self._deletions: dict[ResourceId, Job] = {}
         self._new: list[Resource] = []
         self._changes: dict[ResourceId, dict[str, Json]] = {}
         self._settled: list[ResourceId] = []
         self._spared: list[TaskId] = []
-
-    def _chosen(self, existing: Iterable[Resource]) -> dict[str, Resource]:
-        """For each name of the template the row that the update starts from."""
-        found: dict[str, Resource] = {}
-        for row in sorted(existing, key=lambda row: row.id):
-            going = row.id in self._running and self._running[row.id].kind in DELETING
-            if going or row.name not in self._compiled.resources:
-                continue
-            other = found.get(row.name)
-            if other is None or self._suitability(row) >= self._suitability(other):
-                found[row.name] = row
-        return {n: row for n, row in found.items() if row.replaced_by is None or self._suitability(row) > -30}
-
-    def _suitability(self, row: Resource) -> int:
-        """As Heat weighs them (Stack._get_best_existing_rsrc_db), but that a replacement for which nothing
-        was made yet is not preferred to what it was to replace."""
-        score = 0
-        if row.status == Status.FAILED or row.id in self._unmade:
-            score -= 30
-        if row.action == "DELETE":
-            score -= 50
-        if row.replaced_by is not None:
-            score -= 1
-        if self._going_back and row.definition == self._goal(row.name):
-            score += 10
-        return score
 
     def continued(self, *, surroundings_changed: bool) -> frozenset[TaskId]:
         """Those of the older tasks that make a resource by the very definition that it shall have, and of
@@ -145,7 +119,7 @@ class UpdatePlanner:
         )
 
     def _goal(self, name: str) -> Json:
-        return TaskDefinition.of(self._compiled.resources[name]).to_json()
+        return goal_of(self._compiled, name)
 
     def plan(self) -> Plan:
         """The plan."""
@@ -155,7 +129,7 @@ class UpdatePlanner:
             self._discard(row)
         self._set_requires()
         edges = self._edges()
-        jobs = [*self._observations.values(), *self._jobs.values(), *self._deletions.values()]
+        jobs = [*self._firsts.values(), *self._jobs.values(), *self._deletions.values()]
         return make_plan(
             jobs,
             edges,
@@ -176,8 +150,7 @@ class UpdatePlanner:
             if _is_there(row, self._types) and row.plugin == definition.type:
                 if row.definition != goal:
                     raise StillToBeAdopted(definition.name)
-                self._rows[definition.name] = row.id
-                self._jobs[definition.name] = self._job(definition, goal, TaskKind.ADOPT, row.id)
+                self._adopt(row, definition, goal)
                 return
             self._settled.append(row.id)
             row = None
@@ -190,6 +163,23 @@ class UpdatePlanner:
             self._rows[definition.name] = row.id
         else:
             self._update(row, definition, goal)
+
+    def _adopt(self, row: Resource, definition: ResourceDefinition, goal: Json) -> None:
+        """Where what it refers to is changed it is adopted before that, as it is, and updated after it."""
+        inputs = {name: self._before(name) for name in definition.requires}
+        task_id = TaskId(self._ids.take())
+        adoption = Job(task_id, TaskKind.ADOPT, row.id, goal, inputs=inputs, settings=definition.settings)
+        if _refers_to_any(definition, self._changed):
+            self._update(row, definition, goal)
+            self._firsts[row.name] = adoption
+        else:
+            self._rows[row.name] = row.id
+            self._jobs[row.name] = adoption
+
+    def _before(self, name: str) -> ResourceId:
+        """The row that a resource has before the update."""
+        row = self._current.get(name)
+        return self._rows[name] if row is None or row.id in self._settled else row.id
 
     def _replaced_for_certain(self, row: Resource, definition: ResourceDefinition) -> bool:
         """Whether that is known already, and needs no step that finds or forbids it."""
@@ -207,7 +197,7 @@ class UpdatePlanner:
             and not self._is_observed(row)
             and not self._types.always_replaced(definition.type)
             and not self._types.always_updated(definition.type)
-            and not any(reference.resource in self._jobs for reference in definition.references)
+            and not _refers_to_any(definition, self._jobs)
         )
 
     def _is_observed(self, row: Resource) -> bool:
@@ -215,6 +205,7 @@ class UpdatePlanner:
 
     def _create(self, definition: ResourceDefinition, goal: Json, *, replaces: ResourceId | None) -> None:
         row_id = ResourceId(self._ids.take())
+        self._changed.add(definition.name)
         self._rows[definition.name] = row_id
         if replaces is not None:
             self._changes.setdefault(replaces, {})["replaced_by"] = row_id
@@ -235,6 +226,8 @@ class UpdatePlanner:
 
     def _update(self, row: Resource, definition: ResourceDefinition, goal: Json) -> None:
         self._rows[definition.name] = row.id
+        if row.definition != goal or row.status == Status.FAILED or _refers_to_any(definition, self._changed):
+            self._changed.add(definition.name)
         if row.id in self._restored:
             self._supersede_others(row.name, row.id)
             self._changes.setdefault(row.id, {}).update(replaced_by=None, replaces=row.replaced_by)
@@ -242,7 +235,7 @@ class UpdatePlanner:
         self._jobs[definition.name] = replace(job, spare=ResourceId(self._ids.take()))
         if self._is_observed(row):
             look = Job(TaskId(self._ids.take()), TaskKind.OBSERVE, row.id, settings=definition.settings)
-            self._observations[row.name] = look
+            self._firsts[row.name] = look
         old = self._running.get(row.id)
         if old is not None and _goes_on(old, goal):
             self._spared.append(old.id)
@@ -283,8 +276,10 @@ class UpdatePlanner:
     def _edges(self) -> Edges:
         """From each task to those that wait for it."""
         edges = Edges()
-        for name, observation in self._observations.items():
-            edges.add(observation.id, self._jobs[name].id)
+        for name, first in self._firsts.items():
+            edges.add(first.id, self._jobs[name].id)
+            if first.kind == TaskKind.ADOPT:
+                self._adopt_before_change(first, self._compiled.resources[name].requires, edges)
         for name, job in self._jobs.items():
             for other in self._compiled.resources[name].requires:
                 if other in self._jobs:
@@ -294,8 +289,7 @@ class UpdatePlanner:
                     edges.add(job.id, cleanup.id)
         needs = needs_of(list(self._existing.values()))
         for row_id, deletion in self._deletions.items():
-            own = self._jobs.get(self._existing[row_id].name)
-            if own is not None:
+            if (own := self._jobs.get(self._existing[row_id].name)) is not None:
                 edges.add(own.id, deletion.id)
         for row_id, required in needs.items():
             for needed in required:
@@ -303,10 +297,21 @@ class UpdatePlanner:
                     continue
                 if (above := self._deletions.get(row_id)) is not None:
                     edges.add(above.id, self._deletions[needed].id)
-                moved = self._jobs.get(self._existing[row_id].name)
-                if moved is not None:
+                if (moved := self._jobs.get(self._existing[row_id].name)) is not None:
                     edges.add(moved.id, self._deletions[needed].id)
         return edges
+
+    def _adopt_before_change(self, adoption: Job, requires: Iterable[str], edges: Edges) -> None:
+        """Behind the adoptions of what it needs, and before that is changed."""
+        for job in (jobs[name] for name in requires for jobs in (self._firsts, self._jobs) if name in jobs):
+            if job.kind == TaskKind.ADOPT:
+                edges.add(job.id, adoption.id)
+            elif job.kind != TaskKind.OBSERVE:
+                edges.add(adoption.id, job.id)
+
+
+def _refers_to_any(definition: ResourceDefinition, names: Container[str]) -> bool:
+    return any(reference.resource in names for reference in definition.references)
 
 
 def _is_unmade(row: Resource, types: TypeFacts) -> bool:

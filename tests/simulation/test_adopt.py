@@ -167,6 +167,45 @@ def test_an_update_goes_on_with_an_adoption_that_was_stopped(world: World) -> No
     assert world.cloud.wrong == []
 
 
+def test_what_refers_to_something_that_is_changed_is_adopted_before_and_updated_after(world: World) -> None:
+    made = plain_template(a={}, b={"needs": on("a")}, c={"needs": on("b")})
+    stack = created(world, made)
+    document = world.exports.abandon(world.stack(stack.id))
+    things = {name: entry["resource_id"] for name, entry in document["resources"].items()}
+    again = world.adopt("t", document)
+    world.deliver(0, "host0")
+    conductor = world.conductors["host0"]
+    conductor.turn()
+    conductor.run_step()
+    conductor.turn()
+    world.updates.cancel(world.stack(again.id), rollback=False)
+    world.calm()
+    states = {name: f"{row.action}_{row.status}" for name, row in rows(world, again).items()}
+    assert states == {"a": "ADOPT_COMPLETE", "b": "ADOPT_FAILED", "c": "INIT_COMPLETE"}
+    changed = plain_template(a={"size": 2}, b={"needs": on("a")}, c={"needs": on("b")})
+    updated(world, again, changed)
+    found = rows(world, again)
+    assert found["a"].physical_id != things["a"]
+    assert {name: found[name].physical_id for name in ("b", "c")} == {n: things[n] for n in ("b", "c")}
+    assert world.cloud.things[things["b"]].needs == (found["a"].physical_id,)
+    assert things["a"] not in world.cloud.things
+
+
+def test_what_stands_on_something_that_was_not_there_is_adopted_and_moved_over(world: World) -> None:
+    made = plain_template(a={}, b={"needs": on("a")}, c={"needs": on("b")})
+    stack = created(world, made)
+    document = world.exports.abandon(world.stack(stack.id))
+    things = {name: entry["resource_id"] for name, entry in document["resources"].items()}
+    document["resources"]["a"]["resource_id"] = "thing-77"
+    again = adopted(world, document)
+    assert (again.action, again.status) == ("ADOPT", Status.FAILED)
+    updated(world, again, made)
+    found = rows(world, again)
+    assert {name: found[name].physical_id for name in ("b", "c")} == {n: things[n] for n in ("b", "c")}
+    assert world.cloud.things[things["b"]].needs == (found["a"].physical_id,)
+    assert found["a"].physical_id in world.cloud.things
+
+
 def test_what_is_still_to_be_adopted_is_not_brought_to_something_else(world: World) -> None:
     """Nobody knows yet what it is."""
     stack = created(world, plain_template(a={"value": "1"}, b={}))
