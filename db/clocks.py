@@ -17,7 +17,7 @@ from sqlalchemy.engine import Connection
 
 from . import tables
 from .ids import StackId, TaskId, TraversalId
-from .states import ACTIVE, Status, TaskKind, TaskState
+from .states import ACTIVE, Standing, Status, TaskKind, TaskState
 from .task_rows import CHUNK, Task, chunks
 
 COUNTS = {"clock": "counts"}
@@ -98,11 +98,10 @@ def _rests(conn: Connection, finish: typing.Any) -> bool:
     for_child = sa.and_(t.c.state == TaskState.PARKED, sa.func.coalesce(t.c.waits_on, "").like(f"{_CHILD}%"))
     of_it = t.c.traversal == finish.traversal
     active = sa.select(t.c.id).where(of_it, t.c.state.in_(sorted(ACTIVE)), sa.not_(for_child))
-    # Nothing of the stack's waits for a snapshot that is deleted beside it.
+    # Nothing waits for a snapshot that is deleted beside the stack, but the stack's deletion takes it over.
+    beside = sa.and_(t.c.kind == TaskKind.DELETE_SNAPSHOT, t.c.standing == Standing.OWN)
     running = sa.select(t.c.id).where(
-        t.c.stack_id == finish.stack_id,
-        t.c.state == TaskState.RUNNING,
-        t.c.kind != TaskKind.DELETE_SNAPSHOT,
+        t.c.stack_id == finish.stack_id, t.c.state == TaskState.RUNNING, sa.not_(beside)
     )
     if conn.execute(active.limit(1)).first() is not None:
         return False

@@ -401,6 +401,27 @@ def test_the_clock_stands_although_a_snapshot_is_being_deleted(world: World) -> 
     assert world.stack(stack.id).remaining is not None
 
 
+def test_the_clock_does_not_stand_while_a_deletion_waits_for_that_of_a_snapshot(world: World) -> None:
+    stack = created(world, template(a={}))
+    kept = world.snapshots.take(stack, None)
+    assert world.settle(lambda: ended(world, stack), within=20)
+    world.update(stack, template(a={}, b={}), environment=hooks(b="pre-delete"))
+    assert world.settle(lambda: ended(world, stack), within=20)
+    world.snapshots.delete(world.stack(stack.id), kept.id)
+    world.deliver(0, "host0")
+    world.conductors["host0"].turn()
+    assert len(world.conductors["host0"].steps) == 1, "it is taken, and has not begun"
+    world.orders.delete(world.stack(stack.id))
+    while world.bus.hints:
+        world.deliver(0, "host1")
+    world.conductors["host1"].turn()
+    assert held(world, stack) == [("b", "pre-delete")]
+    assert world.stack(stack.id).remaining is None, "a's deletion goes on by itself"
+    world.calm()
+    assert list(rows(world, stack)) == ["b"]
+    assert world.stack(stack.id).remaining is not None
+
+
 def test_a_clock_that_went_on_strikes_after_the_time_that_was_left(world: World) -> None:
     made = template(a={"endless": True, "after": 2})
     stack = world.create("s", made, environment=hooks(a="pre-create"), timeout_mins=1)
