@@ -24,12 +24,14 @@ class Story:
     :ivar goal: what the stack is being brought to.
     :ivar complete: the goal it had when it was complete last.
     :ivar reached: what it is; None: something in between.
+    :ivar mixed: what there is may come of several goals, for an update has begun and is not complete.
     """
 
     asked: RandomGoal
     goal: RandomGoal = NOTHING
     complete: RandomGoal = NOTHING
     reached: RandomGoal | None = None
+    mixed: bool = False
     traversal: str = ""
 
 
@@ -84,6 +86,10 @@ class Reference:
         """What the stack is being brought to, or was."""
         return self._stories[name].goal
 
+    def is_mixed(self, name: str) -> bool:
+        """Whether its goal alone does not say what each of its resources is."""
+        return self._stories[name].mixed
+
     def turns_out(self, name: str, goal: RandomGoal) -> None:
         """What was asked for a moment ago is this."""
         story = self._stories[name]
@@ -104,8 +110,10 @@ class Reference:
                 story.goal = story.asked
             if action in CONVERGING or action == "DELETE":
                 story.reached = None
+                story.mixed = action not in ("CREATE", "ADOPT")
         if status == Status.COMPLETE and action in CONVERGING:
             story.complete = story.reached = story.goal
+            story.mixed = False
 
     def differences(self, name: str, stack_id: str, made: Made) -> list[str]:
         """In what the stack is not what it should be."""

@@ -144,9 +144,10 @@ class Users:
         return name
 
     def hand_over(self) -> str | None:
-        """Abandon a stack, and adopt what it had by another one."""
+        """Abandon a stack, and adopt what it had by another one.  Whoever adopts believes the template, so it
+        has to say what there is."""
         name = self._living()
-        if name is None:
+        if name is None or self.reference.is_mixed(name):
             return None
         new = f"{name}+"
         self.reference.asks(new, self.reference.goal(name))
