@@ -208,7 +208,7 @@ class Attempt:
         done_before = max(0, self.claim.task.attempt - 1)
         backoff = min(RETRY_MOST, RETRY_FIRST * 2 ** min(done_before, 10))
         changes: dict[str, Json] = {"reason": self.secrets.redact(f"will be tried again: {error}")}
-        if isinstance(error, TimedOut):
+        if isinstance(error, TimedOut) or self._insists:
             changes["progress"] = None
         outcome = self._outcome(
             TaskState.PARKED,
@@ -247,8 +247,14 @@ class Attempt:
         outcome = self._outcome(TaskState.CANCELLED, changes=changes, event=event, **self._begun())
         return StepResult(self.claim, outcome)
 
+    @property
+    def _insists(self) -> bool:
+        return TaskDefinition.from_json(self.claim.task.definition).insists
+
     def failed(self, error: Exception) -> StepResult:
         """The action failed for good."""
+        if self._insists and self.claim.task.retries_left > 0:
+            return self.again(TryAgain(str(error)))
         kind = error.kind if isinstance(error, Final) else _kind(error)
         inside = f".{error.path}" if isinstance(error, ChildFailed) and error.path else ""
         reason = self.secrets.redact(f"{kind}: resources.{self.claim.resource.name}{inside}: {error}")

@@ -20,6 +20,8 @@ from .states import FINAL, Status, TaskKind, TaskState
 from .task_rows import Task
 
 RETRIES = 5
+INSISTS = {"insists": True}
+"""The definition of a deletion of which nobody sees that it has failed; see traversal/definition.py."""
 NAME_LENGTH = 255
 
 
@@ -97,7 +99,7 @@ def keep(conn: Connection, left: Leftover, *, now: float) -> TaskId:
         waits_on=left.step,
         retries_left=RETRIES,
         finish_id=finish_id,
-        definition={},
+        definition=INSISTS,
         request=left.task.request,
         **shared,
     )

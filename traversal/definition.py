@@ -15,6 +15,7 @@ class TaskDefinition:
 
     :ivar type: as written in the template; `plugin`: what the environment makes of it.
     :ivar properties: residuals; see template/residual.py.
+    :ivar insists: a failure for good is tried again, too: nobody would see it.
     :ivar wanted: as of Target.
     :ivar retain: a deletion leaves the thing outside alone.
     """
@@ -28,6 +29,7 @@ class TaskDefinition:
     external_id: Json = None
     description: str = ""
     retain: bool = False
+    insists: bool = False
     wanted: Sequence[Sequence[str | int]] = field(default_factory=list)
 
     @classmethod

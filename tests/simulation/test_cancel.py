@@ -10,6 +10,7 @@ from simulation.world import GRACE, SimConductor, World
 from stoker.db import resources, snapshots, stacks, stopping, tables
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind, TaskState
+from stoker.resources.errors import Final
 from stoker.traversal.change import NotUpdatable
 
 Json = typing.Any
@@ -127,6 +128,26 @@ def test_what_a_step_makes_after_it_was_given_up_is_removed_and_changes_nothing(
     assert world.settle(lambda: left_over(world)[0].status == "COMPLETE", within=10)
     assert world.cloud.things == {}
     assert (world.stack(stack.id), len(told(world, stack))) == (before, count)
+
+
+def test_the_removal_of_what_was_left_behind_is_tried_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody would see that it has failed."""
+    stack = begun(world, template(a={"hangs": ["create"]}))
+    cancel(world, stack)
+    pass_grace(world)
+    refusals, unmake = [Final("it is in use"), Final("still")], world.cloud.unmake
+
+    def refuse(physical: str) -> None:
+        if refusals:
+            raise refusals.pop(0)
+        unmake(physical)
+
+    monkeypatch.setattr(world.cloud, "unmake", refuse)
+    hanging(world)[0].go_on()
+    assert world.settle(lambda: left_over(world)[0].status == "COMPLETE", within=60)
+    assert (refusals, world.cloud.things) == ([], {})
 
 
 def test_no_check_makes_a_resource_sound_whose_deletion_was_given_up(world: World) -> None:
