@@ -68,12 +68,7 @@ def keep_stray(database: Database, claim: Claim, member: MemberId, *, now: float
     if left is None:
         return
     own = replace(left, task=replace(left.task, member=member))
-    try:
-        database.write(lambda conn: leftovers.keep_stray(conn, own, now=now))
-    except NotFound:
-        LOG.info(
-            "The stack of task %s was purged: what its step makes is told when it comes back", left.task.id
-        )
+    database.write(lambda conn: leftovers.keep_stray(conn, own, now=now))
 
 
 def keep_leftover(conn: Connection, task: Task, *, now: float) -> None:

@@ -319,11 +319,7 @@ def test_what_a_conductor_without_a_name_has_made_late_is_removed_by_the_others(
     cancel(world, stack)
     world.orders.delete(world.stack(stack.id))
     while not ended(world, stack):
-        while world.bus.hints:
-            world.deliver(0, other.host)
-        other.turn()
-        while other.steps:
-            other.run_step()
+        work_alone(world, other)
         while other.hanging:
             other.go_on()
     assert world.cloud.things == {}
@@ -344,11 +340,7 @@ def test_a_step_that_is_given_up_when_its_task_was_taken_away_leaves_nothing_beh
     other = counts_as_gone(world, conductor)
     world.orders.delete(world.stack(stack.id))
     while not ended(world, stack):
-        while world.bus.hints:
-            world.deliver(0, other.host)
-        other.turn()
-        while other.steps:
-            other.run_step()
+        work_alone(world, other)
     world.resume(conductor.host)
     world.look_all()
     conductor.turn()
@@ -371,11 +363,7 @@ def test_a_step_that_is_given_up_while_another_attempt_is_at_it_is_left_to_that(
     [conductor] = hanging(world)
     other = counts_as_gone(world, conductor)
     while not ended(world, stack):
-        while world.bus.hints:
-            world.deliver(0, other.host)
-        other.turn()
-        while other.steps:
-            other.run_step()
+        work_alone(world, other)
         world.clock.now += 1
         world.look(other.host)
     world.resume(conductor.host)
@@ -408,6 +396,15 @@ def test_what_is_made_for_a_stack_that_was_purged_is_told_in_the_log(
     assert f"made {thing} (Sim::Server, resource a)" in told[0]
 
 
+def work_alone(world: World, conductor: SimConductor) -> None:
+    """It gets all hints, and does what it can do at once."""
+    while world.bus.hints:
+        world.deliver(0, conductor.host)
+    conductor.turn()
+    while conductor.steps:
+        conductor.run_step()
+
+
 def counts_as_gone(world: World, conductor: SimConductor) -> SimConductor:
     """The other one has taken over what it had."""
     world.cut_off(conductor.host)
@@ -428,12 +425,8 @@ def test_what_is_made_for_a_resource_that_is_held_behind_its_deletion_is_removed
     [conductor] = hanging(world)
     other = counts_as_gone(world, conductor)
     world.orders.delete(world.stack(stack.id))
-    while world.bus.hints:
-        world.deliver(0, other.host)
     for _ in range(2):
-        other.turn()
-        while other.steps:
-            other.run_step()
+        work_alone(world, other)
     assert (rows(world, stack)["a"].action, rows(world, stack)["a"].status) == ("DELETE", Status.COMPLETE)
     world.resume(conductor.host)
     world.look_all()
@@ -458,12 +451,8 @@ def test_what_a_step_makes_after_its_conductor_counted_as_gone_is_removed(
         world.update(stack, template(b={}), environment=hooks)
     else:
         world.orders.delete(world.stack(stack.id))
-    while world.bus.hints:
-        world.deliver(0, other.host)
     for _ in range(2):
-        other.turn()
-        while other.steps:
-            other.run_step()
+        work_alone(world, other)
     found = world.stack(stack.id)
     assert (held, ended(world, stack)) == (found.remaining is not None, not held), "a is deleted"
     world.resume(conductor.host)
