@@ -21,7 +21,8 @@ def goal_of(compiled: CompiledTemplate, name: str) -> Json:
 
 @dataclass(frozen=True)
 class Choice:
-    """
+    """Chooses for one update.
+
     :ivar unmade: rows for which nothing was made.
     :ivar going_back: what an update has replaced, and is still there, is taken again.
     """
