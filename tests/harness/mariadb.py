@@ -62,18 +62,24 @@ class MariaDB(Server):
     def _socket(self) -> pathlib.Path:
         return self.directory / "socket"
 
+    @property
+    def _places(self) -> dict[str, str]:
+        """Where it writes.  A server that starts removes all temporary tables of its `tmpdir`, also another's."""
+        return {"datadir": str(self.directory / "data"), "tmpdir": str(self.directory)}
+
     def _prepare(self) -> None:
         self._has_account = False
         program = find_program("mariadb-install-db", "mariadb-server")
         options = ["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]
         speed = ["--skip-name-resolve", "--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=0"]
-        self._run(program, *options, *speed, f"--datadir={self.directory / 'data'}")
+        places = [f"--{name}={path}" for name, path in self._places.items()]
+        self._run(program, *options, *speed, *places)
 
     def _command(self) -> list[str]:
         settings = {
             **SETTINGS,
             "port": str(self.port),
-            "datadir": str(self.directory / "data"),
+            **self._places,
             "socket": str(self._socket),
             "pid-file": str(self.directory / "pid"),
         }

@@ -1,8 +1,10 @@
 """The servers that the tests start: each answers, survives a restart, and leaves no process behind."""
 
 import os
+import pathlib
 import subprocess
 import sys
+import tempfile
 
 import pytest
 import sqlalchemy as sa
@@ -48,6 +50,20 @@ def test_a_database_keeps_its_data_over_a_restart_and_a_kill(
         server.start()
         with engine.begin() as conn:
             assert conn.exec_driver_sql("SELECT name FROM kept").scalar() == "still here"
+
+
+def test_a_database_that_starts_leaves_the_temporary_tables_of_others_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with tempfile.TemporaryDirectory() as shared:
+        os.chmod(shared, 0o777)
+        monkeypatch.setenv("TMPDIR", shared)
+        others = pathlib.Path(shared, "#sql-temptable-d5e-1-4.MAD")
+        others.touch()
+        os.chmod(others, 0o666)
+        with MariaDB() as server:
+            server.restart()
+            assert others.exists()
 
 
 def test_a_missing_server_fails_and_says_how_to_install_it() -> None:
