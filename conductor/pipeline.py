@@ -138,6 +138,8 @@ class Pipeline:
         self._uncertain = who is not None
         if who is None:
             self._intake.clear()
+        else:
+            self._strays.renamed()
         self._who = who
 
     def turn(self) -> float | None:
@@ -155,6 +157,8 @@ class Pipeline:
             if self._who is not None:
                 self._work(self._who, results, 0 if alone else self._free())
             self._strays.take_late()
+            if self._who is not None:
+                self._strays.keep(self._who)
         except Unavailable as error:
             LOG.warning("The database is away, work waits: %s", error)
             return self._limits.stalled
@@ -180,7 +184,6 @@ class Pipeline:
         if self._uncertain:
             self._reconcile(who)
         self._answer(who)
-        self._strays.keep(who)
 
     def _free(self) -> int:
         """How many tasks may be claimed: a few more than threads are free, so that none ever idles."""

@@ -40,7 +40,7 @@ class Stops:
 
     :ivar grace: seconds.
     :ivar unknown: claims we were asked to stop that are not ours (any more): to be said so.
-    :ivar strays: claims whose steps hang and were given up when they were not ours any more.
+    :ivar strays: claims whose steps hang and were given up, and which are not ours any more.
     """
 
     held: Holdings

@@ -33,14 +33,21 @@ class Strays:
         late = self.workers.late
         while late:
             claim, result = late[0]
-            with claim_lines(claim):
-                announce_all(self.hints, late_result(self.database, claim, result, now=self.clock()))
+            if self.workers.runs(claim.task.id, claim.task.attempt):  # That it was given up came too late.
+                self.stops.strays.append(claim)
+            else:
+                with claim_lines(claim):
+                    announce_all(self.hints, late_result(self.database, claim, result, now=self.clock()))
             late.popleft()
             self.tally.refused()
 
+    def renamed(self) -> None:
+        """We have another name: the old one counts as gone, and with it the steps that were given up."""
+        self.stops.strays.extend(held.claim for held in self.workers.running() if held.given_up)
+
     def keep(self, who: Claimant) -> None:
-        """Steps that hang, of tasks that were taken away before they were given up: if we die before they
-        come back, others look for what they have made.
+        """Steps that hang, of tasks that were taken away before they were given up, or under another name:
+        if we die before they come back, others look for what they have made.
 
         :raises Unavailable: the rest is kept.
         """

@@ -110,13 +110,16 @@ def keep(conn: Connection, left: Leftover, *, now: float) -> TaskId:
 
 def keep_stray(conn: Connection, left: Leftover, *, now: float) -> None:
     """Store it, if its task has come to nothing: another attempt finds by the key what it makes, or has made
-    it already.  Not if it is stored already."""
+    it already.  One that is stored already waits for its step under the name that the conductor has now."""
     t = tables.task
+    waiting = sa.and_(t.c.waits_on == left.step, t.c.state == TaskState.PARKED)
+    renamed = conn.execute(sa.update(t).where(waiting).values(member=left.task.member))
+    if renamed.rowcount:
+        return
     state = conn.execute(sa.select(t.c.state).where(t.c.id == left.task.id)).scalar()
-    kept = conn.execute(sa.select(t.c.id).where(t.c.waits_on == left.step)).first()
     row = resources.by_ids(conn, [left.resource.id]).get(left.resource.id)
     is_made = row is not None and row.physical_id is not None
-    if state in FINAL - {TaskState.DONE} and kept is None and not is_made:
+    if state in FINAL - {TaskState.DONE} and not is_made:
         keep(conn, left, now=now)
 
 
@@ -182,9 +185,18 @@ def of_member(conn: Connection, member: MemberId) -> list[tuple[TaskId, int]]:
     return [(TaskId(task_id), shard) for task_id, shard in rows]
 
 
-def abandon(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> dict[TraversalId, list[TaskId]]:
-    """The conductor is gone, and its steps with it: the deletions wait no longer; the tasks made ready."""
-    return _make_ready(conn, task_ids, now=now)
+def abandon(
+    conn: Connection, task_ids: Iterable[TaskId], *, now: float, member: MemberId | None = None
+) -> dict[TraversalId, list[TaskId]]:
+    """The conductor is gone, and its steps with it: the deletions wait no longer; the tasks made ready.
+
+    :param member: spare those that wait for it under another name by now.
+    """
+    locked = task_rows.lock_many(conn, task_ids, TaskState.PARKED)
+    if member is not None:
+        waiting = {task_id for task_id, _ in of_member(conn, member)}
+        locked = [row for row in locked if row.id in waiting]
+    return task_rows.set_ready(conn, locked, now=now)
 
 
 def _make_ready(

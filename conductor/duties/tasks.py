@@ -226,5 +226,5 @@ class Orphans:
         mine = [task_id for task_id, shard in waiting if self._ring.owns(shard)]
         if mine:
             now = self._clock()
-            freed = self._database.write(lambda conn: leftovers.abandon(conn, mine, now=now))
+            freed = self._database.write(lambda conn: leftovers.abandon(conn, mine, now=now, member=member))
             announce_all(self._hints, freed)

@@ -64,7 +64,7 @@ class MariaDB(Server):
 
     @property
     def _places(self) -> dict[str, str]:
-        """Where it writes.  A server that starts removes all temporary tables of its `tmpdir`, also another's."""
+        """Where it writes.  A server that starts removes all temporary tables in its tmpdir, whosesoever."""
         return {"datadir": str(self.directory / "data"), "tmpdir": str(self.directory)}
 
     def _prepare(self) -> None:

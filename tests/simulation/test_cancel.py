@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 from simulation.test_update import created, ended, rows, template, told, updated
 from simulation.world import GRACE, SimConductor, World
-from stoker.db import resources, snapshots, stacks, stopping, tables
+from stoker.db import leftovers, resources, snapshots, stacks, stopping, tables
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.resources.errors import Final
@@ -260,6 +260,27 @@ def test_a_conductor_that_is_cut_off_from_the_bus_learns_of_it_when_it_is_back(w
     assert len(world.bus.stops) == sent, "nobody is asked again"
 
 
+def test_a_step_that_is_given_up_after_its_task_was_taken_away_is_still_waited_for(world: World) -> None:
+    """That it was given up is refused; it is no end of the step."""
+    stack = begun(world, template(a={"hangs": ["create"]}))
+    [conductor] = hanging(world)
+    cancel(world, stack)
+    while not left_over(world):
+        world.bus.cancels.clear()
+        world.bus.stops.clear()
+        world.pass_time(0.5)
+        run_duties(world)
+    assert conductor.pipeline.in_progress == 1
+    assert world.settle(lambda: conductor.pipeline.in_progress == 0, within=60)
+    world.pass_time(10)
+    world.calm()
+    assert [row.status for row in left_over(world)] == ["IN_PROGRESS"], "the step hangs on"
+    conductor.go_on()
+    world.kill(conductor.host)
+    assert world.settle(lambda: not world.cloud.things, within=60)
+    assert [row.status for row in left_over(world)] == ["COMPLETE"]
+
+
 def test_conductors_that_are_not_concerned_do_no_database_work_for_a_cancel(world: World) -> None:
     stack = begun(world, template(a={"looks": 1000, "after": 100}))
     cancel(world, stack)
@@ -355,6 +376,48 @@ def test_a_step_that_is_given_up_when_its_task_was_taken_away_leaves_nothing_beh
     world.kill(conductor.host)
     assert world.settle(lambda: not world.cloud.things, within=60)
     assert world.settle(lambda: left_over(world)[0].status == "COMPLETE", within=60)
+
+
+@pytest.mark.parametrize("first", ["others look first", "it is back first"])
+def test_a_given_up_step_of_a_conductor_that_has_another_name_leaves_nothing_behind(
+    world: World, first: str
+) -> None:
+    """The old name counts as gone, and what others find is nothing yet."""
+    stack = begun(world, template(a={"hangs": ["create"]}))
+    [conductor] = hanging(world)
+    cancel(world, stack)
+    pass_grace(world)
+    [left] = left_over(world)
+    assert left.status == "IN_PROGRESS"
+    old = conductor.ring.member()
+    if first == "others look first":
+        other = counts_as_gone(world, conductor)
+        while left_over(world)[0].status != "COMPLETE":
+            work_alone(world, other)
+        world.resume(conductor.host)
+    else:
+        world.pause(conductor.host)
+        world.pass_time(5)
+        world.resume(conductor.host)
+    world.look_all()
+    for _ in range(2):
+        conductor.turn()
+    new = conductor.ring.member()
+    assert new not in (old, None)
+    [(waiting, _)] = world.database.read(lambda conn: leftovers.of_member(conn, new))
+    found_before = world.database.write(
+        lambda conn: leftovers.abandon(conn, [waiting], now=world.clock.now, member=old)
+    )
+    assert found_before == {}, "who has found it under the old name may be late"
+    world.pass_time(10)
+    run_duties(world)
+    world.calm()
+    assert left_over(world)[-1].status == "IN_PROGRESS", "the step hangs on"
+    conductor.go_on()
+    assert len(world.cloud.things) == 1
+    world.kill(conductor.host)
+    assert world.settle(lambda: not world.cloud.things, within=60)
+    assert world.settle(lambda: {row.status for row in left_over(world)} == {"COMPLETE"}, within=60)
 
 
 def test_a_step_that_is_given_up_while_another_attempt_is_at_it_is_left_to_that(world: World) -> None:
