@@ -89,11 +89,16 @@ TOGETHER = {
     "tests/process/test_nested.py": "daemons, first half",
     "tests/process/test_secrets.py": "daemons, first half",
     "tests/services/rpc/": "daemons, first half",
+    "tests/process/test_configuration.py": "configuration",
+    "tests/process/test_breakpoints.py": "daemons, second half",
+    "tests/process/test_takeover.py": "daemons, second half",
+    "tests/process/test_observed.py": "daemons, second half",
+    "tests/process/test_upgrade.py": "daemons, second half",
     "tests/process/test_handbook.py": "handbook",
-    "tests/process/": "daemons, second half",
+    "tests/deploy/": "deploy",
+    "tests/process/": "embedded",
     "tests/services/ring/": "ring",
     "tests/services/test_harness_": "servers",
-    "tests/deploy/": "deploy",
     "tests/client/": "client",
     "tests/services/db/": "databases",
     "tests/api/": "api",
@@ -102,7 +107,7 @@ TOGETHER = {
 }
 """Beginnings of the names of tests -> what they run together with, in one process, in this order.
 
-Starting daemons takes much of the processor, so not all processes do that at the same time.
+Where the longest of them takes longer than all tests shared among the processes, it is to be divided.
 """
 
 

@@ -15,7 +15,7 @@ from harness.waiting import wait_for
 from services.ring.backends import MAKERS, Backend
 from services.ring.cluster import Cluster
 
-LANES = 3
+LANES = 5
 Scenario = Callable[[Cluster, Backend], None]
 Runs = Mapping[tuple[str, Scenario], Future[None]]
 
