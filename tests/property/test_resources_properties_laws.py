@@ -1,6 +1,7 @@
 """Laws of property values, for random schemas and random values, right and wrong ones."""
 
 import json
+from dataclasses import replace
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -126,17 +127,31 @@ def test_what_is_put_off_never_makes_a_right_value_wrong(case, data):
         assert json.dumps(value, sort_keys=True) == json.dumps(resolved[name], sort_keys=True)
 
 
+def there(prop, found):
+    """The property for resolved values of it, and those, without members that are null: they were absent."""
+    if isinstance(prop.schema, Property):
+        item, items = there(prop.schema, [each for value in found for each in value])
+        rest = iter(items)
+        return replace(prop, schema=item), [[next(rest) for _ in value] for value in found]
+    if prop.schema is None:
+        return prop, found
+    members, kept = {}, [{} for _ in found]
+    for name, member in prop.schema.items():
+        having = [index for index, value in enumerate(found) if value[name] is not None]
+        inner, shown = there(member, [found[index][name] for index in having])
+        members[name] = replace(inner, required=inner.required and len(having) == len(found))
+        for index, value in zip(having, shown, strict=True):
+            kept[index][name] = value
+    return replace(prop, schema=members), kept
+
+
 @given(cases())
 def test_a_resolved_value_resolves_to_itself(case):
     schema, given_values = case
     resolved, failed = outcome(resolve_properties, schema, given_values)
     assume(failed is None)
-    there = {name: value for name, value in resolved.items() if value is not None}
-    again, failed = outcome(resolve_properties, {name: schema[name] for name in there}, there)
-    assert failed is None
-    for name, value in there.items():
-        if schema[name].schema is None:  # else members that were absent are null now
-            assert again[name] == value
+    whole, [again] = there(Property("map", schema=schema), [resolved])
+    assert outcome(resolve_properties, whole.schema, again) == (resolved, None)
 
 
 @given(values, values)
