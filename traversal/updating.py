@@ -112,14 +112,11 @@ class UpdatePlanner:
             for row in self._current.values()
             if (task := self._running.get(row.id)) is not None
             and task.kind == TaskKind.CREATE
-            and task.definition == self._goal(row.name)
+            and task.definition == goal_of(self._compiled, row.name)
             and not (surroundings_changed and self._types.always_updated(row.plugin))
             and row.progress is not None
             and row.progress["task"] == task.id
         )
-
-    def _goal(self, name: str) -> Json:
-        return goal_of(self._compiled, name)
 
     def plan(self) -> Plan:
         """The plan."""
@@ -145,7 +142,7 @@ class UpdatePlanner:
     # -- what each resource needs ------------------------------------------------------------------
 
     def _want(self, definition: ResourceDefinition) -> None:
-        row, goal = self._current.get(definition.name), self._goal(definition.name)
+        row, goal = self._current.get(definition.name), goal_of(self._compiled, definition.name)
         if row is not None and row.id in self._unmade:
             if _is_there(row, self._types) and row.plugin == definition.type:
                 if row.definition != goal:
@@ -198,6 +195,7 @@ class UpdatePlanner:
             and not self._types.always_replaced(definition.type)
             and not self._types.always_updated(definition.type)
             and not _refers_to_any(definition, self._jobs)
+            and not _is_behind(row, definition, map(self._before, definition.requires))
         )
 
     def _is_observed(self, row: Resource) -> bool:
@@ -308,6 +306,12 @@ class UpdatePlanner:
                 edges.add(job.id, adoption.id)
             elif job.kind != TaskKind.OBSERVE:
                 edges.add(adoption.id, job.id)
+
+
+def _is_behind(row: Resource, definition: ResourceDefinition, stands_on: Iterable[ResourceId]) -> bool:
+    """Whether an update was to change what it refers to, and ended before it could follow: until it does it
+    requires also what might have come of that; see `_set_requires`."""
+    return bool(definition.references) and not set(stands_on).issuperset(row.requires)
 
 
 def _refers_to_any(definition: ResourceDefinition, names: Container[str]) -> bool:

@@ -4,6 +4,7 @@ import pathlib
 import typing
 
 import pytest
+from simulation.cloud import Thing
 from simulation.world import World
 from stoker.db import events, resources
 from stoker.db.events import EventQuery
@@ -145,6 +146,42 @@ def test_what_a_lost_creation_has_made_is_found_though_what_it_stands_on_was_to_
     assert world.settle(lambda: bool(world.breakpoints.held(world.stack(stack.id))), within=30)
     updated(world, stack, template(a={"size": 2}))
     assert set(world.cloud.things) == {row.physical_id for row in rows(world, stack).values()}
+
+
+@pytest.mark.parametrize("what", ["value", "size"], ids=["changed", "replaced"])
+@pytest.mark.parametrize("ended_by", ["cancel", "failure", "update"])
+def test_what_could_not_follow_before_the_update_ended_follows_in_the_next_one(
+    world: World, what: str, ended_by: str
+) -> None:
+    """Although what it refers to is not changed any more by that."""
+
+    def made(number: int, **other: Json) -> Json:
+        shown = "value" if what == "value" else "address"
+        follower = {"needs": on("a"), "value": {"get_attr": ["a", shown]}}
+        return template(a={what: number}, b=follower, c={"needs": on("b")}, d=other)
+
+    def thing(name: str) -> Thing:
+        return world.cloud.things[str(rows(world, stack)[name].physical_id)]
+
+    stack = created(world, made(1))
+    before = rows(world, stack)
+    stop = {"resource_registry": {"resources": {"b": {"hooks": "pre-update"}}}}
+    world.update(stack, made(2, value="other", fail=ended_by == "failure"), environment=stop)
+    world.calm()
+    if ended_by == "cancel":
+        world.updates.cancel(world.stack(stack.id), rollback=False, by="alice")
+    if ended_by != "update":
+        assert world.settle(lambda: ended(world, stack), within=60)
+        assert world.stack(stack.id).status == Status.FAILED
+    updated(world, stack, made(2))
+    a = str(rows(world, stack)["a"].physical_id)
+    assert (a == before["a"].physical_id) == (what == "value")
+    assert rows(world, stack)["b"].physical_id == before["b"].physical_id
+    assert thing("b").needs == (a,)
+    assert thing("b").value == ("2" if what == "value" else f"at-{a}")
+    sent = world.bus.sent
+    updated(world, stack, made(2))
+    assert world.bus.sent == sent, "now all is as it shall be"
 
 
 def test_a_chain_of_replacements_is_cleaned_up_in_order(world: World) -> None:
