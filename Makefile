@@ -19,7 +19,7 @@ serve: .venv/client.stamp
 
 test: prepared
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not alone and not long" --ignore tests/unit/test_architecture.py $(PYTEST_ARGS)
-	$(BIN)/python -m pytest -q -m alone $(PYTEST_ARGS) || [ $$? -eq 5 ]  # 5: PYTEST_ARGS choose none of them
+	$(BIN)/python -m pytest -q -m alone $(or $(PYTEST_ARGS),tests/process tests/services) || [ $$? -eq 5 ]  # 5: PYTEST_ARGS choose none of them
 
 test-long: test-deps .venv/keystone.stamp
 	$(BIN)/python -m pytest -q -m long $(PYTEST_ARGS)

@@ -135,8 +135,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: typing.Any) -> Sched
     return Scheduling(config, log)
 
 
+ALONE = ("tests/process/", "tests/services/")
+"""Where the Makefile looks for tests that run alone: to look everywhere takes ten seconds more."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In one process the order stays as it is."""
+    for item in items:
+        if item.get_closest_marker("alone") and not item.nodeid.startswith(ALONE):
+            raise pytest.UsageError(
+                f"{item.nodeid} runs alone, and would not be found: only {ALONE} are looked at"
+            )
     if not hasattr(config, "workerinput"):
         return
 
