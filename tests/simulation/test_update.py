@@ -158,7 +158,7 @@ def test_what_could_not_follow_before_the_update_ended_follows_in_the_next_one(
     def made(number: int, **other: Json) -> Json:
         shown = "value" if what == "value" else "address"
         follower = {"needs": on("a"), "value": {"get_attr": ["a", shown]}}
-        return template(a={what: number}, b=follower, c={"needs": on("b")}, d=other)
+        return template(a={what: number}, b=follower, c={"needs": on("b")}, d={"needs": on("a"), **other})
 
     def thing(name: str) -> Thing:
         return world.cloud.things[str(rows(world, stack)[name].physical_id)]
