@@ -81,6 +81,7 @@ def test_it_prints_the_line_for_the_client_and_stops_with_0(embedded: Embedded) 
 
 def test_a_signal_makes_it_report_on_all_its_parts(embedded: Embedded) -> None:
     process = embedded.start("--conductors", "2")
+    wait_for(lambda: process.text().count("The ring has 2 members now") == 2, 10, process.text)
     path = create(embedded, "waits", templates.flat(1, wait_secs=60))
     stack_id = path.rsplit("/", 1)[1]
     wait_for(lambda: "CREATE_IN_PROGRESS" in str(call(embedded.url, "GET", f"{path}/resources")[1]), 20)
