@@ -4,9 +4,9 @@ Usage:
     python benchmarks/idle.py               start PostgreSQL, RabbitMQ, etcd and one conductor, twice
     options: --stacks 1000000   --few 100   --seconds 60
 
-Both databases hold finished stacks with one resource, two events and their contents each, made by
-INSERT … SELECT.  Printed are the statements and transactions that the server counted, and the CPU of the
-conductor and of the server, for each second; and the ratios.
+Both databases hold finished stacks with one resource and four events each, copies of one that Stoker made.
+Printed are the statements and transactions that the server counted, and the CPU of the conductor and of the
+server, for each second; and the ratios.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests"))
 
-from harness import proctree
+from harness import proctree, templates
 from harness.deployment import Deployment
 from harness.etcd import Etcd
 from harness.postgresql import PostgreSQL
@@ -30,28 +30,20 @@ SETTLE = 10.0
 """Seconds between the start of the conductor and the measurement."""
 TICKS = 100.0
 ID = "lpad(n::text, 8, '0') || '-0000-4000-8000-000000000000'"
-FILL = f"""
-INSERT INTO content (id, body, created_at)
-    SELECT 'content' || n, '{{}}', extract(epoch FROM now()) FROM generate_series(1, 3) n;
-INSERT INTO stack (id, tenant, name, live_name, root_id, depth, action, status, reason, traversal, shard,
-                   template_id, environment_id, files_id, parameters, parameter_view, outputs, description,
-                   disable_rollback, created_at)
-    SELECT {ID}, 'tenant' || n % 1000, 'stack' || n, 'stack' || n, {ID}, 0, 'CREATE', 'COMPLETE', '', {ID},
-           n % 4096, 'content1', 'content2', 'content3', '{{}}', '{{}}', '{{}}', '', true,
-           extract(epoch FROM now()) - n
-    FROM generate_series(1, $count) n;
-INSERT INTO content_use (content_id, holder_id)
-    SELECT 'content' || k, {ID} FROM generate_series(1, $count) n, generate_series(1, 3) k;
-INSERT INTO resource (id, stack_id, name, type, plugin, action, status, reason, requires, generation,
-                      created_at, updated_at)
-    SELECT n, {ID}, 'r', 'OS::Heat::TestResource', 'OS::Heat::TestResource', 'CREATE', 'COMPLETE', '', '[]',
-           0, extract(epoch FROM now()) - n, extract(epoch FROM now()) - n
-    FROM generate_series(1, $count) n;
-INSERT INTO event (uuid, stack_id, resource_name, resource_type, action, status, reason, at)
-    SELECT lpad(n::text, 8, '0') || '-0000-4000-8000-00000000000' || k, {ID}, 'r', 'OS::Heat::TestResource',
-           'CREATE', 'COMPLETE', '', extract(epoch FROM now()) - 3600 - n
-    FROM generate_series(1, $count) n, generate_series(1, 2) k;
-ANALYZE;
+CHANGED = {
+    "stack": f"""'id', {ID}, 'root_id', {ID}, 'traversal', {ID}, 'name', 'stack' || n,
+                 'live_name', 'stack' || n, 'tenant', 'tenant' || n % 1000, 'shard', n % 4096,
+                 'created_at', stored.created_at - n""",
+    "resource": f"""'id', stored.id + 1000 * n, 'stack_id', {ID}, 'key', {ID},
+                    'created_at', stored.created_at - n, 'updated_at', stored.updated_at - n""",
+    "event": f"""'id', stored.id + 1000 * n, 'stack_id', {ID}, 'at', stored.at - 3600 - n,
+                 'uuid', lpad(n::text, 8, '0') || '-0000-4000-8000-' || lpad(stored.id::text, 12, '0')""",
+    "content_use": f"'holder_id', {ID}",
+}
+"""Table -> what is different in the copy numbered n, as jsonb_build_object takes it."""
+COPY = """
+INSERT INTO {table} SELECT made.* FROM {table} stored, generate_series(1, {count}) n,
+    LATERAL jsonb_populate_record(stored, jsonb_build_object({changed})) made
 """
 
 
@@ -68,16 +60,24 @@ def measure(count: int, seconds: float) -> Usage:
     """What one conductor uses in a second with so many stacks stored."""
     with deployment() as (made, postgres):
         name = made.database_url.rpartition("/")[2]
-        for statement in FILL.replace("$count", str(count)).split(";"):
-            if statement.strip():
-                postgres.execute(statement, name)
-        postgres.execute("VACUUM ANALYZE", name)
+        fill(made, postgres, name, count)
         made.start_conductors("one")
         time.sleep(SETTLE)
         before, began = usage(made, postgres, name), time.monotonic()
         time.sleep(seconds)
         after, elapsed = usage(made, postgres, name), time.monotonic() - began
         return Usage(*((b - a) / elapsed for a, b in zip(before, after, strict=True)))
+
+
+def fill(made: Deployment, postgres: PostgreSQL, name: str, count: int) -> None:
+    """Let Stoker create a stack, and copy its rows so many times: what a stack is changes with the schema."""
+    made.start_api()
+    made.start_conductors("one")
+    made.wait_final(made.create("stack0", templates.flat(1)))
+    made.stop()
+    for table, changed in CHANGED.items():
+        postgres.execute(COPY.format(table=table, count=count, changed=changed), name)
+    postgres.execute("VACUUM ANALYZE", name)
 
 
 def usage(made: Deployment, postgres: PostgreSQL, name: str) -> Usage:
