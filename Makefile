@@ -9,7 +9,7 @@ SEEDS ?= 1000
 # What Python has compiled is kept, wherever that is turned off: a daemon's start takes a third less.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo serve test test-long check lint mypy prepared compiled test-deps simulate bench docs clean
+.PHONY: demo serve test test-long check lint mypy prepared test-deps simulate bench docs clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -37,11 +37,11 @@ mypy: .venv/test.stamp
 
 # Side by side, for what installs waits for the network most of the time.
 prepared: .venv/bin/python
-	@$(MAKE) --no-print-directory -j4 -O test-deps check compiled .venv/keystone.stamp
+	@$(MAKE) --no-print-directory -j4 -O test-deps check .venv/compiled.stamp .venv/keystone.stamp
 
-# Once, instead of once in each of the tests' processes.
-compiled: .venv/test.stamp
-	@$(BIN)/python -m pytest -q --collect-only > .venv/collected || { cat .venv/collected; exit 1; }
+# All tests at first, once, instead of once in each of their processes; later only what changes is compiled, by each.
+.venv/compiled.stamp: .venv/test.stamp
+	@$(BIN)/python -m pytest -q --collect-only > $@ || { cat $@; rm $@; exit 1; }
 
 test-deps: .venv/test.stamp
 	tools/install-test-deps
@@ -62,7 +62,7 @@ clean:
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("Stoker needs Python 3.11 or later, this is " + sys.version.split()[0] + "; name another with PYTHON=…" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv .venv || { rm -rf .venv; echo "Python's venv module is missing: apt-get install python3-venv" >&2; exit 1; }
-	$(BIN)/python -m pip install -q --upgrade pip  # that of Python 3.11 takes thrice the processor's time
+	$(BIN)/python -m pip install -q --upgrade pip  # that of Python 3.11 takes twice the processor's time
 
 # What is imported is compiled then; most is never.
 .venv/client.stamp: .venv/bin/python setup.cfg pyproject.toml
