@@ -202,7 +202,8 @@ def _resolve(
 
 
 def schema(declared: Declaration) -> dict[str, Json]:
-    """A declaration in the shape of Heat's ``template validate``."""
+    """Return a declaration in the shape of Heat's ``template validate``: for those who have sent the template,
+    so that the default of a hidden parameter stands in it in clear."""
     shown: dict[str, Json] = {
         "Type": TYPES[declared.type],
         "Description": declared.description,
@@ -210,7 +211,7 @@ def schema(declared: Declaration) -> dict[str, Json]:
         "Label": declared.label if declared.label is not None else declared.name,
     }
     if declared.has_default:
-        shown["Default"] = MASK if declared.hidden else declared.written_default
+        shown["Default"] = declared.written_default
     for constraint in declared.constraints:
         shown.update(constraint.shown())
     descriptions = [item.description for item in declared.constraints if item.description]

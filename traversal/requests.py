@@ -11,7 +11,6 @@ from .deferral import Delegator
 
 Json = typing.Any
 
-MASK = "******"
 EXISTING = "the stack's own environment"
 """Name under which it is merged as a file, below those of the request; it is not stored."""
 
@@ -155,7 +154,10 @@ class Preview:
 def validated(
     described: Mapping[str, Json], environment: Environment, given: Mapping[str, Json]
 ) -> dict[str, Json]:
-    """Heat's answer to POST /validate.
+    """Return Heat's answer to POST /validate.
+
+    As in Heat, hidden values stand in it in clear: the caller has just sent them, and clients such as Horizon
+    fill a form with them, from which they create the stack.
 
     :param described: what the template says of its parameters.
     :param given: values of the environment and of the request.
@@ -163,24 +165,18 @@ def validated(
     shown = dict(described)
     if not shown.get("ParameterGroups"):
         shown.pop("ParameterGroups", None)
-    hidden = {name for name, schema in described["Parameters"].items() if schema["NoEcho"] == "true"}
-    defaults = _masked(environment.parameter_defaults, hidden)
-    values = _masked(given, hidden)
+    defaults = environment.parameter_defaults
     shown["Parameters"] = {
         name: {
             **schema,
             **({"Default": defaults[name]} if name in defaults else {}),
-            **({"Value": values[name]} if name in values else {}),
+            **({"Value": given[name]} if name in given else {}),
         }
         for name, schema in described["Parameters"].items()
     }
-    document = {**as_document(environment), "parameters": values, "parameter_defaults": defaults}
+    document = {**as_document(environment), "parameters": dict(given)}
     document.pop("encrypted_param_names")
     return {**shown, "Environment": document}
-
-
-def _masked(values: Mapping[str, Json], hidden: set[str]) -> dict[str, Json]:
-    return {name: MASK if name in hidden else value for name, value in values.items()}
 
 
 def check_storable(plan: CompiledTemplate) -> None:

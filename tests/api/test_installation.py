@@ -133,6 +133,32 @@ def test_validation_tells_of_the_parameters(service: Service, tenant: str) -> No
     assert with_values["Environment"]["parameters"] == {"a": "v"}
 
 
+def test_a_form_that_is_filled_from_a_validation_creates_the_stack_with_its_hidden_values(
+    service: Service, tenant: str
+) -> None:
+    """As Horizon: each field starts with the value, or else with the default, and all of them are sent."""
+    hidden = {"type": "string", "hidden": True}
+    body = template(
+        {"r": one()},
+        parameters={"declared": {**hidden, "default": "f1rst"}, "defaulted": hidden, "given": hidden},
+        outputs={name: {"value": {"get_param": name}} for name in ("declared", "defaulted", "given")},
+    )
+    environment = {"parameter_defaults": {"defaulted": "s3cond"}, "parameters": {"given": "th1rd"}}
+    shown = validate(service, tenant, body, environment=environment)
+    assert shown["Environment"]["parameter_defaults"] == {"defaulted": "s3cond"}
+    assert shown["Environment"]["parameters"] == {"given": "th1rd"}
+    assert all(field["NoEcho"] == "true" for field in shown["Parameters"].values())
+    form = {
+        name: field["Value"] if "Value" in field else field["Default"]
+        for name, field in shown["Parameters"].items()
+    }
+    path = service.made(tenant, "form", body, parameters=form)
+    values = {item["output_key"]: item["output_value"] for item in service.get(path)["stack"]["outputs"]}
+    assert values == {"declared": "f1rst", "defaulted": "s3cond", "given": "th1rd"}
+    for answer in (service.get(path)["stack"]["parameters"], service.get(f"{path}/environment")["parameters"]):
+        assert [answer[name] for name in form] == ["******"] * 3
+
+
 @pytest.mark.parametrize("values", [{}, {"a": "v"}])
 @pytest.mark.parametrize("wrong", ["OS::No::Such", 5, None])
 def test_validation_finds_wrong_types_also_where_values_are_missing(

@@ -255,7 +255,7 @@ def test_a_declaration_is_described_as_heat_does():
     body = {"type": "string", "default": "a", "description": "d", "constraints": constraints, "tags": ["t"]}
     template = {
         "heat_template_version": NEW,
-        "parameters": {"p": body, "h": {"type": "json", "hidden": True}},
+        "parameters": {"p": body, "h": {"type": "json", "hidden": True, "default": {"a": 1}}},
     }
     shown = describe({**template, "parameter_groups": [{"label": "g", "parameters": ["p"]}]})
     assert shown["Description"] == "No description"
@@ -272,4 +272,10 @@ def test_a_declaration_is_described_as_heat_does():
         "ConstraintDescription": "Short.",
         "Tags": ["t"],
     }
-    assert shown["Parameters"]["h"] == {"Type": "Json", "Description": "", "NoEcho": "true", "Label": "h"}
+    assert shown["Parameters"]["h"] == {
+        "Type": "Json",
+        "Description": "",
+        "NoEcho": "true",
+        "Label": "h",
+        "Default": {"a": 1},
+    }
