@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import futurist
@@ -49,7 +49,9 @@ class Round:
 class Scheduler:
     """Runs duties while we may.
 
+    :param apart: those of the duties that have a thread of their own, so that no other duty delays them.
     :param may_run: asked before each round: whether we are in the ring.
+    :param may_act: asked before each round of a duty, too: whether this duty may do its work now.
     :param liveness: is told of the end of each round.
     """
 
@@ -58,11 +60,14 @@ class Scheduler:
         duties: Sequence[Duty],
         *,
         may_run: Callable[[], bool],
+        may_act: Callable[[Duty], bool] = lambda duty: True,
+        apart: Collection[Duty] = (),
         liveness: Liveness | None = None,
         recorder: Recorder = SILENT,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._may_run = may_run
+        self._may_act = may_act
         self._liveness = liveness or Liveness()
         self._duties = duties
         self._stopped = False
@@ -72,28 +77,33 @@ class Scheduler:
         for duty in duties:
             recorder.add(metrics.DUTY_ERRORS, type(duty).__name__, amount=0)
         self._locks = {id(duty): threading.Lock() for duty in duties}
-        self._pool = futurist.ThreadPoolExecutor(max_workers=DUTY_THREADS)
-        self._worker = periodics.PeriodicWorker(
-            [(self._periodic(duty), (), {}) for duty in duties], executor_factory=_Lent(self._pool)
-        )
-        self._thread = threading.Thread(target=self._worker.start, name="duties", daemon=True)
+        common = _Lane("duties", DUTY_THREADS)
+        self._lanes = {
+            id(duty): _Lane(type(duty).__name__, 1) if duty in apart else common for duty in duties
+        }
+        for duty in duties:
+            self._lanes[id(duty)].periodics.append(self._periodic(duty))
 
     def start(self) -> None:
         """Begin; returns at once."""
         for duty in self._duties:
             self._liveness.expect(_name(duty), duty.interval)
-        self._thread.start()
+        for lane in self._all_lanes():
+            lane.start()
 
     def stop(self) -> None:
         """Let the rounds that run end, begin no other."""
         self._stopped = True
         for duty in self._duties:
             self._liveness.forget(_name(duty))
-        self._worker.stop()
+        for lane in self._all_lanes():
+            lane.stop()
+        end = time.monotonic() + ROUND_ENDS_WITHIN
         for lock in self._locks.values():
-            if lock.acquire(timeout=ROUND_ENDS_WITHIN):
+            if lock.acquire(timeout=max(0.0, end - time.monotonic())):
                 lock.release()
-        self._pool.shutdown(wait=False)
+        for lane in self._all_lanes():
+            lane.pool.shutdown(wait=False)
 
     def rounds(self) -> Mapping[str, Round | None]:
         """The last round of each duty, by its name; None: there was none yet."""
@@ -102,9 +112,12 @@ class Scheduler:
     def soon(self, duty: Duty) -> None:
         """Run a duty now, on top of its interval."""
         try:
-            self._pool.submit(self._round, duty)
+            self._lanes[id(duty)].pool.submit(self._round, duty)
         except RuntimeError:
             LOG.debug("Duties have stopped")
+
+    def _all_lanes(self) -> Collection["_Lane"]:
+        return {id(lane): lane for lane in self._lanes.values()}.values()
 
     def _periodic(self, duty: Duty) -> Callable[[], None]:
         @periodics.periodic(duty.interval)
@@ -117,7 +130,7 @@ class Scheduler:
         if not self._locks[id(duty)].acquire(blocking=False):
             return
         try:
-            if self._may_run() and not self._stopped:
+            if self._may_run() and self._may_act(duty) and not self._stopped:
                 self._run(duty)
         except Exception:  # top of a duty: the next round tries again, the other duties go on
             LOG.exception("Duty %s broke", type(duty).__name__)
@@ -140,6 +153,30 @@ class Scheduler:
 
 def _name(duty: Duty) -> str:
     return f"the duty {type(duty).__name__}"
+
+
+class _Lane:
+    """Threads that run some of the duties.
+
+    :ivar periodics: what they run; complete before the start.
+    """
+
+    def __init__(self, name: str, threads: int) -> None:
+        self.periodics: list[Callable[[], None]] = []
+        self.pool = futurist.ThreadPoolExecutor(max_workers=threads)
+        self._name = name
+        self._worker: periodics.PeriodicWorker | None = None
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        calls: list[tuple[typing.Any, ...]] = [(run, (), {}) for run in self.periodics]
+        self._worker = periodics.PeriodicWorker(calls, executor_factory=_Lent(self.pool))
+        threading.Thread(target=self._worker.start, name=self._name, daemon=True).start()
+
+    def stop(self) -> None:
+        """Begin no other round."""
+        if self._worker is not None:
+            self._worker.stop()
 
 
 class _Lent:

@@ -125,8 +125,10 @@ class Conductor:
         self._report = Report(**shared, **threads, membership=membership, host=settings.host)
         self._purge = StackPurge(**shared, keep=settings.keep_deleted, keep_events=settings.keep_events)
         self._census = Census(database=database, ring=self._ownership)
+        duties = [*self._stack_duties(shared, hints, updates), *self._own_duties(worn_out)]
         self._scheduler = Scheduler(
-            [*self._stack_duties(shared, hints, updates), *self._own_duties(worn_out)],
+            duties,
+            apart=[duty for duty in duties if isinstance(duty, StackTimeouts)],
             may_run=lambda: self._ownership.member() is not None,
             liveness=self.liveness,
             recorder=recorder,

@@ -155,7 +155,10 @@ def test_a_form_that_is_filled_from_a_validation_creates_the_stack_with_its_hidd
     path = service.made(tenant, "form", body, parameters=form)
     values = {item["output_key"]: item["output_value"] for item in service.get(path)["stack"]["outputs"]}
     assert values == {"declared": "f1rst", "defaulted": "s3cond", "given": "th1rd"}
-    for answer in (service.get(path)["stack"]["parameters"], service.get(f"{path}/environment")["parameters"]):
+    for answer in (
+        service.get(path)["stack"]["parameters"],
+        service.get(f"{path}/environment")["parameters"],
+    ):
         assert [answer[name] for name in form] == ["******"] * 3
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from harness.waiting import wait_for
 from stoker.conductor.duties.report import Report
-from stoker.conductor.scheduler import Scheduler
+from stoker.conductor.scheduler import DUTY_THREADS, Scheduler
 from stoker.conductor.slice import Ring
 from stoker.db.engine import Database
 from stoker.db.ids import MemberId
@@ -44,8 +44,8 @@ def fail() -> None:
 def begin() -> Iterator[Callable[..., Scheduler]]:
     made: list[Scheduler] = []
 
-    def start(*duties: Work, may_run: Callable[[], bool] = lambda: True) -> Scheduler:
-        made.append(Scheduler(duties, may_run=may_run))
+    def start(*duties: Work, may_run: Callable[[], bool] = lambda: True, **options: typing.Any) -> Scheduler:
+        made.append(Scheduler(duties, may_run=may_run, **options))
         made[-1].start()
         return made[-1]
 
@@ -84,6 +84,33 @@ def test_there_is_one_round_of_a_duty_at_a_time(begin: Callable[..., Scheduler])
         scheduler.soon(duty)
     wait_for(lambda: duty.rounds > 3)
     assert duty.most == 1
+
+
+def test_a_duty_apart_keeps_its_pace_while_all_others_hang(begin: Callable[..., Scheduler]) -> None:
+    let_go = threading.Event()
+    hanging = [Work(job=lambda: let_go.wait(60)) for _ in range(DUTY_THREADS + 1)]
+    urgent, common = Work(), Work()
+    try:
+        scheduler = begin(*hanging, urgent, common, apart=[urgent])
+        wait_for(lambda: sum(duty.rounds for duty in hanging) == DUTY_THREADS)
+        before, others = urgent.rounds, common.rounds
+        wait_for(lambda: urgent.rounds > before + 3)
+        assert common.rounds == others, "the threads of the others hang"
+        before = urgent.rounds
+        scheduler.soon(urgent)
+        wait_for(lambda: urgent.rounds > before)
+    finally:
+        let_go.set()
+
+
+def test_a_duty_that_may_not_act_pauses_and_the_others_go_on(begin: Callable[..., Scheduler]) -> None:
+    timed, other = Work(), Work()
+    may_act = threading.Event()
+    begin(timed, other, may_act=lambda duty: duty is not timed or may_act.is_set())
+    wait_for(lambda: other.rounds > 3)
+    assert timed.rounds == 0
+    may_act.set()
+    wait_for(lambda: timed.rounds > 0)
 
 
 def test_a_stop_waits_for_the_round_that_runs_and_no_other_begins(begin: Callable[..., Scheduler]) -> None:
