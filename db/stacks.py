@@ -156,13 +156,19 @@ def _one(conn: Connection, query: sa.Select[typing.Any], key: str) -> Stack:
 
 
 def find_by_name(conn: Connection, tenant: str, name: str) -> Stack:
-    """The living stack of that name.
+    """Return the living stack of that name: the top-level one, else the oldest nested one.
 
     :raises NotFound: there is none; a deleted one is found by its id only.
     """
     s = tables.stack
-    query = sa.select(s).where(s.c.tenant == tenant, s.c.live_name == sa.bindparam("key"))
-    return _one(conn, query, name)
+    mine = sa.select(s).where(s.c.tenant == tenant)
+    try:
+        return _one(conn, mine.where(s.c.live_name == sa.bindparam("key")), name)
+    except NotFound:
+        nested = mine.where(
+            s.c.name == sa.bindparam("key"), s.c.parent_id.is_not(None), s.c.deleted_at.is_(None)
+        )
+        return _one(conn, nested.order_by(s.c.created_at, s.c.id).limit(1), name)
 
 
 def begin(

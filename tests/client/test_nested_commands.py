@@ -48,7 +48,8 @@ def test_a_tree_is_created_shown_updated_and_deleted(openstack: OpenStack) -> No
     nested = openstack.json("stack", "list", "--nested")
     assert len(nested) == 4
     child = next(row for row in nested if row["Stack Name"].startswith("tree-by_map-"))
-    shown = openstack.json("stack", "show", child["ID"])
+    shown = openstack.json("stack", "show", child["Stack Name"])
+    assert shown["id"] == child["ID"]
     assert shown["parent"] == openstack.json("stack", "show", "tree")["id"]
     assert [row["Stack Name"] for row in openstack.json("stack", "list")] == ["tree"]
     events = openstack.json("stack", "event", "list", "tree", "--nested-depth", "1")

@@ -17,6 +17,7 @@ from services.db.rows import (
 from stoker.db import events, resources, snapshots, stacks, tables, tasks
 from stoker.db.engine import Database
 from stoker.db.errors import NameTaken, NotFound
+from stoker.db.ids import StackId
 from stoker.db.stacks import Stack
 from stoker.db.states import Status
 
@@ -38,6 +39,7 @@ def test_a_name_is_taken_within_a_tenant_among_living_top_level_stacks_only(data
     store(database, a_stack(name="Web"))
     nested = a_stack(name="web", live_name=None, parent_id=first.id, root_id=first.id, depth=1)
     store(database, nested, a_stack(name="web", live_name=None))
+    assert database.write(lambda conn: stacks.mark_deleted(conn, nested.id, nested.traversal, NOW + 9))
     with pytest.raises(NameTaken):
         store(database, a_stack(name="web"))
     assert database.write(lambda conn: stacks.mark_deleted(conn, first.id, first.traversal, NOW + 9))
@@ -46,6 +48,26 @@ def test_a_name_is_taken_within_a_tenant_among_living_top_level_stacks_only(data
     gone = stack_of(database, first.id)
     assert (gone.name, gone.status, gone.deleted_at) == ("web", Status.COMPLETE, NOW + 9)
     store(database, a_stack(name="web"))
+
+
+def test_a_nested_stack_is_found_by_its_name_behind_a_top_level_one(database: Database) -> None:
+    def found(name: str, tenant: str = "tenant") -> StackId:
+        return database.read(lambda conn: stacks.find_by_name(conn, tenant, name)).id
+
+    root = store(database, a_stack(name="web"))
+    other = store(database, a_stack(name="other", tenant="other"))
+    fields = {"live_name": None, "parent_id": root.id, "root_id": root.id, "depth": 1}
+    foreign = a_stack(name="web-a", tenant="other", created_at=NOW - 2, **{**fields, "parent_id": other.id})
+    younger = a_stack(name="web-a", created_at=NOW + 1, **fields)
+    older = a_stack(name="web-a", created_at=NOW, **fields)
+    gone = a_stack(name="web-a", created_at=NOW - 1, deleted_at=NOW, **fields)
+    store(database, foreign, younger, older, gone)
+    assert found("web-a") == older.id
+    assert found("web-a", "other") == foreign.id
+    taken = store(database, a_stack(name="web-a", created_at=NOW + 2))
+    assert found("web-a") == taken.id
+    with pytest.raises(NotFound):
+        found("web-a", "third")
 
 
 def test_a_stack_is_read_as_it_was_stored(database: Database) -> None:
