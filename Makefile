@@ -37,7 +37,7 @@ mypy: .venv/test.stamp
 
 # Side by side, for what installs waits for the network most of the time.
 prepared: .venv/bin/python
-	@$(MAKE) --no-print-directory -j4 -O test-deps check .venv/compiled.stamp .venv/keystone.stamp
+	@$(MAKE) --no-print-directory -j4 -O test-deps check .venv/compiled.stamp .venv/keystone.stamp .venv/ansible.stamp
 
 # All tests at first, once, instead of once in each of their processes; later only what changes is compiled, by each.
 .venv/compiled.stamp: .venv/test.stamp
@@ -73,6 +73,10 @@ clean:
 .venv/keystone.stamp: .venv/bin/python
 	$(BIN)/python -m venv --without-pip .venv/keystone
 	$(BIN)/python -m pip --python .venv/keystone/bin/python install -q --no-compile 'keystone>=27,<31' cheroot
+	touch $@
+
+.venv/ansible.stamp: .venv/bin/python tools/install-ansible
+	tools/install-ansible
 	touch $@
 
 .venv/test.stamp: .venv/bin/python setup.cfg pyproject.toml

@@ -123,7 +123,7 @@ def _answer(req: falcon.Request, resp: falcon.Response, reply: Reply) -> None:
     resp.status = reply.status
     for name, value in reply.headers.items():
         resp.set_header(name, value)
-    if reply.body is not None or reply.status in (200, 202):  # Heat's client warns of one without JSON.
+    if reply.body is not None or reply.status == 200:  # Heat's client warns of one without JSON.
         _write(resp, reply.body)
     resp.set_header(IDENTIFIER, request_id(req))
 

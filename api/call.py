@@ -197,13 +197,17 @@ def _explained(error: jsonschema.ValidationError) -> str:
 class Reply:
     """An answer.
 
-    :ivar body: JSON; None: no body, and with 200 and 202 the JSON ``null``.
+    :ivar body: JSON; None: no body, and with 200 the JSON ``null``.
     """
 
     body: Json = None
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
 
+
+ACCEPTED = Reply({"code": "202 Accepted", "title": "Accepted", "message": "The request is accepted."}, 202)
+"""The answer to a request that is carried out later: an object, as Heat answers.  openstacksdk, and with it
+Ansible, look for the stack in this body and fail on ``null``."""
 
 Handler = Callable[[Call], Reply]
 

@@ -12,7 +12,7 @@ from ..db.snapshots import Snapshot
 from ..db.stacks import Stack
 from ..traversal.exports import snapshot_document
 from . import views
-from .call import Call, Reply, fitting
+from .call import ACCEPTED, Call, Reply, fitting
 from .faults import Fault
 from .schemas import SNAPSHOT
 
@@ -52,7 +52,7 @@ def restore(call: Call) -> Reply:
     stack = call.living_stack()
     call.check_types(stack)
     call.services.updates.restore(stack, _found(call, stack).id)
-    return Reply(None, 202)
+    return ACCEPTED
 
 
 def _found(call: Call, stack: Stack) -> Snapshot:

@@ -11,7 +11,7 @@ from ..db.stack_queries import SORT_KEYS, StackQuery
 from ..db.stacks import Stack
 from ..traversal.requests import Preview, PreviewedResource
 from . import goals, views
-from .call import Call, Reply, shortened
+from .call import ACCEPTED, Call, Reply, shortened
 from .faults import Fault, bad_request, not_found
 from .schemas import VALIDATE
 
@@ -57,7 +57,7 @@ def update_existing(call: Call) -> Reply:
 def _update(call: Call, *, existing: bool) -> Reply:
     stack = call.stack()
     call.services.updates.update(stack, goals.update_request(call, existing=existing))
-    return Reply(None, 202)
+    return ACCEPTED
 
 
 def preview(call: Call) -> Reply:
