@@ -5,6 +5,7 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from .budget import Budget, BudgetLimits
 from .conditions import Conditions
 from .environment import Environment, map_type, settings_for
 from .errors import CircularDependency, InvalidReference, LimitExceeded, TemplateError
@@ -38,11 +39,13 @@ class Limits:
     :ivar template_bytes: of the template's text.
     :ivar resources: per stack.
     :ivar depth: of nested stacks.
+    :ivar budget: of one request.
     """
 
     template_bytes: int = 524_288
     resources: int = 10_000
     depth: int = 5
+    budget: BudgetLimits = BudgetLimits()
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class Source:
 
     :ivar parameters: of the request; they win over the environment's.
     :ivar path: names of the resources from the root stack down to this one; empty for a root stack.
+    :ivar budget: of the request; None: one of its own.
     """
 
     template: Mapping[str, Json]
@@ -76,6 +80,7 @@ class Source:
     parameters: Mapping[str, Json] = field(default_factory=dict)
     facade: Mapping[str, Json] | None = None
     path: tuple[str, ...] = ()
+    budget: Budget | None = None
 
 
 def compile_template(
@@ -87,12 +92,17 @@ def compile_template(
     :raises TemplateError: the template, the environment or the parameters cannot be used.
     """
     template, version = source.template, find_version(source.template)
+    budget = Budget(limits.budget) if source.budget is None else source.budget
     check_sections(template, version)
     parameters = resolve_parameters(
         template.get("parameters"), source.environment, source.parameters, version=version, seal=seal
     )
     conditions = Conditions(
-        section(template, "conditions"), version=version, parameters=parameters, pseudo=identity.pseudo()
+        section(template, "conditions"),
+        version=version,
+        parameters=parameters,
+        pseudo=identity.pseudo(),
+        budget=budget,
     )
     conditions.check_all()
     bodies = section(template, "resources")
@@ -111,6 +121,7 @@ def compile_template(
         condition=conditions.evaluate,
         facade=source.facade,
         functions=version.functions,
+        budget=budget,
     )
     definitions = {n: _resource(n, bodies[n], scope, source) for n, on in enabled.items() if on}
     return CompiledTemplate(

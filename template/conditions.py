@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 
+from .budget import Budget, Size, measure
 from .errors import InvalidReference, TemplateError
 from .fold import Path, closest, refuse_other, unknown_parameter
 from .functions import APPLY
 from .model import Json, Parameter
 from .residual import select
 from .versions import CONDITION_FIRST, Version
+
+_LOOKED_AT = 256
+"""Bytes of a value that one step of work compares."""
 
 
 class Conditions:
@@ -23,11 +27,14 @@ class Conditions:
         version: Version,
         parameters: Mapping[str, Parameter],
         pseudo: Mapping[str, str],
+        budget: Budget,
     ) -> None:
         self._definitions = definitions
         self._version = version
         self._parameters = parameters
         self._pseudo = pseudo
+        self._budget = budget
+        self._sizes: dict[str, Size] = {}
         self._values: dict[str, bool] = {}
         self._open: list[str] = []
 
@@ -82,6 +89,8 @@ class Conditions:
                 raise TemplateError(
                     f'the function "{name}" cannot stand in a condition; these can: {allowed}', path
                 )
+        if isinstance(tree, Mapping | list):
+            self._budget.step(1 + len(tree))
         if isinstance(tree, Mapping):
             return {key: self._value(item, (*path, str(key))) for key, item in tree.items()}
         if isinstance(tree, list):
@@ -120,7 +129,10 @@ class Conditions:
                 raise TemplateError("must be a list of at least two conditions", path)
             truths = [self.evaluate(item, (*path, index)) for index, item in enumerate(argument)]
             return all(truths) if name == "and" else any(truths)
-        return APPLY[name](self._value(argument, path), self._version)
+        made = APPLY[name](self._value(argument, path), self._version, self._budget)
+        if not isinstance(made, str):  # Texts are charged where they are made.
+            self._budget.take_value(made, len(path))
+        return made
 
     def _parameter(self, argument: Json, path: Path) -> Json:
         args = self._value(argument, path)
@@ -131,4 +143,12 @@ class Conditions:
             return select(self._pseudo[name], steps, "")
         if name not in self._parameters:
             raise InvalidReference(unknown_parameter(name, self._parameters, self._pseudo).message, path)
-        return select(self._parameters[name].clear, steps, "")
+        return select(self._used(name), steps, "")
+
+    def _used(self, name: str) -> Json:
+        """Return a parameter's value, charged for the comparisons with it."""
+        value = self._parameters[name].clear
+        if isinstance(value, Mapping | list):
+            size = self._sizes.get(name) or self._sizes.setdefault(name, measure(value))
+            self._budget.step(size.bytes // _LOOKED_AT)
+        return value

@@ -1,6 +1,5 @@
 """Constraints as a template declares them."""
 
-import difflib
 import re
 import typing
 from collections.abc import Mapping, Sequence
@@ -8,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from . import custom_checks
 from .constraints import AllowedPattern, AllowedValues, Constraint, Custom, Length, Modulo, Range
 from .errors import TemplateError
+from .near import all_near
 from .scalars import number
 
 Json = typing.Any
@@ -106,7 +106,7 @@ def _custom(body: Json, description: str | None, path: Path) -> Constraint:
     if not isinstance(body, str) or not body:
         raise TemplateError(f"must be the name of a constraint, not {body!r}", path)
     if body not in custom_checks.KNOWN:
-        hint = ", ".join(difflib.get_close_matches(body, custom_checks.KNOWN, n=3))
+        hint = ", ".join(all_near(body, custom_checks.KNOWN, most=3))
         raise TemplateError(f'there is no constraint "{body}"{hint and f"; there are: {hint}"}', path)
     return Custom(description, body)
 

@@ -1,14 +1,16 @@
 """Folding: evaluating at compile time all that can be known without the cloud."""
 
-import difflib
+import heapq
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from .errors import InvalidReference, InvalidTemplateVersion, TemplateError
+from .budget import Budget, Size, check_depth, measure
+from .errors import InvalidReference, InvalidTemplateVersion, LimitExceeded, TemplateError
 from .functions import APPLY, wrong_form
 from .model import Json, Parameter, Residual
-from .residual import is_deferred, is_node, node, plain, quote, select
+from .near import nearest
+from .residual import first_node, is_deferred, is_node, node, plain, quote, select
 from .versions import FIRST, REMOVED, Version
 
 Path = tuple[str | int, ...]
@@ -23,11 +25,11 @@ OMITTED = _Omitted()
 
 def closest(name: str, known: Iterable[str]) -> str:
     """A hint for a name that is not known."""
-    names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1)
-    if near:
-        return f'; did you mean "{near[0]}"?'
-    return f"; there are: {', '.join(names[:20])}" if names else "; there are none"
+    names = list(known)
+    near = nearest(name, names)
+    if near is not None:
+        return f'; did you mean "{near}"?'
+    return f"; there are: {', '.join(heapq.nsmallest(20, names))}" if names else "; there are none"
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Scope:
     :ivar disabled: names of resources whose condition is false.
     :ivar condition: evaluates the value of a condition (a name, a bool, or a condition function).
     :ivar facade: what the parent's template says of this stack's resource; None in a root stack.
+    :ivar budget: of the request.
+    :ivar sizes: of the values of parameters that were used.
     """
 
     version: Version
@@ -49,6 +53,8 @@ class Scope:
     condition: Callable[[Json, Path], bool]
     facade: Mapping[str, Residual] | None = None
     functions: frozenset[str] = field(default=frozenset())
+    budget: Budget = field(default_factory=Budget)
+    sizes: dict[str, Size] = field(default_factory=dict)
 
 
 def fold(tree: Json, scope: Scope, path: Path) -> Residual:
@@ -56,12 +62,18 @@ def fold(tree: Json, scope: Scope, path: Path) -> Residual:
 
     :raises TemplateError: with the path of the wrong part.
     """
-    value = _fold(tree, scope, path)
+    try:
+        value = _fold(tree, scope, path)
+    except LimitExceeded as error:
+        if error.path:
+            raise
+        raise LimitExceeded(error.message, path) from error
     return None if value is OMITTED else value
 
 
 def _fold(tree: Json, scope: Scope, path: Path) -> typing.Any:
     if isinstance(tree, Mapping):
+        scope.budget.step(1 + len(tree))
         if len(tree) == 1:
             ((name, argument),) = tree.items()
             if name in scope.functions:
@@ -74,6 +86,7 @@ def _fold(tree: Json, scope: Scope, path: Path) -> typing.Any:
                 folded[str(key)] = value
         return node("literal", folded) if "$fn" in folded else folded
     if isinstance(tree, list | tuple):
+        scope.budget.step(1 + len(tree))
         items = (_fold(item, scope, (*path, index)) for index, item in enumerate(tree))
         return [item for item in items if item is not OMITTED]
     return tree
@@ -107,16 +120,26 @@ def _function(name: str, argument: Json, scope: Scope, path: Path) -> typing.Any
         if special is not None:
             return special(argument, scope, path)
         folded = fold(argument, scope, path)
-        if is_deferred(folded):
+        if _is_deferred(folded, scope.budget):
             wrong = None if is_node(folded) else wrong_form(name, folded)
             if wrong is not None:
                 raise TemplateError(wrong)
             return node(name, folded, version=scope.version)
-        return quote(APPLY[name](plain(folded), scope.version))
+        made = APPLY[name](plain(folded), scope.version, scope.budget)
+        if not isinstance(made, str):  # Texts are charged where they are made.
+            scope.budget.take_value(made, len(path))
+        return quote(made)
     except TemplateError as error:
         if error.path[: len(path)] == path:
             raise
         raise type(error)(error.message, path) from error
+
+
+def _is_deferred(folded: Residual, budget: Budget) -> bool:
+    """Return is_deferred, charged: nested functions read the same values again on each level."""
+    found, looked_at = first_node(folded)
+    budget.step(looked_at // 8)
+    return found is not None
 
 
 def _known(folded: Residual, path: Path, what: str) -> Json:
@@ -137,12 +160,21 @@ def _get_param(argument: Json, scope: Scope, path: Path) -> Residual:
     known = scope.parameters.get(name)
     hidden = known is not None and name not in scope.pseudo and known.hidden
     value = scope.pseudo[name] if name in scope.pseudo else scope.parameters[name].value
-    inner = value if hidden else quote(value)
-    if not steps:
-        return inner
-    if hidden or is_deferred(steps):
-        return node("get_param", inner, *steps)
-    return quote(select(value, plain(steps), ""))
+    if steps and not hidden and not is_deferred(steps):
+        part = select(value, plain(steps), "")
+        scope.budget.take_value(part, len(path))
+        return quote(part)
+    inner = value if hidden else _copy(name, value, scope, path)
+    return node("get_param", inner, *steps) if steps else inner
+
+
+def _copy(name: str, value: Json, scope: Scope, path: Path) -> Residual:
+    """Return a copy of a parameter's value, charged."""
+    if isinstance(value, Mapping | list):
+        size = scope.sizes.get(name) or scope.sizes.setdefault(name, measure(value))
+        scope.budget.take(size.bytes)
+        check_depth(len(path) + size.depth)
+    return quote(value)
 
 
 def unknown_parameter(

@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping
 
 from . import functions_data as data
 from . import functions_text as text
+from .budget import Budget
 from .versions import Version
 
 Json = typing.Any
 
-APPLY: Mapping[str, Callable[[Json, Version], Json]] = {
+APPLY: Mapping[str, Callable[[Json, Version, Budget], Json]] = {
     "list_join": text.list_join,
     "str_replace": text.str_replace,
     "str_replace_strict": text.str_replace_strict,
@@ -27,8 +28,12 @@ APPLY: Mapping[str, Callable[[Json, Version], Json]] = {
     "yaql": data.yaql_evaluate,
     "repeat": data.repeat,
 }
-"""Name -> function of (evaluated argument, version).
+"""Name -> function of (evaluated argument, version, budget of the request).
 
+A text that a function makes is charged to the budget before it is made, and so is whatever is larger than the
+argument; a value of another type is charged by who calls.
+
+:raises LimitExceeded: it would cost too much.
 :raises TemplateError: the argument is not what the function takes; the message says what would be right.
 """
 

@@ -12,8 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import yaql
 from yaql.language import exceptions as yaql_errors
 
+from .budget import Budget, measure
 from .errors import TemplateError
-from .functions_text import check_size
+from .functions_text import check_size, json_text
+from .scalars import equality_key
 from .versions import Version
 
 Json = typing.Any
@@ -27,7 +29,7 @@ def _short(value: Json) -> str:
     return repr(value)[:120]
 
 
-def map_merge(args: Json, version: Version) -> Json:
+def map_merge(args: Json, version: Version, budget: Budget) -> Json:
     """``[map, map, …]``; later ones win, None counts as empty."""
     if not _is_list(args):
         raise TemplateError("must be a list of maps, e.g. [{a: 1}, {b: 2}]")
@@ -39,7 +41,7 @@ def map_merge(args: Json, version: Version) -> Json:
     return merged
 
 
-def map_replace(args: Json, version: Version) -> Json:
+def map_replace(args: Json, version: Version, budget: Budget) -> Json:
     """``[map, {keys: {old: new}, values: {old: new}}]``."""
     form = "must be of the form [map, {keys: {old: new}, values: {old: new}}]"
     if not _is_list(args) or len(args) != 2:
@@ -68,7 +70,7 @@ def map_replace(args: Json, version: Version) -> Json:
     return replaced
 
 
-def filter_list(args: Json, version: Version) -> Json:
+def filter_list(args: Json, version: Version, budget: Budget) -> Json:
     """``[values, list]``: the list without the values."""
     if not _is_list(args) or len(args) != 2:
         raise TemplateError("must be of the form [[value, …], [item, …]]")
@@ -79,10 +81,12 @@ def filter_list(args: Json, version: Version) -> Json:
         raise TemplateError(f"can only filter a list, not {_short(items)}")
     if values and not _is_list(values):
         raise TemplateError(f"the values must be a list, not {_short(values)}")
-    return [item for item in items if item not in (values or [])]
+    budget.step(len(items) + len(values or ()))
+    unwanted = {equality_key(value) for value in values or ()}
+    return [item for item in items if equality_key(item) not in unwanted]
 
 
-def list_concat(args: Json, version: Version) -> Json:
+def list_concat(args: Json, version: Version, budget: Budget) -> Json:
     """``[list, list, …]``; None counts as empty."""
     if not _is_list(args):
         raise TemplateError("must be a list of lists, e.g. [[a], [b, c]]")
@@ -94,24 +98,15 @@ def list_concat(args: Json, version: Version) -> Json:
     return joined
 
 
-def list_concat_unique(args: Json, version: Version) -> Json:
+def list_concat_unique(args: Json, version: Version, budget: Budget) -> Json:
     """As list_concat, without repetitions."""
-    unique: dict[typing.Hashable, Json] = {}
-    for item in list_concat(args, version):
-        unique.setdefault(_hashable(item), item)
+    unique: dict[str, Json] = {}
+    for item in list_concat(args, version, budget):
+        unique.setdefault(equality_key(item), item)
     return list(unique.values())
 
 
-def _hashable(value: Json) -> typing.Hashable:
-    """Equal for values that Python, and so Heat, calls equal: 1, 1.0 and true are."""
-    if isinstance(value, Mapping):
-        return frozenset((key, _hashable(item)) for key, item in value.items())
-    if _is_list(value):
-        return tuple(_hashable(item) for item in value)
-    return typing.cast(typing.Hashable, value)
-
-
-def contains(args: Json, version: Version) -> bool:
+def contains(args: Json, version: Version, budget: Budget) -> bool:
     """``[value, list]``; of a string in the place of the list: whether the value is a part of it."""
     if not _is_list(args) or len(args) != 2:
         raise TemplateError("must be of the form [value, [item, …]]")
@@ -123,7 +118,7 @@ def contains(args: Json, version: Version) -> bool:
     return value in items
 
 
-def equals(args: Json, version: Version) -> bool:
+def equals(args: Json, version: Version, budget: Budget) -> bool:
     """``[value, value]``."""
     if not _is_list(args) or len(args) != 2:
         raise TemplateError("must be of the form [value_1, value_2]")
@@ -144,7 +139,7 @@ _YAQL_PARSER = threading.Lock()
 """YAQL's parser keeps what it reads in itself; evaluation does not."""
 
 
-def yaql_evaluate(args: Json, version: Version) -> Json:
+def yaql_evaluate(args: Json, version: Version, budget: Budget) -> Json:
     """``{expression, data}``."""
     if not isinstance(args, Mapping) or "expression" not in args or set(args) - {"expression", "data"}:
         raise TemplateError("must be a map with the keys expression and data")
@@ -189,9 +184,11 @@ def _plain(value: Json) -> Json:
 
 
 _REPEAT = "must be a map with the keys for_each and template"
+_NODE = 256
+"""Bytes of a template in which one step of work replaces a variable."""
 
 
-def repeat(args: Json, version: Version) -> Json:
+def repeat(args: Json, version: Version, budget: Budget) -> Json:
     """``{for_each, template, permutations}``; other keys are passed over.
 
     As in Heat the template is evaluated first; then the variables are replaced in what it gave.
@@ -212,8 +209,11 @@ def repeat(args: Json, version: Version) -> Json:
         raise TemplateError("the lists of for_each must have the same length when permutations is false")
     times = math.prod(len(items) for items in lists.values()) if permutations else max(lengths, default=0)
     check_size(times * max(len(json.dumps(template)), 16))
+    size = measure(template).bytes
+    budget.take(times * size)
+    budget.step(times * len(lists) * (1 + size // _NODE))
     rows = itertools.product(*lists.values()) if permutations else zip(*lists.values(), strict=False)
-    return [substitute(template, dict(zip(lists, row, strict=True))) for row in rows]
+    return [substitute(template, dict(zip(lists, row, strict=True)), budget) for row in rows]
 
 
 def _loop(name: str, items: Json, *, maps: bool) -> list[Json]:
@@ -225,7 +225,7 @@ def _loop(name: str, items: Json, *, maps: bool) -> list[Json]:
     return list(items)
 
 
-def substitute(tree: Json, values: Mapping[str, Json]) -> Json:
+def substitute(tree: Json, values: Mapping[str, Json], budget: Budget) -> Json:
     """The tree with each variable of repeat replaced in all its strings and keys.
 
     A string that is nothing but the variable becomes the value itself, of whatever type; Heat takes
@@ -234,16 +234,22 @@ def substitute(tree: Json, values: Mapping[str, Json]) -> Json:
     if isinstance(tree, str):
         for variable, value in values.items():
             if tree == variable and not isinstance(value, str):
+                budget.take_value(value)
                 return value
             if variable in tree:
-                text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-                check_size(len(tree) + tree.count(variable) * len(text))
+                text = value if isinstance(value, str) else json_text(value, budget)
+                length = len(tree) + tree.count(variable) * len(text)
+                check_size(length)
+                budget.take_text(length, is_ascii=tree.isascii() and text.isascii())
                 tree = tree.replace(variable, text)
         return tree
     if isinstance(tree, Mapping):
-        return {_text(substitute(key, values)): substitute(item, values) for key, item in tree.items()}
+        return {
+            _text(substitute(key, values, budget)): substitute(item, values, budget)
+            for key, item in tree.items()
+        }
     if isinstance(tree, list):
-        return [substitute(item, values) for item in tree]
+        return [substitute(item, values, budget) for item in tree]
     return tree
 
 

@@ -6,6 +6,7 @@ import typing
 import urllib.parse
 from collections.abc import Mapping, Sequence
 
+from .budget import Budget, measure
 from .errors import LimitExceeded, TemplateError
 from .versions import Version
 
@@ -13,13 +14,21 @@ Json = typing.Any
 
 MAX_TEXT = 16 * 1024 * 1024
 """Characters that a function may make; a few hundred lines of template could ask for terabytes."""
+_SMALL = 65_536
+"""Bytes up to which the growth of a text in JSON is not charged."""
+_ESCAPED = 6
+"""Factor by which a text can grow in JSON: ``\\u0000``."""
+_SCANNED, _HASHED, _QUOTED = 1000, 200, 10
+"""Characters that one step of work searches, digests, or quotes for a URL."""
+_PIECE = 64
+"""Bytes of a piece of a text, on average."""
 
 
 def _is_list(value: Json) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
-def list_join(args: Json, version: Version) -> str:
+def list_join(args: Json, version: Version, budget: Budget) -> str:
     """``[delimiter, list, …]``; None counts as nothing."""
     if not _is_list(args) or len(args) < 2:
         raise TemplateError('must be of the form [delimiter, [item, item, …]], e.g. [", ", [a, b]]')
@@ -36,17 +45,28 @@ def list_join(args: Json, version: Version) -> str:
         nothing = part is None or (version.json_in_text and not part)
         if not nothing and not _is_list(part):
             raise TemplateError(f"must join lists, not {_short(part)}")
-        items.extend(_item_text(item, version) for item in part or ())
+        budget.step(len(part or ()))
+        items.extend(_item_text(item, version, budget) for item in part or ())
+    length = sum(map(len, items)) + len(delimiter) * max(0, len(items) - 1)
+    check_size(length)
+    budget.take_text(length, is_ascii=delimiter.isascii() and all(map(str.isascii, items)))
     return delimiter.join(items)
 
 
-def _item_text(item: Json, version: Version) -> str:
+def json_text(value: Json, budget: Budget) -> str:
+    """Return a map or list as JSON, as functions put it into texts."""
+    size = measure(value).bytes
+    budget.take(size if size <= _SMALL else size * _ESCAPED)
+    return json.dumps(value, sort_keys=True)
+
+
+def _item_text(item: Json, version: Version, budget: Budget) -> str:
     if item is None:
         return ""
     if isinstance(item, str):
         return item
     if version.json_in_text and isinstance(item, Mapping | list | tuple):
-        return json.dumps(item, sort_keys=True)
+        return json_text(item, budget)
     allowed = "strings, maps and lists" if version.json_in_text else "strings"
     raise TemplateError(f"items to join must be {allowed}, not {_short(item)}")
 
@@ -55,22 +75,22 @@ def _short(value: Json) -> str:
     return repr(value)[:120]
 
 
-def str_replace(args: Json, version: Version) -> str:
+def str_replace(args: Json, version: Version, budget: Budget) -> str:
     """``{template, params}``; longer words first, then in alphabetical order; other keys are passed over."""
-    return _replace(args, version, strict=False, empty_allowed=True)
+    return _replace(args, version, budget, strict=False, empty_allowed=True)
 
 
-def str_replace_strict(args: Json, version: Version) -> str:
+def str_replace_strict(args: Json, version: Version, budget: Budget) -> str:
     """As str_replace, but every word must stand in the text."""
-    return _replace(args, version, strict=True, empty_allowed=True)
+    return _replace(args, version, budget, strict=True, empty_allowed=True)
 
 
-def str_replace_vstrict(args: Json, version: Version) -> str:
+def str_replace_vstrict(args: Json, version: Version, budget: Budget) -> str:
     """As str_replace_strict, but no value may be empty either."""
-    return _replace(args, version, strict=True, empty_allowed=False)
+    return _replace(args, version, budget, strict=True, empty_allowed=False)
 
 
-def _replace(args: Json, version: Version, *, strict: bool, empty_allowed: bool) -> str:
+def _replace(args: Json, version: Version, budget: Budget, *, strict: bool, empty_allowed: bool) -> str:
     if not isinstance(args, Mapping) or not {"template", "params"} <= set(args):
         raise TemplateError("must be a map with the keys template and params")
     text, params = args["template"], args["params"]
@@ -81,18 +101,36 @@ def _replace(args: Json, version: Version, *, strict: bool, empty_allowed: bool)
     words = sorted(sorted(str(word) for word in params), key=len, reverse=True)
     if "" in words:
         raise TemplateError("params must not have an empty key")
-    values = {str(word): _param_text(word, params[word], version, empty_allowed) for word in params}
-    check_size(len(text) + sum(text.count(word) * len(value) for word, value in values.items()))
-    parts, missing = [text], []
-    for word in words:
+    scan = 1 + len(text) // _SCANNED
+    values: dict[str, str] = {}
+    for word in params:
+        budget.step(scan)
+        values[str(word)] = _param_text(word, params[word], version, budget, empty_allowed=empty_allowed)
+    found = {word: count for word in words if (count := text.count(word))}
+    _charge_replaced(text, found, values, budget)
+    parts = [text]
+    for word in found:
+        budget.step(scan + len(parts) // 2)
         # What was put in is not looked at again: it is no longer part of what is split.
         split = [part.split(word) for part in parts[::2]]
         if all(len(pieces) == 1 for pieces in split):
-            missing.append(word)
+            found[word] = 0
         parts = _interleaved(split, parts[1::2], values[word])
+    missing = [word for word in words if not found.get(word)]
     if strict and missing:
         raise TemplateError(f"these params do not stand in the template: {', '.join(missing)}")
     return "".join(parts)
+
+
+def _charge_replaced(text: str, found: Mapping[str, int], values: Mapping[str, str], budget: Budget) -> None:
+    """Charge the text that results, and its pieces.
+
+    :param found: how often each word occurs in the text.
+    """
+    length = len(text) + sum(count * len(values[word]) for word, count in found.items())
+    check_size(length)
+    budget.take_text(length, is_ascii=text.isascii() and all(values[word].isascii() for word in found))
+    budget.take(_PIECE * sum(found.values()))
 
 
 def _interleaved(split: list[list[str]], put_in: list[str], value: str) -> list[str]:
@@ -112,7 +150,7 @@ def check_size(characters: int) -> None:
         raise LimitExceeded(f"would make a text of {characters} characters, above the limit of {MAX_TEXT}")
 
 
-def _param_text(word: Json, value: Json, version: Version, empty_allowed: bool) -> str:
+def _param_text(word: Json, value: Json, version: Version, budget: Budget, *, empty_allowed: bool) -> str:
     if not empty_allowed and (value is None or value == "" or (_is_list(value) and not value) or value == {}):
         raise TemplateError(f"param {word} has no value")
     if value is None:
@@ -120,11 +158,11 @@ def _param_text(word: Json, value: Json, version: Version, empty_allowed: bool) 
     if isinstance(value, str | int | float):
         return str(value)
     if version.json_in_text and isinstance(value, Mapping | list | tuple):
-        return json.dumps(value, sort_keys=True)
+        return json_text(value, budget)
     raise TemplateError(f"param {word} must be a string or a number, not {_short(value)}")
 
 
-def str_split(args: Json, version: Version) -> Json:
+def str_split(args: Json, version: Version, budget: Budget) -> Json:
     """``[delimiter, string]`` or ``[delimiter, string, index]``."""
     if not _is_list(args) or len(args) not in (2, 3):
         raise TemplateError('must be of the form [delimiter, string, index], e.g. [",", "a,b", 0]')
@@ -135,6 +173,8 @@ def str_split(args: Json, version: Version) -> Json:
         return None
     if not isinstance(text, str):
         raise TemplateError(f"can only split a string, not {_short(text)}")
+    budget.take_list(1 + text.count(delimiter), _PIECE)
+    budget.take_text(len(text), is_ascii=text.isascii())
     parts = text.split(delimiter)
     if len(args) == 2:
         return parts
@@ -146,11 +186,12 @@ def str_split(args: Json, version: Version) -> Json:
         raise TemplateError(f"the index {args[2]} is not between 0 and {len(parts) - 1}") from error
 
 
-def digest(args: Json, version: Version) -> str:
+def digest(args: Json, version: Version, budget: Budget) -> str:
     """``[algorithm, string]``."""
     if not _is_list(args) or len(args) != 2 or not all(isinstance(arg, str) for arg in args):
         raise TemplateError('must be of the form [algorithm, string], e.g. ["sha256", "text"]')
     algorithm, value = args
+    budget.step(len(value) // _HASHED)
     try:
         data = value.encode("latin-1")
     except UnicodeEncodeError:
@@ -167,7 +208,7 @@ def digest(args: Json, version: Version) -> str:
 _URL_KEYS = ("scheme", "username", "password", "host", "port", "path", "query", "fragment")
 
 
-def make_url(args: Json, version: Version) -> str:
+def make_url(args: Json, version: Version, budget: Budget) -> str:
     """A map of the parts of a URL."""
     if not isinstance(args, Mapping):
         raise TemplateError(f"must be a map with keys of: {', '.join(_URL_KEYS)}")
@@ -183,14 +224,20 @@ def make_url(args: Json, version: Version) -> str:
     scheme = args.get("scheme", "")
     if ":" in scheme:
         raise TemplateError(f'scheme must not contain ":", as "{scheme}" does')
-    parts: tuple[str, str, str, str, str] = (
-        scheme,
-        _netloc(args),
-        urllib.parse.quote(args.get("path", "")),
-        urllib.parse.urlencode(query).replace("%2F", "/"),
-        urllib.parse.quote(args.get("fragment", "")),
-    )
-    return urllib.parse.urlunsplit(parts)
+    length = measure(args).bytes
+    budget.step(length // _QUOTED)
+    budget.take_text(3 * length)
+    try:
+        parts: tuple[str, str, str, str, str] = (
+            scheme,
+            _netloc(args),
+            urllib.parse.quote(args.get("path", "")),
+            urllib.parse.urlencode(query).replace("%2F", "/"),
+            urllib.parse.quote(args.get("fragment", "")),
+        )
+        return urllib.parse.urlunsplit(parts)
+    except UnicodeEncodeError as error:
+        raise TemplateError("a part is not Unicode: it has half of a surrogate pair") from error
 
 
 def _netloc(args: Mapping[str, Json]) -> str:

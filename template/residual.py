@@ -9,7 +9,9 @@ too, but gives "" where the path leads nowhere.  All others hold one argument an
 
 import typing
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from .budget import MAX_VALUE_DEPTH, Budget
 from .errors import TemplateError
 from .functions import APPLY
 from .model import Json, Reference, Residual
@@ -17,6 +19,8 @@ from .versions import VERSIONS, Version
 
 FN = "$fn"
 ARGS = "args"
+_AROUND = MAX_VALUE_DEPTH // 4
+"""Levels that are kept free for the template around the value of another resource."""
 
 
 class ResidualError(TemplateError):
@@ -86,6 +90,23 @@ def is_deferred(tree: Residual) -> bool:
     return next(nodes(tree), None) is not None
 
 
+def first_node(tree: Residual) -> tuple[dict[str, Residual] | None, int]:
+    """The first of `nodes`, or None; and how many parts of the tree were looked at to find that."""
+    stack, looked_at = [tree], 0
+    while stack:
+        item = stack.pop()
+        looked_at += 1
+        if is_node(item):
+            if item[FN] != "literal":
+                return item, looked_at
+            stack.extend(reversed(item[ARGS][0].values()))
+        elif isinstance(item, dict):
+            stack.extend(reversed(item.values()))
+        elif isinstance(item, list):
+            stack.extend(reversed(item))
+    return None, looked_at
+
+
 def references(tree: Residual) -> tuple[Reference, ...]:
     """The uses of other resources in the tree, each once, in the order found."""
     found: dict[Reference, None] = {}
@@ -99,55 +120,80 @@ def references(tree: Residual) -> tuple[Reference, ...]:
     return tuple(found)
 
 
-def evaluate(tree: Residual, lookup: Lookup) -> Json:
+@dataclass(frozen=True)
+class _Run:
+    """Lookup, budget and kind of one evaluation."""
+
+    lookup: Lookup
+    budget: Budget
+    keep_sealed: bool
+
+
+def evaluate(tree: Residual, lookup: Lookup, budget: Budget | None = None) -> Json:
     """The value.
 
-    :raises ResidualError: a function cannot work with the values it gets.
+    :param budget: of what it is evaluated for; None: one of its own, with the service's usual limits.
+    :raises ResidualError: a function cannot work with the values it gets, or they become too large.
     """
-    return _evaluate(tree, lookup, keep_sealed=False)
+    return _evaluate(tree, _Run(lookup, budget or Budget(), keep_sealed=False))
 
 
-def partial(tree: Residual, lookup: Lookup) -> Residual:
-    """The tree with everything evaluated that does not need a secret; secrets stay sealed."""
-    return _evaluate(tree, lookup, keep_sealed=True)
+def partial(tree: Residual, lookup: Lookup, budget: Budget | None = None) -> Residual:
+    """The tree with everything evaluated that does not need a secret; secrets stay sealed.
+
+    :param budget: see evaluate.
+    """
+    return _evaluate(tree, _Run(lookup, budget or Budget(), keep_sealed=True))
 
 
-def _evaluate(tree: Residual, lookup: Lookup, *, keep_sealed: bool) -> Json:
+def _evaluate(tree: Residual, run: _Run) -> Json:
     if isinstance(tree, dict):
         if FN in tree:
-            return _evaluate_node(tree, lookup, keep_sealed=keep_sealed)
-        return {key: _evaluate(item, lookup, keep_sealed=keep_sealed) for key, item in tree.items()}
+            return _evaluate_node(tree, run)
+        return {key: _evaluate(item, run) for key, item in tree.items()}
     if isinstance(tree, list):
-        return [_evaluate(item, lookup, keep_sealed=keep_sealed) for item in tree]
+        return [_evaluate(item, run) for item in tree]
     return tree
 
 
-def _evaluate_node(item: dict[str, Residual], lookup: Lookup, *, keep_sealed: bool) -> Json:
+def _evaluate_node(item: dict[str, Residual], run: _Run) -> Json:
     function, args = item[FN], item[ARGS]
     if function == "literal":
-        inner = {key: _evaluate(part, lookup, keep_sealed=keep_sealed) for key, part in args[0].items()}
-        return node("literal", inner) if keep_sealed else inner
+        inner = {key: _evaluate(part, run) for key, part in args[0].items()}
+        return node("literal", inner) if run.keep_sealed else inner
     if function == "sealed":
-        return item if keep_sealed else lookup.unseal(args[0])
+        return item if run.keep_sealed else run.lookup.unseal(args[0])
     if function == "get_resource":
-        return _kept(lookup.reference_id(args[0]), keep_sealed)
-    values = [_evaluate(arg, lookup, keep_sealed=keep_sealed) for arg in args]
+        return _brought("get_resource", run.lookup.reference_id(args[0]), run)
+    values = [_evaluate(arg, run) for arg in args]
     if function == "get_attr":
         name, attribute, *path = values
-        values, function = [_kept(lookup.attribute(name, attribute), keep_sealed), *path], "select"
+        found = run.lookup.attribute(name, attribute)
         if not path:
-            return values[0]
-    if keep_sealed and is_deferred(values):
+            return _brought("get_attr", found, run)
+        values, function = [_kept(found, run.keep_sealed), *path], "select"
+    if run.keep_sealed and is_deferred(values):
         return {**item, FN: function, ARGS: values}
-    return _apply(item, function, [plain(value) for value in values] if keep_sealed else values, keep_sealed)
+    return _apply(item, function, [plain(value) for value in values] if run.keep_sealed else values, run)
 
 
-def _apply(item: dict[str, Residual], function: str, values: Sequence[Json], keep_sealed: bool) -> Json:
+def _brought(function: str, value: Json, run: _Run) -> Json:
+    """Return a value of another resource, charged: a template may use it many times."""
+    try:
+        run.budget.take_value(value, _AROUND)
+    except TemplateError as error:
+        raise ResidualError(f"{function}: {error.message}") from error
+    return _kept(value, run.keep_sealed)
+
+
+def _apply(item: dict[str, Residual], function: str, values: Sequence[Json], run: _Run) -> Json:
     try:
         if function in ("select", "get_param"):
-            missing = None if function == "select" else ""
-            return _kept(select(values[0], values[1:], missing), keep_sealed)
-        return _kept(APPLY[function](values[0], _version(item)), keep_sealed)
+            made = select(values[0], values[1:], None if function == "select" else "")
+        else:
+            made = APPLY[function](values[0], _version(item), run.budget)
+        run.budget.take_value(made, _AROUND)
+        return _kept(made, run.keep_sealed)
     except TemplateError as error:
         problem = error
     if any(part[FN] == "sealed" for part in nodes(item[ARGS])):

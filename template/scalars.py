@@ -1,7 +1,9 @@
 """Numbers and truth values as users spell them."""
 
+import json
 import math
 import typing
+from collections.abc import Mapping
 
 TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
 FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
@@ -45,3 +47,24 @@ def _finite(value: float) -> float:
     if not math.isfinite(value):
         raise ValueError("must be a finite number")
     return value
+
+
+def equality_key(value: typing.Any) -> str:
+    """Return a text that is the same for values that Python, and so Heat, calls equal: 1, 1.0 and true are.
+
+    Texts have hashes that differ from process to process.  A user can choose many numbers or tuples with the
+    same hash, which makes a set of them slow, but not many such texts.
+    """
+    return json.dumps(_comparable(value))
+
+
+def _comparable(value: typing.Any) -> typing.Any:
+    if isinstance(value, str):
+        return f"s{value}"
+    if isinstance(value, Mapping):
+        return ["map", *([str(key), _comparable(value[key])] for key in sorted(value, key=str))]
+    if isinstance(value, list | tuple):
+        return ["list", *map(_comparable, value)]
+    if isinstance(value, float) and not value.is_integer():
+        return f"n{value!r}"
+    return None if value is None else f"n{int(value):x}"

@@ -5,6 +5,7 @@ import json
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stoker.template.budget import Budget
 from stoker.template.compile import Identity, Limits, Source, compile_template
 from stoker.template.errors import TemplateError
 from stoker.template.functions import APPLY
@@ -163,7 +164,7 @@ short = st.text("abc", max_size=8)
 @settings(deadline=None)
 @given(short, st.dictionaries(st.text("abc", min_size=1, max_size=3), short, max_size=4))
 def test_str_replace_is_its_twin(text, words):
-    assert APPLY["str_replace"]({"template": text, "params": words}, WALLABY) == marked(text, words)
+    assert APPLY["str_replace"]({"template": text, "params": words}, WALLABY, Budget()) == marked(text, words)
 
 
 @settings(deadline=None)
@@ -181,10 +182,10 @@ def test_repeat_is_its_twin(first, second, permutations, template):
 
     args = {"template": template, "for_each": {"x": first, "y": second}, "permutations": permutations}
     if not permutations and len(first) != len(second):
-        assert outcome(lambda: APPLY["repeat"](args, WALLABY)) == "refused"
+        assert outcome(lambda: APPLY["repeat"](args, WALLABY, Budget())) == "refused"
         return
     pairs = itertools.product(first, second) if permutations else zip(first, second, strict=True)
-    assert APPLY["repeat"](args, WALLABY) == [put(template, x, y) for x, y in pairs]
+    assert APPLY["repeat"](args, WALLABY, Budget()) == [put(template, x, y) for x, y in pairs]
 
 
 @settings(deadline=None)
@@ -194,4 +195,4 @@ def test_list_concat_unique_is_its_twin(lists_of_values):
     for item in itertools.chain.from_iterable(lists_of_values):
         if item not in unique:
             unique.append(item)
-    assert APPLY["list_concat_unique"](lists_of_values, WALLABY) == unique
+    assert APPLY["list_concat_unique"](lists_of_values, WALLABY, Budget()) == unique

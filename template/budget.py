@@ -1,0 +1,189 @@
+"""Limits of what one request may cost: work, memory of the values that it computes, and time.
+
+A few lines of a template can ask for terabytes, or for hours.  So the code charges what grows faster than
+the text of the user to the request's budget; where it can compute a size, it charges before it makes
+the value.  The budget counts work in steps, because a count is the same on a slow machine and on a busy one.
+The time is the last resort, for work that nobody has counted.
+"""
+
+import time
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from .errors import LimitExceeded
+
+Json = typing.Any
+
+MAX_VALUE_DEPTH = 200
+"""Levels of maps and lists inside each other, those of the template around a value included.  A document may
+have half as many.  The recursive functions over values rely on it."""
+
+_TEXT, _MAP, _LIST, _SCALAR = 49, 64, 56, 24
+"""Bytes of an empty text, map and list, and of any other value, in CPython."""
+_ENTRY, _KEY, _SLOT = 32, 49, 8
+_WIDE = 4
+"""Bytes of a character in a text that is not pure ASCII."""
+_CLOCK_EVERY = 2_000
+"""Steps after which the clock is read again."""
+
+
+@dataclass(frozen=True)
+class BudgetLimits:
+    """Limits of one request; 0 means no limit.
+
+    :ivar bytes: of values that functions make or that are stored, about as many as they take in memory.
+    :ivar steps: of work, each of which takes about a microsecond.
+    :ivar seconds: of processor time.
+    """
+
+    bytes: int = 50 * 1024 * 1024
+    steps: int = 2_000_000
+    seconds: float = 5.0
+
+
+class Budget:
+    """Counter of what one request costs; belongs to one thread.
+
+    :ivar bytes: taken so far.
+    :ivar steps: done so far.
+    :param clock: seconds of this thread's processor time.
+    """
+
+    def __init__(
+        self, limits: BudgetLimits | None = None, *, clock: Callable[[], float] = time.thread_time
+    ) -> None:
+        self.limits = BudgetLimits() if limits is None else limits
+        self.bytes = 0
+        self.steps = 0
+        self._clock = clock
+        self._since = clock()
+        self._elsewhere = 0.0
+        self._next_look = _CLOCK_EVERY
+
+    def step(self, count: int = 1) -> None:
+        """Charge so much work, before it is done.
+
+        :raises LimitExceeded: it is too much.
+        """
+        self.steps += count
+        if self.steps >= self._next_look:
+            self._look()
+
+    def take(self, size: int) -> None:
+        """Charge so many bytes, before they are made.
+
+        :raises LimitExceeded: they are too many.
+        """
+        self.bytes += size
+        if self.bytes > self.limits.bytes > 0:
+            raise LimitExceeded(
+                f"the request computes more than {self.limits.bytes} bytes of values, the service's limit"
+            )
+
+    def take_text(self, characters: int, *, is_ascii: bool = True) -> None:
+        """Charge a text of so many characters.
+
+        :raises LimitExceeded: it is too long.
+        """
+        self.take(_TEXT + characters * (1 if is_ascii else _WIDE))
+
+    def take_list(self, length: int, each: int = 0) -> None:
+        """Charge a list of so many items, of so many bytes each.
+
+        :raises LimitExceeded: it is too long.
+        """
+        self.take(_LIST + length * (_SLOT + each))
+
+    def take_value(self, value: Json, depth: int = 0) -> None:
+        """Charge a value that exists already, part by part.
+
+        :param depth: levels around it.
+        :raises LimitExceeded: it is too large, or too deep.
+        """
+        check_depth(depth + _walk(value, self.take, MAX_VALUE_DEPTH - depth))
+
+    def spend(self, seconds: float) -> None:
+        """Charge processor time that a helper process used for the request.
+
+        :raises LimitExceeded: it is too much.
+        """
+        self._elsewhere += seconds
+        self._look()
+
+    def seconds_left(self) -> float:
+        """Return the processor time that is left, 0 or more; infinite without a limit."""
+        if not self.limits.seconds:
+            return float("inf")
+        return max(0.0, self.limits.seconds - self._elsewhere - (self._clock() - self._since))
+
+    def _look(self) -> None:
+        if self.steps > self.limits.steps > 0:
+            raise LimitExceeded(
+                f"the request takes more than {self.limits.steps} steps of work, the service's limit"
+            )
+        if self.seconds_left() <= 0:
+            raise LimitExceeded(
+                f"the request takes more than {self.limits.seconds:g} seconds of work, the service's limit"
+            )
+        self._next_look = self.steps + _CLOCK_EVERY
+        if self.limits.steps:
+            self._next_look = min(self._next_look, self.limits.steps + 1)
+
+
+def check_depth(depth: int) -> None:
+    """:raises LimitExceeded: values are too many levels deep."""
+    if depth > MAX_VALUE_DEPTH:
+        raise LimitExceeded(f"a value is deeper than {MAX_VALUE_DEPTH} levels")
+
+
+@dataclass(frozen=True)
+class Size:
+    """Size of a value: bytes, and levels of maps and lists."""
+
+    bytes: int
+    depth: int
+
+
+def measure(value: Json) -> Size:
+    """Return the size of a value."""
+    total = 0
+
+    def add(size: int) -> None:
+        nonlocal total
+        total += size
+
+    depth = _walk(value, add, MAX_VALUE_DEPTH)
+    return Size(total, depth)
+
+
+def text_size(text: str) -> int:
+    """Return the bytes of a text."""
+    return _TEXT + len(text) * (1 if text.isascii() else _WIDE)
+
+
+def _walk(value: Json, charge: Callable[[int], None], deepest: int) -> int:
+    """Charge the parts of a value, each container before its contents.
+
+    :returns: how many levels it has; the walk ends one level below `deepest`.
+    """
+    level, depth = [value], 0
+    while level and depth <= deepest:
+        leaves, nested, below = 0, 0, list[Json]()
+        for item in level:
+            if isinstance(item, str):
+                leaves += text_size(item)
+            elif isinstance(item, Mapping):
+                nested = 1
+                charge(_MAP + len(item) * (_ENTRY + _KEY))
+                leaves += sum(map(len, map(str, item)))
+                below.extend(item.values())
+            elif isinstance(item, list | tuple):
+                nested = 1
+                charge(_LIST + len(item) * _SLOT)
+                below.extend(item)
+            else:
+                leaves += _SCALAR
+        charge(leaves)
+        depth, level = depth + nested, below
+    return depth
