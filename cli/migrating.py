@@ -7,7 +7,6 @@ from cliff.command import Command
 
 from ..db import conductors, revisions, schema
 from ..db.engine import Database
-from ..rpc.contract import VERSION, parsed
 from .manage_base import AdminError, conf_of
 from .opening import connect, open_database
 
@@ -55,10 +54,9 @@ def bring(database: Database, *, expand: bool, contract: bool) -> None:
 
 
 def outdated(database: Database) -> list[str]:
-    """The hosts of the conductors that report, and are known to be of an older release by the messages that
-    they understand."""
+    """Return the hosts of the conductors that report and whose code is written for an older schema."""
     found = conductors.alive(database.read(conductors.list_all), time.time())
-    return [c.host for c in found if parsed(c.rpc_version) < parsed(VERSION)]
+    return [c.host for c in found if c.written_for < revisions.NUMBER]
 
 
 class DbVersion(Command):

@@ -33,6 +33,14 @@ class Conductor:
     threads_busy: int = 0
     threads_written_off: int = 0
     rpc_version: str = ""
+    schema_number: int | None = None
+    schema_member: str | None = None
+
+    @property
+    def written_for(self) -> int:
+        """Return the number of the schema that its code is written for; 0: its release reports none."""
+        told = self.schema_number is not None and self.schema_member == self.incarnation
+        return (self.schema_number or 0) if told else 0
 
 
 def report(conn: Connection, conductor: Conductor) -> str:

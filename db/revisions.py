@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from .engine import Database
 
-NUMBER = 2
+NUMBER = 3
 """Of the schema that this code is written for."""
 EXPANDED = f"{NUMBER:04}_expand"
 """From here on this code works, and beside it that of the release before."""
@@ -44,7 +44,7 @@ class Fit(enum.Enum):
 def fit_of(revision: str | None) -> Fit:
     """What a revision means to this code; None: the database was never migrated.
 
-    >>> [fit_of(name).name for name in ("0001", "0002_expand", "0002_contract", "0003_expand")]
+    >>> [fit_of(name).name for name in ("0002_contract", "0003_expand", "0003_contract", "0004_expand")]
     ['OLD', 'EXPANDED', 'EXACT', 'AHEAD']
     """
     if revision is None:

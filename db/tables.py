@@ -235,6 +235,8 @@ task = sa.Table(
     sa.Column("reason", CleanText),
     # The user's request that wanted it; NULL: a duty did, or the release that made it knew no better.
     sa.Column("request", sa.String(64)),
+    # Conductors that were lost while they held it, since a step of it ended last; see losses.py.
+    sa.Column("losses", JsonText),
     sa.Index("ix_task_due", "due_at", "shard"),
     sa.Index("ix_task_traversal", "traversal", "state"),
     sa.Index("ix_task_stack", "stack_id"),
@@ -282,4 +284,8 @@ conductor = sa.Table(
     sa.Column("rpc_version", sa.String(16), nullable=False, default=""),
     sa.Column("started_at", Instant, nullable=False),
     sa.Column("heartbeat_at", Instant, nullable=False),
+    # revisions.NUMBER of its code, and the incarnation that reported it: an older release, which knows
+    # neither column, may report for the same host later.
+    sa.Column("schema_number", sa.Integer),
+    sa.Column("schema_member", sa.String(320)),
 )

@@ -34,6 +34,7 @@ class Task:
     :ivar held: for the finish task: how many tasks of the traversal are held.
     :ivar waits_on: what a parked task waits for; see tables.py, also for the finish task.
     :ivar request: the id of the user's request that wanted it, if one did.
+    :ivar losses: see losses.py.
     """
 
     id: TaskId
@@ -67,6 +68,7 @@ class Task:
     held: int = 0
     reason: str | None = None
     request: str | None = None
+    losses: Json = None
 
     @property
     def inherited(self) -> bool:

@@ -7,6 +7,7 @@ from ...db import conductors
 from ...db.conductors import ACTIVE, DRAINING, Conductor
 from ...db.engine import Database
 from ...db.errors import Unavailable
+from ...db.revisions import NUMBER
 from ...ring.membership import Membership
 from ...rpc.contract import VERSION
 from ..slice import Ring
@@ -95,9 +96,10 @@ class Report:
     def row(self) -> Conductor:
         """What we say now."""
         busy, lost = self._threads()
+        member = self._ring.member() or ""
         return Conductor(
             host=self._host,
-            incarnation=self._ring.member() or "",
+            incarnation=member,
             state=self._state,
             started_at=self._started_at,
             heartbeat_at=self._clock(),
@@ -108,6 +110,8 @@ class Report:
             threads_busy=busy,
             threads_written_off=lost,
             rpc_version=VERSION,
+            schema_number=NUMBER,
+            schema_member=member,
         )
 
 

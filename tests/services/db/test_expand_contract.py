@@ -24,8 +24,14 @@ from stoker.db.states import TaskKind, TaskState
 from stoker.db.tasks import Task
 
 VERSIONS = pathlib.Path(schema.__file__).parent / "migrations/versions"
-FROZEN = {"0001_initial.py": "750c5f9fb758381772d2eb1d1cc8bc3d244fc525601f59b92caad868c511ac1e"}
+FROZEN = {
+    "0001_initial.py": "750c5f9fb758381772d2eb1d1cc8bc3d244fc525601f59b92caad868c511ac1e",
+    "0002_expand.py": "47c6175bb3f3a4521a51e01b42f63e947e4be7ef898006a8422777785bdfd021",
+    "0002_contract.py": "b14c337c1752f2e05a202f572f1390776103b8a03f34cd6e0b8009cc5797a44a",
+}
 """What databases were made with does not change any more."""
+BEFORE = f"{revisions.NUMBER - 1:04}_contract"
+"""Where the release before has left a database."""
 CHAIN = sorted((path.stem.removesuffix("_initial") for path in VERSIONS.glob("0*.py")), key=place_of)
 FACTS = {"compare_type": True, "compare_server_default": True}
 Names = Mapping[str, Mapping[str, typing.Any]]
@@ -180,7 +186,7 @@ def rows_of(database: Database) -> dict[str, list[dict[str, typing.Any]]]:
 
 
 def old_release(database: Database) -> sa.MetaData:
-    """The tables as the code for 0001 knows them."""
+    """The tables as the code of the release before knows them."""
     found = sa.MetaData()
     with database.engine.connect() as conn:
         found.reflect(conn)
@@ -188,11 +194,12 @@ def old_release(database: Database) -> sa.MetaData:
 
 
 def store_old(database: Database, old: sa.MetaData, host: str, first_id: int) -> None:
-    """As the code for 0001 does: every column is given, and no other."""
+    """As the code of the release before does: every column is given, and no other."""
     stack = a_stack()
     resource = a_resource(stack.id, first_id)
     task = a_task(stack, first_id)
-    reporting = {**vars(reported(host)), "topic": "stoker.work", "rpc_version": "1.0"}
+    known = old.tables["conductor"].columns.keys()
+    reporting = {name: value for name, value in vars(reported(host)).items() if name in known}
 
     def store(conn: sa.Connection) -> None:
         stacks.insert(conn, stack)
@@ -226,14 +233,17 @@ def reported(host: str) -> Conductor:
 
 
 def test_a_database_with_rows_goes_all_the_way_with_both_releases_at_work(fresh: Database) -> None:
-    schema.upgrade(fresh, "0001")
+    schema.upgrade(fresh, BEFORE)
     old = old_release(fresh)
     store_old(fresh, old, "a", 1)
     before = rows_of(fresh)
     schema.expand(fresh)
     assert fit_of(revisions.current(fresh)) == Fit.EXPANDED
     after = rows_of(fresh)
-    assert [row.pop("request") for row in after["task"]] == [None]
+    assert [row.pop("losses") for row in after["task"]] == [None]
+    assert [(row.pop("schema_number"), row.pop("schema_member")) for row in after["conductor"]] == [
+        (None, None)
+    ]
     assert after == before
 
     store_old(fresh, old, "b", 2)
@@ -272,8 +282,8 @@ def work_on(database: Database) -> None:
 def test_what_comes_first_is_told(fresh: Database) -> None:
     with pytest.raises(WrongRevision, match="at no version: first it has to be expanded"):
         schema.contract(fresh)
-    schema.upgrade(fresh, "0001")
-    with pytest.raises(WrongRevision, match="at 0001: first it has to be expanded"):
+    schema.upgrade(fresh, BEFORE)
+    with pytest.raises(WrongRevision, match=f"at {BEFORE}: first it has to be expanded"):
         schema.contract(fresh)
     schema.expand(fresh)
     schema.expand(fresh)
@@ -281,7 +291,7 @@ def test_what_comes_first_is_told(fresh: Database) -> None:
     schema.sync(fresh)
     schema.expand(fresh)
     assert revisions.current(fresh) == revisions.NEWEST
-    for newer in ("0003_expand", "0007_contract", "something else"):
+    for newer in ("0004_expand", "0007_contract", "something else"):
         stamp = sa.text("UPDATE alembic_version SET version_num = :newer")
         fresh.write(lambda conn: conn.execute(stamp, {"newer": newer}))  # noqa: B023
         for bring in (schema.expand, schema.contract, schema.sync):
@@ -294,17 +304,18 @@ def test_a_release_expands_nothing_over_what_an_older_one_has_left_to_contract(
 ) -> None:
     database = Database(f"sqlite:///{tmp_path}/one.sqlite")
     schema.expand(database)
-    monkeypatch.setattr(schema, "EXPANDED", "0003_expand")
-    with pytest.raises(WrongRevision, match="at 0002_expand: first it has to be contracted"):
+    monkeypatch.setattr(schema, "EXPANDED", "0004_expand")
+    with pytest.raises(WrongRevision, match="at 0003_expand: first it has to be contracted"):
         schema.expand(database)
     schema.contract(database)
-    assert revisions.current(database) == "0002_contract"
+    assert revisions.current(database) == "0003_contract"
     database.close()
 
 
 def test_code_works_on_its_own_number_and_on_what_the_next_one_has_added() -> None:
-    fits = {"0002_expand": Fit.EXPANDED, "0002_contract": Fit.EXACT, "0003_expand": Fit.AHEAD}
-    wrong = {None: Fit.NONE, "0001": Fit.OLD, "0003_contract": Fit.NEW, "0004_expand": Fit.NEW, "x": Fit.NEW}
+    fits = {"0003_expand": Fit.EXPANDED, "0003_contract": Fit.EXACT, "0004_expand": Fit.AHEAD}
+    newer = {"0004_contract": Fit.NEW, "0005_expand": Fit.NEW, "x": Fit.NEW}
+    wrong = {None: Fit.NONE, "0001": Fit.OLD, "0002_contract": Fit.OLD, **newer}
     for name, fit in {**fits, **wrong}.items():
         assert fit_of(name) == fit
         assert fit.works == (name in fits)

@@ -1,0 +1,67 @@
+"""Which conductors keep `db sync --contract` from taking away what they need."""
+
+import pathlib
+import time
+
+import pytest
+import sqlalchemy as sa
+from stoker.cli.manage_base import AdminError
+from stoker.cli.migrating import bring, outdated
+from stoker.db import conductors, revisions, schema, tables
+from stoker.db.conductors import ACTIVE, Conductor
+from stoker.db.engine import Database
+from stoker.rpc.contract import VERSION
+
+
+@pytest.fixture
+def database(tmp_path: pathlib.Path) -> Database:
+    made = Database(f"sqlite:///{tmp_path}/one.sqlite")
+    schema.upgrade(made, revisions.EXPANDED)
+    return made
+
+
+def report(database: Database, host: str, incarnation: str, number: int | None) -> None:
+    """As a conductor does; where the number is None, one of a release that leaves the columns alone."""
+    row = Conductor(
+        host,
+        f"{host}/{incarnation}",
+        ACTIVE,
+        started_at=0.0,
+        heartbeat_at=time.time(),
+        rpc_version=VERSION,
+        schema_number=number,
+        schema_member=f"{host}/{incarnation}",
+    )
+    if number is not None:
+        database.write(lambda conn: conductors.report(conn, row))
+        return
+    c = tables.conductor
+    values = {name: value for name, value in vars(row).items() if not name.startswith("schema_")}
+
+    def store(conn: sa.Connection) -> None:
+        if not conn.execute(sa.update(c).where(c.c.host == host).values(values)).rowcount:
+            conn.execute(sa.insert(c).values(values))
+
+    database.write(store)
+
+
+def test_a_conductor_of_an_older_schema_is_found_though_its_messages_are_the_same(
+    database: Database,
+) -> None:
+    report(database, "silent", "a", None)
+    report(database, "old", "a", revisions.NUMBER - 1)
+    report(database, "new", "a", revisions.NUMBER)
+    assert outdated(database) == ["old", "silent"]
+    with pytest.raises(AdminError, match="conductors of an older release run: old, silent;"):
+        bring(database, expand=False, contract=True)
+    assert revisions.current(database) == revisions.EXPANDED
+
+
+def test_a_number_counts_only_for_the_incarnation_that_reported_it(database: Database) -> None:
+    report(database, "one", "a", revisions.NUMBER)
+    assert outdated(database) == []
+    report(database, "one", "b", None)
+    assert outdated(database) == ["one"]
+    report(database, "one", "c", revisions.NUMBER)
+    bring(database, expand=False, contract=True)
+    assert revisions.current(database) == revisions.NEWEST
