@@ -8,6 +8,12 @@ WORKERS ?= 4
 SEEDS ?= 1000
 # What Python has compiled is kept, wherever that is turned off: a daemon's start takes a third less.
 export PYTHONDONTWRITEBYTECODE =
+# With V=1 all commands and all that they print are shown.
+export V
+ifndef V
+MAKEFLAGS += --silent
+endif
+QUIET := tools/quiet
 
 .PHONY: demo serve test test-long check lint mypy prepared test-deps simulate bench docs clean
 
@@ -25,23 +31,24 @@ test-long: test-deps .venv/keystone.stamp
 	$(BIN)/python -m pytest -q -m long $(PYTEST_ARGS)
 
 check: lint mypy
-	$(BIN)/python -m pytest -q tests/unit/test_architecture.py
+	$(QUIET) "Checking the architecture" $(BIN)/python -m pytest -q tests/unit/test_architecture.py
 
 lint: .venv/test.stamp
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(QUIET) "Checking style" $(BIN)/ruff check .
+	$(QUIET) "Checking format" $(BIN)/ruff format --check .
 
 mypy: .venv/test.stamp
 	mkdir -p .check && ln -sfn .. .check/stoker
-	MYPYPATH=.check $(BIN)/mypy -p stoker --exclude '/(tests|benchmarks|examples|doc|build)/'
+	MYPYPATH=.check $(QUIET) "Checking types" $(BIN)/mypy -p stoker --exclude '/(tests|benchmarks|examples|doc|build)/'
 
 # Side by side, for what installs waits for the network most of the time.
 prepared: .venv/bin/python
-	@$(MAKE) --no-print-directory -j4 -O test-deps check .venv/compiled.stamp .venv/keystone.stamp .venv/ansible.stamp
+	$(MAKE) --no-print-directory -j4 test-deps check .venv/compiled.stamp .venv/keystone.stamp .venv/ansible.stamp
 
 # All tests at first, once, instead of once in each of their processes; later only what changes is compiled, by each.
 .venv/compiled.stamp: .venv/test.stamp
-	@$(BIN)/python -m pytest -q --collect-only > $@ || { cat $@; rm $@; exit 1; }
+	$(QUIET) "Compiling the tests" $(BIN)/python -m pytest -q --collect-only
+	touch $@
 
 test-deps: .venv/test.stamp
 	tools/install-test-deps
@@ -51,7 +58,7 @@ simulate: .venv/test.stamp
 
 docs: .venv/test.stamp
 	$(BIN)/python -m sphinx -q -W --keep-going -b html doc doc/build
-	@echo doc/build/index.html
+	echo doc/build/index.html
 
 bench: .venv/test.stamp
 	$(BIN)/python benchmarks/end_to_end.py
@@ -61,24 +68,27 @@ clean:
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("Stoker needs Python 3.11 or later, this is " + sys.version.split()[0] + "; name another with PYTHON=…" if sys.version_info < (3, 11) else 0)'
-	$(PYTHON) -m venv .venv || { rm -rf .venv; echo "Python's venv module is missing: apt-get install python3-venv" >&2; exit 1; }
-	$(BIN)/python -m pip install -q --upgrade pip  # that of Python 3.11 takes twice the processor's time
+	$(QUIET) "Making a Python environment in .venv" $(PYTHON) -m venv .venv || { rm -rf .venv; echo "Python's venv module is missing: apt-get install python3-venv" >&2; exit 1; }
+	$(QUIET) "Upgrading its pip" $(BIN)/python -m pip install -q --upgrade pip  # that of Python 3.11 takes twice the processor's time
 
 # What is imported is compiled then; most is never.
 .venv/client.stamp: .venv/bin/python setup.cfg pyproject.toml
-	$(BIN)/python -m pip install -q --no-compile -e '.[client]'
+	$(QUIET) "Installing Stoker and the OpenStack client in .venv, once; it takes about a minute" \
+		$(BIN)/python -m pip install -q --no-compile -e '.[client]'
 	touch $@
 
 # Apart from the rest: it wants releases of libraries that Stoker need not have.
 .venv/keystone.stamp: .venv/bin/python
 	$(BIN)/python -m venv --without-pip .venv/keystone
-	$(BIN)/python -m pip --python .venv/keystone/bin/python install -q --no-compile 'keystone>=27,<31' cheroot
+	$(QUIET) "Installing a Keystone for the tests, once; it takes about two minutes" \
+		$(BIN)/python -m pip --python .venv/keystone/bin/python install -q --no-compile 'keystone>=27,<31' cheroot
 	touch $@
 
 .venv/ansible.stamp: .venv/bin/python tools/install-ansible
-	tools/install-ansible
+	$(QUIET) "Installing Ansible for the tests, once; it takes about a minute" tools/install-ansible
 	touch $@
 
 .venv/test.stamp: .venv/bin/python setup.cfg pyproject.toml
-	$(BIN)/python -m pip install -q --no-compile -e '.[test]'
+	$(QUIET) "Installing Stoker and what the tests need in .venv, once; it takes about two minutes" \
+		$(BIN)/python -m pip install -q --no-compile -e '.[test]'
 	touch $@

@@ -7,7 +7,9 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from oslo_log import log
+from . import threading_backend  # noqa: F401  - first: it decides how oslo works
+
+from oslo_log import log  # isort: skip
 
 from ..api.watching import Watch
 from ..conductor.service import Conductor

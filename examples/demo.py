@@ -65,21 +65,20 @@ class Client:
             **os.environ,
             "OS_AUTH_TYPE": "none",
             "OS_ENDPOINT": f"{url}/v1/demo",
-            "PYTHONWARNINGS": "ignore",
         }
         self._config = config
 
     def openstack(self, *arguments: str) -> None:
-        """Run the OpenStack client."""
-        self._run("openstack", *arguments)
+        """Run the OpenStack client, without what its libraries say to each other."""
+        self._run("openstack", *arguments, PYTHONWARNINGS="ignore")
 
     def manage(self, *arguments: str) -> None:
         """Run the operator's command."""
         self._run("stoker-manage", "--config-file", str(self._config), *arguments)
 
-    def _run(self, program: str, *arguments: str) -> None:
+    def _run(self, program: str, *arguments: str, **variables: str) -> None:
         print(f"\n$ {program} {' '.join(arguments)}", flush=True)
-        subprocess.run([str(BIN / program), *arguments], env=self._env, check=True)
+        subprocess.run([str(BIN / program), *arguments], env={**self._env, **variables}, check=True)
 
 
 class Killer(threading.Thread):
