@@ -103,8 +103,8 @@ class Parameter:
     :ivar clear: the value in clear also where it is hidden; for conditions, never stored or shown.
     :ivar supplied: the value came from the user, not from the default.
     :ivar schema: Heat's API shape of the declaration: Type, Description, NoEcho, Default, Label,
-        AllowedValues, MinLength … (constraint keys as Heat's ``template validate`` prints them); of a hidden parameter
-        the default is in clear, so this is never stored or shown with a stack.
+        AllowedValues, MinLength … (constraint keys as Heat's ``template validate`` prints them); of a hidden
+        parameter the default is in clear, so this is never stored or shown with a stack.
     """
 
     name: str

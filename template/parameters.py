@@ -202,8 +202,8 @@ def _resolve(
 
 
 def schema(declared: Declaration) -> dict[str, Json]:
-    """Return a declaration in the shape of Heat's ``template validate``: for those who have sent the template,
-    so that the default of a hidden parameter stands in it in clear."""
+    """Return a declaration in the shape of Heat's ``template validate``: for those who have sent the
+    template, so that the default of a hidden parameter stands in it in clear."""
     shown: dict[str, Json] = {
         "Type": TYPES[declared.type],
         "Description": declared.description,
