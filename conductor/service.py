@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..db.engine import Database
-from ..db.ids import TaskId, TraversalId
+from ..db.ids import StackId, TaskId, TraversalId
 from ..observe import metrics
 from ..observe.recorder import SILENT, Recorder
 from ..ring.membership import Membership
@@ -66,7 +66,7 @@ class Conductor:
     """One conductor.  `start` and `stop` are called by the main thread.
 
     :ivar monitor: for those who look at it.
-    :param give_back: see traversal.desk.Desk.
+    :param give_back: see traversal.delegation.Delegations.revoke.
     :param ring_changed: called, in the membership's thread, when a conductor has come or gone.
     :param recorder: is told what is worth counting; tasks are counted by state only if there is one.
 
@@ -88,7 +88,7 @@ class Conductor:
         hints: Hints,
         membership: Membership,
         updates: Updates,
-        give_back: Callable[[Json], None],
+        give_back: Callable[[StackId, Json], None],
         worn_out: Callable[[], None] = lambda: None,
         ring_changed: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.time,

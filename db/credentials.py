@@ -1,4 +1,5 @@
-"""Rows of the credentials that users hand over to stacks: one for each stack that has no parent."""
+"""Rows of the credentials that users hand over to stacks: one for each stack that has no parent, and one for
+each delegation that has begun and whose stack is not stored yet (traversal/delegation.py)."""
 
 import typing
 from dataclasses import dataclass
@@ -14,8 +15,9 @@ Json = typing.Any
 
 @dataclass(frozen=True)
 class Unused:
-    """A credential whose stack is gone.
+    """A credential whose stack is gone, or was never stored.
 
+    :ivar root_id: of the stack, or key of the delegation.
     :ivar body: sealed.
     """
 
@@ -30,6 +32,37 @@ def put(conn: Connection, root_id: StackId, body: Json, now: float) -> None:
     """
     row = {"root_id": root_id, "body": body, "created_at": now}
     conn.execute(upserts.insert_or_update(conn, tables.credential, row, ["body", "created_at"]))
+
+
+def intend(conn: Connection, key: StackId, body: Json, until: float, now: float) -> None:
+    """Store that a delegation begins, before anybody outside is asked for it.
+
+    :param key: of the delegation; no stack has it.
+    :param body: says how to find what was made; sealed.
+    :param until: when it counts as lost if it was not confirmed; a whole number, so that each database
+        compares it exactly.
+    """
+    row = {"root_id": key, "body": body, "created_at": now, "unused_at": until}
+    conn.execute(sa.insert(tables.credential).values(row))
+
+
+def confirm(conn: Connection, key: StackId, until: float) -> bool:
+    """End a delegation; called in the transaction that stores its credential.
+
+    :returns: False: it counts as lost, and what it has made is being revoked.
+    """
+    c = tables.credential
+    return bool(conn.execute(sa.delete(c).where(c.c.root_id == key, c.c.unused_at == until)).rowcount)
+
+
+def withdraw(conn: Connection, key: StackId, body: Json, due: float, now: float) -> None:
+    """Store the credential of a delegation as one that is to be revoked; from here on nobody can confirm it.
+
+    :param body: the credential, sealed.
+    :param due: when a duty revokes it if nobody else has.
+    """
+    row = {"root_id": key, "body": body, "created_at": now, "unused_at": due}
+    conn.execute(upserts.insert_or_update(conn, tables.credential, row, ["body", "unused_at"]))
 
 
 def of_stack(conn: Connection, stack_id: StackId) -> Json:
@@ -59,10 +92,16 @@ def unused(conn: Connection, now: float, *, limit: int) -> list[Unused]:
     return [Unused(StackId(root_id), body) for root_id, body in rows]
 
 
-def postpone(conn: Connection, root_id: StackId, until: float) -> None:
-    """Try to give it back later."""
+def take(conn: Connection, root_id: StackId, now: float, until: float) -> bool:
+    """Take a credential to revoke it; it comes up again at `until` if it was not forgotten by then.
+
+    From here on nobody can confirm a delegation with this key.
+
+    :returns: False: it is not due any more: somebody else has taken it, or its stack was stored.
+    """
     c = tables.credential
-    conn.execute(sa.update(c).where(c.c.root_id == root_id).values(unused_at=until))
+    due = sa.update(c).where(c.c.root_id == root_id, c.c.unused_at <= now)
+    return bool(conn.execute(due.values(unused_at=until)).rowcount)
 
 
 def forget(conn: Connection, root_id: StackId) -> None:

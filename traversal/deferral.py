@@ -36,6 +36,10 @@ class KeystoneAway(Exception):
     """Keystone gives no answer, or an error of its own."""
 
 
+class NoAnswer(KeystoneAway):
+    """Keystone was asked for a credential and did not answer: perhaps it has made one."""
+
+
 class Deferral(typing.Protocol):
     """One way to hand rights over.  Thread-safe.
 
@@ -46,10 +50,18 @@ class Deferral(typing.Protocol):
     def wanted(self) -> bool:
         """Whether stacks get a credential."""
 
-    def delegate(self, who: Delegator) -> Json:
-        """A new credential.
+    def delegate(self, who: Delegator, mark: str) -> Json:
+        """Make a credential.
 
-        :raises DelegationRefused: see there.
+        :param mark: is stored with it at Keystone, for `marked`.
+        :raises DelegationRefused: see there; there is no credential.
+        :raises NoAnswer: see there.
+        :raises KeystoneAway: see there; there is no credential.
+        """
+
+    def marked(self, mark: str) -> Sequence[Json]:
+        """Return the credentials that Keystone has with this mark: at most one.
+
         :raises KeystoneAway: see there.
         """
 
@@ -78,9 +90,13 @@ class NoDeferral:
 
     wanted = False
 
-    def delegate(self, who: Delegator) -> Json:
+    def delegate(self, who: Delegator, mark: str) -> Json:
         """Never called."""
         raise DelegationRefused("[stacks] deferred_auth_method is none")
+
+    def marked(self, mark: str) -> Sequence[Json]:
+        """Nothing is known of any."""
+        return ()
 
     def session(self, credential: Json) -> "Session":
         """No credential is good."""

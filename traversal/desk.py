@@ -1,6 +1,6 @@
 """What all orders are carried out with."""
 
-import logging
+import functools
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,15 +12,14 @@ from ..observe.logs import current_request
 from ..resources.catalogue import Catalogue
 from ..ring.shards import shard_of
 from ..template.compile import Identity, Limits
-from ..template.residual import ARGS, sealed
 from .compiling import Compiled, compile_goal
-from .deferral import NO_DEFERRAL, Deferral, Delegator, KeystoneAway
+from .deferral import NO_DEFERRAL, Deferral
+from .delegation import Delegations
 from .hints import Hints
 from .planning import Defaults, Scope
 from .requests import Goal
 from .start import new_traversal, reserve
 
-LOG = logging.getLogger(__name__)
 Json = typing.Any
 
 
@@ -77,31 +76,12 @@ class Desk:
             request=current_request(),
         )
 
-    def delegated(self, who: Delegator | None) -> Json:
-        """A new credential as it is stored; None: stacks get none.
-
-        :raises DelegationRefused: see there.
-        :raises KeystoneAway: see there.
-        """
-        if who is None or not self.deferral.wanted:
-            return None
-        return sealed(self.sealer.seal(self.deferral.delegate(who)))
-
-    def give_back(self, credential: Json) -> None:
-        """Revoke a stored credential.
-
-        :raises KeystoneAway: see there.
-        :raises SealError: the key that has sealed it is not there.
-        """
-        self.deferral.revoke(self.sealer.open(credential[ARGS][0]))
-
-    def forgo(self, credential: Json) -> None:
-        """Revoke one that is not stored, if there is one and it can be done."""
-        try:
-            if credential is not None:
-                self.give_back(credential)
-        except KeystoneAway as error:
-            LOG.warning("A credential of no use any more is left at Keystone: %s", error)
+    @functools.cached_property
+    def delegations(self) -> Delegations:
+        """Credentials of users."""
+        return Delegations(
+            database=self.database, sealer=self.sealer, deferral=self.deferral, clock=self.clock
+        )
 
     def timeout(self, timeout_mins: int | None) -> float:
         """Seconds an action of a stack may take."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sqlalchemy.engine import Connection
 
-from ..db import conductors, credentials, resources, stacks
+from ..db import conductors, resources, stacks
 from ..db.conductors import Conductor
 from ..db.errors import NameTaken, NotFound
 from ..db.ids import ContentId, StackId
@@ -54,18 +54,14 @@ class Orders:
         if request.adopted is not None:
             plan = adopting(plan, request.adopted, self._desk.sealer.seal, self._desk.catalogue)
         stack = self._new_stack(request, compiled, scope)
-        credential = self._desk.delegated(request.delegator)
+        delegations = self._desk.delegations
+        with delegations.begin(stack_id, request.delegator) as delegation:
 
-        def store(conn: Connection) -> Begun:
-            if credential is not None:
-                credentials.put(conn, stack_id, credential, scope.now)
-            return store_new_stack(conn, stack, compiled, plan)
+            def store(conn: Connection) -> Begun:
+                delegations.confirm(conn, delegation)
+                return store_new_stack(conn, stack, compiled, plan)
 
-        try:
             begun = self._desk.database.write(store)
-        except NameTaken:
-            self._desk.forgo(credential)
-            raise
         tell(self._desk.hints, begun)
         return begun.stack
 

@@ -8,12 +8,14 @@ from keystoneauth1 import exceptions
 from keystoneauth1.plugin import AUTH_INTERFACE
 from keystoneauth1.session import Session
 
-from .deferral import CredentialGone, DelegationRefused, Delegator, KeystoneAway
+from .deferral import CredentialGone, DelegationRefused, Delegator, KeystoneAway, NoAnswer
 
 Json = typing.Any
 KEPT = 1024
 """Sessions that are kept with their tokens, those used last."""
 IDENTITY = {"service_type": "identity", "interface": AUTH_INTERFACE, "min_version": "3"}
+MARK = "stoker_delegation"
+"""Attribute of a trust that says which delegation has made it.  Keystone keeps what it does not know."""
 _REFUSED = (exceptions.Unauthorized, exceptions.Forbidden, exceptions.BadRequest, exceptions.NotFound)
 
 
@@ -35,7 +37,7 @@ class Trusts:
         self._own = functools.cache(lambda: make_session(None))
         self._session = functools.lru_cache(KEPT)(make_session)
 
-    def delegate(self, who: Delegator) -> Json:
+    def delegate(self, who: Delegator, mark: str) -> Json:
         """See Deferral."""
         if missing := sorted({*self._roles} - {*who.roles}):
             raise DelegationRefused(f"you do not have the roles {', '.join(missing)} in the project")
@@ -48,6 +50,7 @@ class Trusts:
                 "impersonation": True,
                 "allow_redelegation": False,
                 "roles": [{"name": name} for name in self._roles or who.roles],
+                MARK: mark,
             }
         except exceptions.ClientException as error:
             raise KeystoneAway(f"the service's own account: {error}") from error
@@ -62,8 +65,18 @@ class Trusts:
         except _REFUSED as error:
             raise DelegationRefused(str(error)) from error
         except exceptions.ClientException as error:
-            raise KeystoneAway(str(error)) from error
+            raise NoAnswer(str(error)) from error
         return {"trust": made.json()["trust"]["id"]}
+
+    def marked(self, mark: str) -> Sequence[Json]:
+        """See Deferral.  Keystone lists all trusts of the service's account; it cannot be asked for less."""
+        try:
+            own = self._own()
+            query = {"trustee_user_id": own.get_user_id()}
+            answer = own.get("/OS-TRUST/trusts", params=query, endpoint_filter=IDENTITY)
+        except exceptions.ClientException as error:
+            raise KeystoneAway(f"the service's own account: {error}") from error
+        return [{"trust": trust["id"]} for trust in answer.json()["trusts"] if trust.get(MARK) == mark]
 
     def session(self, credential: Json) -> Session:
         """See Deferral."""

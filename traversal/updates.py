@@ -4,14 +4,14 @@ import json
 import typing
 from collections.abc import Callable, Mapping
 
-from ..db import content, credentials, resources, snapshots, stacks
+from ..db import content, resources, snapshots, stacks
 from ..db.ids import ContentId, SnapshotId, StackId
 from ..db.resources import Resource
 from ..db.stacks import Stack
 from ..db.states import Status
 from ..template.compile import Identity
 from ..template.errors import TemplateError
-from ..template.residual import ARGS, evaluate
+from ..template.residual import evaluate
 from . import ending
 from .change import Change, NotUpdatable, check_updatable, start_update
 from .compiling import Compiled
@@ -52,19 +52,8 @@ class Updates:
         :raises NotUpdatable: see change.start_update.
         :raises DelegationRefused, KeystoneAway: the stack needs a new credential and cannot get one.
         """
-        self._renew_credential(stack, request)
+        self._desk.delegations.renew(stack.root_id, request.delegator)
         self._insist(stack, lambda now: self._start(now, self._compile(now, request), request, "UPDATE"))
-
-    def _renew_credential(self, stack: Stack, request: UpdateRequest) -> None:
-        """Where the stack has none, or Keystone does not take it any more: its user may be gone."""
-        desk = self._desk
-        if request.delegator is None or not desk.deferral.wanted:
-            return
-        old = desk.database.read(lambda conn: credentials.of_stack(conn, stack.id))
-        if old is not None and desk.deferral.is_good(desk.sealer.open(old[ARGS][0])):
-            return
-        new, now = desk.delegated(request.delegator), desk.clock()
-        desk.database.write(lambda conn: credentials.put(conn, stack.root_id, new, now))
 
     def restore(self, stack: Stack, snapshot_id: SnapshotId) -> None:
         """Bring the stack back to what it was when a snapshot was taken, at whatever moment.

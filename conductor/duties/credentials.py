@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ...db import credentials
 from ...db.credentials import Unused
 from ...db.engine import Database
+from ...db.ids import StackId
 from ...db.sealing import SealError
 from ...observe.logs import about
 from ...traversal.deferral import KeystoneAway
@@ -22,10 +23,12 @@ LATER = 60.0
 
 
 class Credentials:
-    """Revokes the credentials of deleted stacks.  That one is to be revoked is a column, written with the end
-    of the stack: so none is forgotten while Keystone is away.
+    """Revokes the credentials of deleted stacks, and of stacks that were never stored.
 
-    :param give_back: see traversal.desk.Desk.
+    That one is to be revoked is a column, written with the end of the stack, or before Keystone is asked for
+    it: so none is forgotten while Keystone is away, or when a process dies.
+
+    :param give_back: see traversal.delegation.Delegations.revoke.
     """
 
     interval = 2.0
@@ -36,7 +39,7 @@ class Credentials:
         database: Database,
         ring: Ring,
         clock: Callable[[], float],
-        give_back: Callable[[Json], None],
+        give_back: Callable[[StackId, Json], None],
     ) -> None:
         self._database = database
         self._ring = ring
@@ -53,11 +56,12 @@ class Credentials:
                 self._revoke(found)
 
     def _revoke(self, found: Unused) -> None:
+        now = self._clock()
+        if not self._database.write(lambda conn: credentials.take(conn, found.root_id, now, now + LATER)):
+            return
         try:
-            self._give_back(found.body)
+            self._give_back(found.root_id, found.body)
         except (KeystoneAway, SealError) as error:
             LOG.warning("The stack's credential cannot be revoked, it is tried again: %s", error)
-            until = self._clock() + LATER
-            self._database.write(lambda conn: credentials.postpone(conn, found.root_id, until))
             return
         self._database.write(lambda conn: credentials.forget(conn, found.root_id))

@@ -1,14 +1,17 @@
 """Work that is done for a user when his token is gone, with trusts of a real Keystone."""
 
+import contextlib
 import json
 import pathlib
 import sqlite3
+import threading
 import typing
 from collections.abc import Iterator
 
 import pytest
 import requests
 from client.serving import Answer, Service, fault
+from harness.holding_proxy import HoldingProxy
 from harness.keystone import PASSWORD, Keystone
 from harness.third_party import with_plugins
 from harness.waiting import wait_for
@@ -48,6 +51,7 @@ class Cloud:
             name: keystone.make("user", name=name, domain_id="default", password=PASSWORD)
             for name in ("trustor", "successor", "trustee")
         }
+        self.proxy = HoldingProxy(keystone.url.removesuffix("/v3"), held="/OS-TRUST/trusts")
         for name in ("trustor", "successor"):
             keystone.grant(self.users[name], self.project, "member")
         service = keystone.make("project", name="services", domain_id="default")
@@ -55,12 +59,25 @@ class Cloud:
         config = folder / "keystone.conf"
         config.write_text(
             "[api]\nauth_strategy = keystone\n"
-            f"[keystone_authtoken]\nauth_type = password\nauth_url = {keystone.url}\nusername = trustee\n"
-            f"password = {PASSWORD}\nproject_name = services\n"
+            f"[keystone_authtoken]\nauth_type = password\nauth_url = {self.proxy.url}/v3\n"
+            f"username = trustee\npassword = {PASSWORD}\nproject_name = services\n"
             "user_domain_id = default\nproject_domain_id = default\n"
         )
-        env = with_plugins(folder / "plugins", "harness.keystone_plugins")
-        self.service = Service(folder, config=config, env=env)
+        self._config = config
+        self.start()
+
+    def start(self) -> None:
+        """Start Stoker, on the data that it had."""
+        env = with_plugins(self.folder / "plugins", "harness.keystone_plugins")
+        log = self.folder / "stoker.log"
+        if log.exists():
+            log.rename(self.folder / "before.log")  # A start is waited for by what the log says.
+        self.service = Service(self.folder, config=self._config, env=env)
+
+    def change(self, statement: str) -> int:
+        """Run a statement on Stoker's database; how many rows it has changed."""
+        with contextlib.closing(sqlite3.connect(self.folder / "data" / "stoker.sqlite")) as conn, conn:
+            return conn.execute(statement).rowcount
 
     def token(self, user: str) -> str:
         return self.keystone.token(user, "trusts")
@@ -104,6 +121,7 @@ def cloud(keystone: Keystone, tmp_path_factory: pytest.TempPathFactory) -> Itera
     made = Cloud(keystone, tmp_path_factory.mktemp("trusts"))
     yield made
     made.service.stop()
+    made.proxy.close()
 
 
 def test_a_stack_acts_for_its_user_when_his_token_is_revoked(cloud: Cloud) -> None:
@@ -187,3 +205,54 @@ def test_what_cannot_be_handed_over_is_refused_and_nothing_is_left(cloud: Cloud)
     assert cloud.trusts("successor") == before
     listed = cloud.ask("successor", "GET", "/v1/{own}/stacks")["stacks"]
     assert "refused" not in json.dumps(listed)
+
+
+def test_a_stack_that_the_database_does_not_take_leaves_no_trust(cloud: Cloud) -> None:
+    before = cloud.trusts("trustor")
+    cloud.change(
+        "CREATE TRIGGER refuse BEFORE INSERT ON stack WHEN NEW.name = 'unstorable' "
+        "BEGIN SELECT RAISE(ABORT, 'the database refuses it'); END"
+    )
+    try:
+        answer = cloud.create(cloud.token("trustor"), "unstorable", cloud.folder / "never")
+    finally:
+        cloud.change("DROP TRIGGER refuse")
+    assert answer.status >= 500, answer
+    assert cloud.trusts("trustor") == before
+    assert cloud.change("UPDATE credential SET body = body WHERE unused_at IS NOT NULL") == 0
+
+
+def test_a_process_that_is_killed_between_keystones_answer_and_the_commit_leaves_no_trust(
+    cloud: Cloud,
+) -> None:
+    # In this process another trust of the same user's is in use.
+    gate = cloud.folder / "living"
+    gate.touch()
+    made = cloud.create(cloud.token("trustor"), "living", gate)
+    path = f"/v1/{{own}}/stacks/living/{made.body['stack']['id']}"
+    cloud.wait("trustor", path, "CREATE_COMPLETE")
+    before = cloud.trusts("trustor")
+    assert before
+
+    def ask(token: str = cloud.token("trustor")) -> None:
+        with contextlib.suppress(requests.RequestException):
+            cloud.create(token, "killed", cloud.folder / "never")
+
+    cloud.proxy.holds.set()
+    asking = threading.Thread(target=ask)
+    asking.start()
+    assert cloud.proxy.answered.wait(60)
+    cloud.service.process.kill()
+    asking.join(60)
+    cloud.proxy.holds.clear()
+    assert len(cloud.trusts("trustor")) == len(before) + 1
+
+    cloud.start()
+    assert "killed" not in json.dumps(cloud.ask("trustor", "GET", "/v1/{own}/stacks"))
+    # The time in which it might still be confirmed is over.
+    assert cloud.change("UPDATE credential SET unused_at = 1 WHERE unused_at IS NOT NULL") == 1
+    wait_for(lambda: cloud.trusts("trustor") == before, 40, lambda: cloud.trusts("trustor"))
+    gone = "UPDATE credential SET body = body WHERE unused_at IS NOT NULL"
+    wait_for(lambda: cloud.change(gone) == 0, 10)
+    cloud.ask("trustor", "DELETE", path)
+    wait_for(lambda: len(cloud.trusts("trustor")) == len(before) - 1, 40, lambda: cloud.trusts("trustor"))

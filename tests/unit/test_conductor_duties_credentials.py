@@ -37,7 +37,7 @@ class Scene:
     def owns(self, shard: int) -> bool:
         return self.is_ours
 
-    def _give_back(self, body: Json) -> None:
+    def _give_back(self, root_id: StackId, body: Json) -> None:
         if self.away:
             raise KeystoneAway("no answer")
         self.revoked.append(body)

@@ -46,7 +46,8 @@ def test_it_is_given_back_when_the_stack_is_deleted_and_all_that_was_in_it(datab
     end(database, left)
     assert unused(database) == [root.id]
 
-    database.write(lambda conn: credentials.postpone(conn, root.id, NOW + 60))
+    assert database.write(lambda conn: credentials.take(conn, root.id, NOW, NOW + 60))
+    assert not database.write(lambda conn: credentials.take(conn, root.id, NOW, NOW + 60)), "it is taken"
     assert unused(database) == []
     assert unused(database, NOW + 61) == [root.id]
     database.write(lambda conn: credentials.forget(conn, root.id))
@@ -60,3 +61,32 @@ def test_it_outlives_the_rows_of_its_stack(database: Database) -> None:
     end(database, root)
     database.write(lambda conn: stacks.purge(conn, [root.id]))
     assert unused(database) == [root.id]
+
+
+def test_a_delegation_is_confirmed_or_revoked_but_never_both(database: Database) -> None:
+    """Each database compares the moment exactly that it was stored with."""
+    until = float(int(NOW + 600.7))
+
+    def intend(key: str) -> StackId:
+        own = StackId(key)
+        database.write(lambda conn: credentials.intend(conn, own, {"mark": key}, until, NOW))
+        return own
+
+    def confirmed(key: StackId) -> bool:
+        return database.write(lambda conn: credentials.confirm(conn, key, until))
+
+    in_time = intend("in time")
+    assert unused(database) == []
+    assert confirmed(in_time)
+    assert not confirmed(in_time)
+
+    late = intend("late")
+    assert unused(database, until) == [late]
+    assert database.write(lambda conn: credentials.take(conn, late, until, until + 60))
+    assert not confirmed(late)
+
+    given_up = intend("given up")
+    for key in (given_up, StackId("forgotten")):
+        database.write(lambda conn, key=key: credentials.withdraw(conn, key, {"body": 1}, NOW, NOW))  # type: ignore[misc]
+        assert not confirmed(key)
+    assert sorted(unused(database)) == ["forgotten", "given up"]

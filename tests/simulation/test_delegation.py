@@ -1,0 +1,267 @@
+"""What users hand over is at Keystone exactly as long as a stack has it, whatever fails in between."""
+
+import dataclasses
+import pathlib
+import typing
+from collections.abc import Callable, Sequence
+
+import pytest
+import sqlalchemy as sa
+from simulation.world import World
+from stoker.conductor.duties.credentials import Credentials
+from stoker.db import credentials, stacks, tables
+from stoker.db.errors import NameTaken, Unavailable
+from stoker.db.stacks import Stack
+from stoker.traversal.deferral import DelegationRefused, Delegator, KeystoneAway, NoAnswer
+from stoker.traversal.delegation import LATER, LOST_AFTER
+from stoker.traversal.orders import Orders
+from stoker.traversal.requests import CreateRequest, Goal, UpdateRequest
+from stoker.traversal.updates import Updates
+
+Json = typing.Any
+TEMPLATE = {
+    "heat_template_version": "2021-04-16",
+    "resources": {"r": {"type": "OS::Heat::TestResource"}},
+}
+WHO = Delegator("user", "project", ("member",), "token")
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class FakeKeystone:
+    """Implements Deferral in memory.
+
+    :ivar made: marks by the number of what was made.
+    :ivar answers: what becomes of the next delegations: an error, which is raised before or, with NoAnswer,
+        after the credential was made.
+    :ivar bad: numbers that are not taken any more.
+    """
+
+    wanted = True
+
+    def __init__(self) -> None:
+        self.made: dict[int, str] = {}
+        self.answers: list[BaseException] = []
+        self.bad: set[int] = set()
+        self.away = False
+        self.before_answer: Callable[[], None] = lambda: None
+        self._count = 0
+
+    def delegate(self, who: Delegator, mark: str) -> Json:
+        error = self.answers.pop(0) if self.answers else None
+        if error is not None and not isinstance(error, NoAnswer | Killed):
+            raise error
+        self._count += 1
+        number = self._count
+        self.made[number] = mark
+        if error is not None:
+            raise error
+        self.before_answer()
+        return {"number": number}
+
+    def marked(self, mark: str) -> Sequence[Json]:
+        self._check()
+        return [{"number": number} for number, made_for in self.made.items() if made_for == mark]
+
+    def session(self, credential: Json) -> typing.Any:
+        raise NotImplementedError
+
+    def is_good(self, credential: Json) -> bool:
+        return credential["number"] not in self.bad
+
+    def revoke(self, credential: Json) -> None:
+        self._check()
+        self.made.pop(credential["number"], None)
+
+    def _check(self) -> None:
+        if self.away:
+            raise KeystoneAway("no answer")
+
+
+class Scene:
+    """A world whose stacks need a credential."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.keystone = world, FakeKeystone()
+        self.desk = dataclasses.replace(world.desk, deferral=self.keystone)
+        self.orders, self.updates = Orders(self.desk), Updates(self.desk)
+        self.duty = Credentials(
+            database=world.database,
+            ring=typing.cast(typing.Any, self),
+            clock=world.clock,
+            give_back=self.desk.delegations.revoke,
+        )
+
+    def owns(self, shard: int) -> bool:
+        return True
+
+    def create(self, name: str = "s") -> Stack:
+        return self.orders.create(CreateRequest("t", name, Goal(TEMPLATE), delegator=WHO))
+
+    def update(self, stack: Stack) -> None:
+        now = self.world.stack(stack.id)
+        self.updates.update(now, UpdateRequest(Goal(TEMPLATE), delegator=WHO))
+
+    def let_pass(self, seconds: float) -> None:
+        self.world.clock.now += seconds
+        self.duty.run()
+
+    def known(self) -> set[int]:
+        """Numbers of the credentials that stacks have."""
+        found = self.world.database.read(
+            lambda conn: {
+                stack_id: credentials.of_stack(conn, stack_id)
+                for stack_id in conn.execute(sa.select(tables.stack.c.id)).scalars()
+            }
+        )
+        opened = [self.desk.delegations._open(key, body) for key, body in found.items() if body]
+        return {credential["number"] for credential in opened}
+
+    def rows(self) -> int:
+        count = sa.select(sa.func.count()).select_from(tables.credential)
+        return int(self.world.database.read(lambda conn: conn.execute(count).scalar_one()))
+
+    def settled(self) -> set[int]:
+        """What Keystone has, which must be what stacks have, with nothing else stored."""
+        assert set(self.keystone.made) == self.known()
+        assert self.rows() == len(self.known())
+        return self.known()
+
+
+@pytest.fixture
+def scene(tmp_path: pathlib.Path) -> Scene:
+    return Scene(World(tmp_path, hosts=1, threads=4))
+
+
+def stumbling(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Let the next stack be impossible to store."""
+
+    def insert(conn: Json, stack: Stack) -> None:
+        monkeypatch.undo()
+        raise error
+
+    monkeypatch.setattr(stacks, "insert", insert)
+
+
+def test_a_stack_that_is_stored_has_its_credential(scene: Scene) -> None:
+    scene.create()
+    assert scene.settled() == {1}
+    scene.let_pass(2 * LOST_AFTER)
+    assert scene.settled() == {1}
+
+
+@pytest.mark.parametrize("error", [NameTaken("s"), Unavailable("full"), ValueError("a bug"), SystemExit(1)])
+def test_what_cannot_be_stored_leaves_nothing(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    stumbling(monkeypatch, error)
+    with pytest.raises(type(error)):
+        scene.create()
+    assert scene.settled() == set()
+
+
+def test_what_cannot_be_stored_while_keystone_is_away_is_revoked_later(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stumbling(monkeypatch, ValueError("a bug"))
+    scene.keystone.away = True
+    with pytest.raises(ValueError, match="a bug"):
+        scene.create()
+    scene.let_pass(LATER)
+    assert list(scene.keystone.made) == [1]
+    scene.keystone.away = False
+    scene.let_pass(LATER)
+    assert scene.settled() == set()
+
+
+@pytest.mark.parametrize("error", [Killed(), NoAnswer("timeout")])
+def test_what_keystone_has_made_without_our_knowing_is_found_and_revoked(
+    scene: Scene, error: BaseException
+) -> None:
+    """The process dies between Keystone's answer and the commit, or the answer is lost."""
+    scene.keystone.answers = [error]
+    with pytest.raises(type(error)):
+        scene.create()
+    assert list(scene.keystone.made) == [1]
+    scene.create("living")
+    scene.let_pass(LOST_AFTER - 1)
+    assert set(scene.keystone.made) == {1, 2}, "it may still be confirmed"
+    scene.let_pass(1)
+    assert scene.settled() == {2}
+
+
+def test_a_process_that_dies_before_it_can_revoke_leaves_nothing(scene: Scene) -> None:
+    """All transactions fail from the one on that was to store the stack."""
+    scene.world.database.planned = ["", "", "before", "before"]
+    with pytest.raises(Unavailable):
+        scene.create()
+    scene.world.database.planned = []
+    assert list(scene.keystone.made) == [1]
+    assert scene.rows() == 1
+    scene.let_pass(LOST_AFTER)
+    assert scene.settled() == set()
+
+
+@pytest.mark.parametrize("error", [DelegationRefused("no"), KeystoneAway("no account")])
+def test_what_keystone_did_not_make_is_not_looked_for(scene: Scene, error: BaseException) -> None:
+    scene.keystone.answers = [error]
+    with pytest.raises(type(error)):
+        scene.create()
+    assert scene.rows() == 0
+
+
+def test_a_commit_that_took_place_although_it_ended_in_an_error_keeps_its_credential(scene: Scene) -> None:
+    scene.world.database.planned = ["", "", "after"]
+    with pytest.raises(Unavailable):
+        scene.create()
+    assert scene.settled() == {1}
+
+
+def test_a_request_that_comes_back_too_late_stores_nothing(scene: Scene) -> None:
+    """A duty has looked for what it made, before Keystone had made it."""
+    made = scene.keystone.made
+
+    def wait() -> None:
+        hidden = dict(made)
+        made.clear()
+        scene.let_pass(LOST_AFTER + 1)
+        made.update(hidden)
+
+    scene.keystone.before_answer = wait
+    with pytest.raises(KeystoneAway, match="too late"):
+        scene.create()
+    assert scene.settled() == set()
+    found = scene.world.database.read(lambda conn: conn.execute(sa.select(tables.stack.c.id)).all())
+    assert found == []
+
+
+def test_two_updates_that_renew_at_once_leave_one_credential(scene: Scene) -> None:
+    stack = scene.create()
+    scene.keystone.bad = {1}
+    scene.keystone.made.pop(1)
+
+    def another() -> None:
+        scene.keystone.before_answer = lambda: None
+        scene.update(stack)
+
+    scene.keystone.before_answer = another
+    scene.update(stack)
+    assert scene.settled() == {3}
+
+
+def test_an_update_of_a_stack_that_is_deleted_meanwhile_leaves_no_credential(scene: Scene) -> None:
+    stack = scene.create()
+    scene.keystone.bad = {1}
+    world = scene.world
+
+    def delete() -> None:
+        world.orders.delete(world.stack(stack.id))
+        assert world.settle(lambda: world.stack(stack.id).deleted_at is not None, within=60)
+        scene.duty.run()
+
+    scene.keystone.before_answer = delete
+    with pytest.raises(Exception, match="deleting"):
+        scene.update(stack)
+    assert scene.settled() == set()
