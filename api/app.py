@@ -9,6 +9,7 @@ import falcon
 
 from ..observe.metrics import CONTENT_TYPE
 from ..observe.recorder import SILENT
+from ..sandbox.shared import charged_to
 from .body import read_body
 from .call import Call, Operation, Reply
 from .faults import Fault, bad_request, fault_of, not_found
@@ -104,7 +105,8 @@ def _perform(services: Services, operation: Operation, req: falcon.Request, path
         base_url=req.prefix,
         query_string=req.query_string,
     )
-    return operation.handler(call)
+    with charged_to(caller.tenant):
+        return operation.handler(call)
 
 
 def _check_address(path: Mapping[str, str], query: Mapping[str, Sequence[str]]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from ..db.errors import NameTaken, NotFound, Unavailable
 from ..resources.errors import NotSupported, PropertyError, SignalError, UnknownType
+from ..sandbox.errors import HelperUnavailable
 from ..template.errors import TemplateError
 from ..traversal.breakpoints import InvalidHook
 from ..traversal.change import NotUpdatable
@@ -95,6 +96,9 @@ FAULTS: Mapping[type[Exception], Callable[[Exception], Fault]] = {
         403, "Forbidden", f"Keystone does not let you hand your rights over to the stack: {error}"
     ),
     KeystoneAway: lambda error: Fault(503, "ServiceUnavailable", f"Keystone is not available: {error}"),
+    HelperUnavailable: lambda error: Fault(
+        503, "ServiceUnavailable", f"Expressions cannot be evaluated now: {error}"
+    ),
     Unavailable: lambda error: Fault(503, "ServiceUnavailable", "The database is not available."),
 }
 """What each error of the layers below becomes."""

@@ -15,6 +15,7 @@ from .metrics_options import API_DRAIN, METRICS, METRICS_OF_ONE, prefer_argument
 from .notification_options import NOTIFICATIONS
 from .trust_options import DEFERRED
 from .upgrade_options import UPGRADE_LEVELS
+from .yaql_options import YAQL
 
 DEFAULTS = [
     cfg.HostAddressOpt(
@@ -203,6 +204,7 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     "stacks": [*STACKS, *DEFERRED],
     "secrets": SECRETS,
     "upgrade_levels": UPGRADE_LEVELS,
+    "yaql": YAQL,
 }
 
 

@@ -23,6 +23,7 @@ from ..rpc.bus import Bus
 from ..rpc.level import Level
 from ..rpc.notifier import Notifier
 from ..rpc.outbox import Outbox
+from ..sandbox import shared as evaluator
 from ..template.compile import Limits
 from ..traversal.addresses import SignalAddresses
 from ..traversal.deferral import NO_DEFERRAL, Deferral
@@ -41,6 +42,7 @@ from .opening import (
     open_database,
 )
 from .options import WrongConfiguration
+from .yaql_options import helper_limits
 
 DEFERRAL_METHODS = "stoker.deferred_auth_methods"
 """Entry points: functions from the configuration to a Deferral."""
@@ -71,16 +73,18 @@ class Parts:
             self.notifier[1].cleanup()
         self.bus.close()
         self.database.close()
+        evaluator.pool().close()
 
 
 def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
-    """Connect to the database and the message bus.
+    """Connect to the database and the message bus, and start the process that evaluates expressions.
 
     :param recorder: is told what is worth counting.
 
     :raises WrongConfiguration: an option is missing or wrong.
     """
     sealer = make_sealer(conf)
+    evaluator.configure(helper_limits(conf))
     notifier = make_notifier(conf)
     listener = None if notifier is None else notifier[0].tell
     database, shard_count = open_database(conf, listener, database_troubles(recorder))
@@ -93,6 +97,7 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
     outbox.start()
     if notifier is not None:
         notifier[0].start()
+    evaluator.pool().warm()
     return Parts(
         conf=conf,
         database=database,

@@ -25,6 +25,8 @@ from ..resources.errors import (
 )
 from ..resources.properties import changed
 from ..resources.verdict import Verdict, checkable
+from ..sandbox.errors import HelperUnavailable
+from ..sandbox.shared import charged_to
 from ..template.errors import TemplateError
 from ..template.residual import evaluate
 from ..traversal.definition import TaskDefinition
@@ -44,7 +46,7 @@ Json = typing.Any
 GOAL = ("definition", "type", "properties", "metadata", "generation", "requires")
 """Columns that say what a resource was brought to."""
 STALLED = 2.0
-"""Seconds until a step is done again that needed the database while it was away."""
+"""Seconds until a step is done again that needed the database, or a helper process, while there was none."""
 
 
 class StepRunner:
@@ -77,7 +79,8 @@ class StepRunner:
         """What the call comes to, whatever it raises."""
         try:
             try:
-                return call()
+                with charged_to(attempt.claim.tenant):
+                    return call()
             except Cancelled:
                 return self._cancelled(attempt, progress)
         except TryAgain as error:
@@ -90,6 +93,10 @@ class StepRunner:
             # Not the resource's failure: its step is done again, under the same claim and key.
             where = f"{attempt.claim.task.stack_id}/{attempt.claim.resource.name}"
             LOG.warning("Resource %s: its step waits, the database is away: %s", where, error)
+            return StepResult(attempt.claim, None, look_after=STALLED, progress=progress)
+        except HelperUnavailable as error:
+            where = f"{attempt.claim.task.stack_id}/{attempt.claim.resource.name}"
+            LOG.warning("Resource %s: retrying its step, expressions cannot be evaluated: %s", where, error)
             return StepResult(attempt.claim, None, look_after=STALLED, progress=progress)
         except Exception as error:  # noqa: BLE001 - top of a thread: a plugin's bug fails its resource only
             told = attempt.secrets.redact(traceback.format_exc())

@@ -5,6 +5,7 @@ import typing
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from ..template.constraints import ConstraintError
+from ..template.errors import LimitExceeded
 from ..template.residual import ARGS, FN, evaluate, is_deferred, is_node
 from .closest import suggestion
 from .convert import CONVERTERS, EMPTY
@@ -172,6 +173,8 @@ def _check(prop: Property, value: Json, path: Path) -> None:
             constraint.check(value)
         except ConstraintError as error:
             raise PropertyError(str(error), path) from error
+        except LimitExceeded as error:
+            raise PropertyError(error.message, path) from error
 
 
 class _NoLookup:

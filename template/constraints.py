@@ -1,10 +1,12 @@
 """Constraints on the values of parameters and of properties."""
 
-import re
 import typing
 from dataclasses import dataclass
 
+from ..sandbox import shared
+from ..sandbox.errors import EvaluationError
 from . import custom_checks
+from .errors import LimitExceeded
 from .scalars import boolean, number
 
 Json = typing.Any
@@ -34,7 +36,10 @@ class Constraint:
         raise NotImplementedError
 
     def check(self, value: Json) -> None:
-        """:raises ConstraintError: the value does not satisfy the constraint."""
+        """
+        :raises ConstraintError: the value does not satisfy the constraint.
+        :raises LimitExceeded: to find out takes more than the service allows.
+        """
         found = self.problem(value)
         if found is not None:
             raise ConstraintError(self.description or found)
@@ -173,16 +178,24 @@ def _same(value: Json, allowed: Json) -> bool:
 
 @dataclass(frozen=True)
 class AllowedPattern(Constraint):
-    """A regular expression that the whole string must match."""
+    """A regular expression of Python's that the whole string must match; it is run in a helper process."""
 
     pattern: str = ""
     types = frozenset({"string"})
     name = "allowed_pattern"
 
     def problem(self, value: Json) -> str | None:
-        """See Constraint."""
-        if re.fullmatch(self.pattern, str(value)):
-            return None
+        """See Constraint.
+
+        :raises LimitExceeded: the expression takes too long on this value.
+        """
+        try:
+            if shared.match(self.pattern, str(value)):
+                return None
+        except EvaluationError as error:
+            # Its text says nothing of the value, which may be hidden.
+            text = f'the regular expression "{self.pattern:.200}" cannot be tried on the value: it {error}'
+            raise LimitExceeded(text) from error
         return f'"{value}" does not match the pattern "{self.pattern}"'
 
     def shown(self) -> dict[str, Json]:

@@ -1,12 +1,13 @@
 """Constraints as a template declares them."""
 
-import re
 import typing
 from collections.abc import Mapping, Sequence
 
+from ..sandbox import shared
+from ..sandbox.errors import EvaluationError, LimitReached
 from . import custom_checks
 from .constraints import AllowedPattern, AllowedValues, Constraint, Custom, Length, Modulo, Range
-from .errors import TemplateError
+from .errors import LimitExceeded, TemplateError
 from .near import all_near
 from .scalars import number
 
@@ -96,9 +97,11 @@ def _allowed_pattern(body: Json, description: str | None, path: Path) -> Constra
     if not isinstance(body, str):
         raise TemplateError(f"must be a regular expression, not {body!r}", path)
     try:
-        re.compile(body)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise TemplateError(f'"{body}" is not a regular expression: {error}', path) from error
+        shared.match(body, None)
+    except LimitReached as error:
+        raise LimitExceeded(f'the regular expression "{body:.200}" {error}', path) from error
+    except EvaluationError as error:
+        raise TemplateError(f'"{body:.200}" is not a regular expression: {error}', path) from error
     return AllowedPattern(description, body)
 
 

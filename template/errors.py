@@ -56,6 +56,7 @@ class ImmutableParameter(TemplateError):
 
 
 class LimitExceeded(TemplateError):
-    """Template size, resources per stack or nesting depth is above the service's limit."""
+    """Template size, resources per stack, nesting depth or the cost of an expression is above the service's
+    limit."""
 
     code = "RequestLimitExceeded"

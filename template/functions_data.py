@@ -1,19 +1,15 @@
 """Functions over lists and maps.  Each takes its evaluated argument and the template's version."""
 
-import functools
 import itertools
 import json
 import math
-import re
-import threading
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-import yaql
-from yaql.language import exceptions as yaql_errors
-
+from ..sandbox import shared
+from ..sandbox.errors import EvaluationError, LimitReached, UnusableResult
 from .budget import Budget, measure
-from .errors import TemplateError
+from .errors import LimitExceeded, TemplateError
 from .functions_text import check_size, json_text
 from .scalars import equality_key
 from .versions import Version
@@ -125,62 +121,22 @@ def equals(args: Json, version: Version, budget: Budget) -> bool:
     return bool(args[0] == args[1])
 
 
-YAQL_ITERATIONS = 2000
-YAQL_MEMORY = 1_000_000
-
-
-@functools.cache
-def _yaql_engine() -> tuple[typing.Any, typing.Any]:
-    options = {"yaql.limitIterators": YAQL_ITERATIONS, "yaql.memoryQuota": YAQL_MEMORY}
-    return yaql.YaqlFactory().create(options), yaql.create_context()
-
-
-_YAQL_PARSER = threading.Lock()
-"""YAQL's parser keeps what it reads in itself; evaluation does not."""
-
-
 def yaql_evaluate(args: Json, version: Version, budget: Budget) -> Json:
-    """``{expression, data}``."""
+    """Evaluate ``{expression, data}`` in a helper process."""
     if not isinstance(args, Mapping) or "expression" not in args or set(args) - {"expression", "data"}:
         raise TemplateError("must be a map with the keys expression and data")
     expression = args["expression"]
     if not isinstance(expression, str):
         raise TemplateError(f"expression must be a string, not {_short(expression)}")
+    failed = f'cannot evaluate "{expression:.200}"'
     try:
-        with _YAQL_PARSER:
-            engine, context = _yaql_engine()
-            statement = engine(expression)
-        return _plain(statement.evaluate({"data": args.get("data", {})}, context.create_child_context()))
-    except TemplateError:
-        raise
-    except _YAQL_ERRORS as error:
-        raise TemplateError(f'cannot evaluate "{expression}": {error}') from error
-
-
-_YAQL_ERRORS = (
-    yaql_errors.YaqlException,
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    RecursionError,
-    TypeError,
-    ValueError,
-    re.error,
-)
-
-
-def _plain(value: Json) -> Json:
-    """JSON of what YAQL gives: its generators, tuples and frozen dicts."""
-    if isinstance(value, float) and not math.isfinite(value):
-        raise TemplateError(f"gives {value}, which JSON does not know")
-    if isinstance(value, str | int | float | bool | None):
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, Sequence | set | frozenset | Iterator):
-        return [_plain(item) for item in value]
-    return str(value)
+        return shared.yaql(expression, args.get("data", {}), budget=budget)
+    except LimitReached as error:
+        raise LimitExceeded(f"{failed}: {error}") from error
+    except UnusableResult as error:
+        raise TemplateError(str(error)) from error
+    except EvaluationError as error:
+        raise TemplateError(f"{failed}: {error}") from error
 
 
 _REPEAT = "must be a map with the keys for_each and template"

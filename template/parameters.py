@@ -9,7 +9,7 @@ from .constraints import Constraint, ConstraintError, Custom
 from .conversion import convert
 from .declared_constraints import KINDS, parse_constraint
 from .environment import Environment
-from .errors import ImmutableParameter, ParameterMissing, TemplateError, UnknownParameter
+from .errors import ImmutableParameter, LimitExceeded, ParameterMissing, TemplateError, UnknownParameter
 from .fold import closest
 from .model import Json, Parameter
 from .residual import sealed
@@ -143,6 +143,8 @@ def _constrained(declared: Declaration, value: Json, path: Path) -> Json:
         except ConstraintError as error:
             if not declared.hidden:
                 raise TemplateError(str(error), path) from error
+        except LimitExceeded as error:
+            raise LimitExceeded(error.message, path) from error
         else:
             continue
         text = f"the value does not satisfy the constraint {constraint.name}"

@@ -3,7 +3,7 @@
 import pytest
 from stoker.template.compile import Identity, Limits, Source, compile_template, describe
 from stoker.template.custom_checks import KNOWN
-from stoker.template.errors import TemplateError
+from stoker.template.errors import LimitExceeded, TemplateError
 
 NEW = "2021-04-16"
 TYPES = ("string", "number", "comma_delimited_list", "json", "boolean")
@@ -214,3 +214,35 @@ def test_items_of_a_list_are_checked_one_by_one():
     constraint = {"custom_constraint": "ip_addr"}
     check("comma_delimited_list", constraint, "10.0.0.1,10.0.0.2")
     assert "10.0.0.x" in failure("comma_delimited_list", constraint, "10.0.0.1,10.0.0.x")
+
+
+ENDLESS = {"allowed_pattern": "(a+)+"}
+POISON = "a" * 60 + "!"
+
+
+@pytest.mark.parametrize(
+    ("where", "options"),
+    [("parameters.p", {"value": POISON}), ("parameters.p.default", {"default": POISON})],
+)
+def test_a_pattern_that_takes_too_long_is_refused_with_its_path(where, options):
+    with pytest.raises(LimitExceeded) as caught:
+        check("string", ENDLESS, **options)
+    assert str(caught.value) == (
+        f'{where}: the regular expression "(a+)+" cannot be tried on the value: it took more than 1 s'
+    )
+
+
+def test_a_hidden_value_is_not_in_the_error_of_a_pattern_that_takes_too_long():
+    with pytest.raises(LimitExceeded) as caught:
+        check("string", ENDLESS, POISON, hidden=True)
+    found = caught.value
+    while found is not None:
+        assert POISON not in repr(found)
+        found = found.__cause__ or found.__context__
+
+
+def test_a_pattern_may_look_ahead_and_refer_back_as_in_heat():
+    pattern = {"allowed_pattern": r"(?=.*[A-Z])(?=.*\d).{8,}"}
+    check("string", pattern, "Password1")
+    assert "does not match" in failure("string", pattern, "password1")
+    check("string", {"allowed_pattern": r"(.)\1"}, "aa")

@@ -127,6 +127,21 @@ def test_yaql_that_cannot_be_evaluated_is_the_users_error(args, words):
     assert failure({"yaql": args}).startswith(f"outputs.out.value.yaql: {words}")
 
 
+@pytest.mark.parametrize(
+    "expression",
+    ["regex('(a+)+$').matches($.data)", "pow(9, pow(9, 9))", "shiftBitsLeft(1, 10000000000)"],
+)
+def test_yaql_that_takes_too_much_is_refused_with_its_path(expression):
+    with pytest.raises(LimitExceeded) as caught:
+        out({"yaql": {"expression": expression, "data": "a" * 60 + "!"}})
+    assert str(caught.value).startswith(f'outputs.out.value.yaql: cannot evaluate "{expression}": ')
+    assert str(caught.value).endswith(("took more than 1 s", "needs more than 64 MiB of memory"))
+
+
+def test_the_error_of_a_long_expression_is_short():
+    assert len(failure({"yaql": {"expression": "$.(" + "a" * 100_000}})) < 1000
+
+
 def test_yaql_can_be_evaluated_by_several_threads_at_once():
     wrong = []
 

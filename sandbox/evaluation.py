@@ -1,0 +1,102 @@
+"""Evaluates requests; runs in a helper process only."""
+
+import json
+import math
+import re
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import yaql
+
+from .channel import MEMORY
+from .limits import HelperLimits
+
+Json = typing.Any
+MOST_TEXT = 500
+"""Characters of an error's text."""
+
+
+class _NotJson(Exception):
+    """The result has a part that JSON cannot hold."""
+
+
+class Evaluation:
+    """Answers requests.  Made once before helpers are forked, so that each has YAQL loaded.
+
+    A request is a map with ``do``: ``yaql`` with expression and data, or ``match`` with pattern and text
+    (null only compiles it).  An answer has one key: ``value``, or ``error``, ``unusable`` or ``limit`` with a
+    text.
+    """
+
+    def __init__(self, limits: HelperLimits) -> None:
+        options = {"yaql.limitIterators": limits.limit_iterators, "yaql.memoryQuota": limits.memory_quota}
+        self._engine = yaql.YaqlFactory().create(options)
+        self._context = yaql.create_context()
+        self._most = limits.message
+        self._do: Mapping[str, Callable[[Json], Json]] = {"yaql": self._yaql, "match": _match}
+        # The parser reads its tables and the first evaluation resolves names: once for all helpers.
+        self.answer(json.dumps({"do": "yaql", "expression": "$.data.select($ + 1)", "data": [1]}).encode())
+
+    def answer(self, body: bytes) -> bytes:
+        """Return the answer to a request, whatever it raises."""
+        try:
+            request = json.loads(body)
+            value = _plain(self._do[request["do"]](request))
+            found = json.dumps({"value": value}, allow_nan=False).encode()
+        except MemoryError:
+            return _refusal("limit", MEMORY)
+        except RecursionError:
+            return _refusal("error", "is nested too deeply")
+        except Exception as error:  # noqa: BLE001 - top of the process: a user's expression may raise anything
+            return _refusal("unusable" if isinstance(error, _NotJson) else "error", _words(error))
+        if len(found) > self._most:
+            text = f"gives {len(found)} bytes as JSON; the limit is {self._most}"
+            return _refusal("limit", text)
+        return found
+
+    def _yaql(self, request: Json) -> Json:
+        statement = self._engine(request["expression"])
+        return statement.evaluate({"data": request["data"]}, self._context.create_child_context())
+
+
+def _refusal(kind: str, text: str) -> bytes:
+    return json.dumps({kind: text[:MOST_TEXT]}).encode()
+
+
+def _words(error: Exception) -> str:
+    text = str(error)
+    if isinstance(error, _NotJson | re.error):
+        return text
+    if isinstance(error, ValueError) and "integer string conversion" in text:
+        return "gives a whole number with too many digits to be written down"
+    if isinstance(error, AssertionError):
+        return f"an assertion failed{text and ': ' + text}"
+    if isinstance(error, StopIteration) or "StopIteration" in text:
+        return "a sequence has no item where one is needed (StopIteration)"
+    return text or type(error).__name__
+
+
+def _match(request: Json) -> bool:
+    compiled = re.compile(request["pattern"])
+    return request["text"] is not None and compiled.fullmatch(request["text"]) is not None
+
+
+def _plain(value: Json) -> Json:
+    """Return what YAQL gives, its generators, tuples, sets and frozen dicts, as JSON's types."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise _NotJson(f"gives {value}, which JSON does not know")
+    if isinstance(value, str | int | float | bool | None):
+        return value
+    if isinstance(value, Mapping):
+        return {_key(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence | set | frozenset | Iterator):
+        return [_plain(item) for item in value]
+    raise _NotJson(
+        f"gives a {type(value).__name__}, which JSON does not know; turn it into a string or number"
+    )
+
+
+def _key(key: Json) -> str:
+    if isinstance(key, str | int | float | bool | None):
+        return str(key)
+    raise _NotJson(f"gives a map with a {type(key).__name__} as a key; JSON knows strings only")

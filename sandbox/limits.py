@@ -1,0 +1,28 @@
+"""Limits of one evaluation, and of the helper processes together."""
+
+from dataclasses import dataclass
+
+MIB = 1024 * 1024
+WALL_CLOCK = 2.0
+"""Wall clock an evaluation may take, as a multiple of its CPU time: so a crowded host fails no small one."""
+
+
+@dataclass(frozen=True)
+class HelperLimits:
+    """
+    :ivar seconds: of CPU time for one evaluation; of wall clock WALL_CLOCK times as many.
+    :ivar total: of CPU time for all evaluations of one request, or of one step of a resource, together.
+    :ivar memory: bytes of address space that an evaluation may take beyond those of an idle helper.
+    :ivar processes: evaluations that run at the same time; one project's are half as many at the most.
+    :ivar limit_iterators: items that YAQL takes from one iterator.
+    :ivar memory_quota: bytes that YAQL counts for one collection or text.
+    :ivar message: bytes of an expression with its data, and of a result, as JSON.
+    """
+
+    seconds: float = 1.0
+    total: float = 2.0
+    memory: int = 64 * MIB
+    processes: int = 4
+    limit_iterators: int = 2000
+    memory_quota: int = 1_000_000
+    message: int = 2 * MIB

@@ -1,0 +1,120 @@
+"""The process that forks helpers: ``python -m stoker.sandbox.nursery FD``.
+
+It has one thread and has YAQL loaded, so a fork is safe and takes a millisecond, where the daemon has many
+threads and secrets in its memory and must not be forked.  As their parent it alone can kill helpers by a pid
+that belongs to nobody else yet.  It ends, with all helpers, when the daemon closes its end of the socket or
+dies.
+
+The first message is HelperLimits as JSON, answered when YAQL is loaded.  Then ``{"start": true}`` with a
+socket is answered by ``{"pid": N}``, ``{"end": N}`` by ``{"status": S}`` as of waitpid, an error by
+``{"error": text}``.
+"""
+
+import contextlib
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import typing
+
+from .channel import CONTROL
+from .evaluation import Evaluation
+from .helper import serve
+from .limits import HelperLimits
+
+
+class Nursery:
+    """Starts, ends and reaps helpers."""
+
+    def __init__(self, evaluation: Evaluation, limits: HelperLimits) -> None:
+        self._evaluation = evaluation
+        self._limits = limits
+        self._living: set[int] = set()
+        self._ended: dict[int, int] = {}
+
+    def answer(self, message: typing.Any, handle: int | None) -> dict[str, typing.Any]:
+        """Do what the message asks for."""
+        try:
+            if "start" in message and handle is not None:
+                return {"pid": self._start(handle)}
+            return {"status": self._end(message["end"])}
+        except OSError as error:
+            return {"error": str(error)}
+
+    def reap(self) -> None:
+        """Take note of helpers that ended by themselves, so that none stays a zombie."""
+        for pid in list(self._living):
+            found, status = os.waitpid(pid, os.WNOHANG)
+            if found:
+                self._living.discard(pid)
+                self._ended[pid] = status
+
+    def end_all(self) -> None:
+        """Kill all helpers."""
+        for pid in list(self._living):
+            self._end(pid)
+
+    def _start(self, handle: int) -> int:
+        pid = os.fork()
+        if pid:
+            self._living.add(pid)
+            return pid
+        status = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os.dup2(handle, 3)
+            os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+            serve(socket.socket(fileno=3), self._evaluation, self._limits)
+            status = 0
+        finally:
+            os._exit(status)
+
+    def _end(self, pid: int) -> int:
+        if pid in self._living:
+            # Nobody else waits for it: until then the pid is its own, also where it has ended.
+            os.kill(pid, signal.SIGKILL)
+            self._ended[pid] = os.waitpid(pid, 0)[1]
+            self._living.discard(pid)
+        return self._ended.pop(pid, 0)
+
+
+def main() -> None:
+    """Serve until the daemon is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    control = socket.socket(fileno=int(sys.argv[1]))
+    limits = HelperLimits(**json.loads(control.recv(CONTROL)))
+    nursery = Nursery(Evaluation(limits), limits)
+    gc.freeze()  # A collection in a helper would copy the pages that all of them share.
+    awake, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    with contextlib.suppress(OSError):
+        control.send(b'{"ready": true}')
+        while True:
+            ready, _, _ = select.select([control.fileno(), awake], [], [])
+            nursery.reap()
+            if awake in ready:
+                os.read(awake, CONTROL)
+            if control.fileno() in ready and not _serve_one(control, nursery):
+                break
+    nursery.end_all()
+
+
+def _serve_one(control: socket.socket, nursery: Nursery) -> bool:
+    """Answer one message; False: the daemon is gone."""
+    body, handles, _, _ = socket.recv_fds(control, CONTROL, 1)
+    if not body:
+        return False
+    answer = nursery.answer(json.loads(body), handles[0] if handles else None)
+    for handle in handles:
+        os.close(handle)
+    control.send(json.dumps(answer).encode())
+    return True
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""A bounded pool of helper processes."""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import threading
+import time
+import typing
+import weakref
+from collections.abc import Sequence
+
+from . import channel
+from .accounts import Budget
+from .channel import MEMORY, SECONDS
+from .errors import EvaluationError, HelperUnavailable, LimitReached, UnusableResult
+from .limits import MIB, WALL_CLOCK, HelperLimits
+from .places import Places
+from .spawn import Helper, Nursery
+
+Json = typing.Any
+LEAST = 0.001
+"""Seconds: less than that is no time to evaluate anything in."""
+CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE)
+
+
+class _Killed(Exception):
+    """The helper was ended from outside, while it was idle or at work."""
+
+
+class HelperPool:
+    """Evaluates requests in helper processes.  Thread-safe; the first call starts them.
+
+    A helper that reached a limit is killed, and the next call gets a new one.  When all are busy a call waits
+    as long as one evaluation may take.
+    """
+
+    def __init__(self, limits: HelperLimits) -> None:
+        self.limits = limits
+        self._nursery = Nursery(limits)
+        self._reset()
+        _POOLS.add(self)
+
+    def warm(self) -> None:
+        """Start loading YAQL in the background, so that the first call need not wait for it."""
+        with contextlib.suppress(HelperUnavailable):  # The first call says it where it still is so.
+            self._nursery.start()
+
+    def yaql(self, expression: str, data: Json, *, budgets: Sequence[Budget] = (), owner: str = "") -> Json:
+        """Return the expression's value.
+
+        :param budgets: what is charged beside the pool's own limit; each has to have something left.
+        :param owner: whose share of the helpers it takes; "": nobody's.
+        :raises EvaluationError: it has none.
+        :raises LimitReached: it took too much.
+        :raises HelperUnavailable: see there.
+        """
+        return self._call({"do": "yaql", "expression": expression, "data": data}, budgets, owner)
+
+    def match(
+        self, pattern: str, text: str | None, *, budgets: Sequence[Budget] = (), owner: str = ""
+    ) -> bool:
+        """Return whether the pattern matches the whole text; None as text: only see whether it is a pattern.
+
+        :raises EvaluationError: it is no regular expression of Python's; otherwise as `yaql`.
+        """
+        return bool(self._call({"do": "match", "pattern": pattern, "text": text}, budgets, owner))
+
+    def pids(self) -> list[int]:
+        """The nursery's process id, and those of idle helpers."""
+        with self._lock:
+            return [pid for pid in (self._nursery.pid, *(helper.pid for helper in self._idle)) if pid]
+
+    def close(self) -> None:
+        """End all processes; a later call starts new ones."""
+        with self._lock:
+            for helper in self._idle:
+                helper.sock.close()
+            self._idle.clear()
+        self._nursery.close()
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._places = Places(self.limits.processes)
+        self._idle: list[Helper] = []
+
+    def after_fork(self) -> None:
+        """Drop what belongs to the parent process; called in a process that was just forked."""
+        for helper in self._idle:
+            helper.sock.close()
+        self._nursery.forget()
+        self._reset()
+
+    def _call(self, request: Json, budgets: Sequence[Budget], owner: str) -> Json:
+        try:
+            body = json.dumps(request).encode()
+        except (TypeError, ValueError, RecursionError) as error:
+            raise EvaluationError(f"its data are not JSON: {error}") from error
+        if len(body) > self.limits.message:
+            raise LimitReached(
+                f"with its data it has {len(body)} bytes as JSON; the limit is {self.limits.message}"
+            )
+        cpu = min([self.limits.seconds, *(budget.seconds_left() for budget in budgets)])
+        if cpu < LEAST:
+            raise LimitReached("no time is left for it of what all expressions may take together")
+        used = 0.0
+        try:
+            with self._places.one(owner, self.limits.seconds * WALL_CLOCK):
+                used = cpu  # Unless the helper says otherwise.
+                used, answer = self._answer(body, cpu)
+        finally:
+            for budget in budgets:
+                budget.spend(used)
+        return _value(answer, self.limits)
+
+    def _answer(self, body: bytes, cpu: float) -> tuple[float, Json]:
+        """Return the CPU time that it took, and the answer."""
+        with contextlib.suppress(_Killed):
+            return self._evaluate(self._take(), body, cpu)
+        try:
+            return self._evaluate(self._take(), body, cpu)
+        except _Killed as error:
+            raise LimitReached("its process was killed twice") from error
+
+    def _take(self) -> Helper:
+        """Return an idle helper that is alive, or a new one."""
+        while True:
+            with self._lock:
+                helper = self._idle.pop() if self._idle else None
+            if helper is None:
+                return self._nursery.helper()
+            if not select.select([helper.sock], [], [], 0)[0]:
+                return helper
+            self._nursery.end(helper)  # It says nothing unasked: the connection is closed.
+
+    def _evaluate(self, helper: Helper, body: bytes, cpu: float) -> tuple[float, Json]:
+        wall, answer = cpu * WALL_CLOCK, None
+        deadline = time.monotonic() + wall
+        try:
+            channel.send(helper.sock, SECONDS.pack(cpu) + body, deadline)
+            answer = channel.receive(helper.sock, self.limits.message + MIB, deadline)
+        except TimeoutError:
+            raise LimitReached(f"took more than {wall:.3g} s") from None
+        except (OSError, channel.TooLong):
+            pass
+        finally:
+            if answer is None:
+                status = self._nursery.end(helper)
+            else:
+                with self._lock:
+                    self._idle.append(helper)
+        if answer is None:
+            raise _died(status, cpu)
+        return SECONDS.unpack_from(answer)[0], json.loads(answer[SECONDS.size :])
+
+
+def _died(status: int, cpu: float) -> Exception:
+    """Return why a helper ended while it was at work."""
+    number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+    if number == signal.SIGPROF:
+        return LimitReached(f"took more than {cpu:.3g} s")
+    if number in CRASHES:
+        return LimitReached(f"ended its process ({signal.Signals(number).name})")
+    return _Killed()
+
+
+def _value(answer: Json, limits: HelperLimits) -> Json:
+    if "value" in answer:
+        return answer["value"]
+    if "error" in answer:
+        raise EvaluationError(answer["error"])
+    if "unusable" in answer:
+        raise UnusableResult(answer["unusable"])
+    if answer["limit"] == MEMORY:
+        raise LimitReached(f"needs more than {limits.memory // MIB} MiB of memory")
+    raise LimitReached(answer["limit"])
+
+
+def _after_fork() -> None:
+    for pool in list(_POOLS):
+        pool.after_fork()
+
+
+_POOLS: "weakref.WeakSet[HelperPool]" = weakref.WeakSet()
+os.register_at_fork(after_in_child=_after_fork)

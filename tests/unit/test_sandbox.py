@@ -1,0 +1,349 @@
+"""Helper processes: what is evaluated in them, what ends them, and that nothing is left of them."""
+
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from stoker.sandbox import shared
+from stoker.sandbox.accounts import Account, charged_to
+from stoker.sandbox.errors import EvaluationError, HelperUnavailable, LimitReached, UnusableResult
+from stoker.sandbox.limits import MIB, HelperLimits
+from stoker.sandbox.places import Places
+from stoker.sandbox.pool import HelperPool
+
+QUICK = HelperLimits(seconds=0.2, processes=2)
+ENDLESS = "regex('(a+)+$').matches($.data)"
+POISON = "a" * 60 + "!"
+
+
+@pytest.fixture(scope="module")
+def pool():
+    pool = HelperPool(QUICK)
+    yield pool
+    pool.close()
+
+
+@contextlib.contextmanager
+def own_pool(limits=QUICK):
+    pool = HelperPool(limits)
+    try:
+        yield pool
+    finally:
+        pool.close()
+
+
+def is_there(pid):
+    try:
+        status = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] not in "XZ"
+
+
+def wait_until_gone(*pids):
+    deadline = time.monotonic() + 60
+    while any(map(is_there, pids)):
+        assert time.monotonic() < deadline, [pid for pid in pids if is_there(pid)]
+        time.sleep(0.02)
+
+
+def children_of(pid):
+    return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        (ENDLESS, "took more than 0.2 s"),
+        ("'!' in $.data and regex('(a|a)*b').matches($.data)", "took more than 0.2 s"),
+        ("$.data =~ '(a*)*$'", "took more than 0.2 s"),
+        ("pow(9, pow(9, 9))", "took more than 0.2 s"),
+        ("shiftBitsLeft(1, 10000000000)", "needs more than 64 MiB of memory"),
+        ("[1] * 10000000000", "needs more than 64 MiB of memory"),
+        ("let(a => range(1900).toList()) -> $a.select($a.select($a.sum()).sum()).sum()", "took more than"),
+    ],
+)
+def test_what_holds_the_interpreter_ends_at_a_limit(pool, expression, words):
+    with pytest.raises(LimitReached, match=words):
+        pool.yaql(expression, POISON)
+    assert pool.yaql("$.data + 1", 1) == 2
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        ("pow(10, 5000)", "gives a whole number with too many digits to be written down"),
+        ("dict(pow(10, 5000) => 1)", "gives a whole number with too many digits to be written down"),
+        ("str(pow(10, 5000))", "gives a whole number with too many digits to be written down"),
+        ("1.assert(false)", "an assertion failed"),
+        ("[1].select([].first())", "a sequence has no item where one is needed (StopIteration)"),
+        ("[].first()", "a sequence has no item where one is needed (StopIteration)"),
+        ("def(f, f()) -> f()", "is nested too deeply"),
+        ("[" * 3000 + "]" * 3000, "is nested too deeply"),
+        ("sequence()", "Collection length exceeds 2000 elements"),
+        ("generate(1, true, $ + 1)", "Collection length exceeds 2000 elements"),
+        ("'a' * 10000000000", "Expression consumed too much memory"),
+        ("1 / 0", "division"),
+        ("int('x')", "invalid literal"),
+        ("regex('(')", "missing )"),
+        ("$.(", "Parse error"),
+        ("", "Parse error"),
+    ],
+)
+def test_an_expression_that_fails_has_words_for_it(pool, expression, words):
+    with pytest.raises(EvaluationError) as caught:
+        pool.yaql(expression, None)
+    assert words in str(caught.value)
+    assert len(str(caught.value)) <= 500
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        ("float(nan)", "gives nan, which JSON does not know"),
+        ("[float(inf)]", "gives inf, which JSON does not know"),
+        ("now()", "gives a datetime, which JSON does not know"),
+        ("now() - now()", "gives a timedelta, which JSON does not know"),
+        ("regex(a)", "gives a Pattern, which JSON does not know"),
+        ("dict(now() => 1)", "gives a map with a datetime as a key"),
+    ],
+)
+def test_a_value_that_json_cannot_hold_is_refused(pool, expression, words):
+    with pytest.raises(UnusableResult, match=words):
+        pool.yaql(expression, None)
+
+
+@pytest.mark.parametrize(
+    ("expression", "data", "value"),
+    [
+        ("$.data", {"a": [1, 2.5, None, True, "ä\ud800"]}, {"a": [1, 2.5, None, True, "ä\ud800"]}),
+        ("$.data.select($ * 2)", [1, 2], [2, 4]),
+        ("set(c, a, b).orderBy($)", None, ["a", "b", "c"]),
+        ("dict(1 => 2, null => 3, true => 4)", None, {"1": 4, "None": 3}),
+        ("pow(10, 4000) > 0", None, True),
+    ],
+)
+def test_a_value_is_what_it_was(pool, expression, data, value):
+    assert pool.yaql(expression, data) == value
+
+
+def test_a_set_has_the_same_order_in_each_process():
+    expression = "$.data.toSet()"
+    data = [f"item {number}" for number in range(50)]
+    with own_pool() as one, own_pool() as other:
+        assert one.yaql(expression, data) == other.yaql(expression, data)
+
+
+def test_the_limits_of_yaql_are_those_that_are_set():
+    with own_pool(HelperLimits(limit_iterators=5, memory_quota=2000)) as pool:
+        assert pool.yaql("range(5).sum()", None) == 10
+        with pytest.raises(EvaluationError, match="exceeds 5 elements"):
+            pool.yaql("range(6).sum()", None)
+        with pytest.raises(EvaluationError, match="too much memory"):
+            pool.yaql("'a' * 3000", None)
+
+
+def test_data_and_results_have_a_limit_in_bytes():
+    with own_pool(HelperLimits(message=10_000)) as pool:
+        with pytest.raises(LimitReached, match="it has 20... bytes as JSON; the limit is 10000"):
+            pool.yaql("1", "a" * 20_000)
+        with pytest.raises(LimitReached, match="gives 300.. bytes as JSON; the limit is 10000"):
+            pool.yaql("[$.data, $.data, $.data, $.data, $.data]", "a" * 6_000)
+        assert pool.yaql("$.data", [1]) == [1]
+
+
+def test_data_that_are_no_json_are_refused(pool):
+    for data in (object(), 10**5000):
+        with pytest.raises(EvaluationError, match="its data are not JSON"):
+            pool.yaql("1", data)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "matches"),
+    [
+        ("[a-z]+", "abc", True),
+        ("[a-z]+", "abc1", False),
+        ("a|ab", "ab", True),
+        (r"(?=.*[A-Z])(?=.*\d).{8,}", "Password1", True),
+        (r"(?=.*[A-Z])(?=.*\d).{8,}", "password1", False),
+        (r"(.)\1", "aa", True),
+        (r"\w+", "straße", True),
+    ],
+)
+def test_patterns_are_those_of_python(pool, pattern, text, matches):
+    assert pool.match(pattern, text) is matches
+
+
+def test_a_pattern_is_refused_or_ends_at_a_limit(pool):
+    with pytest.raises(EvaluationError, match="unterminated character set"):
+        pool.match("[a-z", None)
+    with pytest.raises(LimitReached, match=r"took more than 0\.2 s"):
+        pool.match("(a+)+", POISON)
+    assert pool.match("(a+)+", None) is False
+
+
+def test_a_helper_that_is_killed_from_outside_is_replaced():
+    with own_pool() as pool:
+        assert pool.yaql("1 + 1", None) == 2
+        nursery, helper = pool.pids()
+        os.kill(helper, signal.SIGKILL)
+        wait_until_gone(helper)
+        assert pool.yaql("1 + 1", None) == 2
+        assert pool.pids()[0] == nursery
+        assert pool.pids()[1] != helper
+
+
+def test_a_nursery_that_is_killed_is_replaced():
+    with own_pool() as pool:
+        assert pool.yaql("1 + 1", None) == 2
+        old = pool.pids()
+        os.kill(old[0], signal.SIGKILL)
+        deadline = time.monotonic() + 60
+        while is_there(old[0]):  # It is a zombie until the pool waits for it.
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        with pytest.raises(LimitReached):
+            pool.yaql(
+                ENDLESS, POISON
+            )  # Takes the helper that is idle still, and needs the nursery to end it.
+        assert pool.yaql("1 + 1", None) == 2
+        assert set(pool.pids()).isdisjoint(old)
+    wait_until_gone(*old)
+
+
+def test_nobody_is_left_after_limits_and_close():
+    with own_pool() as pool:
+        for _ in range(3):
+            with pytest.raises(LimitReached):
+                pool.yaql(ENDLESS, POISON)
+        assert pool.yaql("1", None) == 1
+        nursery, helper = pool.pids()
+        assert children_of(nursery) == [helper], "ended helpers are zombies"
+    wait_until_gone(nursery, helper)
+    assert pool.pids() == []
+    assert nursery not in children_of(os.getpid())
+
+
+def test_the_processes_end_with_the_one_that_started_them():
+    script = (
+        "import sys\nfrom stoker.sandbox import shared\nshared.yaql('1', None)\n"
+        "print(*shared.pool().pids(), flush=True)\nsys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        pids = [int(word) for word in process.stdout.readline().split()]
+        assert len(pids) == 2
+        assert all(map(is_there, pids))
+        process.kill()
+    wait_until_gone(*pids)
+
+
+def test_a_helper_knows_nothing_of_its_parent(monkeypatch):
+    monkeypatch.setenv("OS_PASSWORD", "secret")
+    with own_pool() as pool:
+        assert pool.yaql("$.data", "hidden value") == "hidden value"
+        for pid in pool.pids():
+            root = pathlib.Path(f"/proc/{pid}")
+            assert b"secret" not in (root / "environ").read_bytes()
+            assert b"hidden" not in (root / "cmdline").read_bytes()
+        helper = pool.pids()[1]
+        handles = {int(path.name): os.readlink(path) for path in pathlib.Path(f"/proc/{helper}/fd").iterdir()}
+        assert {handles[number] for number in range(3)} == {"/dev/null"}
+        assert set(handles) == {0, 1, 2, 3}
+        limits = pathlib.Path(f"/proc/{helper}/limits").read_text()
+        assert "Max core file size        0 " in limits
+        assert "Max file size             0 " in limits
+        space = int(limits.split("Max address space")[1].split()[0])
+        assert space < QUICK.memory + 100 * MIB
+
+
+def test_a_forked_process_has_helpers_of_its_own():
+    with own_pool() as pool:
+        assert pool.yaql("1", None) == 1
+        ours = pool.pids()
+        reader, writer = os.pipe()
+        child = os.fork()
+        if not child:
+            with contextlib.suppress(BaseException):
+                answer = pool.yaql("$.data", 42)
+                os.write(writer, f"{answer} {set(ours).isdisjoint(pool.pids())}".encode())
+                pool.close()
+            os._exit(0)
+        os.close(writer)
+        assert os.read(reader, 100) == b"42 True"
+        os.close(reader)
+        os.waitpid(child, 0)
+        assert pool.yaql("$.data", 1) == 1
+        assert pool.pids() == ours
+
+
+def test_an_account_is_charged_for_all_its_expressions():
+    with own_pool(HelperLimits(seconds=0.2)) as pool:
+        account = Account("p", 0.3)
+        assert pool.yaql("1", None, budgets=[account]) == 1
+        assert 0.25 < account.seconds_left() <= 0.3
+        with pytest.raises(LimitReached, match=r"took more than 0\.2 s"):
+            pool.yaql(ENDLESS, POISON, budgets=[account])
+        with pytest.raises(LimitReached, match="took more than 0"):
+            pool.yaql(ENDLESS, POISON, budgets=[account])
+        with pytest.raises(LimitReached, match="no time is left for it"):
+            pool.yaql("1", None, budgets=[account])
+        assert pool.yaql("1", None) == 1
+
+
+def test_the_process_pool_charges_the_account_of_the_thread():
+    with charged_to("p", HelperLimits(total=0.0)), pytest.raises(LimitReached, match="no time is left"):
+        shared.yaql("1", None)
+    assert shared.yaql("1", None) == 1
+    assert shared.match("a", "a") is True
+
+
+def test_one_project_takes_half_of_the_helpers():
+    places = Places(4)
+    with places.one("a", 0), places.one("a", 0):
+        with pytest.raises(HelperUnavailable, match="no helper process was free"), places.one("a", 0):
+            pass
+        with places.one("b", 0), places.one("c", 0), pytest.raises(HelperUnavailable):
+            places.one("d", 0.01).__enter__()
+        with places.one("d", 0), places.one("d", 0):
+            pass
+    with places.one("a", 0):
+        pass
+
+
+def test_a_call_waits_for_a_helper_that_is_busy():
+    with own_pool(HelperLimits(seconds=0.5, processes=1)) as pool:
+        pool.yaql("1", None)
+        errors = []
+
+        def hold():
+            try:
+                pool.yaql(ENDLESS, POISON)
+            except LimitReached as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        assert pool.yaql("1", None) == 1
+        thread.join()
+        assert len(errors) == 1
+
+
+def test_the_host_that_cannot_start_a_process_is_not_the_users_error(monkeypatch):
+    def refuse(*args, **options):
+        raise OSError(11, "Resource temporarily unavailable")
+
+    with own_pool() as pool:
+        monkeypatch.setattr(subprocess, "Popen", refuse)
+        pool.warm()
+        with pytest.raises(HelperUnavailable, match="Resource temporarily unavailable"):
+            pool.yaql("1", None)
+        monkeypatch.undo()
+        assert pool.yaql("1", None) == 1
