@@ -10,6 +10,7 @@ import jsonschema
 from ..db import resources, stacks
 from ..db.errors import NotFound
 from ..db.ids import StackId
+from ..db.sealing import BoundSealer
 from ..db.stacks import Stack
 from ..db.states import Status
 from ..traversal.requests import TypeForbidden
@@ -46,6 +47,10 @@ class Call:
     body: Json
     base_url: str
     query_string: str = ""
+
+    def sealer_of(self, stack: Stack) -> BoundSealer:
+        """Return the sealer for all that is stored of a stack."""
+        return self.services.sealer.of_stack(stack.tenant, stack.root_id)
 
     def one(self, name: str) -> str | None:
         """The last value of a query parameter."""

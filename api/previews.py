@@ -3,6 +3,7 @@
 import typing
 from collections.abc import Mapping, Sequence
 
+from ..db.sealing import BoundSealer
 from ..template.model import ResourceDefinition
 from ..traversal.foresight import Effect, Foreseen
 from . import goals, views
@@ -28,24 +29,28 @@ def _preview(call: Call, *, existing: bool) -> Reply:
     request = goals.update_request(call, existing=existing)
     changes: dict[str, list[Json]] = {effect.value: [] for effect in Effect}
     identity = _identity(stack.tenant, stack.name, stack.id)
-    _show(call, identity, call.services.updates.preview(stack, request, inside=inside), changes)
+    found = call.services.updates.preview(stack, request, inside=inside)
+    _show((call, call.sealer_of(stack)), identity, found, changes)
     return Reply({"resource_changes": changes})
 
 
 def _show(
-    call: Call, identity: Mapping[str, str], found: Sequence[Foreseen], changes: Mapping[str, list[Json]]
+    around: tuple[Call, BoundSealer],
+    identity: Mapping[str, str],
+    found: Sequence[Foreseen],
+    changes: Mapping[str, list[Json]],
 ) -> None:
     """A stack's resources and, flat beside them, those inside of it."""
     required_by = _required_by([item.definition for item in found if item.definition is not None])
     for item in found:
-        shown = _resource(call, identity, item, required_by.get(item.name, []))
+        shown = _resource(around, identity, item, required_by.get(item.name, []))
         if any(child.items is None for child in item.inside):
             reasons = [shown["resource_status_reason"], NOT_SHOWN]
             shown["resource_status_reason"] = "; ".join(reason for reason in reasons if reason)
         changes[item.effect.value].append(shown)
         for child in item.inside:
             below = _identity(identity["tenant"], child.stack_name, child.stack_id)
-            _show(call, below, child.items or (), changes)
+            _show(around, below, child.items or (), changes)
 
 
 def _required_by(definitions: Sequence[ResourceDefinition]) -> Mapping[str, list[str]]:
@@ -57,11 +62,11 @@ def _required_by(definitions: Sequence[ResourceDefinition]) -> Mapping[str, list
 
 
 def _resource(
-    call: Call, identity: Mapping[str, str], item: Foreseen, required_by: Sequence[str]
+    around: tuple[Call, BoundSealer], identity: Mapping[str, str], item: Foreseen, required_by: Sequence[str]
 ) -> dict[str, Json]:
     """In Heat's shape: what is new in it as nothing was made yet, all else as it is."""
+    (call, sealer), definition = around, item.definition
     row = None if item.effect in (Effect.ADDED, Effect.REPLACED) else item.row
-    definition = item.definition
     description = definition.description if definition is not None else ""
     metadata = definition.metadata if definition is not None else {}
     declared = definition.declared_type if definition is not None else ""
@@ -70,7 +75,7 @@ def _resource(
         description = description or (row.definition or {}).get("description", "")
         metadata = row.metadata or {}
         declared = row.type
-    attributes = {} if row is None else views.StackLookup([row], call.services.sealer).attribute(row.name, "")
+    attributes = {} if row is None else views.StackLookup([row], sealer).attribute(row.name, "")
     return {
         "resource_name": item.name,
         "resource_type": declared,

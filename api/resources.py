@@ -42,7 +42,7 @@ def index(call: Call) -> Reply:
             name = stack_name if depth else None
             view = views.resource_summary(call, home, item, required.get(item.id, ()), stack_name=name)
             view = views.held_summary(view, held.get(item.id))
-            shown.append({**view, **_values(call, item)} if detailed else view)
+            shown.append({**view, **_values(call, stack, item)} if detailed else view)
     return Reply({"resources": shown})
 
 
@@ -88,8 +88,8 @@ def _filter(call: Call) -> Callable[[Resource], bool]:
     return fits
 
 
-def _values(call: Call, item: Resource) -> dict[str, Json]:
-    lookup = views.StackLookup([item], call.services.sealer)
+def _values(call: Call, stack: Stack, item: Resource) -> dict[str, Json]:
+    lookup = views.StackLookup([item], call.sealer_of(stack))
     return {
         "attributes": lookup.attribute(item.name, "") or {},
         "description": (item.definition or {}).get("description", ""),
@@ -113,7 +113,7 @@ def show(call: Call) -> Reply:
     view = views.held_summary(
         views.resource_summary(call, stack, item, required), _held(call, [stack]).get(item.id)
     )
-    shown = {**view, **_values(call, item)}
+    shown = {**view, **_values(call, stack, item)}
     for name in call.values("with_attr"):
         shown["attributes"].setdefault(name, None)
     return Reply({"resource": shown})

@@ -242,7 +242,7 @@ def show(call: Call) -> Reply:
 
 def _lookup(call: Call, stack: Stack) -> views.StackLookup:
     found = call.services.database.read(lambda conn: resources.of_stack(conn, stack.id))
-    return views.StackLookup(found, call.services.sealer)
+    return views.StackLookup(found, call.sealer_of(stack))
 
 
 def delete(call: Call) -> Reply:

@@ -10,7 +10,7 @@ from ..db.events import Event
 from ..db.holds import HeldTask
 from ..db.ids import host_of
 from ..db.resources import Resource
-from ..db.sealing import Sealer
+from ..db.sealing import BoundSealer
 from ..db.stacks import Stack
 from ..db.stopping import Unanswered
 from ..resources.contract import physical_name
@@ -129,7 +129,7 @@ def not_stopped(step: Unanswered) -> dict[str, Json]:
 class StackLookup:
     """Implements template.residual.Lookup on the stored resources of a stack."""
 
-    def __init__(self, resources: Iterable[Resource], sealer: Sealer) -> None:
+    def __init__(self, resources: Iterable[Resource], sealer: BoundSealer) -> None:
         self._resources = {item.name: item for item in resources if item.replaced_by is None}
         self._sealer = sealer
 

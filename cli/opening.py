@@ -1,7 +1,9 @@
 """Reaching the servers that the configuration names; what is wrong is told with the option."""
 
 import importlib.metadata
+import math
 import secrets
+import threading
 import time
 from collections.abc import Callable
 
@@ -29,6 +31,8 @@ from ..traversal.addresses import KEY_BYTES, SignalAddresses
 from .options import WrongConfiguration
 
 CONNECTION = "[database] connection"
+LOOK_AGAIN = 5.0
+"""Seconds."""
 MAY_COME_BACK = 60.0
 """Seconds for which a conductor that is silent, but has not stopped, still counts among those that must
 understand what is sent."""
@@ -93,12 +97,35 @@ def unfit(at: str | None, fit: Fit) -> str:
     return f"{found}knows {revisions.NEWEST}: install the newer one that has migrated it"
 
 
-def make_sealer(conf: cfg.ConfigOpts) -> Sealer:
-    """:raises WrongConfiguration: there is no key, or it is none."""
+def make_sealer(conf: cfg.ConfigOpts, binds: Callable[[], bool] = lambda: True) -> Sealer:
+    """:param binds: see Sealer.
+
+    :raises WrongConfiguration: there is no key, or it is none.
+    """
     try:
-        return Sealer(conf.secrets.key)
+        return Sealer(conf.secrets.key, binds=binds)
     except ValueError as error:
         raise WrongConfiguration(f"[secrets] key: {error}") from error
+
+
+def binds_tokens(database: Database, clock: Callable[[], float] = time.monotonic) -> Callable[[], bool]:
+    """Return what says whether new tokens may be bound to their place: once the schema is contracted.  Until
+    then programs of the release before may run, which cannot open those.
+
+    Asks the database once in `LOOK_AGAIN` seconds, and not any more when the answer was yes.
+    """
+    lock, known, until = threading.Lock(), False, -math.inf
+
+    def binds() -> bool:
+        nonlocal known, until
+        with lock:
+            if not known and clock() >= until:
+                until = clock() + LOOK_AGAIN
+                at = revisions.current(database)
+                known = at is not None and revisions.place_of(at) >= revisions.place_of(revisions.NEWEST)
+            return known
+
+    return binds
 
 
 def make_addresses(conf: cfg.ConfigOpts, database: Database, sealer: Sealer) -> SignalAddresses:
@@ -106,10 +133,11 @@ def make_addresses(conf: cfg.ConfigOpts, database: Database, sealer: Sealer) -> 
 
     :raises WrongConfiguration: the key that has sealed it is not there.
     """
-    fresh = sealed(sealer.seal(secrets.token_hex(KEY_BYTES)))
+    own = sealer.of_installation(installation.SIGNAL_KEY)
+    fresh = sealed(own.seal(secrets.token_hex(KEY_BYTES)))
     stored = database.write(lambda conn: installation.signal_key(conn, fresh))
     try:
-        key = bytes.fromhex(sealer.open(stored[ARGS][0]))
+        key = bytes.fromhex(own.open(stored[ARGS][0]))
     except SealError as error:
         raise WrongConfiguration(f"[secrets] key: {error}") from error
     return SignalAddresses(conf.api.public_url.rstrip("/"), key)

@@ -1,4 +1,4 @@
-"""``stoker-manage secrets rotate``: give up an older sealing key."""
+"""``stoker-manage secrets rotate``: give up an older sealing key, and bind what is bound to no stack."""
 
 import argparse
 import collections
@@ -10,14 +10,14 @@ from cliff.command import Command
 
 from ..traversal.rotation import BATCH, Rotation, Round
 from .manage_base import AdminError
-from .opening import make_sealer
+from .opening import binds_tokens, make_sealer
 from .sessions import session_of
 
 DONE, NEEDED = 0, 2
 
 
 class SecretsRotate(Command):
-    """Seal everything anew, with the first key, that another one of [secrets] key has sealed.
+    """Seal everything anew, with the first key and bound to its stack, that is not sealed so.
 
     The API and the conductors may go on meanwhile.  What was broken off is finished by running it again.
     """
@@ -25,7 +25,7 @@ class SecretsRotate(Command):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """With how to go about it."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument("--check", action="store_true", help="only count what each key has sealed")
+        parser.add_argument("--check", action="store_true", help="only count what is to be done")
         parser.add_argument(
             "--batch", type=_number, default=BATCH, metavar="ROWS", help="rows of a transaction (%(default)s)"
         )
@@ -41,7 +41,7 @@ class SecretsRotate(Command):
     def take_action(self, parsed: typing.Any) -> int:
         """The exit code: 0 the first key is the only one needed, 2 others still are."""
         session = session_of(self)
-        sealer = make_sealer(session.conf)
+        sealer = make_sealer(session.conf, binds_tokens(session.database))
         rotation = Rotation(
             session.database, sealer, clock=time.time, sleep=time.sleep, batch=int(parsed.batch)
         )
@@ -60,6 +60,7 @@ class SecretsRotate(Command):
 
     def _conclude(self, found: Round, fingerprints: Sequence[str], left: int) -> int:
         first, *older = fingerprints
+        unbound = found.unbound.total()
         out, missing = self.app.stdout, sorted(found.held.keys() - set(fingerprints))
         out.write(f"key {first}, the first: sealed {_counted(found, first)}\n")
         needed = [key for key in older if key in found.held]
@@ -74,6 +75,11 @@ class SecretsRotate(Command):
         wrong += [f"{place}: a value cannot be opened by the key that it names" for place in found.broken]
         if wrong:
             raise AdminError("\n".join(wrong))
+        if unbound:
+            out.write(
+                f"bound to no stack: {_sum(found.unbound)}, which an earlier release has sealed, or this one "
+                "before the schema was contracted: run this again then\n"
+            )
         if left:
             out.write(
                 f"{left} steps that began before are not at an end, and may store what an older key has "
@@ -81,12 +87,15 @@ class SecretsRotate(Command):
             )
         elif not found.quiet:
             out.write("an older key goes on sealing: is the first key the first one on all hosts?\n")
-        return NEEDED if needed or left or not found.quiet else DONE
+        return NEEDED if needed or unbound or left or not found.quiet else DONE
 
 
 def _counted(found: Round, key: str) -> str:
     """``3 values (resource: 1, stack: 2)``"""
-    counts = found.held.get(key, collections.Counter())
+    return _sum(found.held.get(key, collections.Counter()))
+
+
+def _sum(counts: "collections.Counter[str]") -> str:
     where = ", ".join(f"{table}: {count}" for table, count in sorted(counts.items()))
     total = counts.total()
     return f"{total} value{'' if total == 1 else 's'}{f' ({where})' if where else ''}"

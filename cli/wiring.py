@@ -32,6 +32,7 @@ from ..traversal.nesting import Nesting
 from ..traversal.planning import Defaults
 from ..traversal.updates import Updates
 from .opening import (
+    binds_tokens,
     check_backend,
     database_troubles,
     make_addresses,
@@ -83,11 +84,12 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
 
     :raises WrongConfiguration: an option is missing or wrong.
     """
-    sealer = make_sealer(conf)
+    make_sealer(conf)
     evaluator.configure(helper_limits(conf))
     notifier = make_notifier(conf)
     listener = None if notifier is None else notifier[0].tell
     database, shard_count = open_database(conf, listener, database_troubles(recorder))
+    sealer = make_sealer(conf, binds_tokens(database))
     addresses = make_addresses(conf, database, sealer)
     catalogue = Catalogue.installed()
     deferral = _make_deferral(conf, catalogue)
@@ -172,8 +174,7 @@ def make_desk(parts: Parts) -> Desk:
 def _step_runner(parts: Parts) -> StepRunner:
     return StepRunner(
         catalogue=parts.catalogue,
-        sealer=parts.sealer,
-        around=Surroundings(parts.database, time.time, parts.addresses, parts.deferral),
+        around=Surroundings(parts.database, time.time, parts.addresses, parts.sealer, parts.deferral),
         nesting=Nesting(make_desk(parts)),
     )
 

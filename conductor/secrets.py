@@ -3,7 +3,7 @@
 import typing
 from collections.abc import Iterator, Mapping
 
-from ..db.sealing import Sealer
+from ..db.sealing import BoundSealer
 from ..template.residual import is_node, sealed
 
 Json = typing.Any
@@ -18,7 +18,7 @@ class Secrets:
     schema has to call that attribute sensitive.
     """
 
-    def __init__(self, sealer: Sealer) -> None:
+    def __init__(self, sealer: BoundSealer) -> None:
         self._sealer = sealer
         self._texts: set[str] = set()
 

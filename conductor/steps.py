@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ..db.claims import Claim, Claimant, action_of
 from ..db.errors import Unavailable
-from ..db.sealing import Sealer, SealError
+from ..db.sealing import SealError
 from ..db.states import DELETING, REMOVING, TaskKind
 from ..resources.catalogue import Catalogue
 from ..resources.contract import Done, Park, Poll, ResourceType, Scaling, Step, Target
@@ -56,12 +56,11 @@ class StepRunner:
         self,
         *,
         catalogue: Catalogue,
-        sealer: Sealer,
         around: Surroundings,
         nesting: Nesting,
     ) -> None:
         self._catalogue = catalogue
-        self._sealer = sealer
+        self._sealer = around.sealer
         self._around = around
         self._clock = around.clock
         self._nesting = nesting
@@ -141,7 +140,8 @@ class StepRunner:
         )
 
     def _attempt(self, claim: Claim, who: Claimant) -> Attempt:
-        return Attempt(claim, who, self._clock, Secrets(self._sealer))
+        secrets = Secrets(self._sealer.of_stack(claim.tenant, claim.root_id))
+        return Attempt(claim, who, self._clock, secrets)
 
     def _cancelled(self, attempt: Attempt, progress: Json) -> StepResult:
         """The step ends because it was asked to; the type may have something to stop outside."""

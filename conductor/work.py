@@ -9,12 +9,16 @@ from ..db import credentials, resources
 from ..db.claims import Claim
 from ..db.engine import Database
 from ..db.errors import NotFound
+from ..db.sealing import Sealer
 from ..resources.children import Children
 from ..resources.contract import Peer, Presigned, StackFacts
 from ..resources.errors import Cancelled, Final, TryAgain
+from ..template.residual import ARGS
 from ..traversal.addresses import SignalAddresses
 from ..traversal.deferral import NO_DEFERRAL, CredentialGone, Deferral, KeystoneAway
 from .secrets import Secrets
+
+Json = typing.Any
 
 if typing.TYPE_CHECKING:
     from keystoneauth1.session import Session
@@ -30,6 +34,7 @@ class Surroundings:
     database: Database
     clock: Callable[[], float]
     addresses: SignalAddresses
+    sealer: Sealer
     deferral: Deferral = NO_DEFERRAL
 
 
@@ -104,11 +109,17 @@ class StepWork:
         if stored is None:
             raise Final("The stack has no credential of a user; an update by one gives it one")
         try:
-            return self._around.deferral.session(self._secrets.open_value(stored))
+            return self._around.deferral.session(self._opened(stored))
         except CredentialGone as error:
             raise Final(f"Keystone does not take the stack's credential any more: {error}") from error
         except KeystoneAway as error:
             raise TryAgain(f"Keystone: {error}") from error
+
+    def _opened(self, credential: Json) -> Json:
+        sealer = self._around.sealer.of_credential(self._claim.root_id)
+        opened = sealer.open(credential[ARGS][0])
+        self._secrets.add(opened)
+        return opened
 
     @property
     def _stack(self) -> StackFacts:

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from . import events, resources, tables
 from .events import Event
-from .ids import MemberId, ResourceId, TaskId
+from .ids import MemberId, ResourceId, StackId, TaskId
 from .resources import Resource
 from .states import ACTING, DELETING, SILENT, UNDECIDED, Status, TaskKind, TaskState
 from .task_rows import IDS, Task, chunks
@@ -40,6 +40,7 @@ class Claim:
     inputs: Mapping[str, InputValue]
     stack_name: str
     tenant: str
+    root_id: StackId
 
     @property
     def begun(self) -> bool:
@@ -90,9 +91,8 @@ def _statements() -> tuple[sa.Select[typing.Any], sa.Update]:
 
 
 _READY, _TAKEN = _statements()
-_NAMES = sa.select(tables.stack.c.id, tables.stack.c.name, tables.stack.c.tenant).where(
-    tables.stack.c.id.in_(IDS)
-)
+_S = tables.stack.c
+_NAMES = sa.select(_S.id, _S.name, _S.tenant, _S.root_id).where(_S.id.in_(IDS))
 _IN_PROGRESS = (
     sa.update(tables.resource)
     .where(tables.resource.c.id.in_(IDS))
@@ -143,11 +143,11 @@ def claim(
     wanted = {task.resource_id for task in taken if task.resource_id is not None}
     wanted |= {ResourceId(i) for task in taken for i in task.inputs.values()}
     rows = _with_replacements(conn, resources.by_ids(conn, wanted))
-    names = stack_names(conn, {task.stack_id for task in taken})
+    stacks = _stacks(conn, {task.stack_id for task in taken})
     found = [(task, _worked_on(task, rows)) for task in taken]
     begun = [(task, row) for task, row in found if row is not None]
     started = _mark_in_progress(conn, begun, who=who, now=now)
-    claims = [_claim(task, resource, rows, names[task.stack_id]) for task, resource in begun]
+    claims = [_claim(task, resource, rows, stacks[task.stack_id]) for task, resource in begun]
     return Claimed(claims, started, [task for task, row in found if row is None])
 
 
@@ -165,7 +165,7 @@ def read(conn: Connection, task: Task) -> Claim | None:
     rows = _with_replacements(conn, resources.by_ids(conn, wanted))
     if task.resource_id not in rows:
         return None
-    return _claim(task, rows[task.resource_id], rows, stack_names(conn, {task.stack_id})[task.stack_id])
+    return _claim(task, rows[task.resource_id], rows, _stacks(conn, {task.stack_id})[task.stack_id])
 
 
 def _with_replacements(conn: Connection, rows: Mapping[ResourceId, Resource]) -> dict[ResourceId, Resource]:
@@ -215,8 +215,13 @@ def _expiry(task: Task, now: float) -> float | None:
 
 def stack_names(conn: Connection, stack_ids: Iterable[str]) -> dict[str, tuple[str, str]]:
     """(name, tenant) of each stack."""
+    found = _stacks(conn, stack_ids)
+    return {stack_id: (name, tenant) for stack_id, (name, tenant, _) in found.items()}
+
+
+def _stacks(conn: Connection, stack_ids: Iterable[str]) -> dict[str, tuple[str, str, StackId]]:
     rows = conn.execute(_NAMES, {"ids": sorted(stack_ids)})
-    return {stack_id: (name, tenant) for stack_id, name, tenant in rows}
+    return {stack_id: (name, tenant, StackId(root_id)) for stack_id, name, tenant, root_id in rows}
 
 
 def _mark_in_progress(
@@ -265,7 +270,7 @@ def resource_event(
 
 
 def _claim(
-    task: Task, resource: Resource, rows: Mapping[ResourceId, Resource], stack: tuple[str, str]
+    task: Task, resource: Resource, rows: Mapping[ResourceId, Resource], stack: tuple[str, str, StackId]
 ) -> Claim:
     # What is adopted stands on what was there before, also where that is to be replaced.
     current = rows.get if task.kind == TaskKind.ADOPT else functools.partial(_newest, rows)
@@ -274,4 +279,5 @@ def _claim(
         for name, i in task.inputs.items()
         if (found := current(ResourceId(i))) is not None
     }
-    return Claim(task=task, resource=resource, inputs=inputs, stack_name=stack[0], tenant=stack[1])
+    name, tenant, root_id = stack
+    return Claim(task, resource, inputs, stack_name=name, tenant=tenant, root_id=root_id)

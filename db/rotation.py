@@ -1,4 +1,5 @@
-"""Going through all JSON that is stored, in batches, to seal anew what an older key has sealed.
+"""Going through all JSON that may hold secrets, in batches, to seal anew what an older key has sealed, or
+what is bound to no place.
 
 What is found is changed under a lock of its row, by what the row holds then: whoever else changes it does so
 before or after, and nothing of it is lost.
@@ -20,11 +21,24 @@ Json = typing.Any
 MARK = '%"$fn":"sealed"%'
 """What the text of each value has in it that holds a token; most rows have not, and are not sent."""
 
-TABLES: Mapping[str, sa.Table] = {
-    table.name: table
-    for table in tables.metadata.sorted_tables
-    if any(isinstance(column.type, tables.JsonText) for column in table.c)
+COLUMNS: Mapping[sa.Table, Sequence[str]] = {
+    tables.setting: ["value"],
+    tables.content: ["body"],
+    tables.stack: ["parameters", "previous", "outputs"],
+    tables.credential: ["body"],
+    tables.resource: ["reference_id", "definition", "properties", "attributes", "metadata", "data"],
+    tables.snapshot: ["goal"],
+    tables.task: ["definition"],
 }
+"""Where tokens are stored; all other JSON is literal, whatever it looks like."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The stacks to which a value belongs: a root stack, and what is nested in it."""
+
+    project_id: str
+    root_id: str
 
 
 @dataclass(frozen=True)
@@ -32,10 +46,12 @@ class Row:
     """The JSON values of one row, by column.
 
     :ivar key: value of the primary key.
+    :ivar tree: to which the row belongs; None: to none, or to none any more.
     """
 
     key: Json
     values: Mapping[str, Json]
+    tree: Tree | None = None
 
 
 def scan(database: Database, table: sa.Table, *, batch: int) -> Iterator[list[Row]]:
@@ -47,7 +63,7 @@ def scan(database: Database, table: sa.Table, *, batch: int) -> Iterator[list[Ro
     while True:
         behind = sa.true() if last is None else key > last
         query = _columns(table).where(behind, _may_hold(table)).order_by(key).limit(batch)
-        rows = database.read(lambda conn, query=query: _rows(conn, query))  # type: ignore[misc]
+        rows = database.read(lambda conn, query=query: _placed(conn, table, query))  # type: ignore[misc]
         if rows:
             yield rows
             last = rows[-1].key
@@ -56,25 +72,32 @@ def scan(database: Database, table: sa.Table, *, batch: int) -> Iterator[list[Ro
 
 
 def rewrite(
-    conn: Connection, table: sa.Table, keys: Sequence[Json], change: Callable[[Json], Json]
-) -> list[Row]:
-    """Put `change` of them in the place of the rows' values; those that have changed, as they are now."""
-    key, changed = _key(table), []
-    query = _columns(table).where(key.in_(keys)).order_by(key).with_for_update()
+    conn: Connection, table: sa.Table, found: Sequence[Row], change: Callable[[Row], Mapping[str, Json]]
+) -> int:
+    """Put `change` of them in the place of the rows' values; how many have changed."""
+    key, trees, changed = _key(table), {row.key: row.tree for row in found}, 0
+    query = _columns(table).where(key.in_(list(trees))).order_by(key).with_for_update()
     for row in _rows(conn, query):
-        new = {name: change(value) for name, value in row.values.items()}
+        new = change(Row(row.key, row.values, trees[row.key]))
         other = {name: value for name, value in new.items() if value != row.values[name]}
         if other:
             conn.execute(sa.update(table).where(key == row.key).values(**other))
-            changed.append(Row(row.key, new))
+            changed += 1
     return changed
 
 
-def holders(conn: Connection, key: ContentId) -> list[str]:
-    """The ids of the stacks and snapshots that hold on to a content."""
-    u = tables.content_use
-    found = conn.execute(sa.select(u.c.holder_id).where(u.c.content_id == key).order_by(u.c.holder_id))
-    return list(found.scalars())
+def holders(conn: Connection, key: ContentId) -> dict[str, Tree]:
+    """The ids of the stacks and snapshots that hold on to a content, with their trees."""
+    u, s, n = tables.content_use.c, tables.stack.c, tables.snapshot.c
+    of_stacks = sa.select(u.holder_id, s.tenant, s.root_id).join(tables.stack, s.id == u.holder_id)
+    of_snapshots = (
+        sa.select(u.holder_id, s.tenant, s.root_id)
+        .join(tables.snapshot, n.id == u.holder_id)
+        .join(tables.stack, s.id == n.stack_id)
+    )
+    both = (query.where(u.content_id == key) for query in (of_stacks, of_snapshots))
+    found = sorted(tuple(row) for query in both for row in conn.execute(query))
+    return {holder: Tree(project, root) for holder, project, root in found}
 
 
 def rename_content(conn: Connection, holder: str, old: ContentId, new: ContentId) -> None:
@@ -95,16 +118,12 @@ def _key(table: sa.Table) -> sa.Column[Json]:
     return key
 
 
-def _json_columns(table: sa.Table) -> list[sa.Column[Json]]:
-    return [column for column in table.c if isinstance(column.type, tables.JsonText)]
-
-
 def _columns(table: sa.Table) -> sa.Select[Json]:
-    return sa.select(_key(table), *_json_columns(table))
+    return sa.select(_key(table), *(table.c[name] for name in COLUMNS[table]))
 
 
 def _may_hold(table: sa.Table) -> sa.ColumnElement[bool]:
-    texts = (sa.type_coerce(column, tables.LongText) for column in _json_columns(table))
+    texts = (sa.type_coerce(table.c[name], tables.LongText) for name in COLUMNS[table])
     return sa.or_(*(text.like(MARK) for text in texts))
 
 
@@ -112,3 +131,17 @@ def _rows(conn: Connection, query: sa.Select[Json]) -> list[Row]:
     found = conn.execute(query)
     names = list(found.keys())[1:]
     return [Row(row[0], dict(zip(names, row[1:], strict=True))) for row in found]
+
+
+def _placed(conn: Connection, table: sa.Table, query: sa.Select[Json]) -> list[Row]:
+    rows = _rows(conn, query)
+    s, key = tables.stack.c, _key(table)
+    if table is tables.stack:
+        trees = sa.select(s.id, s.tenant, s.root_id)
+    elif "stack_id" in table.c:
+        trees = sa.select(key, s.tenant, s.root_id).join(tables.stack, s.id == table.c.stack_id)
+    else:
+        return rows
+    wanted = trees.where(key.in_([row.key for row in rows]))
+    found = {row_key: Tree(project, root) for row_key, project, root in conn.execute(wanted)}
+    return [Row(row.key, row.values, found.get(row.key)) for row in rows]

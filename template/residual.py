@@ -8,7 +8,7 @@ too, but gives "" where the path leads nowhere.  All others hold one argument an
 """
 
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from .budget import MAX_VALUE_DEPTH, Budget
@@ -66,6 +66,28 @@ def quote(value: Json) -> Residual:
 def sealed(token: str) -> Residual:
     """The node of a secret."""
     return node("sealed", token)
+
+
+def token_of(value: Residual) -> str | None:
+    """Return the token of a secret's node; None: the value is something else."""
+    if not is_node(value) or value[FN] != "sealed" or value.keys() != {FN, ARGS}:
+        return None
+    args = value[ARGS]
+    return args[0] if isinstance(args, list) and len(args) == 1 and isinstance(args[0], str) else None
+
+
+def retokened(tree: Residual, change: Callable[[str], str]) -> Residual:
+    """Return the tree with `change` of each secret's token in its place."""
+    if isinstance(tree, list):
+        return [retokened(item, change) for item in tree]
+    if not isinstance(tree, dict):
+        return tree
+    if (token := token_of(tree)) is not None:
+        return sealed(change(token))
+    if is_node(tree) and tree[FN] == "literal":
+        [inner] = tree[ARGS]
+        return {**tree, ARGS: [{key: retokened(item, change) for key, item in inner.items()}]}
+    return {key: retokened(item, change) for key, item in tree.items()}
 
 
 def nodes(tree: Residual) -> Iterator[dict[str, Residual]]:

@@ -4,7 +4,7 @@ import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ..db.sealing import Sealer
+from ..db.sealing import BoundSealer
 from ..resources.catalogue import Catalogue
 from ..resources.contract import ResourceType
 from ..resources.errors import PropertyError, UnknownType
@@ -33,6 +33,7 @@ class Compiled:
 
     :ivar environment: as stored: the values of hidden parameters sealed.
     :ivar parameters: of the request, as stored.
+    :ivar sealer: that of the tree of stacks, which has sealed them.
     """
 
     template: Mapping[str, Json]
@@ -40,6 +41,7 @@ class Compiled:
     files: Mapping[str, str]
     parameters: Mapping[str, Json]
     plan: CompiledTemplate
+    sealer: BoundSealer
 
     @property
     def outputs(self) -> dict[str, Json]:
@@ -60,11 +62,12 @@ def compile_goal(
     identity: Identity,
     catalogue: Catalogue,
     limits: Limits,
-    sealer: Sealer,
+    sealer: BoundSealer,
     tree: bool = True,
 ) -> Compiled:
     """Compile a goal and check it against the resource types.
 
+    :param sealer: that of the tree of stacks to which the stack belongs.
     :param tree: also what is nested in it; a child was checked when its root was.
     :raises TypeForbidden: a type must not be used.
     :raises TemplateError: something in it is wrong; the error says where and what would be right.
@@ -94,6 +97,7 @@ def compile_goal(
         files={name: text for name, text in goal.files.items() if name != EXISTING},
         parameters=_sealed(goal.parameters, hidden, sealer),
         plan=plan,
+        sealer=sealer,
     )
 
 
@@ -102,7 +106,7 @@ def _check_tree(
     environment: Environment,
     goal: Goal,
     limits: Limits,
-    using: tuple[Identity, Catalogue, Sealer],
+    using: tuple[Identity, Catalogue, BoundSealer],
 ) -> None:
     identity, catalogue, sealer = using
 
@@ -127,7 +131,7 @@ def read_environment(goal: Goal, template: Mapping[str, Json]) -> Environment:
     return parse_environment(merged)
 
 
-def _sealed(values: Mapping[str, Json], hidden: Iterable[str], sealer: Sealer) -> dict[str, Json]:
+def _sealed(values: Mapping[str, Json], hidden: Iterable[str], sealer: BoundSealer) -> dict[str, Json]:
     names = set(hidden)
     return {
         name: sealed(sealer.seal(value)) if name in names else quote(value) for name, value in values.items()

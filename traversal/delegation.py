@@ -169,10 +169,10 @@ class Delegations:
         return stored is not None and self._open(delegation.root_id, stored) == delegation.credential
 
     def _seal(self, key: StackId, credential: Json) -> Json:
-        return sealed(self._sealer.seal(credential))
+        return sealed(self._sealer.of_credential(key).seal(credential))
 
     def _open(self, key: StackId, body: Json) -> Json:
-        return self._sealer.open(body[ARGS][0])
+        return self._sealer.of_credential(key).open(body[ARGS][0])
 
 
 class _Changed(Exception):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from ..db.engine import Database
 from ..db.ids import StackId
-from ..db.sealing import Sealer
+from ..db.sealing import BoundSealer, Sealer
+from ..db.stacks import Stack
 from ..observe.logs import current_request
 from ..resources.catalogue import Catalogue
 from ..ring.shards import shard_of
@@ -49,7 +50,11 @@ class Desk:
     settings: OrderSettings
     deferral: Deferral = NO_DEFERRAL
 
-    def compile(self, goal: Goal, identity: Identity, *, tree: bool = True) -> Compiled:
+    def sealer_of(self, stack: Stack) -> BoundSealer:
+        """Return the sealer for all that is stored of a stack."""
+        return self.sealer.of_stack(stack.tenant, stack.root_id)
+
+    def compile(self, goal: Goal, identity: Identity, sealer: BoundSealer, *, tree: bool = True) -> Compiled:
         """See compile_goal.
 
         :raises TemplateError: the goal is wrong.
@@ -59,7 +64,7 @@ class Desk:
             identity=identity,
             catalogue=self.catalogue,
             limits=self.settings.limits,
-            sealer=self.sealer,
+            sealer=sealer,
             tree=tree,
         )
 

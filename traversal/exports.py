@@ -73,7 +73,7 @@ class Exports:
         return document, [each for each in begun if each is not None]
 
     def _document(self, conn: Connection, stack: Stack) -> dict[str, Json]:
-        lookup = StoredLookup(self._desk.sealer.open)
+        lookup = StoredLookup(self._desk.sealer_of(stack).open)
         keys = (stack.template_id, stack.environment_id, stack.files_id)
         found = content.get_many(conn, keys)
         rows = [row for row in resources.of_stack(conn, stack.id) if row.replaced_by is None]

@@ -70,7 +70,7 @@ class Nesting:
         child = replace(child, deadline_at=self._deadline(parent, scope.now, goal))
         if adopted is not None:
             things = {name: AdoptedResource.of(entry or {}) for name, entry in adopted.items()}
-            plan = adopting(plan, things, self._desk.sealer.seal, self._desk.catalogue)
+            plan = adopting(plan, things, compiled.sealer.seal, self._desk.catalogue)
             child = replace(child, action="ADOPT", reason="Stack ADOPT started")
 
         def store(conn: Connection) -> Begun:
@@ -266,16 +266,17 @@ class Nesting:
         return of_parent if goal is None or goal.timeout is None else min(of_parent, now + goal.timeout)
 
     def _compile(self, parent: Stack, nest: Nest, goal: ChildGoal, identity: Identity) -> Compiled:
+        sealer = self._desk.sealer_of(parent)
         wanted = compiled_from(
             goal,
             nest.resource_name,
             nest.facade,
             environment=self._content(parent.environment_id),
             files=self._content(parent.files_id),
-            unseal=self._desk.sealer.open,
+            unseal=sealer.open,
         )
         try:
-            return self._desk.compile(wanted, identity, tree=False)
+            return self._desk.compile(wanted, identity, sealer, tree=False)
         except TemplateError as error:
             raise Final(str(error), kind="StackValidationFailed") from error
 

@@ -52,7 +52,7 @@ class Orders:
         breakpoints = Breakpoints(abort=request.abort_on_breakpoint, active=request.adopted is None)
         plan = plan_create(compiled.plan, replace(scope, breakpoints=breakpoints))
         if request.adopted is not None:
-            plan = adopting(plan, request.adopted, self._desk.sealer.seal, self._desk.catalogue)
+            plan = adopting(plan, request.adopted, compiled.sealer.seal, self._desk.catalogue)
         stack = self._new_stack(request, compiled, scope)
         delegations = self._desk.delegations
         with delegations.begin(stack_id, request.delegator) as delegation:
@@ -168,7 +168,8 @@ class Orders:
     # -- inside ------------------------------------------------------------------------------------
 
     def _compile(self, request: CreateRequest, stack_id: StackId) -> Compiled:
-        return self._desk.compile(request.goal, Identity(request.name, stack_id, request.tenant))
+        sealer = self._desk.sealer.of_stack(request.tenant, stack_id)
+        return self._desk.compile(request.goal, Identity(request.name, stack_id, request.tenant), sealer)
 
     def _new_stack(self, request: CreateRequest, compiled: Compiled, scope: Scope) -> Stack:
         return Stack(

@@ -62,7 +62,7 @@ class Previews:
         converge: bool = False,
         inside: bool = True,
     ) -> list[Foreseen]:
-        catalogue, unseal = self._desk.catalogue, self._desk.sealer.open
+        catalogue, unseal = self._desk.catalogue, compiled.sealer.open
         scope = Scope(
             stack_id=StackId(owner.stack_id),
             traversal=TraversalId(""),
@@ -138,8 +138,8 @@ class Previews:
                 static_facade(definition),
                 environment=parent.environment,
                 files=parent.files,
-                unseal=self._desk.sealer.open,
+                unseal=parent.sealer.open,
             )
-            return self._desk.compile(wanted, identity, tree=False)
+            return self._desk.compile(wanted, identity, parent.sealer, tree=False)
         except TemplateError:
             return None

@@ -1,9 +1,9 @@
-"""Sealing anew, with the newest key, what older ones have sealed."""
+"""Sealing anew, with the newest key and bound to its place, what was sealed by an older one or before tokens
+were bound."""
 
 import collections
-import re
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import sqlalchemy as sa
@@ -12,14 +12,15 @@ from sqlalchemy.engine import Connection
 from ..db import content, rotation
 from ..db.engine import Database
 from ..db.ids import ContentId
-from ..db.sealing import Sealer, SealError, sealed_by
-from ..template.residual import ARGS, FN, is_node, sealed
+from ..db.rotation import COLUMNS, Row, Tree
+from ..db.sealing import BoundSealer, Sealer, SealError, is_bound, sealed_by
+from .tokens import replaced
 
 Json = typing.Any
+Change = Callable[[str], str]
 BATCH = 100
 PAUSE = 0.5
 """Seconds between two looks whether steps have ended."""
-TOKEN = re.compile("[0-9a-f]{8}[.][A-Za-z0-9_=-]+")
 
 
 @dataclass
@@ -27,12 +28,14 @@ class Round:
     """What one look at everything has found, and done.
 
     :ivar held: how many values each key has sealed that are still so, by fingerprint and table.
+    :ivar unbound: how many values are bound to no place, by table.
     :ivar sealed_anew: rows in which there was something to do, by table.
     :ivar moved: contents whose stacks now refer to them by their new id.
     :ivar broken: where a value stands that its own key does not open.
     """
 
     held: dict[str, collections.Counter[str]] = field(default_factory=dict)
+    unbound: collections.Counter[str] = field(default_factory=collections.Counter)
     sealed_anew: collections.Counter[str] = field(default_factory=collections.Counter)
     moved: int = 0
     broken: list[str] = field(default_factory=list)
@@ -71,9 +74,8 @@ class Rotation:
     def look(self) -> Round:
         """Count what each key has sealed; changes nothing."""
         found = Round()
-        for table in rotation.TABLES.values():
-            for rows in rotation.scan(self._database, table, batch=self._batch):
-                self._count(found, table.name, rows)
+        for table, row in self._rows():
+            self._count(found, table, row, self._places(table, row))
         return found
 
     def run(self, told: Callable[[Round], None], *, patience: float) -> tuple[Round, int]:
@@ -96,58 +98,114 @@ class Rotation:
                 return last, len(left)
 
     def round(self) -> Round:
-        """Seal anew what an older one of the keys has sealed."""
+        """Seal anew what is not sealed as it would be today."""
         found = Round()
-        for table in rotation.TABLES.values():
+        for table in COLUMNS:
             for rows in rotation.scan(self._database, table, batch=self._batch):
-                self._count(found, table.name, rows)
-                renewed = self._renew(found, table, rows)
-                if table is rotation.TABLES["content"]:
-                    found.moved += sum(self._move(row) for row in renewed)
+                places = {row.key: self._places(table, row) for row in rows}
+                for row in rows:
+                    self._count(found, table, row, places[row.key])
+                self._renew(found, table, rows, places)
+                for row in rows if table.name == "content" else ():
+                    found.moved += self._move(row)
         return found
 
-    def _count(self, found: Round, table: str, rows: Sequence[rotation.Row]) -> None:
-        for row in rows:
-            for token in _tokens(list(row.values.values())):
-                found.held.setdefault(sealed_by(token), collections.Counter())[table] += 1
-                if self._is_old(token) and not self._opens(token):
-                    found.broken.append(f"{table} {row.key}")
+    # -- inside ------------------------------------------------------------------------------------
 
-    def _renew(self, found: Round, table: sa.Table, rows: Sequence[rotation.Row]) -> Sequence[rotation.Row]:
-        """The rows as they are afterwards."""
-        old = [row.key for row in rows if self._renewed(row.values) != row.values]
-        if not old:
-            return rows
-        changed = self._database.write(lambda conn: rotation.rewrite(conn, table, old, self._renewed))
-        found.sealed_anew.update({table.name: len(changed)} if changed else {})
-        return list({row.key: row for row in [*rows, *changed]}.values())
+    def _rows(self) -> typing.Iterator[tuple[sa.Table, Row]]:
+        for table in COLUMNS:
+            for rows in rotation.scan(self._database, table, batch=self._batch):
+                yield from ((table, row) for row in rows)
 
-    def _renewed(self, tree: Json) -> Json:
-        """The tree with all of its values sealed by the newest key that an older one can open."""
-        if isinstance(tree, list):
-            return [self._renewed(item) for item in tree]
-        if not isinstance(tree, Mapping):
-            return tree
-        if (token := _token(tree)) is not None and self._is_old(token) and self._opens(token):
-            return sealed(self._sealer.seal(self._sealer.open(token)))
-        if is_node(tree) and tree[FN] == "literal":
-            [inner] = tree[ARGS]
-            return {**tree, ARGS: [{key: self._renewed(item) for key, item in inner.items()}]}
-        return {key: self._renewed(item) for key, item in tree.items()}
+    def _count(self, found: Round, table: sa.Table, row: Row, places: Sequence[BoundSealer]) -> None:
+        """Contents that nobody holds on to wait to be swept away; none of them is still needed."""
+        if table.name == "content" and not places:
+            return
 
-    def _move(self, row: rotation.Row) -> bool:
+        def count(token: str) -> str:
+            found.held.setdefault(sealed_by(token), collections.Counter())[table.name] += 1
+            if not is_bound(token):
+                found.unbound[table.name] += 1
+            known = sealed_by(token) in self._sealer.fingerprints
+            if known and not any(_opens(place, token) for place in places):
+                found.broken.append(f"{table.name} {row.key}")
+            return token
+
+        replaced(table.name, row.values, count)
+
+    def _renew(
+        self,
+        found: Round,
+        table: sa.Table,
+        rows: Sequence[Row],
+        places: Mapping[Json, Sequence[BoundSealer]],
+    ) -> None:
+        def change(row: Row) -> Mapping[str, Json]:
+            known = places[row.key]
+            if table.name == "content":
+                return replaced(table.name, row.values, self._in_place(known))
+            return replaced(table.name, row.values, self._renewed(known[0])) if known else row.values
+
+        self._sealer.binds()  # Not in the transaction: it may ask the database.
+        old = [row for row in rows if change(row) != row.values]
+        if old:
+            changed = self._database.write(lambda conn: rotation.rewrite(conn, table, old, change))
+            found.sealed_anew.update({table.name: changed} if changed else {})
+
+    def _renewed(self, place: BoundSealer) -> Change:
+        """A token as it would be sealed today in a place, if it can be opened there."""
+
+        def renew(token: str) -> str:
+            return place.seal(place.open(token)) if self._is_old(token) and _opens(place, token) else token
+
+        return renew
+
+    def _in_place(self, places: Sequence[BoundSealer]) -> Change:
+        """What becomes of a content's tokens in the row that it has.
+
+        Its holders move to another one, but who has just read its id still wants to open it.  What is bound
+        to no place may be that of many, so it stays so here, and is only sealed by the newest key.
+        """
+
+        def renew(token: str) -> str:
+            if sealed_by(token) == self._sealer.fingerprints[0]:
+                return token
+            if not is_bound(token):
+                return self._sealer.rewrapped(token)
+            return next((place.seal(place.open(token)) for place in places if _opens(place, token)), token)
+
+        return renew
+
+    def _places(self, table: sa.Table, row: Row) -> list[BoundSealer]:
+        """Where the row's values belong; none: that is not known any more."""
+        if table.name == "credential":
+            return [self._sealer.of_credential(row.key)]
+        if table.name == "setting":
+            return [self._sealer.of_installation(row.key)]
+        if table.name == "content":
+            found = self._database.read(lambda conn: rotation.holders(conn, ContentId(row.key)))
+            return [self._of(tree) for tree in dict.fromkeys(found.values())]
+        return [] if row.tree is None else [self._of(row.tree)]
+
+    def _of(self, tree: Tree) -> BoundSealer:
+        return self._sealer.of_stack(tree.project_id, tree.root_id)
+
+    def _move(self, row: Row) -> int:
         """A content's id follows from its text, so one that is sealed anew has another: all that refers to it
-        has to refer to that one, or what is equal would be stored twice from now on.
+        has to refer to that one, or what is equal would be stored twice from now on.  What is bound is
+        shared within one tree of stacks only.
 
         The old row stays for those who have just read its id, and is swept away like any that nobody uses.
+
+        :returns: 1 if somebody has moved.
         """
-        body, old = row.values["body"], ContentId(row.key)
-        if content.content_id(body) == old:
-            return False
-        holders = self._database.read(lambda conn: rotation.holders(conn, old))
-        for holder in holders:
-            self._rename(holder, old, body)
-        return bool(holders)
+        old, moved = ContentId(row.key), 0
+        for holder, tree in self._database.read(lambda conn: rotation.holders(conn, old)).items():
+            body = replaced("content", row.values, self._renewed(self._of(tree)))["body"]
+            if content.content_id(body) != old:
+                self._rename(holder, old, body)
+                moved = 1
+        return moved
 
     def _rename(self, holder: str, old: ContentId, body: Json) -> None:
         def change(conn: Connection) -> None:
@@ -156,33 +214,14 @@ class Rotation:
         self._database.write(change)
 
     def _is_old(self, token: str) -> bool:
-        return sealed_by(token) in self._sealer.fingerprints[1:]
-
-    def _opens(self, token: str) -> bool:
-        try:
-            self._sealer.open(token)
-        except SealError:
-            return False
-        return True
+        if sealed_by(token) != self._sealer.fingerprints[0]:
+            return sealed_by(token) in self._sealer.fingerprints
+        return not is_bound(token) and self._sealer.binds()
 
 
-def _token(item: Mapping[str, Json]) -> str | None:
-    """The token of a sealed node; None for all else."""
-    if item.get(FN) != "sealed" or not isinstance(args := item.get(ARGS), list) or len(args) != 1:
-        return None
-    return args[0] if isinstance(args[0], str) and TOKEN.fullmatch(args[0]) else None
-
-
-def _tokens(tree: Json) -> Iterator[str]:
-    """All tokens in a stored value."""
-    if isinstance(tree, list):
-        for item in tree:
-            yield from _tokens(item)
-    elif isinstance(tree, Mapping):
-        token = _token(tree)
-        if token is not None:
-            yield token
-        elif is_node(tree) and tree[FN] == "literal":
-            yield from _tokens(list(tree[ARGS][0].values()))
-        else:
-            yield from _tokens(list(tree.values()))
+def _opens(place: BoundSealer, token: str) -> bool:
+    try:
+        place.open(token)
+    except SealError:
+        return False
+    return True

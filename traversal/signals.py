@@ -126,7 +126,7 @@ class Signals:
         return self._desk.catalogue.get(resource.plugin).handle_signal(target, details)
 
     def _target(self, stack: Stack, resource: Resource) -> Target:
-        lookup = StoredLookup(self._desk.sealer.open)
+        lookup = StoredLookup(self._desk.sealer_of(stack).open)
         data = resource.data or {}
         schema = self._desk.catalogue.get(resource.plugin).properties_schema
         return Target(

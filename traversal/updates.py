@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from ..db import content, resources, snapshots, stacks
 from ..db.ids import ContentId, SnapshotId, StackId
 from ..db.resources import Resource
+from ..db.sealing import BoundSealer
 from ..db.stacks import Stack
 from ..db.states import Status
 from ..template.compile import Identity
@@ -65,14 +66,14 @@ class Updates:
         self._insist(stack, lambda now: self._restore(now, snapshot_id))
 
     def _restore(self, stack: Stack, snapshot_id: SnapshotId) -> Begun | None:
-        database, seal = self._desk.database, self._desk.sealer
+        database, sealer = self._desk.database, self._desk.sealer_of(stack)
         found = database.read(lambda conn: snapshots.get(conn, stack.id, snapshot_id))
         if (found.action, found.status) != ("CREATE", Status.COMPLETE):
             raise NotUpdatable("Restoring incomplete snapshot is not supported")
         copies = database.read(lambda conn: resources.copies(conn, stack.id, snapshot_id))
-        restoring = Restoring(self._desk.catalogue, seal.open, self._inside)
-        goal = restoring.goal(self._stored(found.goal), copies)
-        compiled = self._desk.compile(goal, _identity(stack))
+        restoring = Restoring(self._desk.catalogue, sealer.open, self._inside)
+        goal = restoring.goal(self._stored(found.goal, sealer), copies)
+        compiled = self._desk.compile(goal, _identity(stack), sealer)
         return self._start(stack, compiled, UpdateRequest(goal, existing=True), "RESTORE")
 
     def _inside(self, kept: Resource) -> list[Resource]:
@@ -114,7 +115,7 @@ class Updates:
         :raises NotUpdatable: see change.start_update.
         """
         goal = self._previous(stack)
-        compiled = self._desk.compile(goal, _identity(stack))
+        compiled = self._desk.compile(goal, _identity(stack), self._desk.sealer_of(stack))
         begun = self._start(stack, compiled, UpdateRequest(goal, existing=True), "ROLLBACK", why)
         if begun is not None:
             tell(self._desk.hints, begun)
@@ -178,7 +179,7 @@ class Updates:
 
     def _compile(self, stack: Stack, request: UpdateRequest) -> Compiled:
         goal = self._merged(stack, request) if request.existing else request.goal
-        compiled = self._desk.compile(goal, _identity(stack))
+        compiled = self._desk.compile(goal, _identity(stack), self._desk.sealer_of(stack))
         strings = compiled.parameter_view(_identity(stack))
         fixed = [
             name
@@ -201,11 +202,11 @@ class Updates:
             template = self._content(stack.template_id)
             versions = ("heat_template_version", "HeatTemplateFormatVersion")
             return Goal({name: template[name] for name in versions if name in template})
-        return self._stored(kept)
+        return self._stored(kept, self._desk.sealer_of(stack))
 
-    def _stored(self, kept: Mapping[str, Json]) -> Goal:
+    def _stored(self, kept: Mapping[str, Json], sealer: BoundSealer) -> Goal:
         """A goal of which the contents' ids are stored."""
-        lookup = StoredLookup(self._desk.sealer.open)
+        lookup = StoredLookup(sealer.open)
         return Goal(
             template=self._content(kept["template"]),
             environment=evaluate(self._content(kept["environment"]), lookup),
@@ -217,7 +218,7 @@ class Updates:
         """The goal with what it leaves out taken from what the stack has."""
         keys = (stack.template_id, stack.environment_id, stack.files_id)
         template, environment, files = map(self._content, keys)
-        goal, lookup = request.goal, StoredLookup(self._desk.sealer.open)
+        goal, lookup = request.goal, StoredLookup(self._desk.sealer_of(stack).open)
         cleared = set(request.clear_parameters)
         document = dict(evaluate(environment, lookup))
         document["parameters"] = _without(document.get("parameters") or {}, cleared)

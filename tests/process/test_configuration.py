@@ -194,9 +194,9 @@ def test_an_upgrade_is_checked_against_what_is_stored_and_what_runs(
 ) -> None:
     write(tmp_path, KEY, database)
     url = database.partition("connection = ")[2].strip()
-    sealed = Sealer([Sealer.generate_key()]).seal("secret")
-    value = json.dumps({"v": {"$fn": "sealed", "args": [sealed]}}, separators=(",", ":"))
-    row = "INSERT INTO content (id, body, created_at) VALUES ('sealed', ?, 0)"
+    sealed = Sealer([Sealer.generate_key()]).of_installation("x").seal("secret")
+    value = json.dumps({"$fn": "sealed", "args": [sealed]}, separators=(",", ":"))
+    row = "INSERT INTO setting (name, value) VALUES ('x', ?)"
     conductor = (
         "INSERT INTO conductor (host, incarnation, state, wanted, weight, shards_owned, ring_version, "
         "threads, threads_busy, threads_written_off, rpc_version, started_at, heartbeat_at) "
@@ -207,7 +207,7 @@ def test_an_upgrade_is_checked_against_what_is_stored_and_what_runs(
         conn.execute(conductor, (time.time(),))
         conn.commit()
         checked = run("stoker-status", tmp_path, "upgrade", "check")
-        conn.execute("DELETE FROM content WHERE id = 'sealed'")
+        conn.execute("DELETE FROM setting WHERE name = 'x'")
         conn.execute("DELETE FROM conductor")
         conn.commit()
     told = " ".join(checked.stdout.replace("|", " ").split())

@@ -77,9 +77,9 @@ SEEN = {
 """What an attribute and the path below it give, with the members' names in the place of their ids."""
 
 
-def opened(world: World, value: Json) -> Json:
+def opened(world: World, stack: Stack, value: Json) -> Json:
     sealed = isinstance(value, dict) and "$fn" in value
-    return world.sealer.open(value["args"][0]) if sealed else value
+    return world.desk.sealer_of(stack).open(value["args"][0]) if sealed else value
 
 
 def test_attributes_of_the_members(world: World) -> None:
@@ -92,7 +92,7 @@ def test_attributes_of_the_members(world: World) -> None:
     assert stack.status == Status.COMPLETE, stack.reason
     found = rows(world, stack)
     for (asked, seen), name in zip(SEEN.items(), readers, strict=True):
-        text = str(opened(world, found[name].attributes["value"])).replace("'", "")
+        text = str(opened(world, stack, found[name].attributes["value"])).replace("'", "")
         for physical, thing in world.cloud.things.items():
             text = text.replace(physical, thing.resource)
         assert text == seen, asked
@@ -224,7 +224,7 @@ def test_what_looks_like_a_function_in_a_value_is_none(world: World) -> None:
     )
     stack = created(world, made, parameters={"p": value})
     assert stack.status == Status.COMPLETE, stack.reason
-    assert opened(world, rows(world, stack)["g"].attributes["value"]) == [value]
+    assert opened(world, stack, rows(world, stack)["g"].attributes["value"]) == [value]
 
 
 def at_work(world: World, stack: Stack) -> int:

@@ -196,8 +196,9 @@ class SimConductor:
         self.rest: float | None = None
         runner = StepRunner(
             catalogue=world.catalogue,
-            sealer=world.sealer,
-            around=Surroundings(world.database, world.clock, SignalAddresses("http://sim", b"key")),
+            around=Surroundings(
+                world.database, world.clock, SignalAddresses("http://sim", b"key"), world.sealer
+            ),
             nesting=world.nesting,
         )
         self.pipeline = Pipeline(

@@ -11,7 +11,7 @@ WORD = "correct-horse"
 
 @pytest.fixture
 def secrets() -> Secrets:
-    sealer = Sealer([Sealer.generate_key()])
+    sealer = Sealer([Sealer.generate_key()]).of_stack("project", "root")
     made = Secrets(sealer)
     given = {"user": "root", "word": WORD, "pin": 98765}
     assert made.open(sealer.seal(given)) == given

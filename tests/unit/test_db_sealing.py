@@ -5,7 +5,7 @@ import base64
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stoker.db.sealing import Sealer, SealError
+from stoker.db.sealing import BOUND, BoundSealer, Sealer, SealError, is_bound, sealed_by
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -15,23 +15,27 @@ JSON = st.recursive(
 KEYS = [Sealer.generate_key() for _ in range(3)]
 
 
+def place_of(*keys: str) -> BoundSealer:
+    return Sealer(keys).of_stack("project", "root")
+
+
 @settings(max_examples=40, deadline=None)
 @given(JSON)
 def test_what_was_sealed_opens_to_an_equal_value(value: object) -> None:
-    sealer = Sealer(KEYS[:1])
+    sealer = place_of(*KEYS[:1])
     assert sealer.open(sealer.seal(value)) == value
 
 
 def test_equal_values_give_equal_tokens_and_the_order_of_keys_is_no_difference() -> None:
-    sealer = Sealer(KEYS[:1])
+    sealer = place_of(*KEYS[:1])
     assert sealer.seal({"a": 1, "b": 2}) == sealer.seal({"b": 2, "a": 1})
     assert sealer.seal("x") != sealer.seal("y")
 
 
 def test_the_first_key_seals_and_every_key_opens() -> None:
-    old = Sealer([KEYS[0]])
-    both = Sealer([KEYS[1], KEYS[0]])
-    new = Sealer([KEYS[1]])
+    old = place_of(KEYS[0])
+    both = place_of(KEYS[1], KEYS[0])
+    new = place_of(KEYS[1])
     assert both.open(old.seal("secret")) == "secret"
     assert new.open(both.seal("secret")) == "secret"
     with pytest.raises(SealError, match="is not among the configured ones"):
@@ -39,8 +43,8 @@ def test_the_first_key_seals_and_every_key_opens() -> None:
 
 
 def test_a_token_says_nothing_of_its_value() -> None:
-    token = Sealer(KEYS).seal({"password": "hunter2"})
-    raw = base64.urlsafe_b64decode(token.partition(".")[2])
+    token = place_of(*KEYS).seal({"password": "hunter2"})
+    raw = base64.urlsafe_b64decode(token.rpartition(".")[2])
     for part in (b"hunter2", b"password", base64.b64encode(b"hunter2")[:8]):
         assert part not in raw
         assert part not in token.encode()
@@ -48,8 +52,8 @@ def test_a_token_says_nothing_of_its_value() -> None:
 
 @pytest.mark.parametrize("position", [0, 5, 20, -1])
 def test_a_token_that_was_changed_is_refused(position: int) -> None:
-    sealer = Sealer(KEYS)
-    key_id, _, body = sealer.seal("secret value").partition(".")
+    sealer = place_of(*KEYS)
+    key_id, _, body = sealer.seal("secret value").rpartition(".")
     raw = bytearray(base64.urlsafe_b64decode(body))
     raw[position] ^= 1
     with pytest.raises(SealError, match="cannot be opened"):
@@ -58,7 +62,7 @@ def test_a_token_that_was_changed_is_refused(position: int) -> None:
 
 @pytest.mark.parametrize("rest", ["", "AAAA", "%%%", "ü", "A"])
 def test_a_body_that_is_none_is_refused(rest: str) -> None:
-    sealer = Sealer(KEYS)
+    sealer = place_of(*KEYS)
     key_id = sealer.seal("x").partition(".")[0]
     with pytest.raises(SealError):
         sealer.open(f"{key_id}.{rest}")
@@ -67,7 +71,7 @@ def test_a_body_that_is_none_is_refused(rest: str) -> None:
 @pytest.mark.parametrize("token", ["", ".", "plain text", "0123abcd.AAAA"])
 def test_a_text_that_is_no_token_is_refused(token: str) -> None:
     with pytest.raises(SealError):
-        Sealer(KEYS).open(token)
+        place_of(*KEYS).open(token)
 
 
 @pytest.mark.parametrize("key", ["", "short", "not base64!", base64.b64encode(b"x" * 31).decode()])
@@ -79,3 +83,42 @@ def test_a_key_that_is_none_is_refused_when_the_sealer_is_made(key: str) -> None
 def test_without_a_key_nothing_is_sealed() -> None:
     with pytest.raises(ValueError, match="at least one key is needed"):
         Sealer([])
+
+
+PLACES = [
+    lambda sealer: sealer.of_stack("project", "root"),
+    lambda sealer: sealer.of_stack("other", "root"),
+    lambda sealer: sealer.of_stack("project", "another"),
+    lambda sealer: sealer.of_stack("pro", "jectroot"),
+    lambda sealer: sealer.of_credential("root"),
+    lambda sealer: sealer.of_installation("signal_key"),
+]
+
+
+@pytest.mark.parametrize("index", range(len(PLACES)))
+def test_a_token_opens_in_its_place_only(index: int) -> None:
+    sealer = Sealer(KEYS)
+    token = PLACES[index](sealer).seal("secret")
+    assert is_bound(token)
+    for other, place in enumerate(PLACES):
+        if other == index:
+            assert place(sealer).open(token) == "secret"
+            continue
+        with pytest.raises(SealError, match="cannot be opened"):
+            place(sealer).open(token)
+
+
+def test_the_mark_of_a_bound_token_cannot_be_taken_off() -> None:
+    place = Sealer(KEYS).of_stack("project", "root")
+    with pytest.raises(SealError, match="cannot be opened"):
+        place.open(place.seal("secret").replace(BOUND, ""))
+
+
+def test_tokens_of_before_they_were_bound_still_open_and_can_be_made_while_older_programs_run() -> None:
+    old = Sealer([KEYS[0]], binds=lambda: False)
+    token = old.of_stack("project", "root").seal("secret")
+    assert not is_bound(token)
+    assert Sealer(KEYS[:1]).of_stack("project", "root").open(token) == "secret"
+    renewed = Sealer([KEYS[1], KEYS[0]]).rewrapped(token)
+    assert sealed_by(renewed) != sealed_by(token)
+    assert Sealer([KEYS[1]]).of_stack("project", "root").open(renewed) == "secret"

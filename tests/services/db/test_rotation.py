@@ -1,9 +1,9 @@
 """Sealing anew with another key: all of it, while others write, and however often it is broken off."""
 
-import json
 import typing
 from collections.abc import Callable
 
+import pytest
 import sqlalchemy as sa
 from services.db.rows import (
     NOW,
@@ -20,24 +20,26 @@ from services.db.rows import (
     store_graph,
     together,
 )
-from stoker.db import content, resources, snapshots, tables
+from stoker.db import content, resources, snapshots, stacks, tables
 from stoker.db.engine import Database
 from stoker.db.ids import ResourceId
-from stoker.db.rotation import TABLES
-from stoker.db.sealing import Sealer
-from stoker.template.residual import evaluate, quote, sealed
+from stoker.db.rotation import COLUMNS
+from stoker.db.sealing import BoundSealer, Sealer
+from stoker.template.residual import quote, retokened, sealed
 from stoker.traversal.rotation import Rotation, Round
-from stoker.traversal.stored import StoredLookup
 
 OLD_KEY, NEW_KEY, LOST_KEY = (Sealer.generate_key() for _ in range(3))
 OLD, NEW, BOTH = Sealer([OLD_KEY]), Sealer([NEW_KEY]), Sealer([NEW_KEY, OLD_KEY])
+ROOT = "f0000000-0000-4000-8000-000000000000"
+TREE = {"tenant": "acme", "root_id": ROOT}
+OLD_PLACE = OLD.of_stack("acme", ROOT)
 [OLD_ID], [NEW_ID] = OLD.fingerprints, NEW.fingerprints
-LIKE_A_TOKEN = {"$fn": "sealed", "args": [OLD.seal("the user's own text")]}
+LIKE_A_TOKEN = {"$fn": "sealed", "args": [OLD.of_stack("other", ROOT).seal("the user's own text")]}
 Json = typing.Any
 
 
 def secret(value: Json, by: Sealer = OLD) -> Json:
-    return sealed(by.seal(value))
+    return sealed(by.of_stack("acme", ROOT).seal(value))
 
 
 def rotation(
@@ -66,50 +68,114 @@ def everything(database: Database) -> str:
     return database.read(read)
 
 
-def filled(table: sa.Table, number: int, value: Json) -> dict[str, Json]:
-    """A row of any table with this value in all its JSON."""
+SHAPED: typing.Mapping[str, Callable[[Json], Json]] = {
+    "setting.value": lambda value: value,
+    "credential.body": lambda value: value,
+    "content.body": lambda value: {"parameters": value, "parameter_defaults": {"d": value}},
+    "stack.parameters": lambda value: {"p": value},
+    "stack.previous": lambda value: {"environment": "e", "parameters": {"p": value}},
+    "stack.outputs": lambda value: {"$fn": {"value": value, "description": "text"}},
+    "resource.reference_id": lambda value: value,
+    "resource.definition": lambda value: {"type": "T", "properties": {"p": value}, "metadata": value},
+    "resource.properties": lambda value: {"p": value},
+    "resource.attributes": lambda value: {"a": value, "$fn": "sealed", "args": LIKE_A_TOKEN["args"]},
+    "resource.metadata": lambda value: {"m": [value]},
+    "resource.data": lambda value: value,
+    "snapshot.goal": lambda value: {"environment": "e", "parameters": {"p": value}},
+    "task.definition": lambda value: {"properties": {"p": value}},
+}
+"""How a value stands in each column that may hold tokens."""
+WHOLE = {"setting.value", "credential.body", "resource.reference_id", "resource.attributes", "resource.data"}
+"""Columns in which a value is sealed as a whole, or is not a secret."""
+DEEP: list[Json] = [
+    {"in a map": [1, {"deeper": secret({"a": ["list"]})}], "beside": "clear"},
+    {"$fn": "list_join", "args": [["-", [secret("one"), secret("two")]]]},
+    {"$fn": "literal", "args": [{"$fn": "user's", "inner": secret("below a quote")}]},
+]
+LITERAL: list[Json] = [quote({"looks": LIKE_A_TOKEN}), {"nothing": "sealed"}]
+
+
+def filled(table: sa.Table, number: int, value: Json, stack_id: str) -> dict[str, Json]:
+    """A row of any table with this value wherever it can hold one; other JSON looks like a token."""
     row: dict[str, Json] = {}
     for column in table.c:
-        if isinstance(column.type, tables.JsonText):
-            row[column.name] = value
+        if column.name in COLUMNS[table]:
+            row[column.name] = SHAPED[f"{table.name}.{column.name}"](value)
+        elif column.name == "stack_id":
+            row[column.name] = stack_id
+        elif isinstance(column.type, tables.JsonText):
+            row[column.name] = LIKE_A_TOKEN
         elif isinstance(column.type, sa.String | tables.CleanText):
             row[column.name] = f"{number}-{new_id()}"[: getattr(column.type, "length", None)]
         elif not column.nullable:
             row[column.name] = isinstance(column.type, sa.Boolean) or number
+    if table is tables.stack:
+        row.update(tenant="acme", root_id=ROOT)
+    if table is tables.credential:
+        row["root_id"] = ROOT
     return row
 
 
-def test_every_json_column_is_sealed_anew_wherever_in_it_a_secret_stands(database: Database) -> None:
-    values = [
-        secret("plain"),
-        {"in a map": [1, {"deeper": secret({"a": ["list"]})}], "beside": "clear"},
-        {"$fn": "list_join", "args": [["-", [secret("one"), secret("two")]]]},
-        {"$fn": "literal", "args": [{"$fn": "user's", "inner": secret("below a quote")}]},
-        quote({"looks": LIKE_A_TOKEN}),
-        {"nothing": "sealed"},
-    ]
+@pytest.mark.parametrize("bound", [True, False])
+def test_every_value_is_sealed_anew_in_its_place_wherever_a_secret_stands(
+    database: Database, bound: bool
+) -> None:
+    """Before too, where old ones are bound to nothing: `bound` says whether they were."""
+    stack = store(database, a_stack(id=ROOT, root_id=ROOT, tenant="acme"))
+    places = {
+        "setting": lambda by: by.of_installation("signal_key"),
+        "credential": lambda by: by.of_credential(ROOT),
+    }
+    by = Sealer([OLD_KEY], binds=lambda: bound)
+
+    def place(table: sa.Table, keys: Sealer) -> BoundSealer:
+        return places.get(table.name, lambda keys: keys.of_stack("acme", ROOT))(keys)
+
+    def own(tree: Json, table: sa.Table) -> Json:
+        return retokened(tree, lambda token: place(table, by).seal(OLD_PLACE.open(token)))
 
     def fill(conn: sa.Connection) -> None:
-        for table in TABLES.values():
-            rows = [filled(table, 900_000 + index, value) for index, value in enumerate(values)]
-            conn.execute(sa.insert(table), rows)
+        for table in COLUMNS:
+            names = {f"{table.name}.{name}" for name in COLUMNS[table]}
+            values = [secret("plain"), *([] if names & WHOLE else DEEP), *LITERAL]
+            for index, value in enumerate(values[:1] if table is tables.credential else values):
+                row = filled(table, 900_000 + index, own(value, table), stack.id)
+                if table is tables.setting:
+                    row["name"] = "signal_key" if index == 0 else f"other{index}"
+                conn.execute(sa.insert(table).values(**row))
+                if table is tables.content:
+                    stacks.insert(conn, a_stack(environment_id=row["id"], **TREE))
 
     database.write(fill)
     told, left = run(database)
     assert left == 0
-    assert set(told[0].sealed_anew) == set(TABLES) >= {"stack", "resource", "task", "content", "snapshot"}
-    assert all(count == 4 for count in told[0].sealed_anew.values()), told[0]
+    assert set(told[0].sealed_anew) == {table.name for table in COLUMNS}
     assert told[-1].quiet
-    assert set(told[-1].held) == {NEW_ID}
+    assert (set(told[-1].held), dict(told[-1].unbound)) == ({NEW_ID}, {})
     text = everything(database).replace(LIKE_A_TOKEN["args"][0], "")
     assert NEW_ID in text
     assert OLD_ID not in text
 
-    given = {json.dumps(evaluate(value, StoredLookup(OLD.open))) for value in values}
-    for table in TABLES.values():
-        for column in (c for c in table.c if isinstance(c.type, tables.JsonText)):
-            found = database.read(lambda conn, c=column: list(conn.execute(sa.select(c)).scalars()))
-            assert {json.dumps(evaluate(v, StoredLookup(NEW.open))) for v in found} == given, column
+    for table in COLUMNS:
+        for name in COLUMNS[table]:
+            for value in (secret("plain"), *LITERAL):
+                new = retokened(
+                    value, lambda token, table=table: place(table, NEW).seal(OLD_PLACE.open(token))
+                )
+                found = database.read(
+                    lambda conn, c=table.c[name]: list(conn.execute(sa.select(c)).scalars())
+                )
+                if table is not tables.credential or value == secret("plain"):
+                    assert SHAPED[f"{table.name}.{name}"](new) in found, (table.name, name)
+
+
+def test_a_template_that_looks_like_a_secret_stays_what_the_user_wrote(database: Database) -> None:
+    template = {"heat_template_version": "wallaby", "resources": {"r": LIKE_A_TOKEN}}
+    key = database.write(lambda conn: content.put(conn, template, NOW))
+    store(database, a_stack(template_id=key))
+    told, _ = run(database)
+    assert (told[-1].moved, dict(told[0].held)) == (0, {})
+    assert database.read(lambda conn: content.get(conn, key)) == template
 
 
 def an_environment(by: Sealer) -> Json:
@@ -125,8 +191,8 @@ def test_an_environment_that_many_share_is_shared_afterwards_by_all_and_by_those
     template, old, files = keys
     goal = {"template": template, "environment": old, "files": files, "parameters": {}}
     ids = {"template_id": template, "environment_id": old, "files_id": files}
-    both = [a_stack(**ids), a_stack(**ids, previous=goal)]
-    former = a_stack(previous=goal)
+    both = [a_stack(**ids, **TREE), a_stack(**ids, previous=goal, **TREE)]
+    former = a_stack(previous=goal, **TREE)
     store(database, *both, former)
     kept = a_snapshot(both[0], goal=goal)
     database.write(lambda conn: snapshots.insert(conn, kept))
@@ -178,7 +244,7 @@ def is_interrupted(database: Database) -> bool:
 
 def test_what_was_broken_off_is_finished_by_the_next_one(database: Database) -> None:
     old = database.write(lambda conn: content.put(conn, an_environment(OLD), NOW))
-    stacks = [a_stack(environment_id=old, parameters={"p": secret(number)}) for number in range(4)]
+    stacks = [a_stack(environment_id=old, parameters={"p": secret(number)}, **TREE) for number in range(4)]
     store(database, *stacks)
     assert sum(is_interrupted(database) for _ in range(20)) in range(6, 20)
     assert OLD_ID not in everything(database)
@@ -187,7 +253,7 @@ def test_what_was_broken_off_is_finished_by_the_next_one(database: Database) -> 
 
 
 def test_nothing_is_lost_that_others_write_meanwhile(database: Database) -> None:
-    stack = store(database, a_stack())
+    stack = store(database, a_stack(**TREE))
     rows = [a_resource(stack.id, 800_000 + n, f"r{n}", metadata={"n": 0, "s": secret(n)}) for n in range(4)]
     database.write(lambda conn: resources.insert_many(conn, rows))
 
@@ -220,7 +286,7 @@ def test_nothing_is_lost_that_others_write_meanwhile(database: Database) -> None
 
 
 def test_it_waits_for_steps_that_began_before_and_seals_anew_what_they_stored(database: Database) -> None:
-    graph = store_graph(database, {"one": []})
+    graph = store_graph(database, {"one": []}, stack=a_stack(**TREE))
     [claim] = claim_all(database, graph.ids)
 
     def sleep(seconds: float) -> None:
@@ -240,9 +306,9 @@ def test_a_step_that_does_not_end_is_counted(database: Database) -> None:
 
 def test_values_that_no_key_opens_are_left_as_they_are_and_named(database: Database) -> None:
     lost = Sealer([LOST_KEY])
-    token = OLD.seal("x")
+    token = OLD_PLACE.seal("x")
     broken = sealed(f"{token[:-6]}AAAAA=")
-    stack = a_stack(parameters={"a": secret("a", lost), "b": broken, "c": secret("c")})
+    stack = a_stack(parameters={"a": secret("a", lost), "b": broken, "c": secret("c")}, **TREE)
     store(database, stack)
     found = run(database)[0][-1]
     assert {key: dict(counts) for key, counts in found.held.items()} == {
@@ -259,7 +325,7 @@ def test_values_that_no_key_opens_are_left_as_they_are_and_named(database: Datab
 
 
 def test_a_look_counts_and_changes_nothing(database: Database) -> None:
-    store(database, a_stack(parameters={"a": secret(1), "b": [secret(2), secret(3, NEW)]}))
+    store(database, a_stack(parameters={"a": secret(1), "b": [secret(2), secret(3, NEW)]}, **TREE))
     before = everything(database)
     found = rotation(database).look()
     assert {key: dict(counts) for key, counts in found.held.items()} == {
@@ -270,7 +336,7 @@ def test_a_look_counts_and_changes_nothing(database: Database) -> None:
 
 
 def test_who_goes_on_sealing_with_an_old_key_does_not_hold_it_up_for_ever(database: Database) -> None:
-    stack = store(database, a_stack())
+    stack = store(database, a_stack(**TREE))
     database.write(lambda conn: resources.insert_many(conn, [a_resource(stack.id, 700_000)]))
     numbers = iter(range(1000))
 

@@ -98,7 +98,7 @@ def test_an_instant_keeps_its_microseconds(database: Database) -> None:
 
 
 def test_nothing_of_a_secret_can_be_read_in_what_is_stored(database: Database) -> None:
-    sealer = Sealer([Sealer.generate_key()])
+    sealer = Sealer([Sealer.generate_key()]).of_stack("project", "root")
     secret = "correct horse battery staple"
     token = sealer.seal(secret)
     stack = store(database, a_stack(parameters={"password": token}))

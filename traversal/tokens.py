@@ -1,0 +1,76 @@
+"""Where in the stored columns the tokens of secrets stand.
+
+All else is literal: a text or a map that only looks like a token is what some user has written.
+"""
+
+import typing
+from collections.abc import Callable, Mapping
+
+from ..template.residual import retokened, sealed, token_of
+
+Json = typing.Any
+Change = Callable[[str], str]
+_VERSIONS = ("heat_template_version", "HeatTemplateFormatVersion")
+"""One of them is a key of each template, and of no environment."""
+
+
+def replaced(table: str, values: Mapping[str, Json], change: Change) -> dict[str, Json]:
+    """Return the columns of a row with `change` of each token in its place.
+
+    :param table: its name.
+    """
+    return {
+        name: None if value is None else _SHAPES[table, name](value, change) for name, value in values.items()
+    }
+
+
+def _whole(value: Json, change: Change) -> Json:
+    """A value that is sealed as a whole, or not at all."""
+    token = token_of(value)
+    return value if token is None else sealed(change(token))
+
+
+def _wholes(values: Json, change: Change) -> Json:
+    """Such values by their names, which users choose."""
+    return {name: _whole(value, change) for name, value in values.items()}
+
+
+def _residual(value: Json, change: Change) -> Json:
+    return retokened(value, change)
+
+
+def _fields(value: Json, change: Change) -> Json:
+    """Residuals by names that Stoker has given."""
+    return {name: retokened(item, change) for name, item in value.items()}
+
+
+def _outputs(value: Json, change: Change) -> Json:
+    return {name: {**item, "value": retokened(item["value"], change)} for name, item in value.items()}
+
+
+def _goal(value: Json, change: Change) -> Json:
+    return {**value, "parameters": retokened(value["parameters"], change)}
+
+
+def _body(value: Json, change: Change) -> Json:
+    """Of contents only environments hold tokens; a set of files holds texts, a template what a user wrote."""
+    is_template = any(name in value for name in _VERSIONS)
+    return value if is_template else _fields(value, change)
+
+
+_SHAPES: Mapping[tuple[str, str], Callable[[Json, Change], Json]] = {
+    ("setting", "value"): _whole,
+    ("credential", "body"): _whole,
+    ("content", "body"): _body,
+    ("stack", "parameters"): _residual,
+    ("stack", "previous"): _goal,
+    ("stack", "outputs"): _outputs,
+    ("snapshot", "goal"): _goal,
+    ("task", "definition"): _fields,
+    ("resource", "definition"): _fields,
+    ("resource", "properties"): _residual,
+    ("resource", "metadata"): _residual,
+    ("resource", "reference_id"): _whole,
+    ("resource", "attributes"): _wholes,
+    ("resource", "data"): _whole,
+}
