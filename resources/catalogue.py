@@ -10,12 +10,13 @@ type name to a class derived from `ResourceType`::
 
 import importlib.metadata
 import logging
-import re
 import typing
 from collections.abc import Mapping
 
 from stevedore import ExtensionManager
 
+from ..sandbox import shared
+from ..sandbox.errors import EvaluationError, LimitReached
 from ..template.environment import is_template_name
 from .closest import suggestion
 from .contract import ResourceType
@@ -97,19 +98,21 @@ class Catalogue:
 
         :param pattern: regular expression for the beginning of the name; a broken one matches nothing.
         :param version: the OpenStack version that brought the type.
-        :raises ValueError: there is no such support status.
+        :raises ValueError: there is no such support status, or the expression takes too long.
         """
         if support_status is not None and support_status not in STATUSES:
             raise ValueError(f"Invalid support status and should be one of {', '.join(STATUSES)}")
+        names = self.names()
         try:
-            wanted = re.compile(pattern or "")
-        except re.error:
+            found = shared.beginning(pattern, names) if pattern else names
+        except LimitReached as error:
+            raise ValueError(f'the regular expression "{pattern:.200}" {error}') from error
+        except EvaluationError:
             return []
         return [
             name
-            for name in self.names()
-            if wanted.match(name)
-            and version in (None, self._types[name].support_status.version)
+            for name in found
+            if version in (None, self._types[name].support_status.version)
             and support_status in (None, self._types[name].support_status.status)
         ]
 

@@ -12,6 +12,8 @@ from .channel import MEMORY
 from .limits import HelperLimits
 
 Json = typing.Any
+MOST_BITS = 1024
+"""Of a whole number, as in templates: no database takes much larger ones."""
 MOST_TEXT = 500
 """Characters of an error's text."""
 
@@ -23,9 +25,9 @@ class _NotJson(Exception):
 class Evaluation:
     """Answers requests.  Made once before helpers are forked, so that each has YAQL loaded.
 
-    A request is a map with ``do``: ``yaql`` with expression and data, or ``match`` with pattern and text
-    (null only compiles it).  An answer has one key: ``value``, or ``error``, ``unusable`` or ``limit`` with a
-    text.
+    A request is a map with ``do``: ``yaql`` with expression and data, ``match`` with pattern and text (null
+    only compiles it), or ``begin`` with pattern and texts.  An answer has one key: ``value``, or ``error``,
+    ``unusable`` or ``limit`` with a text.
     """
 
     def __init__(self, limits: HelperLimits) -> None:
@@ -33,7 +35,11 @@ class Evaluation:
         self._engine = yaql.YaqlFactory().create(options)
         self._context = yaql.create_context()
         self._most = limits.message
-        self._do: Mapping[str, Callable[[Json], Json]] = {"yaql": self._yaql, "match": _match}
+        self._do: Mapping[str, Callable[[Json], Json]] = {
+            "yaql": self._yaql,
+            "match": _match,
+            "begin": _begin,
+        }
         # The parser reads its tables and the first evaluation resolves names: once for all helpers.
         self.answer(json.dumps({"do": "yaql", "expression": "$.data.select($ + 1)", "data": [1]}).encode())
 
@@ -81,10 +87,17 @@ def _match(request: Json) -> bool:
     return request["text"] is not None and compiled.fullmatch(request["text"]) is not None
 
 
+def _begin(request: Json) -> list[str]:
+    compiled = re.compile(request["pattern"])
+    return [text for text in request["texts"] if compiled.match(text)]
+
+
 def _plain(value: Json) -> Json:
     """Return what YAQL gives, its generators, tuples, sets and frozen dicts, as JSON's types."""
     if isinstance(value, float) and not math.isfinite(value):
         raise _NotJson(f"gives {value}, which JSON does not know")
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        raise _NotJson(f"gives a whole number of more than {MOST_BITS} bits")
     if isinstance(value, str | int | float | bool | None):
         return value
     if isinstance(value, Mapping):

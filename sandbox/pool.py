@@ -67,6 +67,15 @@ class HelperPool:
         """
         return bool(self._call({"do": "match", "pattern": pattern, "text": text}, budgets, owner))
 
+    def beginning(
+        self, pattern: str, texts: Sequence[str], *, budgets: Sequence[Budget] = (), owner: str = ""
+    ) -> list[str]:
+        """Return the texts whose beginning the pattern matches; errors as of `match`."""
+        found: list[str] = self._call(
+            {"do": "begin", "pattern": pattern, "texts": list(texts)}, budgets, owner
+        )
+        return found
+
     def pids(self) -> list[int]:
         """The nursery's process id, and those of idle helpers."""
         with self._lock:

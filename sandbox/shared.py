@@ -9,6 +9,7 @@ this process.
 
 import contextlib
 import typing
+from collections.abc import Sequence
 
 from . import accounts
 from .limits import HelperLimits
@@ -55,6 +56,12 @@ def match(pattern: str, text: str | None, *, budget: accounts.Budget | None = No
     """
     budgets, owner = _charged(budget)
     return _pool.match(pattern, text, budgets=budgets, owner=owner)
+
+
+def beginning(pattern: str, texts: Sequence[str]) -> list[str]:
+    """See HelperPool.beginning."""
+    budgets, owner = _charged(None)
+    return _pool.beginning(pattern, texts, budgets=budgets, owner=owner)
 
 
 def _charged(budget: accounts.Budget | None) -> tuple[list[accounts.Budget], str]:

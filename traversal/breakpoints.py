@@ -1,6 +1,5 @@
 """What users ask of breakpoints: which hold, and that they let go."""
 
-import fnmatch
 from collections.abc import Sequence
 
 from sqlalchemy.engine import Connection
@@ -14,6 +13,7 @@ from ..db.resources import Resource
 from ..db.stacks import Stack
 from ..db.states import Status
 from ..template.resource_settings import HOOKS
+from ..template.wildcards import fits
 from .desk import Desk
 from .hints import announce_all
 
@@ -126,7 +126,7 @@ def _chosen(
 def _fits(item: HeldTask, wanted: str) -> bool:
     """As Heat's client reads it: a wildcard stays on its level."""
     names, patterns = item.path.split("/"), wanted.split("/")
-    return len(names) == len(patterns) and all(map(fnmatch.fnmatchcase, names, patterns))
+    return len(names) == len(patterns) and all(map(fits, names, patterns))
 
 
 def _shown(row: Resource, stack: Stack) -> str:

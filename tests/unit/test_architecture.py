@@ -14,7 +14,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "db": set(),
     "observe": set(),
     "rpc": {"db", "observe"},
-    "resources": {"template"},
+    "resources": {"template", "sandbox"},
     "traversal": {"template", "resources", "ring", "rpc", "db", "observe"},
     "conductor": {"traversal", "template", "sandbox", "resources", "ring", "rpc", "db", "observe"},
     "api": {"traversal", "template", "sandbox", "resources", "ring", "rpc", "db", "observe"},

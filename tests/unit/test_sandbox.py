@@ -78,7 +78,6 @@ def test_what_holds_the_interpreter_ends_at_a_limit(pool, expression, words):
 @pytest.mark.parametrize(
     ("expression", "words"),
     [
-        ("pow(10, 5000)", "gives a whole number with too many digits to be written down"),
         ("dict(pow(10, 5000) => 1)", "gives a whole number with too many digits to be written down"),
         ("str(pow(10, 5000))", "gives a whole number with too many digits to be written down"),
         ("1.assert(false)", "an assertion failed"),
@@ -106,6 +105,8 @@ def test_an_expression_that_fails_has_words_for_it(pool, expression, words):
 @pytest.mark.parametrize(
     ("expression", "words"),
     [
+        ("pow(10, 5000)", "gives a whole number of more than 1024 bits"),
+        ("[1 - pow(2, 1025)]", "gives a whole number of more than 1024 bits"),
         ("float(nan)", "gives nan, which JSON does not know"),
         ("[float(inf)]", "gives inf, which JSON does not know"),
         ("now()", "gives a datetime, which JSON does not know"),
@@ -127,6 +128,7 @@ def test_a_value_that_json_cannot_hold_is_refused(pool, expression, words):
         ("set(c, a, b).orderBy($)", None, ["a", "b", "c"]),
         ("dict(1 => 2, null => 3, true => 4)", None, {"1": 4, "None": 3}),
         ("pow(10, 4000) > 0", None, True),
+        ("pow(2, 1024) - 1", None, 2**1024 - 1),
     ],
 )
 def test_a_value_is_what_it_was(pool, expression, data, value):
@@ -178,6 +180,15 @@ def test_data_that_are_no_json_are_refused(pool):
 )
 def test_patterns_are_those_of_python(pool, pattern, text, matches):
     assert pool.match(pattern, text) is matches
+
+
+def test_names_are_found_by_their_beginning(pool):
+    assert pool.beginning("OS::(Nova|Heat)", ["OS::Nova::Server", "AOS::Heat", "OS::Heat::None"]) == [
+        "OS::Nova::Server",
+        "OS::Heat::None",
+    ]
+    with pytest.raises(LimitReached, match="took more than"):
+        pool.beginning("(a+)+$", [POISON])
 
 
 def test_a_pattern_is_refused_or_ends_at_a_limit(pool):
