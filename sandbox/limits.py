@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 MIB = 1024 * 1024
-WALL_CLOCK = 2.0
+WALL_CLOCK = 1.5
 """Wall clock an evaluation may take, as a multiple of its CPU time: so a crowded host fails no small one."""
 
 
@@ -20,7 +20,7 @@ class HelperLimits:
     """
 
     seconds: float = 1.0
-    total: float = 2.0
+    total: float = 1.5
     memory: int = 64 * MIB
     processes: int = 4
     limit_iterators: int = 2000
