@@ -83,7 +83,7 @@ def build_info(call: Call) -> Reply:
 
 def services(call: Call) -> Reply:
     """GET /services"""
-    now, limits = call.services.clock(), call.services.limits
+    roll = call.services.roll()
     shown = [
         {
             "id": item.incarnation or item.host,
@@ -93,9 +93,7 @@ def services(call: Call) -> Reply:
             "engine_id": item.incarnation,
             "topic": WORK_TOPIC,
             "report_interval": 1,
-            "status": "up"
-            if item.state != "stopped" and now - item.heartbeat_at < limits.silent_after
-            else "down",
+            "status": "unknown" if isinstance(roll, str) else "up" if item.host in roll.hosts else "down",
             "created_at": views.iso(item.started_at),
             "updated_at": views.iso(item.heartbeat_at),
             "deleted_at": None,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ..db.engine import Database
 from ..db.sealing import Sealer
 from ..resources.catalogue import Catalogue
+from ..ring.observer import Roll
 from ..traversal.addresses import SignalAddresses
 from ..traversal.breakpoints import Breakpoints
 from ..traversal.exports import Exports
@@ -22,12 +23,10 @@ from .watching import Watch
 class ApiLimits:
     """:ivar body_bytes: of a request's body, at the most.
     :ivar page: entries of a list at the most, also where the user asks for more; 0: no limit.
-    :ivar silent_after: seconds without a report after which a conductor is shown as down.
     """
 
     body_bytes: int = 8 * 1024 * 1024
     page: int = 1000
-    silent_after: float = 60.0
 
 
 @dataclass(frozen=True)
@@ -36,6 +35,7 @@ class Services:
 
     :ivar watch: keeps what is to be told of the requests; None: nobody looks.
     :ivar figures: text for ``/metrics``; None: there is no such path.
+    :ivar roll: who of the conductors is in their group; or why that cannot be known.
     :ivar draining: whether the service is about to end.
     """
 
@@ -55,4 +55,5 @@ class Services:
     build: typing.Mapping[str, str] = field(default_factory=dict)
     watch: Watch | None = None
     figures: Callable[[], bytes] | None = None
+    roll: Callable[[], Roll | str] = lambda: "the group is not read"
     draining: Callable[[], bool] = lambda: False

@@ -16,11 +16,10 @@ from oslo_config import cfg
 from ..rpc.bus import LOCAL
 from . import options
 from .keystone import SECTION, make_enforcer
-from .opening import check_backend, make_bus, make_notifier, make_sealer
+from .opening import check_backend, make_bus, make_notifier, make_sealer, make_timing
 from .options import WrongConfiguration
 from .reaching import unreachable
 from .trusts import SECTION as TRUSTEE
-from .wiring import make_timing
 
 PROJECT = "stoker"
 DEFAULT = "DEFAULT"

@@ -14,15 +14,19 @@ SKEW = 2.0
 
 @dataclass(frozen=True)
 class Crew:
-    """The conductors as they report.
+    """The conductors.
 
     :ivar now: seconds since the epoch, by this host's clock.
-    :ivar living: hosts of those that report.
+    :ivar conductors: what each has reported last.
+    :ivar living: hosts of those that are alive, as their group says; where that cannot be reached, of those
+        that report.
     :ivar owner_of: who looks after a shard; None: nobody does.
     :ivar takeover: seconds after a conductor's last report until the others have its work.
     :ivar grace: seconds in which a step that is asked to stop may end.
     :ivar manage: how the operator calls ``stoker-manage``.
     :ivar skews: seconds by which the clocks of hosts are ahead of this one's, where that is much.
+    :ivar unsettled: why the ring is not settled.
+    :ivar unreachable: why the group cannot be reached.
     """
 
     now: float
@@ -33,15 +37,17 @@ class Crew:
     grace: float
     manage: str
     skews: Mapping[str, float]
+    unsettled: str | None = None
+    unreachable: str | None = None
 
     def works(self, member: MemberId) -> bool:
-        """Whether this very incarnation reports."""
+        """Whether this very incarnation is alive."""
         host = host_of(member)
         return host in self.living and self.conductors[host].incarnation == member
 
     @property
     def present(self) -> list[str]:
-        """The incarnations that report."""
+        """The incarnations that are alive."""
         return [self.conductors[host].incarnation for host in sorted(self.living)]
 
     @property
@@ -91,16 +97,7 @@ def of_installation(crew: Crew, *, unsettled: str | None, database: float | None
     :param unsettled: why the ring is not settled.
     :param database: seconds by which the database's clock is ahead.
     """
-    found: list[Reason] = []
-    if not crew.living:
-        told = (
-            ", ".join(f"{host} ({_told(crew, host)})" for host in sorted(crew.conductors)) or "none ever did"
-        )
-        why = f"no conductor reports: {told}; they have ended, hang, or cannot reach the database or the ring"
-        found.append(Reason("conductors", why, "nothing before one is back", None, crew.revive()))
-    elif unsettled is not None:
-        command = f"{crew.manage} ring rebalance --wait"
-        found.append(Reason("ring", f"the ring is not settled: {unsettled}", "it settles", None, (command,)))
+    found = _of_ring(crew, unsettled)
     for name, skew in [*crew.skews.items(), *([] if database is None else [("the database", database)])]:
         if abs(skew) >= SKEW:
             way = "ahead of" if skew > 0 else "behind"
@@ -116,11 +113,27 @@ def of_installation(crew: Crew, *, unsettled: str | None, database: float | None
     return found
 
 
+def _of_ring(crew: Crew, unsettled: str | None) -> list[Reason]:
+    told = ", ".join(f"{host} ({_told(crew, host)})" for host in sorted(crew.conductors)) or "none ever came"
+    if crew.unreachable is not None:
+        why = f"the group of conductors cannot be reached, so nobody knows who is alive: {crew.unreachable}"
+        then = "those that report go on" if crew.living else "nothing before it can be reached"
+        command = f"{crew.manage} config validate --connect"
+        return [Reason("group", f"{why}; last reports: {told}", then, None, (command,))]
+    if not crew.living:
+        why = f"no conductor is alive; last reports: {told}; they have ended, hang, or cannot reach the ring"
+        return [Reason("conductors", why, "nothing before one is back", None, crew.revive())]
+    if unsettled is None:
+        return []
+    command = f"{crew.manage} ring rebalance --wait"
+    return [Reason("ring", f"the ring is not settled: {unsettled}", "it settles", None, (command,))]
+
+
 def _told(crew: Crew, host: str) -> str:
     conductor = crew.conductors[host]
     if conductor.state == STOPPED:
         return "stopped"
-    return f"no report for {describe_span(crew.now - conductor.heartbeat_at)}"
+    return describe_age(crew.now - conductor.heartbeat_at)
 
 
 def ago(crew: Crew, moment: float) -> str:

@@ -127,11 +127,11 @@ def _of_gone(task: Unfinished, crew: Crew, host: str) -> Reason:
     elif conductor.state == STOPPED:
         told = "has stopped"
     else:
-        told = f"has not reported for {describe_span(crew.now - last)}"
+        told = f"gives no sign of life (last report {describe_age(crew.now - last)})"
     why = f"{host} holds it, which {told}"
     owner = crew.owner_of(task.shard)
     if owner is None:
-        return Reason("gone", why, "nothing, for no conductor reports", None, crew.revive())
+        return Reason("gone", why, "nothing, for no conductor is alive", None, crew.revive())
     at = max(crew.now + 1.0, last + crew.takeover)
     does = f"{owner} takes it away from {host} and hands it out again"
     return Reason("gone", why, does, at, (crew.retry(task.stack_id),))
@@ -144,7 +144,7 @@ def _not_stopped(task: Unfinished, crew: Crew, host: str) -> Reason:
     command = crew.retry(task.stack_id, task.resource)
     owner = crew.owner_of(task.shard)
     if owner is None:
-        return Reason("cancel", why, "nothing, for no conductor reports", None, (*crew.revive(), command))
+        return Reason("cancel", why, "nothing, for no conductor is alive", None, (*crew.revive(), command))
     at = (task.stop_by or crew.now) + MARGIN
     does = f"{owner} asks {host} again every second; then it is taken away, and the stack goes on without it"
     return Reason("cancel", why, does, at, (command,))
@@ -154,7 +154,7 @@ def _ready(task: Unfinished, crew: Crew, around: Surroundings) -> Reason:
     sent, due = task.redelivered + 1, task.due_at or crew.now
     owner, command = crew.owner_of(task.shard), crew.retry(task.stack_id)
     if not crew.living:
-        return Reason("conductors", "it may begin, but no conductor reports", "nothing", None, crew.revive())
+        return Reason("conductors", "it may begin, but no conductor is alive", "nothing", None, crew.revive())
     if crew.is_busy:
         return _no_thread(crew, around, owner, due)
     if due > crew.now + REDELIVER_MOST + SKEW:
@@ -165,7 +165,7 @@ def _ready(task: Unfinished, crew: Crew, around: Surroundings) -> Reason:
     last = crew.now - _last_hint(task)
     times = "one hint" if sent == 1 else f"{sent} hints"
     why = f"it may begin, and nobody has claimed it: {times} sent, the last one {describe_age(last)}"
-    assert owner is not None, "whoever reports owns something"
+    assert owner is not None, "whoever is alive owns something"
     if sent >= MANY_HINTS:
         why += "; hints do not arrive: see whether the message bus answers"
         commands = (f"{crew.manage} config validate --connect", command)
@@ -215,7 +215,7 @@ def _parked(task: Unfinished, crew: Crew, around: Surroundings) -> Reason:
         wanted = Reason("retry", why, "wakes it", task.due_at, (command,))
     if owner is None:
         commands = (*wanted.commands, *crew.revive()) if kind else crew.revive()
-        return Reason(wanted.cause, wanted.why, "nothing, for no conductor reports", None, commands)
+        return Reason(wanted.cause, wanted.why, "nothing, for no conductor is alive", None, commands)
     return _duty(crew, wanted.cause, owner, wanted)
 
 
@@ -231,7 +231,7 @@ def _on_child(task: Unfinished, crew: Crew, child: Child | None) -> Reason:
         return Reason("nested", f"it waits for the nested stack {name}", then)
     why = f"it waits for the nested stack {name}, which has ended without waking it"
     if owner is None:
-        return Reason("nested", why, "nothing, for no conductor reports", None, crew.revive())
+        return Reason("nested", why, "nothing, for no conductor is alive", None, crew.revive())
     return _duty(crew, "nested", owner, Reason("nested", why, "looks at it", task.due_at, (command,)))
 
 

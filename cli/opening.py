@@ -23,6 +23,7 @@ from ..db.sealing import Sealer, SealError
 from ..observe import metrics
 from ..observe.recorder import SILENT, Recorder
 from ..ring.group import make_coordinator
+from ..ring.timing import MembershipTiming
 from ..rpc.bus import Bus, open_bus
 from ..rpc.level import Level
 from ..rpc.notifier import SERVICE, Notifier, open_notifier
@@ -33,9 +34,6 @@ from .options import WrongConfiguration
 CONNECTION = "[database] connection"
 LOOK_AGAIN = 5.0
 """Seconds."""
-MAY_COME_BACK = 60.0
-"""Seconds for which a conductor that is silent, but has not stopped, still counts among those that must
-understand what is sent."""
 Troubled = Callable[[Trouble], None]
 DATABASE_ERRORS = (Unavailable, sqlalchemy.exc.DBAPIError, oslo_db.exception.DBError)
 
@@ -148,7 +146,7 @@ def make_level(conf: cfg.ConfigOpts, database: Database) -> Level:
 
     def spoken() -> set[str]:
         found = database.read(conductors.list_all)
-        return {c.rpc_version for c in conductors.alive(found, time.time(), MAY_COME_BACK)}
+        return {c.rpc_version for c in conductors.may_come_back(found, time.time())}
 
     return Level(spoken, pin=lambda: conf.upgrade_levels.conductor)
 
@@ -193,6 +191,15 @@ def make_notifier(conf: cfg.ConfigOpts) -> tuple[Notifier, oslo_messaging.Transp
 
 def _notification_drivers() -> set[str]:
     return {point.name for point in importlib.metadata.entry_points(group="oslo.messaging.notify.drivers")}
+
+
+def make_timing(conf: cfg.ConfigOpts) -> MembershipTiming:
+    """:raises WrongConfiguration: the intervals contradict each other."""
+    wanted = conf.coordination
+    try:
+        return MembershipTiming(wanted.heartbeat, wanted.timeout, wanted.poll)
+    except ValueError as error:
+        raise WrongConfiguration(f"[coordination]: {error}") from error
 
 
 def check_backend(conf: cfg.ConfigOpts) -> None:

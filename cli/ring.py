@@ -1,7 +1,8 @@
-"""``stoker-manage ring`` and ``service``: what the operator sees and does of the ring.
+"""``stoker-manage ring``: what the operator sees and does of the ring.
 
-What is shown is computed from the conductors' own reports in the database, by the same pure functions that
-they use: so it is what they believe, and works from any host.
+Who is alive is asked of the conductors' group; who owns what follows from that by the same pure functions
+that they use; the rest is what each has reported last, in the database.  So it works from any host that
+reaches both.
 """
 
 import collections
@@ -11,41 +12,27 @@ from collections.abc import Mapping, Sequence
 
 from cliff.command import Command
 from cliff.lister import Lister
-from cliff.show import ShowOne
 
 from ..db import conductors, stacks
-from ..db.conductors import ACTIVE, DRAINING, SILENT_AFTER, STOPPED, Conductor, alive
-from ..db.ids import StackId
+from ..db.conductors import ACTIVE, DRAINING, STOPPED, Conductor
 from ..ring.hashring import Member, View, assign, plan
-from .manage_base import AdminError, describe_age
+from .columns import Age, Known, Share, WithFooter
+from .manage_base import AdminError
 from .opening import make_bus
-from .sessions import Session, session_of
-
-SILENT = "silent"
-
-
-def view_of(found: Sequence[Conductor], shard_count: int, now: float) -> View:
-    """The ring as the conductors that report make it."""
-    members = [
-        Member(c.host, c.incarnation.rpartition("/")[2], c.weight, c.state, c.started_at)
-        for c in alive(found, now)
-    ]
-    return View.of(members, shard_count)
+from .presence import Presence, presence_of
+from .sessions import Session, find_stack, session_of
 
 
-def unsettled(found: Sequence[Conductor], shard_count: int, now: float) -> str | None:
-    """Why not every shard has exactly one owner now; None if it has."""
-    living = alive(found, now)
-    if not living:
-        return "no conductor reports"
-    versions = {c.ring_version for c in living}
-    if len(versions) > 1:
-        told = ", ".join(f"{c.host} at {c.ring_version or 'none'}" for c in living)
-        return f"the conductors see different rings: {told}"
-    owned = sum(c.shards_owned for c in living)
-    if owned != shard_count:
-        return f"{owned} of {shard_count} shards are owned"
-    return None
+def ring_of(found: Presence) -> View:
+    """The ring.
+
+    :raises AdminError: the group cannot be reached, so nobody knows it.
+    """
+    if found.roll is None:
+        raise AdminError(
+            f"the group of conductors cannot be reached: {found.unreachable}; see `config validate --connect`"
+        )
+    return found.ring
 
 
 def stacks_by_owner(view: View, by_shard: Mapping[int, int]) -> collections.Counter[str]:
@@ -58,22 +45,23 @@ def stacks_by_owner(view: View, by_shard: Mapping[int, int]) -> collections.Coun
     return found
 
 
-class RingShow(Lister):
+class RingShow(WithFooter):
     """Show who owns how much of the ring, and how many stacks in progress; with --stack, who owns one stack
     and why."""
 
     def get_parser(self, prog_name: str) -> typing.Any:
         parser = super().get_parser(prog_name)
-        parser.add_argument("--stack", metavar="ID", help="show the owner of this stack only")
+        parser.add_argument("--stack", metavar="STACK", help="show the owner of this stack: id or name")
+        parser.add_argument("--project", metavar="ID", help="the stack is this project's")
         return parser
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
         session = session_of(self)
-        found = session.database.read(conductors.list_all)
-        now = time.time()
-        view = view_of(found, session.shard_count, now)
         if parsed.stack:
-            return self._stack(session, view, parsed.stack)
+            return self._stack(session, parsed)
+        found = presence_of(session)
+        by_shard = session.database.read(stacks.in_progress_by_shard)
+        self.footer = footer(found, sum(by_shard.values()))
         columns = (
             "Host",
             "State",
@@ -87,33 +75,66 @@ class RingShow(Lister):
             "Reported",
             "Alive",
         )
-        living = {c.host for c in alive(found, now)}
-        owned = {c.host: c.shards_owned if c.host in living else 0 for c in found}
-        stacks_of = stacks_by_owner(view, session.database.read(stacks.in_progress_by_shard))
-        rows = [
-            (
-                c.host,
-                c.state if c.host in living or c.state == STOPPED else SILENT,
-                c.wanted,
-                c.weight,
-                owned[c.host],
-                f"{owned[c.host] / session.shard_count:.1%}",
-                stacks_of.get(c.host, 0),
-                c.threads_busy,
-                c.ring_version,
-                describe_age(now - c.heartbeat_at),
-                c.host in living,
-            )
-            for c in found
-        ]
-        return columns, rows
+        stacks_of, owned = stacks_by_owner(found.ring, by_shard), found.shards()
+        return columns, [self._row(found, host, owned.get(host, 0), stacks_of[host]) for host in found.hosts]
 
     @staticmethod
-    def _stack(session: Session, view: View, stack_id: str) -> typing.Any:
-        stack = session.database.read(lambda conn: stacks.get(conn, StackId(stack_id)))
+    def _row(found: Presence, host: str, owned: int, stacks_owned: int) -> tuple[object, ...]:
+        """:param stacks_owned: not known where the group cannot be reached."""
+        row = found.rows.get(host)
+        weights = {member.host: member.weight for member in found.members}
+        return (
+            host,
+            found.state(host),
+            None if row is None else row.wanted,
+            weights.get(host, 1.0 if row is None else row.weight),
+            owned,
+            Share(owned / found.shard_count),
+            None if found.roll is None else stacks_owned,
+            None if row is None else row.threads_busy,
+            None if row is None else row.ring_version,
+            Age.of(None if row is None else row.heartbeat_at, found.now),
+            Known(found.is_alive(host)),
+        )
+
+    @staticmethod
+    def _stack(session: Session, parsed: typing.Any) -> typing.Any:
+        stack = find_stack(session, parsed.stack, parsed.project)
+        view = ring_of(presence_of(session))
         owner = assign(view).owner_of(stack.shard) if view.owners else None
         why = f"shard {stack.shard} of {view.shard_count}; ring {view.version} of {len(view.owners)} members"
         return ("Stack", "Name", "Shard", "Owner", "Why"), [(stack.id, stack.name, stack.shard, owner, why)]
+
+
+def footer(found: Presence, in_progress: int) -> list[str]:
+    """The sums, and whether all is well."""
+    there = [row for row in found.rows.values() if row.state != STOPPED or found.is_alive(row.host)]
+    owned = sum(found.shards().values())
+    working = there if found.roll is None else found.living
+    alive = "?" if found.roll is None else len(found.roll.alive)
+    sums = (
+        f"alive: {alive} of {max(len(there), len(found.members))} conductors; "
+        f"shards: {owned} of {found.shard_count} ({owned / found.shard_count:.1%}); "
+        f"stacks in progress: {in_progress}; "
+        f"threads busy: {sum(r.threads_busy for r in working)} of {sum(r.threads for r in working)}"
+    )
+    return [sums, health(found, there)]
+
+
+def health(found: Presence, there: Sequence[Conductor]) -> str:
+    """One line.
+
+    :param there: the reports of those that have not stopped.
+    """
+    reason = found.unsettled()
+    if found.roll is None:
+        return f"unknown: {reason}; shown is what each has reported last"
+    if reason is not None:
+        return f"not settled: {reason}"
+    settled = f"every one of {found.shard_count} shards has one owner"
+    if down := sorted(row.host for row in there if not found.is_alive(row.host)):
+        return f"settled: {settled}; not alive: {', '.join(down)}"
+    return f"healthy: {settled}"
 
 
 class RingPlan(Lister):
@@ -121,15 +142,25 @@ class RingPlan(Lister):
 
     def get_parser(self, prog_name: str) -> typing.Any:
         parser = super().get_parser(prog_name)
-        parser.add_argument("--leave", metavar="HOST", action="append", default=[])
-        parser.add_argument("--join", metavar="HOST[=WEIGHT]", action="append", default=[])
-        parser.add_argument("--weight", metavar="HOST=WEIGHT", action="append", default=[])
+        for option, value, what in (
+            ("--leave", "HOST", "it leaves the ring"),
+            ("--join", "HOST[=WEIGHT]", "it joins the ring, with this weight (default: 1)"),
+            ("--weight", "HOST=WEIGHT", "it has this weight"),
+        ):
+            told = f"{what}; may be given several times"
+            parser.add_argument(option, metavar=value, action="append", default=[], help=told)
         parser.add_argument("--shards", action="store_true", help="list each shard instead of counts")
         return parser
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
         session = session_of(self)
-        old = view_of(session.database.read(conductors.list_all), session.shard_count, time.time())
+        old = ring_of(presence_of(session))
+        if not (parsed.leave or parsed.join or parsed.weight):
+            there = ", ".join(owner.host for owner in old.owners) or "nobody"
+            raise AdminError(
+                "nothing would change: say what, by --leave HOST, --join HOST[=WEIGHT] or "
+                f"--weight HOST=WEIGHT, each as often as needed; on the ring are: {there}"
+            )
         new = changed_view(old, parsed.leave, parsed.join, parsed.weight)
         if not old.owners or not new.owners:
             raise AdminError("the ring is empty, or would be: nothing can be planned")
@@ -179,11 +210,11 @@ class RingRebalance(Command):
 
     def _wait(self, session: Session, timeout: float) -> int:
         end = time.monotonic() + timeout
-        began = time.time()
+        before = {row.host: row.heartbeat_at for row in session.database.read(conductors.list_all)}
         while True:
-            found, now = session.database.read(conductors.list_all), time.time()
-            reason = unsettled(found, session.shard_count, now)
-            late = [c.host for c in alive(found, now) if c.heartbeat_at < began]
+            found = presence_of(session)
+            reason = found.unsettled()
+            late = [row.host for row in found.living if row.heartbeat_at == before.get(row.host)]
             if reason is None and not late:
                 self.app.stdout.write(f"settled: every one of {session.shard_count} shards has one owner\n")
                 return 0
@@ -191,7 +222,7 @@ class RingRebalance(Command):
                 told = reason or f"no report since from: {', '.join(late)}"
                 self.app.stderr.write(f"not settled within {timeout} s: {told}\n")
                 return 1
-            owned = sum(c.shards_owned for c in alive(found, now))
+            owned = sum(row.shards_owned for row in found.living)
             if self.app.stdout.isatty():
                 self.app.stdout.write(f"\r[{'#' * (40 * owned // session.shard_count):<40}] {owned} shards ")
                 self.app.stdout.flush()
@@ -225,54 +256,3 @@ class RingUndrain(_Drain):
     """Let a drained conductor take part again."""
 
     wanted = ACTIVE
-
-
-class ServiceList(Lister):
-    """List the conductors as they last reported."""
-
-    def take_action(self, parsed: typing.Any) -> typing.Any:
-        session = session_of(self)
-        found, now = session.database.read(conductors.list_all), time.time()
-        living = {c.host for c in alive(found, now)}
-        columns = (
-            "Host",
-            "Incarnation",
-            "State",
-            "Status",
-            "Busy",
-            "Threads",
-            "Written off",
-            "RPC",
-            "Reported",
-        )
-        return columns, [
-            (
-                c.host,
-                c.incarnation,
-                c.state,
-                "up" if c.host in living else "down",
-                c.threads_busy,
-                c.threads,
-                c.threads_written_off,
-                c.rpc_version,
-                describe_age(now - c.heartbeat_at),
-            )
-            for c in found
-        ]
-
-
-class ServiceClean(ShowOne):
-    """Forget conductors that have been silent for long."""
-
-    def get_parser(self, prog_name: str) -> typing.Any:
-        parser = super().get_parser(prog_name)
-        parser.add_argument("--silent", type=float, default=3600.0, help="seconds (default: %(default)s)")
-        return parser
-
-    def take_action(self, parsed: typing.Any) -> typing.Any:
-        if parsed.silent < SILENT_AFTER:
-            raise AdminError(f"--silent must be {SILENT_AFTER:g} or more: who works reports every second")
-        session = session_of(self)
-        before = time.time() - parsed.silent
-        count = session.database.write(lambda conn: conductors.clean(conn, before))
-        return ("Forgotten",), (count,)

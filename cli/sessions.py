@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from cliff.command import Command
 from oslo_config import cfg
 
+from ..db import inspections
 from ..db.engine import Database
-from .manage_base import conf_of
+from ..db.stacks import Stack
+from .manage_base import AdminError, conf_of
 from .opening import open_database
 
 
@@ -27,3 +29,20 @@ def session_of(command: Command) -> Session:
     conf = conf_of(command)
     database, count = open_database(conf)
     return Session(conf, database, count)
+
+
+def find_stack(session: Session, name: str, project: str | None) -> Stack:
+    """The stack that is meant.
+
+    :param name: or id, also of a nested stack.
+    :param project: whose it is; None: of whatever project.
+    :raises AdminError: there is none, or there are several.
+    """
+    found = session.database.read(lambda conn: inspections.find(conn, name, project))
+    if not found:
+        whose = f" of project {project}" if project else ""
+        raise AdminError(f"there is no stack {name}{whose}, by id or by name")
+    if len(found) > 1:
+        told = ", ".join(f"{stack.id} (project {stack.tenant})" for stack in found)
+        raise AdminError(f"several stacks are called {name}; name one by its id: {told}")
+    return found[0]

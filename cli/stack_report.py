@@ -49,7 +49,7 @@ def of_stack(stack: Stack, waiting: Waiting, owner: str | None, crew: Crew) -> l
     if stack.rollback_at is not None:
         why = f"it failed and waits to be rolled back: {stack.reason}"
         if owner is None:
-            return [Reason("rollback", why, "nothing, for no conductor reports", None, crew.revive())]
+            return [Reason("rollback", why, "nothing, for no conductor is alive", None, crew.revive())]
         return [Reason("rollback", why, f"{owner} begins it", stack.rollback_at + 1.0, ())]
     if stack.status == Status.FAILED:
         return [Reason("failed", stack.reason, "nothing: it has ended", None, (goes_on(stack),))]

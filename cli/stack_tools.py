@@ -3,7 +3,7 @@
 import json
 import time
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 
 from ..conductor.rescue import NothingToDo, Rescue, Treated
 from ..db import conductors, inspections
-from ..db.conductors import STOPPED, Conductor
+from ..db.conductors import Conductor
 from ..db.ids import MemberId
 from ..db.inspections import Waiting
 from ..db.stacks import Stack
@@ -23,17 +23,15 @@ from .crew import SKEW, Crew, of_installation, when
 from .diagnosis import Surroundings, explain
 from .manage_base import AdminError
 from .opening import make_bus
+from .presence import Presence, presence_of
 from .reaching import hush
-from .ring import unsettled, view_of
-from .sessions import Session, session_of
+from .sessions import Session, find_stack, session_of
 from .stack_report import Report, as_json, as_text, goes_on, of_stack
 
 LOOK_TWICE = 1.6
-"""Seconds between two looks at a conductor that seems silent: longer than between two of its reports."""
+"""Seconds between two looks at what is reported: longer than between two reports of a conductor."""
 SENT_WITHIN = 3.0
 """Seconds that the message bus is given to take what is to be said."""
-QUIET_AFTER = 4.0
-"""Seconds without a report after which a conductor is looked at twice."""
 FAILED_SHOWN = 5
 LONGEST = 50
 """Steps looked at for the one that has kept a thread for longest, on each conductor without a free one."""
@@ -53,14 +51,7 @@ class _OfStack(Command):
 
         :raises AdminError: there is none, or there are several.
         """
-        found = session.database.read(lambda conn: inspections.find(conn, parsed.stack, parsed.project))
-        if not found:
-            whose = f" of project {parsed.project}" if parsed.project else ""
-            raise AdminError(f"there is no stack {parsed.stack}{whose}, by id or by name")
-        if len(found) > 1:
-            told = ", ".join(f"{stack.id} (project {stack.tenant})" for stack in found)
-            raise AdminError(f"several stacks are called {parsed.stack}; name one by its id: {told}")
-        return found[0]
+        return find_stack(session, parsed.stack, parsed.project)
 
 
 class StackInspect(_OfStack):
@@ -109,7 +100,7 @@ class StackRetry(_OfStack):
             self.app.stdout.write("left alone:\n")
             _tell(self, done.left)
         if not crew.living:
-            self.app.stdout.write("no conductor reports: they are done when one is back\n")
+            self.app.stdout.write("no conductor is alive: they are done when one is back\n")
         return 0
 
 
@@ -149,34 +140,47 @@ def called(command: Command) -> str:
 
 
 def crew_of(session: Session, *, manage: str, sleep: Callable[[float], None] = time.sleep) -> Crew:
-    """The conductors as they report.  One that seems silent is looked at twice: its clock may be wrong."""
-    found, now = session.database.read(conductors.list_all), time.time()
-    skews = {c.host: c.heartbeat_at - now for c in found if c.heartbeat_at - now > SKEW}
-    quiet = {c.host: c.heartbeat_at for c in found if c.state != STOPPED and _is_quiet(c, now)}
-    if quiet:
+    """The conductors as their group shows them, or where that is out of reach, as they go on reporting."""
+    found = presence_of(session)
+    late = {row.host: row.heartbeat_at for row in found.rows.values() if found.now - row.heartbeat_at > SKEW}
+    moved: set[str] = set()
+    if found.roll is None or late.keys() & found.roll.hosts:
         sleep(LOOK_TWICE)
-        found, now = session.database.read(conductors.list_all), time.time()
-        moved = {c.host for c in found if c.heartbeat_at != quiet.get(c.host, c.heartbeat_at)}
-        skews |= {c.host: c.heartbeat_at - now for c in found if c.host in moved and _is_quiet(c, now)}
-        quiet = {host: at for host, at in quiet.items() if host not in moved}
-    there = [replace(c, heartbeat_at=now) for c in found if c.state != STOPPED and c.host not in quiet]
-    view = view_of(there, session.shard_count, now)
+        again = session.database.read(conductors.list_all)
+        moved = {row.host for row in again if row.heartbeat_at != _reported(found, row.host)}
+        found = replace(found, now=time.time(), rows={row.host: row for row in again})
+    there = (
+        found.living if found.roll is not None else [row for row in found.rows.values() if row.host in moved]
+    )
+    view = found.ring_of_living(there)
     assignment = assign(view) if view.owners else None
     wanted = session.conf.coordination
     return Crew(
-        now=now,
-        conductors={c.host: c for c in found},
-        living=frozenset(c.host for c in there),
+        now=found.now,
+        conductors=dict(found.rows) | {row.host: row for row in there},
+        living=frozenset(row.host for row in there),
         owner_of=lambda shard: None if assignment is None else assignment.owner_of(shard),
         takeover=2 * (wanted.timeout + wanted.poll) + 1.0,
         grace=session.conf.stacks.cancel_grace,
         manage=manage,
-        skews=skews,
+        skews=_skews(there, found.now, moved),
+        unsettled=found.unsettled(),
+        unreachable=found.unreachable,
     )
 
 
-def _is_quiet(conductor: Conductor, now: float) -> bool:
-    return now - conductor.heartbeat_at >= QUIET_AFTER
+def _reported(found: Presence, host: str) -> float | None:
+    row = found.rows.get(host)
+    return None if row is None else row.heartbeat_at
+
+
+def _skews(there: Sequence[Conductor], now: float, moved: Set[str]) -> dict[str, float]:
+    """By how many seconds clocks differ: of one that is behind a report looks old though it is new.
+
+    :param moved: hosts that have reported between two looks.
+    """
+    ahead = {row.host: row.heartbeat_at - now for row in there}
+    return {host: skew for host, skew in ahead.items() if skew > SKEW or (skew < -SKEW and host in moved)}
 
 
 def report_of(session: Session, stack: Stack, crew: Crew, *, limit: int) -> Report:
@@ -189,9 +193,7 @@ def report_of(session: Session, stack: Stack, crew: Crew, *, limit: int) -> Repo
         owner = crew.owner_of(stack.shard)
         general = of_stack(stack, waiting, owner, crew)
         if waiting.tasks or stack.status == Status.IN_PROGRESS or stack.rollback_at is not None:
-            there = [replace(crew.conductors[host], heartbeat_at=crew.now) for host in sorted(crew.living)]
-            why = unsettled(there, session.shard_count, crew.now)
-            general = [*of_installation(crew, unsettled=why, database=database), *general]
+            general = [*of_installation(crew, unsettled=crew.unsettled, database=database), *general]
         failed = []
         if stack.status == Status.FAILED:
             failed = inspections.failed_resources(conn, stack.id, limit=FAILED_SHOWN)

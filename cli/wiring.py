@@ -18,7 +18,6 @@ from ..observe.recorder import SILENT, Recorder
 from ..resources.catalogue import Catalogue
 from ..ring.group import Group
 from ..ring.membership import Membership, Self
-from ..ring.timing import MembershipTiming
 from ..rpc.bus import Bus
 from ..rpc.level import Level
 from ..rpc.notifier import Notifier
@@ -40,6 +39,7 @@ from .opening import (
     make_level,
     make_notifier,
     make_sealer,
+    make_timing,
     open_database,
 )
 from .options import WrongConfiguration
@@ -131,15 +131,6 @@ def _make_deferral(conf: cfg.ConfigOpts, catalogue: Catalogue) -> Deferral:
         raise WrongConfiguration(f"[stacks] deferred_auth_method: there is no {method}; known are: {known}")
     made: Deferral = found[method].load()(conf)
     return made
-
-
-def make_timing(conf: cfg.ConfigOpts) -> MembershipTiming:
-    """:raises WrongConfiguration: the intervals contradict each other."""
-    wanted = conf.coordination
-    try:
-        return MembershipTiming(wanted.heartbeat, wanted.timeout, wanted.poll)
-    except ValueError as error:
-        raise WrongConfiguration(f"[coordination]: {error}") from error
 
 
 def _order_settings(parts: Parts) -> OrderSettings:

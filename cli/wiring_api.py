@@ -15,6 +15,7 @@ from ..traversal.signals import Signals
 from ..traversal.snapshots import Snapshots
 from ..traversal.updates import Updates
 from .keystone import behind_keystone, make_auth
+from .presence import make_lookout
 from .wiring import Parts, make_desk
 
 
@@ -46,6 +47,7 @@ def make_api(
         build={"revision": version},
         watch=watch or Watch(parts.recorder),
         figures=parts.recorder.text if isinstance(parts.recorder, Prometheus) and conf.metrics.api else None,
+        roll=make_lookout(conf, keep=conf.coordination.poll).roll,
         draining=draining,
     )
     return behind_keystone(make_app(services), conf)

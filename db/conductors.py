@@ -12,8 +12,9 @@ from .errors import NotFound
 ACTIVE = "active"
 DRAINING = "draining"
 STOPPED = "stopped"
-SILENT_AFTER = 10.0
-"""Seconds without a report after which a conductor does not count as there."""
+FORGOTTEN_AFTER = 60.0
+"""Seconds without a report after which nobody reckons with a conductor any more: what it understands does not
+matter, and its row may be removed.  It says nothing of who is alive: that is asked of the group."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,9 @@ def list_all(conn: Connection) -> Sequence[Conductor]:
     return [Conductor(**dict(row)) for row in conn.execute(sa.select(c).order_by(c.c.host)).mappings()]
 
 
-def alive(found: Sequence[Conductor], now: float, within: float = SILENT_AFTER) -> list[Conductor]:
-    """Those that report.
-
-    :param within: seconds since their last report, at the most.
-    """
-    return [c for c in found if c.state != STOPPED and now - c.heartbeat_at < within]
+def may_come_back(found: Sequence[Conductor], now: float) -> list[Conductor]:
+    """Return those that have not stopped and reported lately: they work, or may work again."""
+    return [c for c in found if c.state != STOPPED and now - c.heartbeat_at < FORGOTTEN_AFTER]
 
 
 def set_wanted(conn: Connection, host: str, wanted: str) -> None:

@@ -69,14 +69,17 @@ class Group:
         self._current = 0
         self._record: Record | None = None
 
-    def open(self) -> None:
+    def open(self, *, create: bool = True) -> None:
         """Connect, afresh if we are connected.
 
+        :param create: make the group if there is none; who only reads need not.
         :raises GroupError: see there.
         """
         self.close()
         with _translated():
             self._open_slot()
+            if not create:
+                return
             try:
                 _get(self._slots[0].create_group(self._group))
             except coordination.GroupAlreadyExist:

@@ -217,7 +217,7 @@ class Membership:
 
     def _look(self) -> None:
         began = self._monotonic()
-        records = latest(filter(_is_sound, self._group.read()))
+        records = latest(filter(is_sound, self._group.read()))
         elapsed = 0.0 if self._looked is None else self._timing.watched(began - self._looked)
         self._looked = began
         beats = {host: (str(r["incarnation"]), int(str(r["beat"]))) for host, r in records.items()}
@@ -228,7 +228,7 @@ class Membership:
         self._records = {host: self._records[host] for host in self._signs}
         self._seen = began
         self._find_self(records.get(self.me.host))
-        there = [_member(self._records[host]) for host in alive if self._records[host].get("state") != LEFT]
+        there = [member_of(self._records[host]) for host in alive if self._records[host].get("state") != LEFT]
         self._publish(there)
 
     def _find_self(self, own: typing.Any) -> None:
@@ -280,10 +280,10 @@ class Membership:
         self._group.close()
 
 
-def _is_sound(record: Record) -> bool:
+def is_sound(record: Record) -> bool:
     """A neighbour of another release, or a fault of the backend, must not break us."""
     try:
-        _member(record)
+        member_of(record)
         int(record["beat"])
     except (TypeError, ValueError):
         LOG.warning("A record in the group is not understood: %s", record)
@@ -291,7 +291,8 @@ def _is_sound(record: Record) -> bool:
     return True
 
 
-def _member(record: typing.Any) -> Member:
+def member_of(record: typing.Any) -> Member:
+    """Return the member that a record tells of."""
     return Member(
         host=str(record["host"]),
         incarnation=str(record["incarnation"]),

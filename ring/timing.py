@@ -55,6 +55,12 @@ class MembershipTiming:
         before the others may take over."""
         return self.timeout - self.heartbeat
 
+    @property
+    def silence(self) -> float:
+        """Seconds of watching without a sign of life after which one who is no member says that somebody is
+        silent.  One or two lost signs are not enough, and nobody is dead for it before the timeout."""
+        return 3 * self.heartbeat
+
     def watched(self, elapsed: float) -> float:
         """Seconds since the look before that count as watching: at most two intervals, or half the timeout.
         The rest was spent waiting for the backend, which may have kept the others' signs of life from us and

@@ -125,16 +125,16 @@ def test_a_file_that_is_not_there_is_told(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["ring", "show", "--stack", "nothing"], "The Stack (nothing) could not be found"),
+        (["ring", "show", "--stack", "nothing"], "there is no stack nothing, by id or by name"),
         (["ring", "drain", "nobody"], "nobody"),
         (["ring", "plan", "--leave", "nobody"], "nobody is not on the ring"),
         (["ring", "plan", "--join", "a=heavy"], "must be a number"),
-        (["ring", "rebalance", "--wait", "--timeout", "0.3"], "no conductor reports"),
+        (["ring", "rebalance", "--wait", "--timeout", "0.3"], "no conductor is alive"),
         (["stack", "inspect", "nothing"], "there is no stack nothing, by id or by name"),
         (["stack", "inspect", "nothing", "--limit", "0"], "--limit must be 1 or more"),
         (["stack", "retry", "nothing", "--project", "p"], "there is no stack nothing of project p"),
         (["stack", "fail", "nothing"], "there is no stack nothing"),
-        (["service", "clean", "--silent", "1"], "--silent must be 10 or more"),
+        (["service", "clean", "--silent", "1"], "--silent must be 60 or more"),
         (["db", "purge", "--batch", "0"], "--batch must be between 1 and 500, not 0"),
     ],
 )

@@ -1,9 +1,12 @@
 """Separate processes on RabbitMQ, a database server and a coordination backend."""
 
 import collections
+import datetime
+import json
 import pathlib
 import signal
 import time
+import typing
 from collections.abc import Iterator
 
 import pytest
@@ -16,6 +19,7 @@ from harness.programs import Program
 from harness.rabbitmq import RabbitMQ
 from harness.waiting import wait_for
 
+Json = typing.Any
 HOSTS = ("one", "two", "three")
 
 
@@ -134,6 +138,36 @@ def test_the_ring_settles_after_a_rebalance_and_a_drain_moves_the_slice(deployme
     wait_for(
         lambda: " 0 | 0.0%" not in _row(deployment, "two"), 10, lambda: deployment.manage("ring", "show")
     )
+
+
+def test_after_a_death_all_that_is_shown_tells_the_same_and_never_more_than_one_ring(
+    deployment: Deployment,
+) -> None:
+    deployment.start_api()
+    deployment.start_conductors(*HOSTS)
+    deployment.manage("ring", "rebalance", "--wait")
+    deployment.conductors["two"].kill()
+    while True:
+        shown = by_host(json.loads(deployment.manage("ring", "show", "-f", "json")))
+        assert sum(row["Shards"] for row in shown.values()) <= 4096
+        assert sum(row["Share"] for row in shown.values()) <= 1.0002
+        assert shown["two"]["Alive"] is False
+        listed = by_host(json.loads(deployment.manage("service", "list", "-f", "json")))
+        assert listed["two"]["Status"] == "down"
+        told = by_host(deployment.call("GET", "/v1/t/services")[1]["services"], "host")
+        assert told["two"]["status"] == "down"
+        if shown["two"]["Shards"] == 0:
+            break
+    for row in [*shown.values(), *listed.values()]:
+        datetime.datetime.strptime(row["Reported"], "%Y-%m-%dT%H:%M:%S%z")
+    well = "settled: every one of 4096 shards has one owner; not alive: two"
+    wait_for(lambda: deployment.manage("ring", "show").splitlines()[-1] == well, 60)
+    shown = by_host(json.loads(deployment.manage("ring", "show", "-f", "json")))
+    assert [shown[host]["Alive"] for host in ("one", "three")] == [True, True]
+
+
+def by_host(rows: list[Json], name: str = "Host") -> dict[str, Json]:
+    return {row[name]: row for row in rows}
 
 
 def _row(deployment: Deployment, host: str) -> str:

@@ -130,7 +130,7 @@ def test_a_step_that_is_polled_is_no_trouble() -> None:
 @pytest.mark.parametrize(
     ("conductor", "told"),
     [
-        (SILENT, "one holds it, which has not reported for 34 s"),
+        (SILENT, "one holds it, which gives no sign of life (last report 34 s ago)"),
         (a_conductor("one", state=STOPPED), "one holds it, which has stopped"),
         (a_conductor("one", incarnation="one/i2"), "one holds it, which has started anew since"),
         (a_conductor("three"), "one holds it, which nobody knows any more"),
@@ -148,15 +148,15 @@ def test_a_conductor_that_is_gone_is_named_with_what_became_of_it(conductor: Con
 def test_without_conductors_nothing_happens() -> None:
     nobody = a_crew(SILENT)
     found = why(a_task(), nobody)
-    assert found.next == "nothing, for no conductor reports"
+    assert found.next == "nothing, for no conductor is alive"
     assert found.commands == (
         "stoker-manage config validate --connect",
         "systemctl restart stoker-conductor@one",
     )
-    assert why(ready(), nobody).why == "it may begin, but no conductor reports"
+    assert why(ready(), nobody).why == "it may begin, but no conductor is alive"
     assert why(parked(), nobody).commands == nobody.revive()
     [general] = of_installation(nobody, unsettled=None, database=None)
-    assert general.why.startswith("no conductor reports: one (no report for 34 s);")
+    assert general.why.startswith("no conductor is alive; last reports: one (34 s ago);")
 
 
 def test_a_cancel_that_was_not_answered() -> None:
