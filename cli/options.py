@@ -11,6 +11,7 @@ from oslo_log import log
 
 from ..observe.logs import FORMAT
 from ..ring.timing import MembershipTiming
+from .fault_options import TASK_LOSSES
 from .metrics_options import API_DRAIN, METRICS, METRICS_OF_ONE, prefer_argument
 from .notification_options import NOTIFICATIONS
 from .trust_options import DEFERRED
@@ -201,7 +202,7 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     "conductor": CONDUCTOR,
     "api": API,
     "metrics": METRICS,
-    "stacks": [*STACKS, *DEFERRED],
+    "stacks": [*STACKS, *TASK_LOSSES, *DEFERRED],
     "secrets": SECRETS,
     "upgrade_levels": UPGRADE_LEVELS,
     "yaql": YAQL,

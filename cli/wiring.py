@@ -187,6 +187,7 @@ def make_conductor(parts: Parts, host: str, *, worn_out: Callable[[], None] = la
             threads=conf.conductor.threads,
             in_progress=conf.conductor.in_progress,
             cancel_grace=conf.stacks.cancel_grace,
+            task_losses=conf.stacks.task_losses,
         ),
         drain=conf.conductor.drain,
         most_written_off=conf.conductor.most_written_off,

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from ..db import breakpoints
+from ..db import breakpoints, losses
 from ..db.claims import Claim, Claimant, action_of, resource_event
 from ..db.commits import Outcome
 from ..db.leftovers import Leftover
@@ -228,6 +228,12 @@ class Attempt:
         result = self.again(self._late(told)) if self._expired() else self._cancelled(told)
         assert result.outcome is not None
         return replace(result, outcome=replace(result.outcome, leftover=leftover))
+
+    def lost_too_often(self) -> StepResult:
+        """Too many conductors died or went silent while the task ran."""
+        hosts, action = losses.hosts(self.claim.task), action_of(self.claim.task.kind)
+        told = f"{action} was running on {len(hosts)} conductors that died or went silent"
+        return self.failed(Final(f"{told} ({', '.join(hosts)}); it is not tried again"))
 
     def _expired(self) -> bool:
         expires_at = self.claim.task.expires_at

@@ -11,18 +11,21 @@ import typing
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from ..db import answers, commits, tasks
+from ..db import commits
 from ..db.claims import Claimant
 from ..db.commits import Exchange, Outcome
 from ..db.engine import Database
 from ..db.errors import Unavailable
 from ..db.ids import MemberId, TaskId, TraversalId
+from ..db.losses import USUAL_MOST
 from ..db.states import TaskState
 from ..observe.recorder import SILENT, Recorder
 from ..traversal.hints import Hints, announce_all
 from .attempt import StepResult
 from .holdings import Holdings, View
 from .intake import Intake
+from .quarantine import Quarantine
+from .reconciler import Reconciler
 from .steps import StepRunner
 from .stops import Message, Stops
 from .strays import Strays
@@ -41,6 +44,7 @@ class PipelineLimits:
     :ivar batch: results stored in one transaction at the most.
     :ivar stalled: seconds between tries while the database is away.
     :ivar cancel_grace: seconds in which a step that is asked to stop may end; then its thread is written off.
+    :ivar task_losses: conductors that a task may be lost with; then it fails.
     """
 
     threads: int = 32
@@ -48,6 +52,7 @@ class PipelineLimits:
     batch: int = 100
     stalled: float = 0.5
     cancel_grace: float = 30.0
+    task_losses: int = USUAL_MOST
 
 
 class Pipeline:
@@ -80,13 +85,23 @@ class Pipeline:
         self._suspects = Suspects(runner)
         self._held = Holdings(clock)
         self._tally = Tally(recorder)
+        self._quarantine = Quarantine(database, limits.task_losses, runner.lost_too_often)
         self._workers = Workers(
-            runner=runner, executor=executor, wake=wake, member=member, clock=clock, recorder=recorder
+            runner=runner,
+            quarantine=self._quarantine,
+            executor=executor,
+            wake=wake,
+            member=member,
+            clock=clock,
+            recorder=recorder,
         )
         self._stops = Stops(self._held, self._workers, runner, clock, limits.cancel_grace, self._tally)
+        self._reconciler = Reconciler(
+            database, hints, self._held, self._workers, self._stops, self._tally, clock
+        )
         self._strays = Strays(database, hints, self._workers, self._stops, self._tally, clock)
         self._who: Claimant | None = None
-        self._uncertain = self._closed = False
+        self._closed = False
 
     # -- from any thread ---------------------------------------------------------------------------
 
@@ -135,7 +150,7 @@ class Pipeline:
             return
         self._stops.drop_all()
         # It may be a name we had before a short lapse: what it still claims we have just dropped.
-        self._uncertain = who is not None
+        self._reconciler.uncertain = who is not None
         if who is None:
             self._intake.clear()
         else:
@@ -173,7 +188,7 @@ class Pipeline:
         """Give back every task that stands between two looks, for others to go on with."""
         if self._who is None:
             return
-        self._release(self._held.idle())
+        self._reconciler.give_back(self._held.idle())
 
     # -- inside ------------------------------------------------------------------------------------
 
@@ -181,9 +196,9 @@ class Pipeline:
         wanted = self._intake.take(slots)
         if results or wanted:
             self._exchange(who, results, wanted, slots)
-        if self._uncertain:
-            self._reconcile(who)
-        self._answer(who)
+        self._reconciler.reconcile(who)
+        self._reconciler.answer(who)
+        self._quarantine.forget(who)
 
     def _free(self) -> int:
         """How many tasks may be claimed: a few more than threads are free, so that none ever idles."""
@@ -257,39 +272,7 @@ class Pipeline:
 
     def _put_back(self, results: Iterable[tuple[StepResult, Outcome]], wanted: Sequence[TaskId]) -> None:
         """Keep what could not be stored.  Whether it was is open: the fence makes a repetition harmless, and
-        claims that were made unseen are found by `_reconcile`."""
-        self._uncertain = True
+        claims that were made unseen are found by the reconciler."""
+        self._reconciler.uncertain = True
         self._workers.results.extend(result for result, _ in results)
         self._intake.offer(wanted)
-
-    def _reconcile(self, who: Claimant) -> None:
-        """Give back claims in our name that we do not know of."""
-        claimed = self._database.read(lambda conn: tasks.claims_of(conn, who.member))
-        unknown = [
-            (task_id, attempt) for task_id, attempt, _ in claimed if not self._held.has(task_id, attempt)
-        ]
-        self._release(unknown)
-        self._uncertain = False
-
-    def _release(self, claimed: Sequence[tuple[TaskId, int]]) -> None:
-        if not claimed:
-            return
-        now = self._clock()
-        freed = self._database.write(lambda conn: tasks.release(conn, claimed, now=now))
-        for task_id, _ in claimed:
-            self._held.drop(task_id)
-        announce_all(self._hints, freed)
-
-    def _answer(self, who: Claimant) -> None:
-        """Say of claims that we were asked to stop and do not hold that we do not."""
-        asked = list(self._stops.unknown)
-        if not asked:
-            return
-        over = [claim for claim in asked if not self._workers.runs(*claim)]
-        now = self._clock()
-        freed = self._database.write(
-            lambda conn: answers.answer(conn, who.member, asked=asked, over=over, now=now)
-        )
-        announce_all(self._hints, freed)
-        self._tally.not_held(len(asked))
-        del self._stops.unknown[: len(asked)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.engine import Connection
 
-from ..db import inspections, leftovers, rescues, stacks, stopping, tasks
+from ..db import inspections, leftovers, losses, rescues, stacks, stopping, tasks
 from ..db.engine import Database
 from ..db.ids import MemberId, TaskId, TraversalId, host_of
 from ..db.inspections import Child, Unfinished
@@ -270,6 +270,7 @@ def _carry_out(conn: Connection, groups: _Sorted, now: float) -> tuple[set[TaskI
         moved = move(conn, [task.id for task in found], now=now)
         changed |= {task_id for ids in moved.values() for task_id in ids}
         gather(moved)
+    losses.forget(conn, changed)
     for task in groups.buried:
         if task.member is not None:
             stopping.answered(conn, [(task.id, task.attempt)], task.member)

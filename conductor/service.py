@@ -119,8 +119,7 @@ class Conductor:
         self._give_back = give_back
         self._tell_of_change = ring_changed
         shared: Shared = {"database": database, "ring": self._ownership, "clock": clock}
-        absentees = Absentees(patience=settings.patience, clock=clock)
-        self._orphans = Orphans(**shared, hints=hints, absentees=absentees, recorder=recorder)
+        self._orphans = self._make_orphans(shared, hints)
         threads: dict[str, typing.Any] = {"threads": self._threads, "size": settings.limits.threads}
         self._report = Report(**shared, **threads, membership=membership, host=settings.host)
         self._purge = StackPurge(**shared, keep=settings.keep_deleted, keep_events=settings.keep_events)
@@ -139,6 +138,15 @@ class Conductor:
         self._hints = hints
         self._stopping = False
         self._passed_on: list[tuple[TraversalId, Sequence[TaskId]]] = []
+
+    def _make_orphans(self, shared: Shared, hints: Hints) -> Orphans:
+        return Orphans(
+            **shared,
+            hints=hints,
+            absentees=Absentees(patience=self.settings.patience, clock=shared["clock"]),
+            task_losses=self.settings.limits.task_losses,
+            recorder=self._recorder,
+        )
 
     def _own_duties(self, worn_out: Callable[[], None]) -> Sequence[Duty]:
         most = self.settings.most_written_off

@@ -125,6 +125,10 @@ class StepRunner:
         """What a task comes to whose step did not stop."""
         return self._attempt(claim, who).given_up(leftover_of(claim))
 
+    def lost_too_often(self, claim: Claim, who: Claimant) -> StepResult:
+        """Return what a task comes to that is not tried again, for too many conductors were lost with it."""
+        return self._attempt(claim, who).lost_too_often()
+
     def unstorable(self, claim: Claim, who: Claimant) -> StepResult:
         """What a task comes to whose result cannot be stored."""
         text = f"{action_of(claim.task.kind)} came to a result that cannot be stored"

@@ -12,6 +12,7 @@ from ..observe import metrics
 from ..observe.recorder import SILENT, Recorder
 from .attempt import StepResult
 from .holdings import Held, claim_lines
+from .quarantine import Quarantine
 from .steps import StepRunner
 
 Json = typing.Any
@@ -51,6 +52,7 @@ class Workers:
         self,
         *,
         runner: StepRunner,
+        quarantine: Quarantine,
         executor: Executor,
         wake: Callable[[], None],
         member: Callable[[], MemberId | None],
@@ -60,6 +62,7 @@ class Workers:
         self.results: collections.deque[StepResult] = collections.deque()
         self.late: collections.deque[tuple[Claim, StepResult | None]] = collections.deque()
         self._runner = runner
+        self._quarantine = quarantine
         self._executor = executor
         self._wake = wake
         self._member = member
@@ -98,6 +101,7 @@ class Workers:
                 return Step.ENDED
             held.running, held.given_up = False, True
             self._busy -= 1
+        self._quarantine.leave(held.claim)
         if self._executor.write_off(held.job):
             return Step.HANGS
         with self._counting:
@@ -117,7 +121,10 @@ class Workers:
         Nor is it cancelled by that, for our name may be ours again before the mover has missed it."""
         if self._member() != who.member:
             return StepResult(held.claim, None, look_after=UNSURE, progress=progress)
-        return self._runner.run(held.claim, progress, held.stop, who)
+        claim = held.claim
+        return self._quarantine.run(
+            claim, who, lambda: self._runner.run(claim, progress, held.stop, who), progress
+        )
 
     def _run(self, held: Held, call: Callable[[], StepResult]) -> None:
         """In a thread of the pool."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import breakpoints, clocks, endings, events, holds, leftovers, resources, tables
+from . import breakpoints, clocks, endings, events, holds, leftovers, losses, resources, tables
 from .breakpoints import Stop
 from .claims import Claim, Claimant, claim
 from .countdown import Final, mark_ready, unblock
@@ -262,6 +262,7 @@ def _store(
             _replace(conn, outcome)
         elif outcome.state != TaskState.RUNNING:
             _store_unfinished(conn, outcome)
+    losses.forget(conn, [o.task_id for o in accepted if rows[o.task_id].losses and o.state not in FINAL])
     for state, ids in sorted(finals.items()):
         conn.execute(_ENDED, {"ids": ids, "reached": state})
     _store_resources(conn, accepted, now=now)
@@ -280,6 +281,7 @@ def _store_unfinished(conn: Connection, outcome: Outcome) -> None:
         "due_at": outcome.due_at,
         "stop_by": None,
         "redelivered": 0,
+        "losses": None,
     }
     if outcome.retries_left is not None:
         values.update(retries_left=outcome.retries_left, expires_at=None)

@@ -8,6 +8,7 @@ from sqlalchemy.engine import Connection
 
 from . import tables, upserts
 from .errors import NotFound
+from .ids import MemberId, host_of
 
 ACTIVE = "active"
 DRAINING = "draining"
@@ -64,6 +65,15 @@ def list_all(conn: Connection) -> Sequence[Conductor]:
 def may_come_back(found: Sequence[Conductor], now: float) -> list[Conductor]:
     """Return those that have not stopped and reported lately: they work, or may work again."""
     return [c for c in found if c.state != STOPPED and now - c.heartbeat_at < FORGOTTEN_AFTER]
+
+
+def ended_orderly(conn: Connection, member: MemberId) -> bool:
+    """Return whether a conductor that is gone was stopping, or draining, by its last report."""
+    c = tables.conductor
+    state = conn.execute(
+        sa.select(c.c.state).where(c.c.host == host_of(member), c.c.incarnation == member)
+    ).scalar()
+    return state in (DRAINING, STOPPED)
 
 
 def set_wanted(conn: Connection, host: str, wanted: str) -> None:

@@ -79,7 +79,7 @@ def _moved(conn: Connection, task: Task, wishes: Wishes) -> bool:
         return own and task.id in wishes.done
     if own:
         return True
-    values = {"traversal": found.traversal, "finish_id": found.id}
+    values = {"traversal": found.traversal, "finish_id": found.id, "losses": None}
     conn.execute(sa.update(t).where(t.c.id == task.id).values(**values))
     conn.execute(sa.update(t).where(t.c.id == found.id).values(pending=t.c.pending + 1))
     return True

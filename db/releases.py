@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables
+from . import losses, tables
 from .countdown import Final
 from .heirs import left_behind
 from .holds import count_down
 from .ids import TaskId, TraversalId
+from .losses import Loss
 from .states import TaskState
 from .stopping import ASK_AGAIN, show_aborted
 from .task_rows import Locked, Task, chunks, set_ready
@@ -18,7 +19,12 @@ Taken = Callable[[Connection, Task], None]
 
 
 def release(
-    conn: Connection, seen: Sequence[tuple[TaskId, int]], *, now: float, taken: Taken | None = None
+    conn: Connection,
+    seen: Sequence[tuple[TaskId, int]],
+    *,
+    now: float,
+    taken: Taken | None = None,
+    loss: Loss | None = None,
 ) -> dict[TraversalId, list[TaskId]]:
     """Give back claims (task, attempt) whose conductor cannot work on them any more.
 
@@ -27,6 +33,7 @@ def release(
 
     :param taken: the conductor may still be at it: told of each task that is cancelled here, which keeps its
         conductor's name until that has answered.
+    :param loss: the conductor died or went silent: it is counted for the tasks that go on.
     :returns: the tasks made ready, by traversal.
     """
     t = tables.task
@@ -41,6 +48,8 @@ def release(
         ).mappings()
         found = [task for task in (Task.of(dict(row)) for row in rows) if task.attempt == attempts[task.id]]
         over = left_behind(conn, found)
+        if loss is not None:
+            losses.count(conn, [task for task in found if task.id not in over], loss)
         ended = [task for task in found if task.id in over]
         others = [Locked(task.id, task.traversal, task.stack_id) for task in found if task.id not in over]
         for traversal, task_ids in set_ready(conn, others, now=now).items():

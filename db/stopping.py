@@ -61,7 +61,7 @@ def cancel_unstarted(
     taken = [row.id for row in rows if heir is not None and row.id in heir.wanted and row.state in BEGUN]
     if heir is not None:
         for part in chunks(taken):
-            conn.execute(sa.update(t).where(t.c.id.in_(part)).values(traversal=heir.traversal))
+            conn.execute(sa.update(t).where(t.c.id.in_(part)).values(traversal=heir.traversal, losses=None))
     _cancel(conn, [row for row in rows if row.id not in set(taken)], now=now)
     return [TaskId(task_id) for task_id in taken]
 

@@ -4,10 +4,11 @@ import functools
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
-from ...db import clearing, leftovers, stopping, tasks
+from ...db import clearing, conductors, leftovers, stopping, tasks
 from ...db.claims import stack_names
 from ...db.engine import Database
-from ...db.ids import MemberId, TaskId, TraversalId
+from ...db.ids import MemberId, TaskId, TraversalId, host_of
+from ...db.losses import USUAL_MOST, Loss
 from ...db.states import FINAL, TaskKind, TaskState
 from ...db.tasks import DueTask
 from ...observe import metrics
@@ -180,6 +181,8 @@ class Orphans:
     membership changes.
 
     While nothing is claimed the scan finds an empty index.
+
+    :param task_losses: conductors that a task may be lost with; then it fails.
     """
 
     interval = 1.0
@@ -192,6 +195,7 @@ class Orphans:
         hints: Hints,
         clock: Callable[[], float],
         absentees: Absentees,
+        task_losses: int = USUAL_MOST,
         recorder: Recorder = SILENT,
     ) -> None:
         self._database = database
@@ -199,6 +203,7 @@ class Orphans:
         self._hints = hints
         self._clock = clock
         self._absentees = absentees
+        self._task_losses = task_losses
         self._recorder = recorder
 
     def run(self) -> None:
@@ -216,7 +221,9 @@ class Orphans:
             return
         LOG.warning("Conductor %s is gone, %d of its tasks go to others", member, len(mine))
         now = self._clock()
-        freed = self._database.write(lambda conn: tasks.release(conn, mine, now=now))
+        orderly = self._database.read(lambda conn: conductors.ended_orderly(conn, member))
+        loss = None if orderly else Loss(host_of(member), self._task_losses)
+        freed = self._database.write(lambda conn: tasks.release(conn, mine, now=now, loss=loss))
         self._recorder.add(metrics.TAKEOVERS, amount=sum(map(len, freed.values())))
         announce_all(self._hints, freed)
 

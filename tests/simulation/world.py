@@ -492,8 +492,9 @@ class World:
             self.deliver_cancel(0)
         while self.bus.stops:
             self.deliver_stop(0)
+        hosts = [conductor.host for conductor in self.awake()] or list(self.conductors)
         for index, (traversal, task_ids) in enumerate(self.bus.hints):
-            host = list(self.conductors)[index % len(self.conductors)]
+            host = hosts[index % len(hosts)]
             self.conductors[host].pipeline.offer(traversal, task_ids)
         self.bus.hints.clear()
         for conductor in self.awake():

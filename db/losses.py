@@ -1,0 +1,89 @@
+"""Conductors that died or went silent while they held a task: what a task has cost.
+
+A step that kills or freezes its process would fell one conductor after the other.  So the task's row keeps
+the hosts that were lost with it, in ``task.losses``: ``{"hosts": ["a", "b"], "step": 7}``; NULL is usual.
+
+The first loss counts for each task that the conductor held: nobody knows which of them it was, for no step is
+announced in the database.  As soon as a step of a task ends, all its losses are forgotten.  So a later loss
+counts only for the few tasks of which no step has ended since.  The last loss before the limit has to be
+certain: such a task runs its step beside no other of its kind, and announces it ("step": the attempt) before.
+"""
+
+import json
+import typing
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from . import tables
+from .ids import MemberId, TaskId
+from .states import TaskState
+from .task_rows import Task, chunks
+
+Json = typing.Any
+USUAL_MOST = 3
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A conductor that is gone, not in an orderly stop.
+
+    :ivar host: its name.
+    :ivar most: losses at which a task fails.
+    """
+
+    host: str
+    most: int
+
+
+def hosts(task: Task) -> Sequence[str]:
+    """Return the hosts that were lost with the task, one entry for each loss."""
+    return tuple(task.losses["hosts"]) if task.losses else ()
+
+
+def is_last_chance(task: Task, most: int) -> bool:
+    """Return whether the next loss makes the task fail."""
+    return len(hosts(task)) == most - 1
+
+
+def count(conn: Connection, lost: Sequence[Task], loss: Loss) -> None:
+    """Count the loss for tasks whose rows the caller has locked."""
+    t = tables.task
+    changed: dict[str, list[TaskId]] = {}
+    for task in lost:
+        announced = (task.losses or {}).get("step") == task.attempt
+        known = hosts(task)
+        if len(known) < loss.most - 1 or (len(known) == loss.most - 1 and announced):
+            changed.setdefault(json.dumps([*known, loss.host]), []).append(task.id)
+    for found, ids in sorted(changed.items()):
+        for part in chunks(ids):
+            conn.execute(sa.update(t).where(t.c.id.in_(part)).values(losses={"hosts": json.loads(found)}))
+
+
+def announce(conn: Connection, task: Task, member: MemberId) -> bool:
+    """Store that the attempt's step begins now; False: the claim does not hold any more."""
+    t = tables.task
+    done = conn.execute(
+        sa.update(t)
+        .where(
+            t.c.id == task.id,
+            t.c.attempt == task.attempt,
+            t.c.member == member,
+            t.c.state == TaskState.RUNNING,
+        )
+        .values(losses={"hosts": list(hosts(task)), "step": task.attempt})
+    )
+    return done.rowcount > 0
+
+
+def forget(conn: Connection, task_ids: Iterable[TaskId], member: MemberId | None = None) -> None:
+    """Forget all losses of tasks.
+
+    :param member: only of those that it holds; None: of all.
+    """
+    t = tables.task
+    held = () if member is None else (t.c.member == member,)
+    for part in chunks(task_ids):
+        conn.execute(sa.update(t).where(t.c.id.in_(part), *held).values(losses=None))
