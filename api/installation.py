@@ -2,9 +2,6 @@
 
 import typing
 
-import sqlalchemy as sa
-
-from ..db.errors import Unavailable
 from ..resources import render
 from ..resources.contract import ResourceType
 from ..rpc.contract import WORK_TOPIC
@@ -115,10 +112,8 @@ def health(call: Call) -> Reply:
     """GET /healthcheck: 503 also while the service still answers but is about to end."""
     if call.services.draining():
         raise Fault(503, "ServiceUnavailable", "draining: this service is about to end.")
-    try:
-        call.services.database.read(lambda conn: conn.execute(sa.select(1)).scalar())
-    except Unavailable as error:
-        raise Fault(503, "ServiceUnavailable", "database away: the database is not available.") from error
+    if (ailment := call.services.ailment()) is not None:
+        raise Fault(503, "ServiceUnavailable", f"database away: {ailment}.")
     return Reply("OK")
 
 

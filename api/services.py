@@ -34,6 +34,7 @@ class Services:
     """Collaborators of the handlers, made in cli/.
 
     :ivar watch: keeps what is to be told of the requests; None: nobody looks.
+    :ivar ailment: why the service cannot do its work; None: it can.
     :ivar figures: text for ``/metrics``; None: there is no such path.
     :ivar roll: who of the conductors is in their group; or why that cannot be known.
     :ivar draining: whether the service is about to end.
@@ -54,6 +55,7 @@ class Services:
     limits: ApiLimits = ApiLimits()
     build: typing.Mapping[str, str] = field(default_factory=dict)
     watch: Watch | None = None
+    ailment: Callable[[], str | None] = lambda: None
     figures: Callable[[], bytes] | None = None
     roll: Callable[[], Roll | str] = lambda: "the group is not read"
     draining: Callable[[], bool] = lambda: False

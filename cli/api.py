@@ -13,12 +13,12 @@ from . import options
 from .observing import recorder_of_api, report_on_signal
 from .options import WrongConfiguration
 from .reloading import reload_options
-from .serving import HttpServer, silence
+from .serving import silence
 from .systemd import Systemd
 from .version import VERSION
 from .waiting import Signals, end_process, show_stacks_of_threads, stay
 from .wiring import open_parts
-from .wiring_api import make_api, requests
+from .wiring_api import make_api, make_http, requests
 
 LOG = logging.getLogger(__name__)
 PROGRAM = "stoker-api"
@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
         watch = Watch(parts.recorder)
         report_on_signal(conf, PROGRAM, {"Requests": lambda: requests(watch)})
         app = make_api(parts, version=VERSION, watch=watch, draining=draining.is_set)
-        http = HttpServer(app, host=conf.api.bind_host, port=conf.api.bind_port, threads=conf.api.threads)
+        http = make_http(app, conf, conf.api.bind_host, conf.api.bind_port)
         port = http.start()
     except (OSError, WrongConfiguration) as error:
         print(f"stoker-api: cannot start: {error}", file=sys.stderr)

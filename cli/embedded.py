@@ -25,7 +25,7 @@ from .options import WrongConfiguration
 from .serving import HttpServer
 from .version import VERSION
 from .wiring import Parts, make_conductor, open_parts, start_conductor
-from .wiring_api import make_api, requests
+from .wiring_api import make_api, make_http, requests
 
 PROGRAM = "stoker"
 # One process pauses for no other one: a conductor is known to be gone sooner than on a network.
@@ -92,7 +92,7 @@ class Embedded:
             start_conductor(parts, conductor)
         self._watch = Watch(parts.recorder)
         app = make_api(parts, version=VERSION, watch=self._watch)
-        http = HttpServer(app, host=settings.host, port=settings.port, threads=conf.api.threads)
+        http = make_http(app, conf, settings.host, settings.port)
         self.url = f"http://{settings.host}:{http.start()}"
         self._http = http
         for conductor in self.conductors:

@@ -45,16 +45,21 @@ def database_troubles(recorder: Recorder) -> Troubled:
 
 
 def connect(
-    conf: cfg.ConfigOpts, listener: Listener | None = None, troubled: Troubled = lambda trouble: None
+    conf: cfg.ConfigOpts,
+    listener: Listener | None = None,
+    troubled: Troubled = lambda trouble: None,
+    *,
+    pool_size: int | None = None,
 ) -> Database:
     """The database, of whatever version; whether it answers is not asked.
 
     :param listener, troubled: see Database.
+    :param pool_size: in place of the option's.
 
     :raises WrongConfiguration: the URL is none, or its driver is not installed.
     """
     try:
-        url, size = conf.database.connection, conf.database.pool_size
+        url, size = conf.database.connection, pool_size or conf.database.pool_size
         return Database(url, pool_size=size, listener=listener, troubled=troubled)
     except (sqlalchemy.exc.ArgumentError, ImportError, *DATABASE_ERRORS) as error:
         raise WrongConfiguration(f"{CONNECTION}: {error}") from error

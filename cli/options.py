@@ -11,8 +11,9 @@ from oslo_log import log
 
 from ..observe.logs import FORMAT
 from ..ring.timing import MembershipTiming
+from .api_options import API
 from .fault_options import TASK_LOSSES
-from .metrics_options import API_DRAIN, METRICS, METRICS_OF_ONE, prefer_argument
+from .metrics_options import METRICS, METRICS_OF_ONE, prefer_argument
 from .notification_options import NOTIFICATIONS
 from .trust_options import DEFERRED
 from .upgrade_options import UPGRADE_LEVELS
@@ -104,28 +105,6 @@ CONDUCTOR = [
         mutable=True,
         help="Seconds that deleted stacks stay visible.",
     ),
-]
-API = [
-    cfg.StrOpt(
-        "auth_strategy",
-        default="keystone",
-        choices=[
-            ("keystone", "a token of Keystone's is needed; [keystone_authtoken] says how it is checked"),
-            ("none", "everybody may do everything with the tenant that the path names"),
-        ],
-        help="Who may use the API.",
-    ),
-    cfg.StrOpt("bind_host", default="127.0.0.1", help="Address that stoker-api listens on."),
-    cfg.PortOpt("bind_port", default=8004, help="Port that stoker-api listens on."),
-    cfg.IntOpt("threads", default=16, min=1, help="Requests that are answered at the same time."),
-    cfg.URIOpt(
-        "public_url",
-        default="http://127.0.0.1:8004",
-        help="Root under which the API is reached from outside; it stands in the URLs of signals.",
-    ),
-    cfg.FloatOpt("drain", default=0.0, min=0, help=API_DRAIN),
-    cfg.IntOpt("max_body", default=8 * 1024 * 1024, min=1024, help="Bytes of a request's body, at the most."),
-    cfg.IntOpt("max_page", default=1000, min=0, help="Entries of a list, at the most; 0: no limit."),
 ]
 STACKS = [
     cfg.IntOpt(

@@ -1,51 +1,71 @@
 """Serving a WSGI application over HTTP."""
 
 import http.client
+import socket
 import threading
 import time
 import typing
 from collections.abc import Callable
 
-from cheroot import wsgi
+from .http_limits import ConnectionLimits, RequestLimits
+from .http_server import Server
 
-WAITING_CONNECTIONS = 1024
-"""New connections that the system keeps until they are looked at; more are refused.  cheroot's default, 5,
-refuses some of twenty clients that come at once."""
+STOPS_WITHIN = 5.0
+"""Seconds that requests in progress are given at a stop."""
 
 
 class HttpServer:
-    """cheroot in a thread of its own.
+    """An HTTP server with a thread of its own.
 
     :param threads: requests answered at the same time.
     """
 
-    def __init__(self, app: typing.Any, *, host: str, port: int, threads: int) -> None:
-        self._server = wsgi.Server(
-            (host, port),
-            app,
-            numthreads=threads,
-            server_name="stoker",
-            request_queue_size=WAITING_CONNECTIONS,
-        )
-        self._thread = threading.Thread(target=self._server.serve, name="http", daemon=True)
+    def __init__(
+        self,
+        app: typing.Any,
+        *,
+        host: str,
+        port: int,
+        threads: int,
+        requests: RequestLimits | None = None,
+        connections: ConnectionLimits | None = None,
+    ) -> None:
+        self._app = app
+        self._address = (host, port)
+        self._threads = threads
+        self._requests = requests or RequestLimits()
+        self._connections = connections or ConnectionLimits()
+        self._server: Server | None = None
+        self._bound: tuple[str, int] = self._address
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="http", daemon=True)
 
     def start(self) -> int:
-        """Listen; the port (chosen by the system if 0 was asked for).
+        """Listen, and return the port (chosen by the system if 0 was asked for).
 
         :raises OSError: the address is in use, or not ours.
         """
-        self._server.prepare()
+        sock = listen(*self._address)
+        self._bound = sock.getsockname()[:2]
+        self._server = Server(
+            self._app, sock, threads=self._threads, requests=self._requests, connections=self._connections
+        )
         self._thread.start()
-        return int(self._server.bind_addr[1])
+        return self._bound[1]
+
+    def _run(self) -> None:
+        assert self._server is not None
+        while not self._ends.is_set():
+            self._server.run_once()
+        self._server.stop(STOPS_WITHIN)
 
     def answers(self, within: float) -> bool:
-        """Whether a request is answered in so many seconds: the one for the API's versions, which needs
-        neither a database nor a right."""
-        host, port = self._server.bind_addr[:2]
-        probe = http.client.HTTPConnection(str(host), int(port), timeout=within)
+        """Return whether a request is answered in so many seconds: the one for the API's versions, which
+        needs neither a database nor a right.  A server with too many connections to take it is alive."""
+        probe = http.client.HTTPConnection(*self._bound, timeout=within)
         try:
             probe.request("GET", "/")
-            return probe.getresponse().status < 500
+            return probe.getresponse().status in (*range(500), 503)
         except (OSError, http.client.HTTPException):
             return False
         finally:
@@ -53,8 +73,23 @@ class HttpServer:
 
     def stop(self) -> None:
         """Answer the requests in progress, and end."""
-        self._server.stop()
-        self._thread.join(5)
+        self._ends.set()
+        if self._server is not None:
+            self._server.pull_trigger()
+            self._thread.join(2 * STOPS_WITHIN)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket bound to the first address that the host's name stands for; ``::`` takes IPv4, too.
+
+    :raises OSError: the address is in use, or not ours.
+    """
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, _, _, _, address = found[0]
+    everywhere = family == socket.AF_INET6 and address[0] == "::"
+    return socket.create_server(
+        address[:2], family=family, backlog=1024, dualstack_ipv6=everywhere and socket.has_dualstack_ipv6()
+    )
 
 
 def silence(

@@ -4,7 +4,11 @@ import time
 import typing
 from collections.abc import Callable
 
+import sqlalchemy as sa
+from oslo_config import cfg
+
 from ..api.app import make_app
+from ..api.health import DatabaseHealth
 from ..api.services import ApiLimits, Services
 from ..api.watching import Watch
 from ..observe.exposition import Prometheus
@@ -14,8 +18,11 @@ from ..traversal.orders import Orders
 from ..traversal.signals import Signals
 from ..traversal.snapshots import Snapshots
 from ..traversal.updates import Updates
+from .api_options import connection_limits, request_limits
 from .keystone import behind_keystone, make_auth
+from .opening import connect
 from .presence import make_lookout
+from .serving import HttpServer
 from .wiring import Parts, make_desk
 
 
@@ -46,11 +53,31 @@ def make_api(
         limits=ApiLimits(body_bytes=conf.api.max_body, page=conf.api.max_page),
         build={"revision": version},
         watch=watch or Watch(parts.recorder),
+        ailment=DatabaseHealth(_ping_of(conf)).ailment,
         figures=parts.recorder.text if isinstance(parts.recorder, Prometheus) and conf.metrics.api else None,
         roll=make_lookout(conf, keep=conf.coordination.poll).roll,
         draining=draining,
     )
     return behind_keystone(make_app(services), conf)
+
+
+def make_http(app: typing.Any, conf: cfg.ConfigOpts, host: str, port: int) -> HttpServer:
+    """Return a server for the API that is not started yet."""
+    return HttpServer(
+        app,
+        host=host,
+        port=port,
+        threads=conf.api.threads,
+        requests=request_limits(conf),
+        connections=connection_limits(conf),
+    )
+
+
+def _ping_of(conf: cfg.ConfigOpts) -> Callable[[], object]:
+    """Return a question to the database over a connection of its own: that all others are busy is no
+    ailment."""
+    database = connect(conf, pool_size=1)
+    return lambda: database.read(lambda conn: conn.execute(sa.select(1)).scalar())
 
 
 def requests(watch: Watch) -> str:

@@ -32,6 +32,7 @@ QUIET = 4.5
 """Seconds until a conductor that does not report is taken for silent."""
 ELSEWHERE = {
     "The disk of the database is full": "tests/services/db/test_engine.py: it counts as one that is away",
+    "The API refuses clients": "tests/unit/test_cli_serving.py: each limit; tests/process/test_attacked.py",
     "A key is missing": "tests/process/test_configuration.py: the upgrade check names it; the stack fails",
     "The schema is older than the code": "tests/process/test_configuration.py: nothing starts before db sync",
 }

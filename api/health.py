@@ -1,0 +1,68 @@
+"""Whether the service can do its work, found out without ever waiting long for it."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from ..db.errors import Unavailable
+
+LOG = logging.getLogger(__name__)
+KEPT = 1.0
+"""Seconds for which a result is told again: whoever asks more often costs the database nothing."""
+WAIT = 0.5
+"""Seconds that an answer waits for the database at the most."""
+PATIENCE = 2.0
+"""Seconds without an answer after which a database that has answered before counts as away."""
+
+
+class DatabaseHealth:
+    """Asks the database, in a thread of its own, whether it is there; one question at a time.  Thread-safe.
+
+    :param ping: asks it; raises Unavailable.
+    :param monotonic: seconds that never jump.
+    """
+
+    def __init__(
+        self, ping: Callable[[], object], *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._ping = ping
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._answered = threading.Event()
+        self._asked_at: float | None = None
+        self._told_at: float | None = None
+        self._ailment: str | None = "the database was not asked yet"
+
+    def ailment(self) -> str | None:
+        """Return why the database is away; None: it is there."""
+        self._ask()
+        self._answered.wait(WAIT)
+        with self._lock:
+            if self._asked_at is None:
+                return self._ailment
+            silent = self._monotonic() - self._asked_at
+            if self._ailment is None and silent < PATIENCE:
+                return None
+            return f"the database has not answered for {silent:.1f} s"
+
+    def _ask(self) -> None:
+        with self._lock:
+            now = self._monotonic()
+            if self._asked_at is not None or (self._told_at is not None and now - self._told_at < KEPT):
+                return
+            self._asked_at = now
+            self._answered.clear()
+        threading.Thread(target=self._run, name="database-health", daemon=True).start()
+
+    def _run(self) -> None:
+        ailment: str | None = "the database is not available"
+        try:
+            self._ping()
+            ailment = None
+        except Unavailable as error:
+            LOG.debug("The database is not available: %s", error)
+        finally:
+            with self._lock:
+                self._ailment, self._asked_at, self._told_at = ailment, None, self._monotonic()
+            self._answered.set()

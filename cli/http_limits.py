@@ -1,0 +1,36 @@
+"""Limits of the HTTP server."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class RequestLimits:
+    """Limits of one request, in bytes.
+
+    :ivar line: of the request line.
+    :ivar head: of the request line and all header fields.
+    :ivar fields: how many header fields.
+    :ivar body: of the body.
+    """
+
+    line: int = 16384
+    head: int = 65536
+    fields: int = 100
+    body: int = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class ConnectionLimits:
+    """Limits of connections.
+
+    :ivar request: seconds in which a request must have arrived, with its body.
+    :ivar idle: seconds for which a connection is kept without a request, or while its client reads nothing.
+    :ivar total: connections; then one that has no request in progress is closed for a new one.
+    :ivar per_address: connections of one client: an IPv4 address, or the first 64 bits of an IPv6 address;
+        0: any number.
+    """
+
+    request: float = 60.0
+    idle: float = 75.0
+    total: int = 500
+    per_address: int = 100

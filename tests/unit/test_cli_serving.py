@@ -1,0 +1,422 @@
+"""The HTTP server against clients that mean no good: real sockets, one small application."""
+
+import contextlib
+import json
+import pathlib
+import random
+import socket
+import threading
+import time
+import typing
+from collections.abc import Callable, Iterator
+
+import pytest
+from harness.waiting import wait_for
+from stoker.cli.http_connection import client_of
+from stoker.cli.http_limits import ConnectionLimits, RequestLimits
+from stoker.cli.serving import HttpServer
+
+HOST = b"Host: h\r\n"
+SMALL = RequestLimits(line=1000, head=4000, fields=20, body=1000)
+MEGABYTE = 1 << 20
+Json = typing.Any
+
+
+class Site:
+    """A server whose application notes what it is called with, and the clients of a test."""
+
+    def __init__(self, threads: int, requests: RequestLimits, connections: ConnectionLimits) -> None:
+        self.seen: list[tuple[str, bytes]] = []
+        self.gate = threading.Event()
+        self.server = HttpServer(
+            self._app, host="127.0.0.1", port=0, threads=threads, requests=requests, connections=connections
+        )
+        self.port = self.server.start()
+        self._open = contextlib.ExitStack()
+
+    def _app(self, environ: Json, start_response: Json) -> list[bytes]:
+        path, body = environ["PATH_INFO"], environ["wsgi.input"].read()
+        self.seen.append((path, body[:1000]))
+        if path == "/gate":
+            self.gate.wait(60)
+        answer = b"x" * 32 * MEGABYTE if path == "/big" else body[:1000] or b"ok"
+        start_response("200 OK", [("Content-Length", str(len(answer)))])
+        return [answer]
+
+    def connect(self) -> socket.socket:
+        found = self._open.enter_context(socket.create_connection(("127.0.0.1", self.port), timeout=60))
+        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return found
+
+    def send(self, data: bytes) -> socket.socket:
+        client = self.connect()
+        client.sendall(data)
+        return client
+
+    def close(self) -> None:
+        self.gate.set()
+        self._open.close()
+        self.server.stop()
+
+
+@pytest.fixture
+def make_site() -> Iterator[Callable[..., Site]]:
+    made: list[Site] = []
+
+    def make(threads: int = 2, requests: RequestLimits = SMALL, **limits: float) -> Site:
+        connections = ConnectionLimits(**limits)  # type: ignore[arg-type]
+        made.append(Site(threads, requests, connections))
+        return made[-1]
+
+    yield make
+    for site in made:
+        site.close()
+
+
+@pytest.fixture
+def site(make_site: Callable[..., Site]) -> Site:
+    return make_site()
+
+
+def status(client: socket.socket) -> int:
+    """The status of the next answer, whose body is read, too; 0: the connection was closed without one."""
+    return answer(client)[0]
+
+
+def answer(client: socket.socket) -> tuple[int, bytes]:
+    data = b""
+    while b"\r\n\r\n" not in data:
+        try:
+            piece = client.recv(1)
+        except ConnectionResetError:
+            piece = b""
+        if not piece:
+            return 0, b""
+        data += piece
+    lines = data.split(b"\r\n")
+    length = next(int(line.split(b":")[1]) for line in lines if line.lower().startswith(b"content-length"))
+    body = b""
+    while len(body) < length:
+        body += client.recv(length - len(body))
+    return int(lines[0].split()[1]), body
+
+
+def closed(client: socket.socket) -> bool:
+    """Whether the server closes the connection without a further answer."""
+    try:
+        return client.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def get(path: str = "/", more: bytes = b"") -> bytes:
+    return b"GET " + path.encode() + b" HTTP/1.1\r\n" + HOST + more + b"\r\n"
+
+
+def post(more: bytes, body: bytes = b"") -> bytes:
+    return b"POST / HTTP/1.1\r\n" + HOST + more + b"\r\n" + body
+
+
+CHUNKED = b"Transfer-Encoding: chunked\r\n"
+REFUSED = {
+    "two lengths": (post(b"Content-Length: 2\r\nContent-Length: 2\r\n", b"ab"), 400),
+    "two lengths in one": (post(b"Content-Length: 2, 2\r\n", b"ab"), 400),
+    "an underscore in a length": (post(b"Content-Length: 1_0\r\n", b"0123456789"), 400),
+    "a plus": (post(b"Content-Length: +2\r\n", b"ab"), 400),
+    "a minus": (post(b"Content-Length: -2\r\n", b"ab"), 400),
+    "a length in Arabic digits": (post("Content-Length: ٢\r\n".encode(), b"ab"), 400),
+    "a length of 5,000 digits": (get("/", b"Content-Length: " + b"9" * 3000 + b"\r\n"), 413),
+    "an encoding beside a length": (post(b"Content-Length: 5\r\n" + CHUNKED, b"0\r\n\r\n"), 400),
+    "a length beside an encoding": (post(CHUNKED + b"Content-Length: 5\r\n", b"0\r\n\r\n"), 400),
+    "two encodings": (post(CHUNKED * 2, b"0\r\n\r\n"), 400),
+    "an encoding that is not known": (post(b"Transfer-Encoding: gzip, chunked\r\n", b"0\r\n\r\n"), 501),
+    "an encoding of identity": (post(b"Transfer-Encoding: identity\r\n"), 501),
+    "an encoding in HTTP/1.0": (b"POST / HTTP/1.0\r\n" + CHUNKED + b"\r\n0\r\n\r\n", 400),
+    "a vertical tab before an encoding": (post(b"Transfer-Encoding: \x0bchunked\r\n", b"0\r\n\r\n"), 400),
+    "a space before the colon": (post(b"Content-Length : 2\r\n", b"ab"), 400),
+    "a first header line with a space": (b"GET / HTTP/1.1\r\n Host: h\r\n\r\n", 400),
+    "a folded header line": (get("/", b"X-A: 1\r\n  2\r\n"), 400),
+    "a line without a colon": (get("/", b"nonsense\r\n"), 400),
+    "a bare line feed": (b"GET / HTTP/1.1\r\nHost: h\nX: 1\r\n\r\n", 400),
+    "a bare carriage return": (b"GET / HTTP/1.1\r\nHost: h\rX: 1\r\n\r\n", 400),
+    "a NUL in a header": (get("/", b"X-A: \0\r\n"), 400),
+    "no host": (b"GET / HTTP/1.1\r\n\r\n", 400),
+    "two hosts": (get("/", HOST), 400),
+    "a chunk of no size": (post(CHUNKED, b"\r\nxyz\r\n"), 400),
+    "a chunk of a wrong size": (post(CHUNKED, b"zz\r\nab\r\n0\r\n\r\n"), 400),
+    "a chunk with a sign": (post(CHUNKED, b"+2\r\nab\r\n0\r\n\r\n"), 400),
+    "a chunk with an underscore": (post(CHUNKED, b"0_2\r\nab\r\n0\r\n\r\n"), 400),
+    "a chunk with 0x": (post(CHUNKED, b"0x2\r\nab\r\n0\r\n\r\n"), 400),
+    "a chunk that is longer than it says": (post(CHUNKED, b"2\r\nabcd\r\n0\r\n\r\n"), 400),
+    "a chunk whose line has no end": (post(CHUNKED, b"1" * 600), 400),
+    "an extension without an end": (post(CHUNKED, b"2;" + b"a" * 600), 400),
+    "a trailer without an end": (post(CHUNKED, b"0\r\nX: " + b"a" * 4500), 400),
+    "a giant chunk": (post(CHUNKED, b"ffffffffff\r\n" + b"x" * 1500), 413),
+    "many chunks": (post(CHUNKED, b"64\r\n" + (b"x" * 100 + b"\r\n64\r\n") * 12), 413),
+    "a giant length": (post(b"Content-Length: 1500000000\r\n"), 413),
+    "a giant length, and the client waits": (
+        post(b"Content-Length: 1500000000\r\nExpect: 100-continue\r\n"),
+        413,
+    ),
+    "a long request line": (get("/" + "a" * 1000), 414),
+    "a request line without an end": (b"GET /" + b"a" * 5000, 431),
+    "a header without an end": (b"GET / HTTP/1.1\r\nX: " + b"a" * 5000, 431),
+    "many headers": (get("/", b"X-A: 1\r\n" * 21), 431),
+    "an older version": (b"GET /\r\n\r\n", 505),
+    "another version": (b"GET / HTTP/2.0\r\n" + HOST + b"\r\n", 505),
+    "a version of two digits": (b"GET / HTTP/1.10\r\n" + HOST + b"\r\n", 505),
+    "no version at all": (b"nonsense\r\n\r\n", 505),
+    "TLS": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400),
+    "a method in small letters": (b"get / HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "a control character in the target": (b"GET /\x01 HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "a space in the target": (b"GET /a b HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "a target that is no path": (b"GET stacks HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "a star": (b"OPTIONS * HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "a target that Python does not take": (b"GET http://[ HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+}
+
+
+@pytest.mark.parametrize(("sent", "wanted"), REFUSED.values(), ids=REFUSED.keys())
+def test_a_malformed_request_is_refused_and_the_connection_closed(
+    site: Site, sent: bytes, wanted: int
+) -> None:
+    # What stands behind it must not be taken for a request.
+    client = site.send(sent + get("/smuggled"))
+    got, body = answer(client)
+    assert got == wanted, body
+    shown = json.loads(body)
+    assert shown["code"] == wanted
+    assert shown["error"]["message"]
+    assert closed(client)
+    assert status(site.send(get("/next"))) == 200
+    assert [path for path, _ in site.seen] == ["/next"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "body"),
+    [
+        (get(), b"ok"),
+        (b"\r\n\r\n" + get(), b"ok"),
+        (b"GET http://h/a HTTP/1.1\r\n" + HOST + b"\r\n", b"ok"),
+        (get("/" + "a" * 900), b"ok"),
+        (get("/", b"X-A: 1\r\n" * 19), b"ok"),
+        (get("/", b"Expect: 100-continue\r\n"), b"ok"),
+        (post(b"Content-Length: 2\r\n", b"ab"), b"ab"),
+        (post(b"Content-Length: 1000\r\n", b"x" * 1000), b"x" * 1000),
+        (post(CHUNKED, b"2\r\nab\r\n3;x=y\r\ncde\r\n0\r\n\r\n"), b"abcde"),
+        (post(CHUNKED, b"3e8\r\n" + b"x" * 1000 + b"\r\n0\r\nX-A: 1\r\n\r\n"), b"x" * 1000),
+    ],
+)
+@pytest.mark.parametrize("pieces", [1, 3, 10000])
+def test_a_good_request_is_answered_however_it_arrives(
+    site: Site, sent: bytes, body: bytes, pieces: int
+) -> None:
+    client = site.connect()
+    for _ in range(2):  # On one connection.
+        for start in range(0, len(sent), pieces):
+            client.sendall(sent[start : start + pieces])
+        assert answer(client) == (200, body)
+
+
+def test_a_client_that_waits_is_told_to_go_on(site: Site) -> None:
+    client = site.send(post(b"Content-Length: 2\r\nExpect: 100-continue\r\n"))
+    assert client.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+    client.sendall(b"ab")
+    assert answer(client) == (200, b"ab")
+
+
+def test_a_client_that_sends_all_of_a_body_that_is_too_large_sees_why(site: Site) -> None:
+    client = site.send(post(b"Content-Length: 30000000\r\n"))
+    client.sendall(b"x" * 30000000)
+    got, body = answer(client)
+    assert (got, json.loads(body)["error"]["type"]) == (413, "RequestLimitExceeded")
+    assert "30000000" in json.loads(body)["error"]["message"]
+
+
+@pytest.mark.parametrize("sent", [b"G", b"GET / HTTP/1.1\r\nX", post(b"Content-Length: 50\r\n"), b"\r\n"])
+def test_a_request_that_arrives_too_slowly_is_refused(make_site: Callable[..., Site], sent: bytes) -> None:
+    site = make_site(request=0.5)
+    client = site.send(sent)
+
+    def drip() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client.sendall(b"\r\n" if sent == b"\r\n" else b"x")
+                time.sleep(0.05)
+
+    threading.Thread(target=drip, daemon=True).start()
+    assert status(client) == 408
+    wait_for(lambda: closed(client))
+
+
+def test_a_silent_connection_is_closed(make_site: Callable[..., Site]) -> None:
+    site = make_site(idle=0.5)
+    silent, used = site.connect(), site.send(get())
+    assert status(used) == 200
+    assert closed(silent)
+    assert closed(used)
+
+
+def test_silent_and_slow_connections_hold_up_nobody(make_site: Callable[..., Site]) -> None:
+    site = make_site(threads=1, per_address=0)
+    clients = [site.send(sent) for sent in (b"", b"GET", post(b"Content-Length: 9\r\n")) for _ in range(60)]
+    assert status(site.send(get())) == 200
+    for client in clients[-60:]:
+        client.sendall(b"123456789")
+        assert status(client) == 200
+
+
+def test_health_is_answered_while_all_workers_are_busy(make_site: Callable[..., Site]) -> None:
+    site = make_site(threads=2)
+    busy = [site.send(get("/gate")) for _ in range(4)]
+    wait_for(lambda: len(site.seen) == 2)
+    assert status(site.send(get("/healthcheck"))) == 200
+    assert [path for path, _ in site.seen] == ["/gate", "/gate", "/healthcheck"]
+    site.gate.set()
+    assert [status(client) for client in busy] == [200] * 4
+
+
+def test_one_address_has_so_many_connections(make_site: Callable[..., Site]) -> None:
+    site = make_site(per_address=3)
+    kept = [site.send(get()) for _ in range(3)]
+    assert [status(client) for client in kept] == [200] * 3
+    refused = site.connect()
+    got, body = answer(refused)
+    assert (got, json.loads(body)["error"]["type"]) == (503, "ServiceUnavailable")
+    assert closed(refused)
+    kept[0].close()
+    wait_for(lambda: status(site.send(get())) == 200)
+
+
+def test_the_longest_waiting_connection_makes_room_and_one_in_progress_never(
+    make_site: Callable[..., Site],
+) -> None:
+    site = make_site(threads=3, total=3, per_address=0)
+    busy = [site.send(get("/gate")) for _ in range(2)]
+    wait_for(lambda: len(site.seen) == 2)
+    silent = site.connect()
+    third = site.connect()
+    assert closed(silent)
+    third.sendall(get("/gate"))
+    wait_for(lambda: len(site.seen) == 3)
+    assert status(site.connect()) == 503
+    site.gate.set()
+    assert [status(client) for client in (*busy, third)] == [200] * 3
+
+
+def test_a_client_that_reads_nothing_holds_no_worker(make_site: Callable[..., Site]) -> None:
+    site = make_site(threads=1)
+    lazy = [site.send(get("/big")) for _ in range(3)]
+    assert status(site.send(get())) == 200
+    assert len(answer(lazy[0])[1]) == 32 * MEGABYTE
+
+
+def test_urgent_data_ends_the_connection(site: Site) -> None:
+    client = site.connect()
+    client.send(b"!", socket.MSG_OOB)
+    assert closed(client)
+    assert status(site.send(get())) == 200
+
+
+def test_memory_does_not_grow_with_what_is_sent(make_site: Callable[..., Site]) -> None:
+    def resident() -> int:
+        return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    site = make_site(threads=1, requests=RequestLimits(), request=20.0)
+    heads = [
+        post(b"Content-Length: 1500000000\r\n"),
+        post(CHUNKED, b"fffffff\r\n"),
+        post(CHUNKED, b"1;a="),
+        b"GET /",
+        b"GET / HTTP/1.1\r\nX: ",
+        post(CHUNKED, b"0\r\nX: "),
+        post(b"Content-Length: 8388608\r\n"),  # Allowed, and in files.
+    ]
+    piece = b"x" * MEGABYTE
+    before = resident()
+    for head in heads * 3:
+        client = site.send(head)
+        with contextlib.suppress(OSError):
+            for _ in range(40):
+                client.sendall(piece)
+        assert resident() - before < 24 * MEGABYTE
+
+
+def test_a_stop_answers_what_is_in_progress(make_site: Callable[..., Site]) -> None:
+    site = make_site(threads=1)
+    clients = [site.send(get("/gate")) for _ in range(2)]
+    idle = site.connect()
+    wait_for(lambda: len(site.seen) == 1)
+    stopping = threading.Thread(target=site.server.stop)
+    stopping.start()
+    wait_for(lambda: not _accepts(site.port))
+    site.gate.set()
+    assert [status(client) for client in clients] == [200, 200]
+    stopping.join(60)
+    assert closed(idle)
+
+
+def _accepts(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_random_bytes_are_answered_or_the_connection_is_closed(site: Site) -> None:
+    """Mutations of good requests: each ends in an answer below 500 (501 and 505 are exact) or at its end."""
+    chance = random.Random(15)
+    seeds = [get(), post(b"Content-Length: 5\r\n", b"hello"), post(CHUNKED, b"5\r\nhello\r\n0\r\n\r\n")]
+    parts = [
+        b"\r\n",
+        b"\r",
+        b"\n",
+        b" ",
+        b":",
+        b"\0",
+        b"\xff",
+        b"0",
+        b"-1",
+        b";",
+        b",",
+        b"HTTP/1.1",
+        b"%",
+        b"[",
+    ]
+    for number in range(300):
+        sent = bytearray(chance.choice(seeds))
+        for _ in range(chance.randint(1, 4)):
+            at = chance.randrange(len(sent))
+            sent[at : at + chance.choice([0, 1, 1, 5])] = chance.choice(parts)
+        client = site.connect()
+        client.sendall(bytes(sent))
+        client.shutdown(socket.SHUT_WR)
+        got = status(client)
+        assert got < 500 or got in (501, 505), (number, bytes(sent))
+        client.close()
+    assert status(site.send(get())) == 200
+
+
+@pytest.mark.parametrize(
+    ("address", "client"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+    ],
+)
+def test_a_client_is_an_address_or_a_network(address: str, client: str) -> None:
+    assert client_of((address, 1)) == client
+
+
+def test_ipv6_is_served() -> None:
+    if not socket.has_dualstack_ipv6():
+        pytest.skip("this host has no IPv6")
+    server = HttpServer(lambda e, s: s("200 OK", []) and [] or [b"ok"], host="::", port=0, threads=1)
+    port = server.start()
+    try:
+        for host in ("::1", "127.0.0.1"):
+            with socket.create_connection((host, port), timeout=60) as client:
+                client.sendall(get())
+                assert client.recv(12) == b"HTTP/1.1 200"
+    finally:
+        server.stop()
