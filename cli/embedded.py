@@ -141,10 +141,15 @@ def together(jobs: Sequence[Callable[[], object]]) -> list[object]:
     def run(index: int) -> None:
         results[index] = jobs[index]()
 
-    threads = [threading.Thread(target=run, args=(index,), name="stop") for index in range(len(jobs))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
+    started = []
+    for index in range(len(jobs)):
+        thread = threading.Thread(target=run, args=(index,), name="stop")
+        try:
+            thread.start()
+            started.append(thread)
+        except RuntimeError:  # There can be no more threads: one after the other, then.
+            run(index)
+    for thread in started:
         thread.join()
     return results
 

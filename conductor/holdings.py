@@ -126,6 +126,10 @@ class Holdings:
             if held is not None and not held.busy:
                 yield held, progress
 
+    def timed(self) -> set[tuple[TaskId, int]]:
+        """Return the claims (task, attempt) that wait for their next look."""
+        return {(task_id, attempt) for task_id, attempt, _ in self._timers.items()}
+
     def next_look(self) -> float | None:
         """The moment of it; None: none waits for one."""
         return self._timers.next_at()

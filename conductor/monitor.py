@@ -56,6 +56,8 @@ class Monitor:
             found.append("database away: results are kept until it answers")
         if 0 < self.most_written_off <= self.pool.lost:
             found.append(f"worn out: {self.pool.lost} threads hang in calls that were cancelled")
+        if self.pool.short_of_threads:
+            found.append("no thread can be started: memory, or the number of processes, is exhausted")
         return found + [f"stuck: {loop} does not come round" for loop in self.liveness.late(STUCK_AFTER)]
 
     def samples(self) -> Iterator[Sample]:

@@ -1,5 +1,6 @@
 """The thread that turns the pipeline's wheel."""
 
+import contextlib
 import logging
 import threading
 from collections.abc import Callable
@@ -84,5 +85,8 @@ class Mover:
                 self.pipeline.hand_over()
             return self.pipeline.turn()
         except Exception:  # top of a thread: a bug in one turn must not end all work of the conductor
-            LOG.exception("A turn of the pipeline broke")
+            with contextlib.suppress(
+                MemoryError, RuntimeError
+            ):  # Where memory is short, logging breaks, too.
+                LOG.exception("A turn of the pipeline broke")
             return LONGEST_SLEEP

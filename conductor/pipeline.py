@@ -100,7 +100,9 @@ class Pipeline:
             database, hints, self._held, self._workers, self._stops, self._tally, clock
         )
         self._strays = Strays(database, hints, self._workers, self._stops, self._tally, clock)
+        self._executor = executor
         self._who: Claimant | None = None
+        self._broken = False
         self._closed = False
 
     # -- from any thread ---------------------------------------------------------------------------
@@ -162,8 +164,18 @@ class Pipeline:
 
         Without a name only late results are told of: we may never be in the ring again.
 
-        :raises Unavailable: never; while the database is away everything is kept and tried again.
+        Raises whatever breaks it, but never Unavailable: while the database is away everything is kept and
+        tried again.  After any other error the next turn begins with a reconciliation.
         """
+        if self._broken:
+            self._reconciler.repair(self._suspects.claims())
+        self._broken = True
+        pause = self._turn()
+        self._broken = False
+        return pause
+
+    def _turn(self) -> float | None:
+        self._executor.restart_threads()
         self._stops.apply(self._who)
         alone = self._suspects.next(self._who)
         results = self._checked([alone]) if alone else self._collect()
@@ -196,13 +208,14 @@ class Pipeline:
         wanted = self._intake.take(slots)
         if results or wanted:
             self._exchange(who, results, wanted, slots)
+        self._reconciler.give_back_unfinished()
         self._reconciler.reconcile(who)
         self._reconciler.answer(who)
         self._quarantine.forget(who)
 
     def _free(self) -> int:
         """How many tasks may be claimed: a few more than threads are free, so that none ever idles."""
-        spare = 0 if self._closed else self._limits.threads + 4 - self.busy
+        spare = 0 if self._closed or self._workers.has_no_thread else self._limits.threads + 4 - self.busy
         return max(0, min(spare, self._limits.in_progress - len(self._held)))
 
     def _sleep(self) -> float | None:

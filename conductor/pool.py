@@ -6,8 +6,26 @@ do at any time: so the pool is our own.
 
 import collections
 import enum
+import logging
 import threading
+import time
 from collections.abc import Callable
+
+LOG = logging.getLogger(__name__)
+LOG_EVERY = 60.0
+"""Seconds between two log lines that say that no thread can be started."""
+
+
+class NoThread(Exception):
+    """No thread can be started, and none is there: memory, or the number of processes, is exhausted."""
+
+
+def start_thread(work: Callable[[], None]) -> None:
+    """Run it in a new thread.
+
+    :raises RuntimeError: there can be no more threads.
+    """
+    threading.Thread(target=work, name="step", daemon=True).start()
 
 
 class _State(enum.Enum):
@@ -29,10 +47,22 @@ class Pool:
     """At most `threads` threads that are not written off; each is begun when it is first needed.
 
     The threads are daemons: one that hangs does not hold the process at its end.  Thread-safe.
+
+    :param start: runs a function in a new thread.
     """
 
-    def __init__(self, threads: int) -> None:
+    def __init__(
+        self,
+        threads: int,
+        *,
+        start: Callable[[Callable[[], None]], None] = start_thread,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._most = threads
+        self._start = start
+        self._monotonic = monotonic
+        self._logged: float | None = None
+        self._short = False
         self._soon = threading.Condition()
         self._jobs: collections.deque[Job] = collections.deque()
         self._alive = self._idle = self._lost = 0
@@ -43,10 +73,16 @@ class Pool:
         """Threads that were written off and have not come back."""
         return self._lost
 
+    @property
+    def short_of_threads(self) -> bool:
+        """Whether the last thread that was needed could not be started."""
+        return self._short
+
     def submit(self, fn: Callable[..., object], /, *args: object) -> Job:
         """Run fn(*args) on some thread, in the order of the calls.
 
         :raises RuntimeError: the pool is shut down.
+        :raises NoThread: there is no thread that would ever run it; where there are some, it waits for them.
         """
         job = Job(lambda: fn(*args))
         with self._soon:
@@ -54,8 +90,18 @@ class Pool:
                 raise RuntimeError("the pool is shut down")
             self._jobs.append(job)
             self._begin_thread()
+            if not self._alive:
+                self._jobs.remove(job)
+                raise NoThread("no thread can be started")
             self._soon.notify()
         return job
+
+    def restart_threads(self) -> None:
+        """Start the threads that could not be started before; the mover calls it once in a while."""
+        with self._soon:
+            for _ in range(len(self._jobs) if self._short else 0):
+                if not self._begin_thread():
+                    return
 
     def write_off(self, job: Job) -> bool:
         """Count on the job's end no longer: another thread takes the place of the one that runs it; one that
@@ -79,10 +125,25 @@ class Pool:
             self._jobs.clear()
             self._soon.notify_all()
 
-    def _begin_thread(self) -> None:
-        if len(self._jobs) > self._idle and self._alive < self._most:
-            self._alive += 1
-            threading.Thread(target=self._work, name="step", daemon=True).start()
+    def _begin_thread(self) -> bool:
+        """Start a thread if one is needed; whether one was started.  It counts once it is there."""
+        self._short = False
+        if len(self._jobs) <= self._idle or self._alive >= self._most:
+            return False
+        try:
+            self._start(self._work)
+        except (RuntimeError, MemoryError) as error:
+            self._short = True
+            self._log(error)
+            return False
+        self._alive += 1
+        return True
+
+    def _log(self, error: Exception) -> None:
+        now = self._monotonic()
+        if self._logged is None or now - self._logged >= LOG_EVERY:
+            self._logged = now
+            LOG.error("No thread can be started, %d of %d are there: %s", self._alive, self._most, error)
 
     def _work(self) -> None:
         while (job := self._next()) is not None:

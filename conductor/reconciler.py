@@ -1,10 +1,11 @@
 """Claims in our name: what the database says that we hold, against what is in memory."""
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 
 from ..db import answers, tasks
-from ..db.claims import Claimant
+from ..db.claims import Claim, Claimant
 from ..db.engine import Database
 from ..db.ids import TaskId
 from ..traversal.hints import Hints, announce_all
@@ -12,6 +13,8 @@ from .holdings import Holdings
 from .stops import Stops
 from .tally import Tally
 from .workers import Workers
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass
@@ -30,6 +33,23 @@ class Reconciler:
     clock: Callable[[], float]
     uncertain: bool = False
 
+    def repair(self, kept: Set[tuple[TaskId, int]]) -> None:
+        """After an error in the work loop: forget what nothing would ever bring back to it, so that
+        `reconcile` gives it back, and count anew.
+
+        :param kept: claims (task, attempt) whose results wait elsewhere.
+        """
+        self.uncertain = True
+        known = {_claim(held.claim) for held in self.workers.running()} | kept | self.held.timed()
+        # Read after those that run: a step that ends meanwhile is in one of them.
+        known |= {_claim(result.claim) for result in list(self.workers.results)}
+        lost = [held for held in self.held.all() if _claim(held.claim) not in known]
+        for held in lost:
+            self.held.drop(held.claim.task.id)
+        self.workers.recount()
+        self.stops.restore()
+        LOG.warning("The work loop goes on after an error; %d claims are given back", len(lost))
+
     def reconcile(self, who: Claimant) -> None:
         """Give back claims in our name that we do not know of; nothing while all are known.
 
@@ -41,6 +61,17 @@ class Reconciler:
         self.give_back([(i, attempt) for i, attempt, _ in claimed if not self.held.has(i, attempt)])
         self.uncertain = False
 
+    def give_back_unfinished(self) -> None:
+        """Give back what no step could begin for, or what a step has broken at.
+
+        :raises Unavailable: it is tried again.
+        """
+        unfinished = self.workers.unfinished
+        if claims := list(unfinished):
+            self.give_back(claims)
+            for _ in claims:
+                unfinished.popleft()
+
     def give_back(self, claimed: Sequence[tuple[TaskId, int]]) -> None:
         """Let others go on with these tasks (with attempt).
 
@@ -50,8 +81,9 @@ class Reconciler:
             return
         now = self.clock()
         freed = self.database.write(lambda conn: tasks.release(conn, claimed, now=now))
-        for task_id, _ in claimed:
-            self.held.drop(task_id)
+        for task_id, attempt in claimed:
+            if self.held.has(task_id, attempt):
+                self.held.drop(task_id)
         announce_all(self.hints, freed)
 
     def answer(self, who: Claimant) -> None:
@@ -70,3 +102,7 @@ class Reconciler:
         announce_all(self.hints, freed)
         self.tally.not_held(len(asked))
         del self.stops.unknown[: len(asked)]
+
+
+def _claim(claim: Claim) -> tuple[TaskId, int]:
+    return claim.task.id, claim.task.attempt

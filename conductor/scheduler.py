@@ -164,11 +164,19 @@ class _Lane:
     def __init__(self, name: str, threads: int) -> None:
         self.periodics: list[Callable[[], None]] = []
         self.pool = futurist.ThreadPoolExecutor(max_workers=threads)
+        self._threads = threads
         self._name = name
         self._worker: periodics.PeriodicWorker | None = None
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Begin; returns at once.
+
+        All threads are started here: futurist's pool counts one that could not be started as there for ever.
+
+        :raises RuntimeError: there can be no more threads.
+        """
+        for _ in range(self._threads):
+            self.pool.submit(lambda: None)
         calls: list[tuple[typing.Any, ...]] = [(run, (), {}) for run in self.periodics]
         self._worker = periodics.PeriodicWorker(calls, executor_factory=_Lent(self.pool))
         threading.Thread(target=self._worker.start, name=self._name, daemon=True).start()

@@ -259,17 +259,29 @@ class Conductor:
         """Stop in order; whether all steps in progress came to an end."""
         self._report.drain()
         self._stopping = True
-        bus = threading.Thread(target=self._stop_server, name="bus", daemon=True)
-        bus.start()
+        bus = self._stop_bus()
         finished = self._mover.stop(self.settings.drain)
         self._scheduler.stop()
         self._report.stopped()
         self._membership.stop(LONGEST_FAREWELL)
-        bus.join(BUS_ENDS_WITHIN)
+        if bus is None:
+            self._stop_server()
+        else:
+            bus.join(BUS_ENDS_WITHIN)
         for traversal, task_ids in self._passed_on:
             announce(self._hints, traversal, task_ids)
         self._pool.shutdown()
         return finished
+
+    def _stop_bus(self) -> threading.Thread | None:
+        """Stop the message bus meanwhile; None: no thread can be started for that."""
+        bus = threading.Thread(target=self._stop_server, name="bus", daemon=True)
+        try:
+            bus.start()
+        except RuntimeError as error:
+            LOG.warning("The message bus is stopped last: %s", error)
+            return None
+        return bus
 
     def _stop_server(self) -> None:
         if self._server is not None:

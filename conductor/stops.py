@@ -93,6 +93,13 @@ class Stops:
             if held.busy:
                 self._graces.add(self.clock() + self.grace, held)
 
+    def restore(self) -> None:
+        """After an error: give those that are to stop their grace period again, if its end was lost."""
+        timed = {id(held) for held in self._graces.items()}
+        for held in self.workers.running():
+            if held.stop.is_set() and not held.given_up and id(held) not in timed:
+                self._graces.add(self.clock() + self.grace, held)
+
     def _meant(self, message: Message) -> Iterator[Held]:
         if message.traversal is not None:
             for held in self.held.of(message.traversal):

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..db.claims import Claimant
+from ..db.claims import Claim, Claimant
 from ..db.engine import Database
+from ..db.errors import Unavailable
 from ..traversal.hints import Hints, announce_all
+from .attempt import StepResult
 from .holdings import claim_lines
 from .leftovers import keep_stray, late_result
 from .stops import Stops
@@ -32,14 +34,20 @@ class Strays:
         """
         late = self.workers.late
         while late:
-            claim, result = late[0]
-            if self.workers.runs(claim.task.id, claim.task.attempt):  # That it was given up came too late.
-                self.stops.strays.append(claim)
-            else:
-                with claim_lines(claim):
-                    announce_all(self.hints, late_result(self.database, claim, result, now=self.clock()))
-            late.popleft()
+            claim, result = late.popleft()
+            try:
+                self._take(claim, result)
+            except (Unavailable, MemoryError):
+                late.appendleft((claim, result))
+                raise
             self.tally.refused()
+
+    def _take(self, claim: Claim, result: StepResult | None) -> None:
+        if self.workers.runs(claim.task.id, claim.task.attempt):  # That it was given up came too late.
+            self.stops.strays.append(claim)
+            return
+        with claim_lines(claim):
+            announce_all(self.hints, late_result(self.database, claim, result, now=self.clock()))
 
     def renamed(self) -> None:
         """We have another name: the old one counts as gone, and with it the steps that were given up."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ..db.claims import Claimant
 from ..db.errors import Unavailable
+from ..db.ids import TaskId
 from .attempt import StepResult
 from .holdings import claim_lines
 from .steps import StepRunner
@@ -22,9 +23,15 @@ class Suspects:
         self._runner = runner
         self._waiting: collections.deque[tuple[StepResult, bool]] = collections.deque()
         self._guilty = False
+        self._dropped: set[tuple[TaskId, int]] = set()
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
+
+    def claims(self) -> set[tuple[TaskId, int]]:
+        """Return the claims (task, attempt) whose results wait here, or were dropped: nobody else gets those
+        before their time is over."""
+        return self._dropped | {_claim(result) for result, _ in self._waiting}
 
     def next(self, who: Claimant | None) -> StepResult | None:
         """The next one to be tried alone."""
@@ -44,6 +51,10 @@ class Suspects:
         except Unavailable:
             stored = True  # Its absence says nothing about the batch; the pipeline keeps it.
             raise
+        except MemoryError:
+            # One alone is given back, so that another conductor may try.
+            stored = len(batch) == 1
+            raise
         finally:
             if not stored:
                 self._suspect(batch)
@@ -57,7 +68,12 @@ class Suspects:
 
     def _suspect_one(self, result: StepResult) -> None:
         if self._guilty:
+            self._dropped.add(_claim(result))
             LOG.error("Task %s is given up: not even its failure can be stored", result.claim.task.id)
         else:
             LOG.error("The result of task %s cannot be stored", result.claim.task.id)
             self._waiting.appendleft((result, True))
+
+
+def _claim(result: StepResult) -> tuple[TaskId, int]:
+    return result.claim.task.id, result.claim.task.attempt

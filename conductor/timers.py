@@ -21,6 +21,10 @@ class TimerQueue(typing.Generic[T]):
         """Make `item` due at the moment `at` (seconds, of the clock that is given to pop_due)."""
         heapq.heappush(self._heap, (at, next(self._order), item))
 
+    def items(self) -> list[T]:
+        """Return all items, in no order."""
+        return [entry[2] for entry in self._heap]
+
     def next_at(self) -> float | None:
         """The earliest moment, or None."""
         return self._heap[0][0] if self._heap else None

@@ -12,11 +12,14 @@ from ..observe import metrics
 from ..observe.recorder import SILENT, Recorder
 from .attempt import StepResult
 from .holdings import Held, claim_lines
+from .pool import NoThread
 from .quarantine import Quarantine
 from .steps import StepRunner
 
 Json = typing.Any
 
+NO_THREAD_FOR = 5.0
+"""Seconds for which nothing is claimed after a thread could not be started."""
 UNSURE = 1.0
 """Seconds until a step is tried again that was not begun, for we could not be sure of our name."""
 
@@ -33,16 +36,23 @@ class Executor(typing.Protocol):
     """What the work pipeline needs of a thread pool; see pool.Pool."""
 
     def submit(self, fn: Callable[..., object], /, *args: object) -> typing.Any:
-        """Run fn(*args) on some thread; a handle for write_off."""
+        """Run fn(*args) on some thread; a handle for write_off.
+
+        :raises NoThread: there is none, and none can be started.
+        """
 
     def write_off(self, job: typing.Any) -> bool:
         """Replace the thread that runs the job; a job that has not begun never does: False."""
+
+    def restart_threads(self) -> None:
+        """Start the threads that could not be started before."""
 
 
 class Workers:
     """The mover's thread starts steps and takes results; the steps run on threads of the pool.
 
     :ivar results: of steps that ended, to be stored.
+    :ivar unfinished: claims whose steps could not begin, or have ended without a result: to be given back.
     :ivar late: of steps that ended after their tasks had been taken away or given up; None: without one.
     :param wake: makes the mover look at the results soon.
     :param member: our name on the ring at this moment, None if we cannot be sure of it; from any thread.
@@ -60,6 +70,7 @@ class Workers:
         recorder: Recorder = SILENT,
     ) -> None:
         self.results: collections.deque[StepResult] = collections.deque()
+        self.unfinished: collections.deque[tuple[TaskId, int]] = collections.deque()
         self.late: collections.deque[tuple[Claim, StepResult | None]] = collections.deque()
         self._runner = runner
         self._quarantine = quarantine
@@ -69,6 +80,7 @@ class Workers:
         self._clock = clock
         self._recorder = recorder
         self._busy = 0
+        self._refused_at: float | None = None
         self._steps: dict[tuple[TaskId, int], Held] = {}
         self._counting = threading.Lock()
 
@@ -76,6 +88,16 @@ class Workers:
     def busy(self) -> int:
         """Steps that run now, or wait for a thread; those given up do not count."""
         return self._busy
+
+    @property
+    def has_no_thread(self) -> bool:
+        """Whether a moment ago a step could not begin, for no thread could be started."""
+        return self._refused_at is not None and 0 <= self._clock() - self._refused_at < NO_THREAD_FOR
+
+    def recount(self) -> None:
+        """Count anew, after an error that may have kept a count from being corrected."""
+        with self._counting:
+            self._busy = sum(held.running for held in self._steps.values())
 
     def running(self) -> list[Held]:
         """The tasks whose steps have not ended, those given up included; from any thread."""
@@ -113,7 +135,22 @@ class Workers:
         with self._counting:
             self._busy += 1
             self._steps[_key(held)] = held
-        held.job = self._executor.submit(self._run, held, call)
+        begun = False
+        try:
+            held.job = self._executor.submit(self._run, held, call)
+            begun = True
+        except NoThread:
+            self._refused_at = self._clock()
+        finally:
+            if not begun:
+                self._not_begun(held)
+
+    def _not_begun(self, held: Held) -> None:
+        with self._counting:
+            held.running = False
+            self._busy -= 1
+            self._steps.pop(_key(held), None)
+        self.unfinished.append(_key(held))
 
     def _step(self, held: Held, progress: Json, who: Claimant) -> StepResult:
         """It may have waited long, in a process that was paused: what is not ours any more is not begun.
@@ -134,18 +171,24 @@ class Workers:
             with claim_lines(held.claim):
                 result = call()
         finally:
+            self._ended(held, result)
             self._recorder.observe(metrics.STEP, held.claim.task.kind, value=self._clock() - began)
-            held.begun_at = held.thread = None
-            with self._counting:
-                self._steps.pop(_key(held), None)
-                if held.given_up:
-                    self.late.append((held.claim, result))
-                else:
-                    held.running = False
-                    self._busy -= 1
-                    if result is not None:
-                        self.results.append(result)
-            self._wake()
+
+    def _ended(self, held: Held, result: StepResult | None) -> None:
+        """In a thread of the pool: the step came to a result; None: it broke, as where memory is short."""
+        held.begun_at = held.thread = None
+        with self._counting:
+            self._steps.pop(_key(held), None)
+            if held.given_up:
+                self.late.append((held.claim, result))
+            else:
+                held.running = False
+                self._busy -= 1
+                if result is not None:
+                    self.results.append(result)
+                else:  # Another attempt looks for what this one has made.
+                    self.unfinished.append(_key(held))
+        self._wake()
 
 
 def _key(held: Held) -> tuple[TaskId, int]:

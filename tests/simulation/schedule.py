@@ -97,6 +97,7 @@ class Run:
             (weather.lose_cancel, 2), (weather.duty, 12), (weather.look, 12), (weather.time, 16),
             (weather.kill, 1.2), (weather.revive, 3), (weather.pause, 0.8), (weather.cut_off, 0.8),
             (weather.resume, 4), (weather.go_on, 1.5), (weather.flap, 1.2),
+            (weather.exhaust, 1.2),
         ]  # fmt: skip
         self._do(users.create)
         weights = [weight for _, weight in actions]

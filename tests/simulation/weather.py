@@ -8,6 +8,8 @@ from simulation.world import TIMEOUT, World
 Json = typing.Any
 USUAL_ERRORS, MANY_ERRORS = (0.03, 0.03), (0.2, 0.4)
 """Probability that the database is away, before a transaction and after its commit."""
+EXHAUSTED = 0.2
+"""Probability that a step gets no thread, or a transaction no memory, while they are short."""
 INTERRUPTED = 0.06
 """Probability that a conductor is held up before it writes."""
 
@@ -29,6 +31,7 @@ class Weather:
         """From now on nothing goes wrong, but for calls that hang."""
         world = self.world
         world.database.before = world.database.after = world.database.interrupted = 0.0
+        world.exhaustion = 0.0
         for conductor in world.conductors.values():
             if conductor.paused or conductor.cut_off:
                 world.resume(conductor.host)
@@ -166,6 +169,11 @@ class Weather:
         host = self.dice.choice(paused)
         self.world.resume(host)
         return host
+
+    def exhaust(self) -> str:
+        """Threads and memory become short, or are so no more."""
+        self.world.exhaustion = 0.0 if self.world.exhaustion else EXHAUSTED
+        return "begins" if self.world.exhaustion else "ends"
 
     def flap(self) -> str:
         """The database begins to fail often, or does so no more."""

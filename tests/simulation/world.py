@@ -20,6 +20,7 @@ from stoker.conductor.duties.rollbacks import Rollbacks
 from stoker.conductor.duties.stacks import StackPurge, StackTimeouts
 from stoker.conductor.duties.tasks import Orphans, TaskDue
 from stoker.conductor.pipeline import Pipeline, PipelineLimits
+from stoker.conductor.pool import NoThread
 from stoker.conductor.slice import Absentees
 from stoker.conductor.steps import StepRunner
 from stoker.conductor.work import Surroundings
@@ -97,6 +98,7 @@ class FaultyDatabase(Database):
     :ivar interrupted: probability that whoever wants a transaction is held up before it, while others go on.
     :ivar interlude: what happens meanwhile.
     :ivar observers: called after each commit.
+    :ivar exhausted: whether memory is short for whoever writes now: MemoryError, before or after the commit.
     :ivar planned: what becomes of the next transactions, whatever the odds: "before", "after": an error then;
         "": none.
     """
@@ -108,16 +110,22 @@ class FaultyDatabase(Database):
         self.interlude: Callable[[], None] = lambda: None
         self.observers: list[Callable[[], None]] = []
         self.planned: list[str] = []
+        self.exhausted: Callable[[], bool] = lambda: False
 
     def write(self, work: Callable[..., typing.Any]) -> typing.Any:
         plan = self.planned.pop(0) if self.planned else None
         if self._dice.random() < self.interrupted:
             self.interlude()
+        exhausted = self.exhausted()
+        if exhausted and self._dice.random() < 0.5:
+            raise MemoryError("the simulation says so, before")
         if plan == "before" or (plan is None and self._dice.random() < self.before):
             raise Unavailable("the simulation says so, before")
         result = super().write(work)
         for observer in self.observers:
             observer()
+        if exhausted:
+            raise MemoryError("the simulation says so, after")
         if plan == "after" or (plan is None and self._dice.random() < self.after):
             raise Unavailable("the simulation says so, after")
         return result
@@ -225,9 +233,14 @@ class SimConductor:
 
     def submit(self, fn: Callable[..., object], /, *args: object) -> threads.Job:
         """See conductor.workers.Executor."""
+        if self.world.is_exhausted():
+            raise NoThread("the simulation says so")
         job = threads.Job(lambda: fn(*args))
         self.steps.append(job)
         return job
+
+    def restart_threads(self) -> None:
+        """See conductor.workers.Executor."""
 
     def write_off(self, job: threads.Job) -> bool:
         """See conductor.workers.Executor."""
@@ -253,6 +266,8 @@ class SimConductor:
             self.pipeline.work_as(None if name is None else Claimant(name, self.host))
             try:
                 self.rest = self.pipeline.turn()
+            except MemoryError:
+                self.rest = 1.0
             except Exception:  # noqa: BLE001 - as in the mover, whose thread goes on after a bug
                 self.world.broken.append(f"{self.host}: {traceback.format_exc()}")
                 self.rest = 0.0
@@ -277,7 +292,7 @@ class SimConductor:
     def run_duty(self, index: int) -> None:
         """One round of a duty; an error of the database ends it, as in the scheduler."""
         if self.ring.member() is not None:
-            with self._acts(), contextlib.suppress(Unavailable):
+            with self._acts(), contextlib.suppress(Unavailable, MemoryError):
                 self.duties[index].run()
 
     def run_due_duties(self, now: float) -> None:
@@ -299,6 +314,7 @@ class World:
 
     :ivar group: the membership as the backend has it: incarnation by host.
     :ivar acting: whose code runs now, if it is a conductor's.
+    :ivar exhaustion: probability that a conductor gets no thread, or no memory for a transaction.
     :ivar broken: errors that nobody expects, from a conductor's top.
     """
 
@@ -348,9 +364,15 @@ class World:
         self._incarnations = 0
         self.conductors: dict[str, SimConductor] = {}
         self.acting: SimConductor | None = None
+        self.exhaustion = 0.0
+        self.database.exhausted = lambda: self.acting is not None and self.is_exhausted()
         for number in range(hosts):
             self.start(f"host{number}")
         self.look_all()
+
+    def is_exhausted(self) -> bool:
+        """Whether there is no memory, or no thread, at this moment."""
+        return self.exhaustion > 0 and self.dice.random() < self.exhaustion
 
     # -- conductors --------------------------------------------------------------------------------
 

@@ -1,10 +1,11 @@
 """The pool: bounded, and able to go on without a thread that hangs."""
 
 import threading
+from collections.abc import Callable
 
 import pytest
 from harness.waiting import wait_for
-from stoker.conductor.pool import Job, Pool
+from stoker.conductor.pool import Job, NoThread, Pool, start_thread
 
 
 class Calls:
@@ -102,3 +103,60 @@ def test_after_the_shutdown_nothing_begins(calls: Calls) -> None:
     with pytest.raises(RuntimeError):
         pool.submit(calls, 2)
     assert calls.begun == [0]
+
+
+class Threads:
+    """Starts threads while it may.
+
+    :ivar left: how many may be started; negative: any number.
+    """
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def __call__(self, work: Callable[[], None]) -> None:
+        if self.left == 0:
+            raise RuntimeError("can't start new thread")
+        self.left -= 1
+        start_thread(work)
+
+
+def test_without_a_thread_that_would_run_it_a_job_is_refused(calls: Calls) -> None:
+    threads = Threads(0)
+    pool = Pool(2, start=threads)
+    for number in range(3):
+        with pytest.raises(NoThread):
+            pool.submit(calls, number)
+    assert pool.short_of_threads
+    threads.left = -1
+    for number in range(3, 6):
+        pool.submit(calls, number)
+    assert not pool.short_of_threads
+    wait_for(lambda: sorted(calls.begun) == [3, 4], 5)
+
+
+def test_a_job_waits_for_the_threads_that_there_are_and_the_others_are_started_later(calls: Calls) -> None:
+    threads = Threads(1)
+    pool = Pool(3, start=threads)
+    for number in range(3):
+        pool.submit(calls, number)
+    wait_for(lambda: calls.begun == [0], 5)
+    assert pool.short_of_threads
+    pool.restart_threads()
+    assert calls.begun == [0]
+    threads.left = -1
+    pool.restart_threads()
+    wait_for(lambda: sorted(calls.begun) == [0, 1, 2], 5)
+
+
+def test_a_hung_thread_that_cannot_be_replaced_is_replaced_when_there_are_threads(calls: Calls) -> None:
+    threads = Threads(1)
+    pool = Pool(1, start=threads)
+    hangs = pool.submit(calls, 0)
+    pool.submit(calls, 1)
+    wait_for(lambda: calls.begun == [0], 5)
+    assert pool.write_off(hangs)
+    assert pool.short_of_threads
+    threads.left = -1
+    pool.restart_threads()
+    wait_for(lambda: calls.begun == [0, 1], 5)

@@ -1,0 +1,151 @@
+"""No thread, no memory: nothing that was claimed is lost, whatever breaks in the work loop."""
+
+import pathlib
+import typing
+from collections.abc import Callable
+
+import pytest
+from simulation.test_update import ended, template
+from simulation.world import SimConductor, World
+from stoker.conductor import pipeline
+from stoker.conductor.holdings import Holdings
+from stoker.conductor.pool import NoThread
+from stoker.conductor.stops import Stops
+from stoker.conductor.suspects import Suspects
+from stoker.conductor.tally import Tally
+from stoker.conductor.workers import Workers
+from stoker.db import tasks
+from stoker.db.stacks import Stack
+from stoker.db.states import Status
+
+Json = typing.Any
+MANY = {f"r{number}": {"looks": 3, "after": 2} for number in range(6)}
+
+
+@pytest.fixture
+def world(tmp_path: pathlib.Path) -> World:
+    return World(tmp_path, hosts=1, threads=4)
+
+
+def claimed(world: World) -> list[tuple[int, int]]:
+    """(task, attempt) of all claims of the only conductor, as the database has them."""
+    [conductor] = world.conductors.values()
+    member = conductor.ring.member()
+    assert member is not None
+    found = world.database.read(lambda conn: tasks.claims_of(conn, member))
+    return sorted((task_id, attempt) for task_id, attempt, _ in found)
+
+
+def known(conductor: SimConductor) -> list[tuple[int, int]]:
+    """The same, as they are in memory."""
+    found = conductor.pipeline.view().held
+    return sorted((held.claim.task.id, held.claim.task.attempt) for held in found)
+
+
+def complete(world: World, stack: Stack) -> None:
+    """It ends well, before any timeout, and nothing is left over of what was counted."""
+    assert world.settle(lambda: ended(world, stack), within=100)
+    assert world.stack(stack.id).status == Status.COMPLETE
+    [conductor] = world.conductors.values()
+    assert (conductor.pipeline.busy, conductor.pipeline.in_progress) == (0, 0)
+
+
+def test_a_step_for_which_no_thread_can_be_started_is_given_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = world.create("s", template(**MANY))
+    [conductor] = world.conductors.values()
+    with monkeypatch.context() as patch:
+        patch.setattr(conductor, "submit", no_thread)
+        world.calm()
+        assert (claimed(world), known(conductor), conductor.pipeline.busy) == ([], [], 0)
+        world.pass_time(1)
+        world.calm()
+        assert claimed(world) == []
+    complete(world, stack)
+
+
+def test_a_poll_for_which_no_thread_can_be_started_is_given_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = world.create("s", template(**MANY))
+    world.calm()
+    [conductor] = world.conductors.values()
+    assert len(claimed(world)) == 6
+    with monkeypatch.context() as patch:
+        patch.setattr(conductor, "submit", no_thread)
+        world.pass_time(3)
+        world.calm()
+        assert (claimed(world), known(conductor), conductor.pipeline.busy) == ([], [], 0)
+    complete(world, stack)
+
+
+def no_thread(*args: object) -> Json:
+    raise NoThread("told so")
+
+
+class Breaks:
+    """Breaks the call number `at` of a function, before or after it was done; all others are done."""
+
+    def __init__(self, real: Callable[..., Json], at: int, *, after: bool) -> None:
+        self.real = real
+        self.at = at
+        self.after = after
+        self.calls = 0
+
+    def __call__(self, *args: Json, **fields: Json) -> Json:
+        self.calls += 1
+        if self.calls == self.at and not self.after:
+            raise MemoryError("told so")
+        done = self.real(*args, **fields)
+        if self.calls == self.at:
+            raise MemoryError("told so")
+        return done
+
+    def method(self) -> Callable[..., Json]:
+        return lambda *args, **fields: self(*args, **fields)
+
+
+PLACES: dict[str, tuple[Json, str]] = {
+    "a batch is stored": (pipeline.commits, "exchange"),
+    "a claim is taken into memory": (Holdings, "add"),
+    "a poll is put off": (Holdings, "look_later"),
+    "a stored result is dropped": (Holdings, "drop"),
+    "a step begins": (Workers, "step"),
+    "a step is handed to the pool": (SimConductor, "submit"),
+    "a claim's timeout is watched": (Stops, "watch"),
+    "what has to stop is stopped": (Stops, "apply"),
+    "a result is counted": (Tally, "stored"),
+    "a suspect is tried alone": (Suspects, "next"),
+    "hints are announced": (pipeline, "announce_all"),
+}
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("place", PLACES)
+def test_an_error_anywhere_in_the_work_loop_loses_no_claim(
+    world: World, monkeypatch: pytest.MonkeyPatch, place: str, after: bool
+) -> None:
+    """At each of its first calls, one after the other."""
+    owner, name = PLACES[place]
+    for at in range(1, 7):
+        with monkeypatch.context() as patch:
+            breaks = Breaks(getattr(owner, name), at, after=after)
+            patch.setattr(owner, name, breaks.method())
+            stack = world.create(f"s{at}", template(**MANY))
+            complete(world, stack)
+            assert not world.broken
+    assert breaks.calls >= 1
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_step_that_breaks_without_a_result_is_given_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [conductor] = world.conductors.values()
+    runner = conductor.pipeline._workers._runner
+    breaks = Breaks(runner.run, 2, after=True)
+    monkeypatch.setattr(runner, "run", breaks)
+    stack = world.create("s", template(**MANY))
+    complete(world, stack)
+    assert breaks.calls > 2
