@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     wanted = Wanted.STOP
     if _join(conductor, signals, systemd):
-        LOG.warning("stoker-conductor %s is in the ring and serves", conf.host)
+        LOG.info("stoker-conductor %s is in the ring and serves", conf.host)
         systemd.ready(f"{conf.host} is in the ring")
         wanted = stay(
             signals,
@@ -64,7 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
     if page is not None:
         page.stop()
     parts.close()
-    LOG.warning("stoker-conductor %s has stopped", conf.host)
+    LOG.info("stoker-conductor %s has stopped", conf.host)
     return end_process(WORN_OUT if wanted == Wanted.REPLACE else 0 if finished else 1)
 
 

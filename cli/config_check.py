@@ -14,14 +14,13 @@ from keystoneauth1.exceptions import NoMatchingPlugin
 from oslo_config import cfg
 
 from ..rpc.bus import LOCAL
-from . import options
+from . import config_files, options
 from .keystone import SECTION, make_enforcer
 from .opening import check_backend, make_bus, make_notifier, make_sealer, make_timing
 from .options import WrongConfiguration
 from .reaching import unreachable
 from .trusts import SECTION as TRUSTEE
 
-PROJECT = "stoker"
 DEFAULT = "DEFAULT"
 NAMESPACES = (
     "stoker",
@@ -168,7 +167,7 @@ def problems(files: Sequence[pathlib.Path] | None) -> tuple[list[Problem], cfg.C
 
     :param files: None: those that the daemons would find.
     """
-    paths = [pathlib.Path(p) for p in cfg.find_config_files(PROJECT)] if files is None else list(files)
+    paths = list(config_files.found("stoker-manage") if files is None else files)
     known, found = known_options(auth_types(paths)), list[Problem]()
     for path in paths:
         found += in_file(path, known)
@@ -178,6 +177,8 @@ def problems(files: Sequence[pathlib.Path] | None) -> tuple[list[Problem], cfg.C
         if not any(problem.serious for problem in found):
             found.append(Problem("", str(error)))
         return found, None
+    if (told := config_files.missing(conf)) is not None:
+        return [Problem("", told)], None
     return [*found, *together(conf)], conf
 
 

@@ -62,7 +62,7 @@ def _since(task: Unfinished) -> float | None:
         return task.claimed_at
     if task.state == TaskState.READY and task.due_at is not None:
         return _last_hint(task) - sum(redelivery_delay(count) for count in range(task.redelivered))
-    return task.told_at
+    return task.held_since if task.state == TaskState.HELD else task.told_at
 
 
 def _last_hint(task: Unfinished) -> float:

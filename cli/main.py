@@ -5,6 +5,7 @@ import pathlib
 import sys
 
 from . import threading_backend  # noqa: F401  - first: it decides how oslo works
+from .config_files import named
 from .embedded import Embedded, EmbeddedSettings
 from .options import WrongConfiguration
 from .version import VERSION
@@ -38,10 +39,9 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"stoker: --conductors must be 1 or more, not {wanted.conductors}", file=sys.stderr)
         return 2
     signals = Signals()
+    files = wanted.config_file or named()
     embedded = Embedded(
-        EmbeddedSettings(
-            wanted.data_dir.resolve(), wanted.host, wanted.port, wanted.conductors, wanted.config_file
-        )
+        EmbeddedSettings(wanted.data_dir.resolve(), wanted.host, wanted.port, wanted.conductors, files)
     )
     try:
         embedded.start()

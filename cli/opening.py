@@ -29,6 +29,7 @@ from ..rpc.level import Level
 from ..rpc.notifier import SERVICE, Notifier, open_notifier
 from ..template.residual import ARGS, sealed
 from ..traversal.addresses import KEY_BYTES, SignalAddresses
+from . import config_files
 from .options import WrongConfiguration
 
 CONNECTION = "[database] connection"
@@ -44,6 +45,12 @@ def database_troubles(recorder: Recorder) -> Troubled:
     return lambda trouble: recorder.add(counted[trouble])
 
 
+def require_configuration(conf: cfg.ConfigOpts) -> None:
+    """:raises WrongConfiguration: none was found."""
+    if (told := config_files.missing(conf)) is not None:
+        raise WrongConfiguration(told)
+
+
 def connect(
     conf: cfg.ConfigOpts,
     listener: Listener | None = None,
@@ -56,8 +63,9 @@ def connect(
     :param listener, troubled: see Database.
     :param pool_size: in place of the option's.
 
-    :raises WrongConfiguration: the URL is none, or its driver is not installed.
+    :raises WrongConfiguration: there is no configuration, the URL is none, or its driver is not installed.
     """
+    require_configuration(conf)
     try:
         url, size = conf.database.connection, pool_size or conf.database.pool_size
         return Database(url, pool_size=size, listener=listener, troubled=troubled)
@@ -103,8 +111,9 @@ def unfit(at: str | None, fit: Fit) -> str:
 def make_sealer(conf: cfg.ConfigOpts, binds: Callable[[], bool] = lambda: True) -> Sealer:
     """:param binds: see Sealer.
 
-    :raises WrongConfiguration: there is no key, or it is none.
+    :raises WrongConfiguration: there is no configuration, no key, or it is none.
     """
+    require_configuration(conf)
     try:
         return Sealer(conf.secrets.key, binds=binds)
     except ValueError as error:

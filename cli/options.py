@@ -11,6 +11,7 @@ from oslo_log import log
 
 from ..observe.logs import FORMAT
 from ..ring.timing import MembershipTiming
+from . import config_files
 from .api_options import API
 from .fault_options import TASK_LOSSES
 from .metrics_options import METRICS, METRICS_OF_ONE, prefer_argument
@@ -202,7 +203,7 @@ def load(arguments: list[str], *, program: str, files: list[pathlib.Path] | None
 
     It is the process-wide object, for oslo.messaging looks for its own options there only.
 
-    :param files: in place of oslo.config's search path.
+    :param files: in place of those that are looked for, see config_files.py.
     :raises WrongConfiguration: a file is missing, or the value of an option is none.
     """
     conf = cfg.CONF
@@ -213,9 +214,9 @@ def load(arguments: list[str], *, program: str, files: list[pathlib.Path] | None
     conf.set_default("executor_thread_pool_size", 2)
     log.register_options(conf)
     log.set_defaults(logging_context_format_string=FORMAT, default_log_levels=QUIET)
-    found = None if files is None else [str(path) for path in files]
+    found = config_files.defaults() if files is None else [str(path) for path in files]
     try:
-        conf(arguments, project="stoker", prog=program, default_config_files=found)
+        conf(arguments, project=config_files.PROJECT, prog=program, default_config_files=found)
         prefer_argument(conf, program)
         _check_values(conf)
     except (cfg.Error, ValueError) as error:
@@ -245,7 +246,12 @@ def reload(conf: cfg.ConfigOpts, arguments: list[str], *, program: str) -> Reloa
     log.register_options(fresh)
     before = _values(conf)
     try:
-        fresh(arguments, project="stoker", prog=program)
+        fresh(
+            arguments,
+            project=config_files.PROJECT,
+            prog=program,
+            default_config_files=config_files.defaults(),
+        )
         prefer_argument(fresh, program)
         _check_values(fresh)
         other = {name for name, value in _values(fresh).items() if value != before[name]}

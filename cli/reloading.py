@@ -21,11 +21,11 @@ def reload_options(conf: cfg.ConfigOpts, arguments: list[str], *, program: str) 
         LOG.error("The configuration stays as it is: %s", error)
         return f"the configuration stays as it is: {error}"
     if not found.changed and not found.ignored:
-        LOG.warning("The configuration was read again; nothing has changed")
+        LOG.info("The configuration was read again; nothing has changed")
         return "the configuration was read again; nothing has changed"
     told = [f"changed: {', '.join(found.changed)}"] if found.changed else []
     if found.ignored:
         told.append(f"need a restart: {', '.join(found.ignored)}")
     status = f"the configuration was read again; {'; '.join(told)}"
-    LOG.warning("%s", status[0].upper() + status[1:])
+    LOG.info("%s", status[0].upper() + status[1:])
     return status

@@ -6,7 +6,6 @@ variable STOKER_CONFIG_FILE names.  The module is to be imported in the process 
 """
 
 import atexit
-import os
 import typing
 
 from . import threading_backend  # noqa: F401  - first: it decides how oslo works
@@ -22,17 +21,16 @@ from .wiring_api import make_api
 PROGRAM = "stoker-api"
 
 
-def make_application(environment: typing.Mapping[str, str]) -> typing.Any:
+def make_application() -> typing.Any:
     """The application, connected to its servers.
 
     :raises WrongConfiguration: an option is missing or wrong.
     """
-    file = environment.get("STOKER_CONFIG_FILE")
-    conf = options.load(["--config-file", file] if file else [], program=PROGRAM)
+    conf = options.load([], program=PROGRAM)
     log.setup(conf, "stoker", VERSION)
     parts = open_parts(conf, recorder_of_api(conf, PROGRAM))
     atexit.register(parts.close)
     return make_api(parts, version=VERSION)
 
 
-application = make_application(os.environ)
+application = make_application()

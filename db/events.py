@@ -2,7 +2,7 @@
 
 import typing
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -146,3 +146,18 @@ def keep_newest(conn: Connection, stack_id: StackId, most: int) -> int:
     if last is None:
         return 0
     return conn.execute(sa.delete(e).where(e.c.stack_id == stack_id, e.c.id <= last)).rowcount
+
+
+def latest(
+    conn: Connection, stack_ids: Collection[str], reasons: Collection[str]
+) -> dict[tuple[str, str, str], float]:
+    """Return when each was told last: (stack's id, resource's name, reason) -> seconds since the epoch."""
+    e = tables.event
+    if not stack_ids or not reasons:
+        return {}
+    rows = conn.execute(
+        sa.select(e.c.stack_id, e.c.resource_name, e.c.reason, sa.func.max(e.c.at).label("at"))
+        .where(e.c.stack_id.in_(sorted(stack_ids)), e.c.reason.in_(sorted(reasons)))
+        .group_by(e.c.stack_id, e.c.resource_name, e.c.reason)
+    )
+    return {(row.stack_id, row.resource_name, row.reason): row.at for row in rows}

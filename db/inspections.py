@@ -2,12 +2,12 @@
 
 import typing
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables, trees
+from . import breakpoints, events, tables, trees
 from .ids import MemberId, StackId, TaskId, TraversalId
 from .stacks import Stack, with_tags
 from .states import ACTIVE, Standing, Status, TaskKind, TaskState
@@ -24,6 +24,7 @@ class Unfinished:
     :ivar traversal_now: the one that its stack has now.
     :ivar request: the id of the user's request that wanted it, if one did.
     :ivar path: names from the stack that was asked for down to its resource: ``NESTED/…/NAME``.
+    :ivar held_since: when it reached the breakpoint at which it is held; None: nobody knows any more.
     """
 
     id: TaskId
@@ -52,6 +53,7 @@ class Unfinished:
     traversal_now: TraversalId
     path: str
     request: str | None = None
+    held_since: float | None = None
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ def waiting(conn: Connection, stack_id: StackId, *, present: Collection[str], li
     t, s = tables.task, tables.stack
     rows = conn.execute(_tasks(stack_id, present).limit(limit)).mappings().all()
     where = trees.paths(conn, stack_id, {row["stack_id"] for row in rows})
-    found = [_unfinished(dict(row), where) for row in rows]
+    found = _with_reached(conn, [_unfinished(dict(row), where) for row in rows])
     counted = conn.execute(
         sa.select(t.c.state, sa.func.count())
         .join(s, sa.and_(s.c.id == t.c.stack_id, s.c.traversal == t.c.traversal))
@@ -153,6 +155,14 @@ def waiting(conn: Connection, stack_id: StackId, *, present: Collection[str], li
     counts = {TaskState(state): int(count) for state, count in counted}
     awaited = {task.waits_on for task in found if task.waits_on is not None}
     return Waiting(found, counts, children(conn, awaited), _handles(conn, awaited))
+
+
+def _with_reached(conn: Connection, found: Sequence[Unfinished]) -> list[Unfinished]:
+    """The event that tells of a breakpoint is what keeps the moment at which it was reached."""
+    held = {(t.stack_id, t.resource, breakpoints.reached_reason(t.hook)): t.id for t in found if t.hook}
+    told = events.latest(conn, {stack for stack, _, _ in held}, {reason for _, _, reason in held})
+    since = {held[key]: at for key, at in told.items() if key in held}
+    return [replace(task, held_since=since.get(task.id)) for task in found]
 
 
 def page(conn: Connection, stack_id: StackId, *, after: int, limit: int) -> list[Unfinished]:

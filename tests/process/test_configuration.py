@@ -122,6 +122,67 @@ def test_a_file_that_is_not_there_is_told(tmp_path: pathlib.Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+PROGRAMS = [
+    ("stoker-api", []),
+    ("stoker-conductor", []),
+    ("stoker-manage", ["ring", "show"]),
+    ("stoker-manage", ["db", "sync"]),
+    ("stoker-manage", ["config", "validate"]),
+    ("stoker-status", ["upgrade", "check", "--json"]),
+]
+
+
+@pytest.mark.parametrize(("program", "arguments"), PROGRAMS)
+def test_without_a_configuration_it_is_said_where_one_was_looked_for(
+    tmp_path: pathlib.Path, program: str, arguments: list[str]
+) -> None:
+    if pathlib.Path("/etc/stoker").exists() or pathlib.Path("/etc/stoker.conf").exists():
+        pytest.skip("a Stoker is installed on this machine, with its configuration")
+    env = {"HOME": str(tmp_path), "STOKER_CONFIG_FILE": ""}
+    done = programs.run([BIN / program, *arguments], env=env)
+    told = done.stdout + done.stderr
+    assert done.returncode in (1, 2), told
+    assert "no configuration was found: looked for stoker.conf or stoker-" in told
+    assert f"{tmp_path}/.stoker, {tmp_path}, /etc/stoker, /etc; name another file by --config-file" in told
+    assert "STOKER_CONFIG_FILE" in told
+    assert "sqlite" not in told.lower()
+
+
+def test_it_looks_where_it_says(tmp_path: pathlib.Path) -> None:
+    (tmp_path / ".stoker").mkdir()
+    for place in (tmp_path / ".stoker", tmp_path):
+        file = place / "stoker.conf"
+        file.write_text(f"[database]\nconnection = sqlite:///{tmp_path}/s.sqlite\n")
+        done = programs.run([BIN / "stoker-manage", "db", "version"], env={"HOME": str(tmp_path)})
+        assert (done.returncode, done.stdout) == (0, "never migrated\n"), done.stderr
+        file.unlink()
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments"), [*PROGRAMS, ("stoker", ["serve", "--data-dir", "{tmp}/data"])]
+)
+def test_every_program_reads_the_file_that_the_environment_names(
+    tmp_path: pathlib.Path, program: str, arguments: list[str]
+) -> None:
+    (tmp_path / "other.conf").write_text("[database]\npool_size = many\n")
+    env = {"STOKER_CONFIG_FILE": str(tmp_path / "other.conf")}
+    command = [BIN / program, *(argument.format(tmp=tmp_path) for argument in arguments)]
+    done = programs.run(command, env=env)
+    assert done.returncode in (1, 2)
+    assert "pool_size" in done.stdout + done.stderr
+    assert "many" in done.stdout + done.stderr
+
+
+def test_a_file_on_the_command_line_goes_before_the_one_in_the_environment(
+    tmp_path: pathlib.Path, database: str
+) -> None:
+    (tmp_path / "other.conf").write_text("[database]\npool_size = many\n")
+    (tmp_path / "stoker.conf").write_text(database)
+    env = {"STOKER_CONFIG_FILE": str(tmp_path / "other.conf")}
+    command = [BIN / "stoker-manage", "--config-file", tmp_path / "stoker.conf", "db", "version"]
+    assert programs.run(command, env=env).returncode == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -244,6 +244,9 @@ def test_a_breakpoint_is_told_with_the_clients_command() -> None:
     found = why(a_task(state=TaskState.HELD, member=None, hook="pre-create"))
     assert found.why == "it is held at the breakpoint pre-create"
     assert found.commands == ("openstack stack continue S server",)
+    held = a_task(state=TaskState.HELD, member=None, hook="pre-create", held_since=NOW - 7)
+    since = explain(held, a_crew(), Surroundings(None, {}, {})).since
+    assert since == NOW - 7, "not when its resource's row was written"
     limited = why(a_task(state=TaskState.HELD, member=None, hook="pre-create", due_at=NOW + 9))
     assert (limited.next, limited.at) == ("the breakpoint's own limit ends it", NOW + 9)
 

@@ -19,7 +19,7 @@ from services.db.rows import (
     task,
     together,
 )
-from stoker.db import clearing, events, holds, tasks
+from stoker.db import clearing, events, holds, inspections, tasks
 from stoker.db.clearing import Cleared
 from stoker.db.engine import Database
 from stoker.db.events import EventQuery
@@ -67,6 +67,9 @@ def test_the_clock_stands_from_the_end_of_the_last_active_task_until_something_g
     finish(database, graph, "d", now=NOW + 30)
     assert clock(database, graph) == (None, 70)
     assert stack_of(database, graph.stack.id).reason == "CREATE paused at breakpoint: pre-create on b"
+    found = database.read(lambda conn: inspections.waiting(conn, graph.stack.id, present=(), limit=20))
+    since = {task.resource: task.held_since for task in found.tasks}
+    assert since == {"b": NOW + 10}, "when its breakpoint was reached"
     done = clear(database, graph, "b", now=NOW + 5000)
     assert done is not None
     assert done.ready == {graph.traversal: [graph.tasks["b"]]}

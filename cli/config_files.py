@@ -1,0 +1,47 @@
+"""Which configuration files a program reads.
+
+Those that ``--config-file`` names; else the one that the environment variable STOKER_CONFIG_FILE names; else
+those that oslo.config finds.
+"""
+
+import os
+import pathlib
+from collections.abc import Mapping, Sequence
+
+from oslo_config import cfg
+
+PROJECT = "stoker"
+VARIABLE = "STOKER_CONFIG_FILE"
+"""The same for all programs, also for those that a WSGI server runs, which have no command line."""
+PLACES = ("~/.stoker", "~", "/etc/stoker", "/etc")
+"""Where oslo.config looks: oslo_config.cfg.find_config_files."""
+
+
+def named(environment: Mapping[str, str] = os.environ) -> list[pathlib.Path]:
+    """Return the file that the environment names, if it names one."""
+    file = environment.get(VARIABLE)
+    return [pathlib.Path(file)] if file else []
+
+
+def defaults() -> list[str] | None:
+    """Return the files to read where the command line names none; None: those that oslo.config finds."""
+    return [str(path) for path in named()] or None
+
+
+def found(program: str) -> Sequence[pathlib.Path]:
+    """Return the files that a program reads whose command line names none."""
+    return named() or [pathlib.Path(path) for path in cfg.find_config_files(PROJECT, program)]
+
+
+def missing(conf: cfg.ConfigOpts) -> str | None:
+    """Say where a configuration was looked for; None: there is one, in a file or in the environment."""
+    connection = conf.get_location("connection", "database")
+    given = connection is not None and connection.location is not cfg.Locations.opt_default
+    if conf.config_file or conf.config_dir or given:
+        return None
+    names = " or ".join(dict.fromkeys([f"{PROJECT}.conf", f"{conf.prog}.conf"]))
+    places = ", ".join(str(pathlib.Path(place).expanduser()) for place in PLACES)
+    return (
+        f"no configuration was found: looked for {names} in {places}; name another file by --config-file "
+        f"or by the environment variable {VARIABLE}"
+    )
