@@ -45,7 +45,7 @@ YAQL = [
         min=1,
         max=256,
         help="Helper processes of each API and conductor process, and so expressions that are evaluated at "
-        "the same time, at the most; those of one project take half of them. Each takes about 10 MB while "
+        "the same time, at the most; those of one project take half of them. Each takes about 5 MB while "
         "idle.",
     ),
 ]

@@ -103,6 +103,8 @@ class Nursery:
     def _ask(self, message: Json, handles: list[int]) -> Json:
         with self._locked():
             for last in (False, True):
+                if self._process is None and "start" not in message:
+                    raise HelperUnavailable("the process whose helper this was is gone")
                 self._start()
                 try:
                     answer = self._exchange(message, handles)

@@ -121,6 +121,34 @@ def test_a_daemon_runs_as_its_own_user_with_no_right_at_all(machine: Machine) ->
         assert (said["CapBnd"].strip("0"), said["NoNewPrivs"], said["Seccomp"]) == ("", "1", "2")
 
 
+def test_expressions_are_evaluated_within_limits(site: Site, machine: Machine) -> None:
+    late = {"get_attr": ["source", "output"]}
+    resources = {
+        "source": {"type": "OS::Heat::TestResource", "properties": {"value": "a" * 60 + "!"}},
+        "early": yaql("range(5).sum()", None),
+        "late": yaql("$.data.len()", late),
+    }
+    template = {"heat_template_version": "2018-08-31", "resources": resources}
+    path = site.deployment.create("expressions", template)
+    found = site.deployment.wait_final(path)
+    assert found["stack_status"] == "CREATE_COMPLETE", found
+    for expression in ("pow(9, pow(9, 9))", "shiftBitsLeft(1, 99999999999)"):
+        template = {"heat_template_version": "2018-08-31", "resources": {"r": yaql(expression, None)}}
+        body = {"stack_name": "refused", "template": template}
+        status, answer = site.deployment.call("POST", "/v1/t/stacks", body)
+        assert (status, answer["error"]["type"]) == (400, "RequestLimitExceeded"), answer
+    poison = {"r": yaql("regex('(a+)+$').matches($.data)", late)}
+    poison["source"] = resources["source"]
+    path = site.deployment.create("poison", {"heat_template_version": "2018-08-31", "resources": poison})
+    found = site.deployment.wait_final(path)
+    assert "took more than 1 s" in found["stack_status_reason"]
+
+
+def yaql(expression: str, data: object) -> dict[str, object]:
+    value = {"yaql": {"expression": expression, "data": data}}
+    return {"type": "OS::Heat::TestResource", "properties": {"value": value}}
+
+
 def test_a_reload_takes_over_what_can_change_and_says_what_cannot(site: Site, machine: Machine) -> None:
     before = machine.show(ONE, "MainPID")
     site.configure("[conductor]\nweight = 3\nthreads = 7\n[DEFAULT]\ndebug = true\n")

@@ -14,6 +14,7 @@ SMALL = {
     "breakpoints": ["--stacks", "60", "--seconds", "3"],
     "cancel": ["--steps", "10", "--runs", "5", "--blocked", "3"],
     "end_to_end": ["--flat", "10", "--chain", "5", "--repeat", "1"],
+    "expressions": ["--calls", "50"],
     "idle": ["--few", "10", "--stacks", "1000", "--seconds", "3"],
     "nested": ["--children", "20", "--depth", "2", "--width", "2", "--wakes", "5"],
     "ring": [],
