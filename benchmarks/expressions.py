@@ -4,7 +4,7 @@ Usage:
     python benchmarks/expressions.py [--calls 2000]
 
 Printed are the first call, the following ones, the call after a helper was killed, and the memory that
-belongs to each of the processes alone.  The exit code is 1 where a small call takes more than 2 ms in the median.
+belongs to each of the processes alone.  The exit code is 1 where the median of a small call is above 2 ms.
 """
 
 import argparse

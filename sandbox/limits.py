@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 MIB = 1024 * 1024
-WALL_CLOCK = 1.5
-"""Wall clock an evaluation may take, as a multiple of its CPU time: so a crowded host fails no small one."""
+WALL_CLOCK = 4.0
+"""Time by the clock that an evaluation may take, as a multiple of its CPU time.  What computes for ever
+reaches the limit of CPU time first; this one ends what gets no processor, and must fail no small one on a
+crowded host."""
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,6 @@ from .places import Places
 from .spawn import Helper, Nursery
 
 Json = typing.Any
-WAITS = 2
-"""Evaluations of the longest kind for which a call waits until a helper is free."""
 LEAST = 0.001
 """Seconds: less than that is no time to evaluate anything in."""
 CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE)
@@ -35,7 +33,7 @@ class HelperPool:
     """Evaluates requests in helper processes.  Thread-safe; the first call starts them.
 
     A helper that reached a limit is killed, and the next call gets a new one.  When all are busy a call waits
-    as long as two evaluations may take.
+    as long as one evaluation may take.
     """
 
     def __init__(self, limits: HelperLimits) -> None:
@@ -117,7 +115,7 @@ class HelperPool:
             raise LimitReached("no time is left for it of what all expressions may take together")
         used = 0.0
         try:
-            with self._places.one(owner, self.limits.seconds * WALL_CLOCK * WAITS):
+            with self._places.one(owner, self.limits.seconds * WALL_CLOCK):
                 used = cpu  # Unless the helper says otherwise.
                 used, answer = self._answer(body, cpu)
         finally:
