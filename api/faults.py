@@ -4,7 +4,7 @@ import http
 import typing
 from collections.abc import Callable, Mapping
 
-from ..db.errors import NameTaken, NotFound, Unavailable
+from ..db.errors import NameTaken, NotFound, RowLocked, TooSlow, Unavailable
 from ..resources.errors import NotSupported, PropertyError, SignalError, UnknownType
 from ..sandbox.errors import HelperUnavailable
 from ..template.errors import TemplateError
@@ -99,6 +99,12 @@ FAULTS: Mapping[type[Exception], Callable[[Exception], Fault]] = {
     HelperUnavailable: lambda error: Fault(
         503, "ServiceUnavailable", f"Expressions cannot be evaluated now: {error}"
     ),
+    RowLocked: lambda error: Fault(
+        503,
+        "ServiceUnavailable",
+        "Another transaction holds what this request would change; try again later.",
+    ),
+    TooSlow: lambda error: Fault(503, "ServiceUnavailable", "The database takes too long for this request."),
     Unavailable: lambda error: Fault(503, "ServiceUnavailable", "The database is not available."),
 }
 """What each error of the layers below becomes."""

@@ -1,6 +1,5 @@
 """``stoker-manage db sync`` and ``db version``."""
 
-import time
 import typing
 
 from cliff.command import Command
@@ -26,7 +25,7 @@ class DbSync(Command):
 
     def take_action(self, parsed: typing.Any) -> int:
         conf = conf_of(self)
-        database = connect(conf)
+        database = connect(conf, long_work=True)
         bring(database, expand=parsed.expand, contract=parsed.contract)
         if revisions.fit_of(revisions.current(database)).works:
             _, count = open_database(conf)
@@ -55,7 +54,7 @@ def bring(database: Database, *, expand: bool, contract: bool) -> None:
 
 def outdated(database: Database) -> list[str]:
     """Return the hosts of the conductors that report and whose code is written for an older schema."""
-    found = conductors.may_come_back(database.read(conductors.list_all), time.time())
+    found = conductors.may_come_back(database.read(conductors.list_all), database.clock())
     return [c.host for c in found if c.written_for < revisions.NUMBER]
 
 

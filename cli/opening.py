@@ -15,11 +15,13 @@ from oslo_config import cfg
 
 from ..db import conductors, revisions
 from ..db import settings as installation
+from ..db.connecting import DatabaseLimits
 from ..db.engine import Database, Trouble
 from ..db.errors import ShardCountMismatch, Unavailable
 from ..db.notices import Listener
 from ..db.revisions import Fit
 from ..db.sealing import Sealer, SealError
+from ..db.server_clock import ServerClock
 from ..observe import metrics
 from ..observe.recorder import SILENT, Recorder
 from ..ring.group import make_coordinator
@@ -41,7 +43,11 @@ DATABASE_ERRORS = (Unavailable, sqlalchemy.exc.DBAPIError, oslo_db.exception.DBE
 
 def database_troubles(recorder: Recorder) -> Troubled:
     """For Database: counts."""
-    counted = {Trouble.AGAIN: metrics.DATABASE_RETRIES, Trouble.GIVEN_UP: metrics.DATABASE_ERRORS}
+    counted = {
+        Trouble.AGAIN: metrics.DATABASE_RETRIES,
+        Trouble.GIVEN_UP: metrics.DATABASE_ERRORS,
+        Trouble.LOCKED: metrics.DATABASE_LOCKED,
+    }
     return lambda trouble: recorder.add(counted[trouble])
 
 
@@ -51,38 +57,76 @@ def require_configuration(conf: cfg.ConfigOpts) -> None:
         raise WrongConfiguration(told)
 
 
+def limits_of(conf: cfg.ConfigOpts) -> DatabaseLimits:
+    """Return the limits of time that the configuration sets.
+
+    :raises WrongConfiguration: they contradict each other.
+    """
+    wanted = conf.database
+    if 0 < wanted.statement_timeout <= wanted.lock_timeout or (
+        wanted.statement_timeout and not wanted.lock_timeout
+    ):
+        raise WrongConfiguration(
+            "[database] lock_timeout must be less than statement_timeout, which counts waits for locks, too"
+        )
+    return DatabaseLimits(
+        connect=wanted.connect_timeout,
+        lock=wanted.lock_timeout,
+        statement=wanted.statement_timeout,
+        idle=wanted.idle_transaction_timeout,
+        pool=wanted.pool_timeout,
+        retry=wanted.retry_time,
+        busy=wanted.busy_timeout,
+    )
+
+
 def connect(
     conf: cfg.ConfigOpts,
     listener: Listener | None = None,
     troubled: Troubled = lambda trouble: None,
     *,
     pool_size: int | None = None,
+    long_work: bool = False,
 ) -> Database:
     """The database, of whatever version; whether it answers is not asked.
 
     :param listener, troubled: see Database.
     :param pool_size: in place of the option's.
+    :param long_work: statements may take as long as they need.
 
-    :raises WrongConfiguration: there is no configuration, the URL is none, or its driver is not installed.
+    :raises WrongConfiguration: there is no configuration, the URL is none, its driver is not installed, or
+        limits contradict each other.
     """
     require_configuration(conf)
+    limits = limits_of(conf)
     try:
-        url, size = conf.database.connection, pool_size or conf.database.pool_size
-        return Database(url, pool_size=size, listener=listener, troubled=troubled)
+        return Database(
+            conf.database.connection,
+            pool_size=pool_size or conf.database.pool_size,
+            limits=limits.for_long_work() if long_work else limits,
+            clock=ServerClock(tolerance=conf.database.clock_tolerance),
+            listener=listener,
+            troubled=troubled,
+        )
     except (sqlalchemy.exc.ArgumentError, ImportError, *DATABASE_ERRORS) as error:
         raise WrongConfiguration(f"{CONNECTION}: {error}") from error
 
 
 def open_database(
-    conf: cfg.ConfigOpts, listener: Listener | None = None, troubled: Troubled = lambda trouble: None
+    conf: cfg.ConfigOpts,
+    listener: Listener | None = None,
+    troubled: Troubled = lambda trouble: None,
+    *,
+    long_work: bool = False,
 ) -> tuple[Database, int]:
     """The database, at a version that this release works on, and its shard count.
 
     :param listener, troubled: see Database.
+    :param long_work: see `connect`.
 
     :raises WrongConfiguration: it is at another one, cannot be reached, or has another shard count.
     """
-    database = connect(conf, listener, troubled)
+    database = connect(conf, listener, troubled, long_work=long_work)
     try:
         at = revisions.current(database)
     except DATABASE_ERRORS as error:
@@ -160,7 +204,7 @@ def make_level(conf: cfg.ConfigOpts, database: Database) -> Level:
 
     def spoken() -> set[str]:
         found = database.read(conductors.list_all)
-        return {c.rpc_version for c in conductors.may_come_back(found, time.time())}
+        return {c.rpc_version for c in conductors.may_come_back(found, database.clock())}
 
     return Level(spoken, pin=lambda: conf.upgrade_levels.conductor)
 

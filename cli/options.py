@@ -13,6 +13,7 @@ from ..observe.logs import FORMAT
 from ..ring.timing import MembershipTiming
 from . import config_files
 from .api_options import API
+from .database_options import DATABASE
 from .fault_options import TASK_LOSSES
 from .metrics_options import METRICS, METRICS_OF_ONE, prefer_argument
 from .notification_options import NOTIFICATIONS
@@ -27,21 +28,6 @@ DEFAULTS = [
         sample_default="this host's name",
         help="Name of this conductor on the ring and in events. Stable over restarts, and different for each "
         "conductor: two of one name would take each other's work away.",
-    ),
-]
-DATABASE = [
-    cfg.StrOpt(
-        "connection",
-        secret=True,
-        default="sqlite:////var/lib/stoker/stoker.sqlite",
-        help="SQLAlchemy URL: postgresql+psycopg://, mysql+pymysql:// or, on a single host, sqlite://.",
-    ),
-    cfg.IntOpt(
-        "pool_size",
-        default=10,
-        min=1,
-        help="Connections kept open by each process. A conductor needs one for the work pipeline, two "
-        "for its duties, and one for each step that reads; the API one for each request at a time.",
     ),
 ]
 COORDINATION = [

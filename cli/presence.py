@@ -3,7 +3,6 @@
 The table of conductors holds what each of them has reported last, however long that is ago.
 """
 
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -143,4 +142,4 @@ def presence_of(session: Session) -> Presence:
     roll = make_lookout(session.conf).roll()
     rows = {row.host: row for row in session.database.read(conductors.list_all)}
     known, why = (None, roll) if isinstance(roll, str) else (roll, None)
-    return Presence(time.time(), rows, known, why, session.shard_count)
+    return Presence(session.database.clock(), rows, known, why, session.shard_count)

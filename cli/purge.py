@@ -1,7 +1,6 @@
 """``stoker-manage db purge``: what the conductors' purge does in time, now, and without them."""
 
 import re
-import time
 import typing
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -65,8 +64,8 @@ class DbPurge(Command):
             raise AdminError(f"--batch must be between 1 and {PAGE}, not {parsed.batch}")
         if parsed.events is not None and parsed.events < 0:
             raise AdminError(f"--events must be 0 or more, not {parsed.events}")
-        session = session_of(self)
-        conf, now = session.conf, time.time()
+        session = session_of(self, long_work=True)
+        conf, now = session.conf, session.database.clock()
         age = conf.conductor.keep_deleted if parsed.older_than is None else seconds_of(parsed.older_than)
         most = conf.stacks.max_events_per_stack if parsed.events is None else parsed.events
         done = Purged()
@@ -88,7 +87,7 @@ def purge(database: Database, done: Purged, *, before: float, events_kept: int, 
     :param events_kept: of each stack that many; 0: all.
     """
     while old := database.read(lambda conn: stacks.deleted_before(conn, before, limit=batch)):
-        ids = [stack_id for stack_id, _ in old]
+        ids = [stack.id for stack in old]
         database.write(lambda conn, ids=ids: stacks.purge(conn, ids))  # type: ignore[misc]
         done.stacks += len(ids)
         yield
@@ -108,7 +107,7 @@ def purge(database: Database, done: Purged, *, before: float, events_kept: int, 
 
 
 def _sweep(database: Database, done: Purged) -> Iterator[None]:
-    now, after = time.time(), None
+    now, after = database.clock(), None
     while True:
         gone, after = database.write(lambda conn, after=after: _part(conn, now, after))  # type: ignore[misc]
         done.contents += gone

@@ -40,10 +40,10 @@ class SecretsRotate(Command):
 
     def take_action(self, parsed: typing.Any) -> int:
         """The exit code: 0 the first key is the only one needed, 2 others still are."""
-        session = session_of(self)
+        session = session_of(self, long_work=True)
         sealer = make_sealer(session.conf, binds_tokens(session.database))
         rotation = Rotation(
-            session.database, sealer, clock=time.time, sleep=time.sleep, batch=int(parsed.batch)
+            session.database, sealer, clock=session.database.clock, sleep=time.sleep, batch=int(parsed.batch)
         )
         if parsed.check:
             found, left = rotation.look(), 0

@@ -1,6 +1,5 @@
 """``stoker-manage service``: the conductors, and what each has reported last."""
 
-import time
 import typing
 
 from cliff.show import ShowOne
@@ -29,6 +28,7 @@ class ServiceList(WithFooter):
             "Threads",
             "Written off",
             "RPC",
+            "Clock ahead",
             "Reported",
         )
         return columns, [
@@ -41,6 +41,7 @@ class ServiceList(WithFooter):
                 row.threads,
                 row.threads_written_off,
                 row.rpc_version,
+                None if row.clock_ahead is None else round(row.clock_ahead, 1),
                 Age.of(row.heartbeat_at, found.now),
             )
             for row in found.rows.values()
@@ -59,6 +60,6 @@ class ServiceClean(ShowOne):
         if parsed.silent < FORGOTTEN_AFTER:
             raise AdminError(f"--silent must be {FORGOTTEN_AFTER:g} or more: others may come back")
         session = session_of(self)
-        before = time.time() - parsed.silent
+        before = session.database.clock() - parsed.silent
         count = session.database.write(lambda conn: conductors.clean(conn, before))
         return ("Forgotten",), (count,)

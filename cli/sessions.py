@@ -21,13 +21,14 @@ class Session:
     shard_count: int
 
 
-def session_of(command: Command) -> Session:
+def session_of(command: Command, *, long_work: bool = False) -> Session:
     """Connect, as the program is configured that a command belongs to.
 
+    :param long_work: statements may take as long as they need.
     :raises WrongConfiguration: see `open_database`.
     """
     conf = conf_of(command)
-    database, count = open_database(conf)
+    database, count = open_database(conf, long_work=long_work)
     return Session(conf, database, count)
 
 

@@ -13,6 +13,7 @@ from sqlalchemy.engine import Connection
 from ..conductor.rescue import NothingToDo, Rescue, Treated
 from ..db import conductors, inspections
 from ..db.conductors import Conductor
+from ..db.connecting import server_time
 from ..db.ids import MemberId
 from ..db.inspections import Waiting
 from ..db.stacks import Stack
@@ -148,7 +149,7 @@ def crew_of(session: Session, *, manage: str, sleep: Callable[[float], None] = t
         sleep(LOOK_TWICE)
         again = session.database.read(conductors.list_all)
         moved = {row.host for row in again if row.heartbeat_at != _reported(found, row.host)}
-        found = replace(found, now=time.time(), rows={row.host: row for row in again})
+        found = replace(found, now=session.database.clock(), rows={row.host: row for row in again})
     there = (
         found.living if found.roll is not None else [row for row in found.rows.values() if row.host in moved]
     )
@@ -188,7 +189,7 @@ def report_of(session: Session, stack: Stack, crew: Crew, *, limit: int) -> Repo
 
     def read(conn: Connection) -> Report:
         waiting = inspections.waiting(conn, stack.id, present=crew.present, limit=limit)
-        ahead = inspections.clock(conn)
+        ahead = server_time(conn)
         database = None if ahead is None else ahead - time.time()
         owner = crew.owner_of(stack.shard)
         general = of_stack(stack, waiting, owner, crew)
@@ -218,7 +219,7 @@ def _rescue(command: Command, session: Session, crew: Crew) -> typing.Iterator[R
     yield Rescue(
         database=session.database,
         hints=outbox,
-        clock=time.time,
+        clock=session.database.clock,
         works=lambda member: crew.works(MemberId(member)),
         grace=crew.grace,
     )

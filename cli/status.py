@@ -107,7 +107,7 @@ def _schema(conf: cfg.ConfigOpts) -> Result:
 def _keys(conf: cfg.ConfigOpts) -> Result:
     database, _ = open_database(conf)
     sealer = make_sealer(conf)
-    found = Rotation(database, sealer, clock=time.time, sleep=time.sleep).look()
+    found = Rotation(database, sealer, clock=database.clock, sleep=time.sleep).look()
     missing = sorted(found.held.keys() - set(sealer.fingerprints))
     told = [f"key {key} is not among [secrets] key, and has sealed what is stored" for key in missing]
     told += [f"{place}: a value cannot be opened by the key that it names" for place in found.broken]
@@ -116,7 +116,7 @@ def _keys(conf: cfg.ConfigOpts) -> Result:
 
 def _neighbours(conf: cfg.ConfigOpts) -> Result:
     database, _ = open_database(conf)
-    found = conductors.may_come_back(database.read(conductors.list_all), time.time())
+    found = conductors.may_come_back(database.read(conductors.list_all), database.clock())
     return judged({c.host: c.rpc_version for c in found}, pin=conf.upgrade_levels.conductor)
 
 

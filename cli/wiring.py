@@ -1,7 +1,6 @@
 """Building the parts of a process from its configuration."""
 
 import importlib.metadata
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -156,7 +155,7 @@ def make_desk(parts: Parts) -> Desk:
         catalogue=parts.catalogue,
         sealer=parts.sealer,
         hints=parts.outbox,
-        clock=time.time,
+        clock=parts.database.clock,
         settings=_order_settings(parts),
         deferral=parts.deferral,
     )
@@ -165,7 +164,9 @@ def make_desk(parts: Parts) -> Desk:
 def _step_runner(parts: Parts) -> StepRunner:
     return StepRunner(
         catalogue=parts.catalogue,
-        around=Surroundings(parts.database, time.time, parts.addresses, parts.sealer, parts.deferral),
+        around=Surroundings(
+            parts.database, parts.database.clock, parts.addresses, parts.sealer, parts.deferral
+        ),
         nesting=Nesting(make_desk(parts)),
     )
 
@@ -179,7 +180,11 @@ def make_conductor(parts: Parts, host: str, *, worn_out: Callable[[], None] = la
     check_backend(conf)
     group = Group(conf.coordination.backend_url, conf.coordination.group, host)
     membership = Membership(
-        group, Self(host, conf.conductor.weight), shard_count=parts.shard_count, timing=timing
+        group,
+        Self(host, conf.conductor.weight),
+        shard_count=parts.shard_count,
+        timing=timing,
+        clock=parts.database.clock,
     )
     settings = ConductorSettings(
         host=host,

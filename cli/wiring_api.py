@@ -1,6 +1,5 @@
 """Building the API from its configuration: apart from the rest, for conductors need nothing of it."""
 
-import time
 import typing
 from collections.abc import Callable
 
@@ -49,7 +48,7 @@ def make_api(
         catalogue=parts.catalogue,
         sealer=parts.sealer,
         auth=make_auth(conf),
-        clock=time.time,
+        clock=parts.database.clock,
         limits=ApiLimits(body_bytes=conf.api.max_body, page=conf.api.max_page),
         build={"revision": version},
         watch=watch or Watch(parts.recorder),

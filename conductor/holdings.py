@@ -63,8 +63,9 @@ def claim_lines(claim: Claim) -> contextlib.AbstractContextManager[None]:
 class Holdings:
     """Not thread-safe, but for `all`: the mover's thread uses it."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], monotonic: Callable[[], float]) -> None:
         self._clock = clock
+        self._monotonic = monotonic
         self._held: dict[TaskId, Held] = {}
         self._timers: TimerQueue[tuple[TaskId, int, Json]] = TimerQueue()
 
@@ -117,11 +118,11 @@ class Holdings:
         held = self._held[task.id]
         held.claim, held.busy = result.claim, False
         after = 0.0 if held.stop.is_set() else result.look_after or 0.0
-        self._timers.add(self._clock() + after, (task.id, task.attempt, result.progress))
+        self._timers.add(self._monotonic() + after, (task.id, task.attempt, result.progress))
 
     def due(self, most: int) -> Iterator[tuple[Held, Json]]:
         """At most so many of those whose next look is due, each with the token to look with."""
-        for task_id, attempt, progress in self._timers.pop_due(self._clock(), max(0, most)):
+        for task_id, attempt, progress in self._timers.pop_due(self._monotonic(), max(0, most)):
             held = self.get(task_id, attempt)
             if held is not None and not held.busy:
                 yield held, progress
@@ -131,5 +132,5 @@ class Holdings:
         return {(task_id, attempt) for task_id, attempt, _ in self._timers.items()}
 
     def next_look(self) -> float | None:
-        """The moment of it; None: none waits for one."""
+        """The moment of it on the monotonic clock; None: none waits for one."""
         return self._timers.next_at()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..db.claims import action_of
 from ..db.conductors import ACTIVE
+from ..db.server_clock import ServerClock
 from ..db.states import TaskState
 from ..observe import metrics
 from ..observe.metrics import Sample
@@ -43,7 +44,7 @@ class Monitor:
     liveness: Liveness
     report: Report
     census: Census
-    clock: Callable[[], float]
+    clock: ServerClock
 
     def ailments(self) -> list[str]:
         """Why it does not serve as it should, in words; nothing: it does."""
@@ -54,6 +55,8 @@ class Monitor:
             found.append("not in the ring: it may not work until the coordination backend lets it in")
         if self.report.is_database_away:
             found.append("database away: results are kept until it answers")
+        if (doubt := self.clock.trouble()) is not None:
+            found.append(doubt)
         if 0 < self.most_written_off <= self.pool.lost:
             found.append(f"worn out: {self.pool.lost} threads hang in calls that were cancelled")
         if self.pool.short_of_threads:
@@ -64,6 +67,7 @@ class Monitor:
         """The gauges."""
         pipeline, view = self.pipeline(), self.pipeline().view()
         yield Sample(metrics.HEALTHY, 0 if self.ailments() else 1)
+        yield Sample(metrics.CLOCK_AHEAD, self.clock.host_ahead)
         yield Sample(metrics.MEMBER, 0 if self.ownership.member() is None else 1)
         yield Sample(metrics.SHARDS_OWNED, self.ownership.shards_owned())
         yield Sample(metrics.RING_MEMBERS, len(self.ownership.present()))
@@ -88,7 +92,8 @@ class Monitor:
 
     def _ring(self) -> str:
         view, shards = self.membership.view(), sorted(self.ownership.shards())
-        lines = [f"we are {self.ownership.member() or 'not in the ring'}, {self.report.state}"]
+        lines = [f"this host's clock is {self.clock.host_ahead:+.3f} s ahead of the database's"]
+        lines += [f"we are {self.ownership.member() or 'not in the ring'}, {self.report.state}"]
         lines += [f"version {view.version}, {len(view.members)} members:"]
         lines += [
             f"  {member.name} {member.state}, weight {member.weight:g}"

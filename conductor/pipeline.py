@@ -7,6 +7,7 @@ into a queue and wake it.  No wait holds a thread: see timers.py; waits for othe
 """
 
 import logging
+import time
 import typing
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -56,10 +57,12 @@ class PipelineLimits:
 
 
 class Pipeline:
-    """See the module's text.
+    """See above.
 
     :param wake: makes the mover call `turn` soon; called from any thread.
     :param member: our name on the ring at this moment, None if we cannot be sure of it; from any thread.
+    :param clock: for instants that are stored.
+    :param monotonic: for waits in this process.
     :param recorder: is told what is worth counting.
     """
 
@@ -74,16 +77,18 @@ class Pipeline:
         wake: Callable[[], None],
         member: Callable[[], MemberId | None],
         limits: PipelineLimits = PipelineLimits(),
+        monotonic: Callable[[], float] = time.monotonic,
         recorder: Recorder = SILENT,
     ) -> None:
         self._database = database
         self._hints = hints
         self._clock = clock
+        self._monotonic = monotonic
         self._wake = wake
         self._limits = limits
         self._intake = Intake()
         self._suspects = Suspects(runner)
-        self._held = Holdings(clock)
+        self._held = Holdings(clock, monotonic)
         self._tally = Tally(recorder)
         self._quarantine = Quarantine(database, limits.task_losses, runner.lost_too_often)
         self._workers = Workers(
@@ -95,7 +100,9 @@ class Pipeline:
             clock=clock,
             recorder=recorder,
         )
-        self._stops = Stops(self._held, self._workers, runner, clock, limits.cancel_grace, self._tally)
+        self._stops = Stops(
+            self._held, self._workers, runner, clock, monotonic, limits.cancel_grace, self._tally
+        )
         self._reconciler = Reconciler(
             database, hints, self._held, self._workers, self._stops, self._tally, clock
         )
@@ -223,7 +230,7 @@ class Pipeline:
             return 0.0
         look = None if self.busy >= 2 * self._limits.threads else self._held.next_look()
         known = [at for at in (look, self._stops.next_at()) if at is not None]
-        return max(0.0, min(known) - self._clock()) if known else None
+        return max(0.0, min(known) - self._monotonic()) if known else None
 
     def _collect(self) -> list[tuple[StepResult, Outcome]]:
         """Results to store."""

@@ -140,11 +140,12 @@ class Scheduler:
 
     def _run(self, duty: Duty) -> None:
         name, began, broke = type(duty).__name__, self._clock(), True
+        clocked = time.monotonic()
         try:
             duty.run()
             broke = False
         finally:
-            took = max(0.0, self._clock() - began)
+            took = time.monotonic() - clocked
             self._rounds[name] = Round(began, took, broke)
             self._recorder.observe(metrics.DUTY, name, value=took)
             if broke:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ..db.engine import Database
 from ..db.ids import StackId, TaskId, TraversalId
+from ..db.server_clock import ServerClock
 from ..observe import metrics
 from ..observe.recorder import SILENT, Recorder
 from ..ring.membership import Membership
@@ -40,6 +41,9 @@ LONGEST_FAREWELL = 0.5
 so that the others read it also when we are gone."""
 BUS_ENDS_WITHIN = 5.0
 """Seconds that the message bus is given at a stop; oslo.messaging looks about once a second."""
+
+TIMED = (TaskDue, StackTimeouts, StackPurge, Credentials)
+"""Duties that end something because its time is over; they pause while the time is in doubt."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +95,9 @@ class Conductor:
         give_back: Callable[[StackId, Json], None],
         worn_out: Callable[[], None] = lambda: None,
         ring_changed: Callable[[], None] = lambda: None,
-        clock: Callable[[], float] = time.time,
         recorder: Recorder = SILENT,
     ) -> None:
+        clock = database.clock
         self.settings = settings
         self._recorder = recorder
         self.liveness = Liveness()
@@ -125,13 +129,7 @@ class Conductor:
         self._purge = StackPurge(**shared, keep=settings.keep_deleted, keep_events=settings.keep_events)
         self._census = Census(database=database, ring=self._ownership)
         duties = [*self._stack_duties(shared, hints, updates), *self._own_duties(worn_out)]
-        self._scheduler = Scheduler(
-            duties,
-            apart=[duty for duty in duties if isinstance(duty, StackTimeouts)],
-            may_run=lambda: self._ownership.member() is not None,
-            liveness=self.liveness,
-            recorder=recorder,
-        )
+        self._scheduler = self._make_scheduler(duties, clock)
         self.monitor = self._make_monitor(clock)
         self._ownership.on_change(self._ring_changed)
         self._server: Server | None = None
@@ -143,7 +141,7 @@ class Conductor:
         return Orphans(
             **shared,
             hints=hints,
-            absentees=Absentees(patience=self.settings.patience, clock=shared["clock"]),
+            absentees=Absentees(patience=self.settings.patience, clock=shared["clock"].monotonic),
             task_losses=self.settings.limits.task_losses,
             recorder=self._recorder,
         )
@@ -166,7 +164,18 @@ class Conductor:
             self._purge,
         )
 
-    def _make_monitor(self, clock: Callable[[], float]) -> Monitor:
+    def _make_scheduler(self, duties: Sequence[Duty], clock: ServerClock) -> Scheduler:
+        return Scheduler(
+            duties,
+            apart=[duty for duty in duties if isinstance(duty, StackTimeouts)],
+            may_run=lambda: self._ownership.member() is not None,
+            may_act=lambda duty: clock.is_sure or not isinstance(duty, TIMED),
+            liveness=self.liveness,
+            recorder=self._recorder,
+            clock=clock,
+        )
+
+    def _make_monitor(self, clock: ServerClock) -> Monitor:
         return Monitor(
             threads=self.settings.limits.threads,
             most_written_off=self.settings.most_written_off,

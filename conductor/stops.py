@@ -20,6 +20,8 @@ from .timers import TimerQueue
 from .workers import Step, Workers
 
 LOG = logging.getLogger(__name__)
+SURELY = 0.01
+"""Seconds past a moment of the stored time at which it is past, although two clocks measure it."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Stops:
     workers: Workers
     runner: StepRunner
     clock: Callable[[], float]
+    monotonic: Callable[[], float]
     grace: float
     tally: Tally
     messages: collections.deque[Message] = field(default_factory=collections.deque)
@@ -59,14 +62,15 @@ class Stops:
         """Stop it when its own time is over."""
         if held.claim.task.expires_at is not None:
             task = held.claim.task
-            self._expiries.add(held.claim.task.expires_at, (task.id, task.attempt))
+            left = held.claim.task.expires_at - self.clock() + SURELY
+            self._expiries.add(self.monotonic() + left, (task.id, task.attempt))
 
     def replaced(self, task_id: TaskId) -> None:
         """A task that was taken away from us comes back as a new claim: the old one's step is to stop."""
         old = self.held.drop(task_id)
         if old is not None and old.busy:
             old.stop.set()
-            self._graces.add(self.clock() + self.grace, old)
+            self._graces.add(self.monotonic() + self.grace, old)
 
     def apply(self, who: Claimant | None) -> None:
         """Ask all that are to stop now, and give up those that have not for too long."""
@@ -76,14 +80,14 @@ class Stops:
             _tell(message, meant)
             for held in meant:
                 self._stop(held, who)
-        for task_id, attempt in self._expiries.pop_due(self.clock(), len(self._expiries)):
+        for task_id, attempt in self._expiries.pop_due(self.monotonic(), len(self._expiries)):
             if (expired := self.held.get(task_id, attempt)) is not None:
                 self._stop(expired, who)
-        for slow in self._graces.pop_due(self.clock(), len(self._graces)):
+        for slow in self._graces.pop_due(self.monotonic(), len(self._graces)):
             self._give_up(slow, who)
 
     def next_at(self) -> float | None:
-        """The moment at which `apply` is due, None: not before a message comes."""
+        """The moment, on the monotonic clock, at which `apply` is due, None: not before a message comes."""
         known = [at for at in (self._expiries.next_at(), self._graces.next_at()) if at is not None]
         return min(known, default=None)
 
@@ -91,7 +95,7 @@ class Stops:
         """Nothing is ours any more; what runs is to stop even so, or is given up."""
         for held in self.held.drop_all():
             if held.busy:
-                self._graces.add(self.clock() + self.grace, held)
+                self._graces.add(self.monotonic() + self.grace, held)
 
     def restore(self) -> None:
         """After an error: give those that are to stop their grace period again, if its end was lost."""
@@ -117,7 +121,7 @@ class Stops:
             return
         self.tally.asked()
         held.stop.set()
-        self._graces.add(self.clock() + self.grace, held)
+        self._graces.add(self.monotonic() + self.grace, held)
         if held.busy or who is None:
             return
         if self.runner.has_cancel(held.claim):

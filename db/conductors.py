@@ -37,6 +37,7 @@ class Conductor:
     rpc_version: str = ""
     schema_number: int | None = None
     schema_member: str | None = None
+    clock_ahead: float | None = None
 
     @property
     def written_for(self) -> int:

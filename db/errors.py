@@ -29,6 +29,14 @@ class Unavailable(DatabaseError):
     """The database did not answer, also after several tries; whether the transaction took place is open."""
 
 
+class RowLocked(Unavailable):
+    """Another transaction has held a row for too long; this one did not take place, and may be repeated."""
+
+
+class TooSlow(Unavailable):
+    """A statement has taken longer than it may; the transaction did not take place."""
+
+
 class WrongRevision(DatabaseError):
     """The schema is not at a revision from which it can be brought to where it shall be."""
 

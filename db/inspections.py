@@ -123,15 +123,6 @@ def find(conn: Connection, wanted: str, tenant: str | None = None, *, limit: int
     return []
 
 
-def clock(conn: Connection) -> float | None:
-    """Seconds since the epoch as the database's host has it; None: it has no clock of its own."""
-    told = {
-        "postgresql": "SELECT extract(epoch FROM clock_timestamp())",
-        "mysql": "SELECT unix_timestamp(now(6))",
-    }.get(conn.dialect.name)
-    return None if told is None else float(conn.execute(sa.text(told)).scalar_one())
-
-
 def waiting(conn: Connection, stack_id: StackId, *, present: Collection[str], limit: int) -> Waiting:
     """What is not over in the stack and in those nested in it.
 

@@ -297,13 +297,13 @@ class LateStack:
 
 
 def lock_due(conn: Connection, stack_ids: Iterable[StackId], now: float) -> list[LateStack]:
-    """Those of the stacks with deadline_at <= now; nobody else changes them until the transaction ends."""
+    """Those of the stacks with deadline_at <= now that nobody else holds; they are locked, in id order."""
     s = tables.stack
     rows = conn.execute(
         sa.select(s.c.id, s.c.name, s.c.traversal, s.c.action, s.c.status)
         .where(s.c.id.in_(sorted(stack_ids)), s.c.deadline_at <= now)
         .order_by(s.c.id)
-        .with_for_update()
+        .with_for_update(skip_locked=True)
     ).mappings()
     return [LateStack(**row) for row in rows]
 
@@ -390,13 +390,31 @@ def give_up_rollback(conn: Connection, stack_id: StackId, traversal: TraversalId
     )
 
 
-def deleted_before(conn: Connection, moment: float, *, limit: int) -> list[tuple[StackId, int]]:
-    """(id, shard) of stacks deleted before the moment, oldest first."""
-    s = tables.stack
+@dataclass(frozen=True)
+class DeletedStack:
+    """A stack that was deleted, and is still stored."""
+
+    id: StackId
+    shard: int
+    deleted_at: float
+
+
+def deleted_before(
+    conn: Connection, moment: float, *, limit: int, after: tuple[float, str] = (0.0, "")
+) -> list[DeletedStack]:
+    """Stacks deleted before the moment, oldest first.
+
+    :param after: (deleted_at, id) of the last one seen, to read on.
+    """
+    s, (last_at, last_id) = tables.stack, after
+    behind = sa.or_(s.c.deleted_at > last_at, s.c.id > last_id)
     rows = conn.execute(
-        sa.select(s.c.id, s.c.shard).where(s.c.deleted_at < moment).order_by(s.c.deleted_at).limit(limit)
+        sa.select(s.c.id, s.c.shard, s.c.deleted_at)
+        .where(s.c.deleted_at < moment, s.c.deleted_at >= last_at, behind)
+        .order_by(s.c.deleted_at, s.c.id)
+        .limit(limit)
     )
-    return [(StackId(stack_id), shard) for stack_id, shard in rows]
+    return [DeletedStack(**row) for row in rows.mappings()]
 
 
 def purge(conn: Connection, stack_ids: Sequence[StackId]) -> None:

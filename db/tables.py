@@ -288,4 +288,6 @@ conductor = sa.Table(
     # neither column, may report for the same host later.
     sa.Column("schema_number", sa.Integer),
     sa.Column("schema_member", sa.String(320)),
+    # Seconds by which its host's clock is ahead of the database's; NULL: its release does not measure it.
+    sa.Column("clock_ahead", Instant),
 )

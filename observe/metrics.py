@@ -94,6 +94,11 @@ RING_INFO = Metric(
     "1, with the version of the ring that this conductor sees: equal where they see the same members.",
     labels=("version",),
 )
+CLOCK_AHEAD = Metric(
+    "stoker_clock_ahead",
+    GAUGE,
+    "Seconds by which this host's clock is ahead of the database's, whose time counts.",
+)
 MEMBER = Metric("stoker_ring_member", GAUGE, "1 while this conductor is in the ring and may work, else 0.")
 HEALTHY = Metric("stoker_healthy", GAUGE, "1 while /healthcheck answers 200, else 0.")
 BUILD = Metric(
@@ -185,6 +190,12 @@ DATABASE_RETRIES = Metric(
     "stoker_database_retries_total",
     COUNTER,
     "Transactions that were run again: deadlock, connection lost.",
+    BOTH,
+)
+DATABASE_LOCKED = Metric(
+    "stoker_database_locked_total",
+    COUNTER,
+    "Transactions given up because another one has held a row for too long.",
     BOTH,
 )
 DATABASE_ERRORS = Metric(

@@ -95,6 +95,7 @@ TOGETHER = {
     "tests/process/test_observed.py": "daemons, second half",
     "tests/process/test_upgrade.py": "daemons, second half",
     "tests/process/test_handbook.py": "handbook",
+    "tests/process/test_clocks.py": "daemons, second half",
     "tests/deploy/": "deploy",
     "tests/process/": "embedded",
     "tests/services/ring/": "ring",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from ...db import conductors
 from ...db.conductors import ACTIVE, DRAINING, Conductor
 from ...db.engine import Database
-from ...db.errors import Unavailable
+from ...db.errors import RowLocked, Unavailable
 from ...db.revisions import NUMBER
 from ...ring.membership import Membership
 from ...rpc.contract import VERSION
@@ -61,7 +61,10 @@ class Report:
         """One report."""
         row = self.row()
         try:
-            wanted = self._database.write(lambda conn: conductors.report(conn, row))
+            wanted = self._database.write(lambda conn: conductors.report(conn, row), brief=True)
+        except RowLocked as error:
+            LOG.warning("This conductor's own row is locked by another transaction: %s", error)
+            return
         except Unavailable:
             self._away = True
             raise
@@ -112,6 +115,7 @@ class Report:
             rpc_version=VERSION,
             schema_number=NUMBER,
             schema_member=member,
+            clock_ahead=self._database.clock.host_ahead,
         )
 
 

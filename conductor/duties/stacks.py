@@ -4,23 +4,24 @@ import logging
 import typing
 from collections.abc import Callable, Iterable, Sequence
 
+from sqlalchemy.engine import Connection
+
 from ...db import content, events, stacks
 from ...db.claims import stack_names
 from ...db.engine import Database
 from ...db.ids import ContentId, StackId
-from ...db.stacks import DueStack
+from ...db.stacks import DeletedStack, DueStack
 from ...observe import metrics
 from ...observe.logs import about, named
 from ...observe.recorder import SILENT, Recorder
 from ...traversal import ending
 from ...traversal.hints import Hints
 from ..slice import Ring
+from .bypass import TOGETHER, Bypass
 
 LOG = logging.getLogger(__name__)
 T = typing.TypeVar("T")
 PAGE = 500
-TOGETHER = 20
-"""Stacks ended, or purged, in one transaction: fewer commits, while no row stays locked for long."""
 MOST_PAGES = 20
 """Pages of deleted stacks that are purged in one round."""
 STAND_IN_AFTER = 0.5
@@ -62,6 +63,7 @@ class StackTimeouts:
         self._grace = grace
         self._is_deputy = is_deputy
         self._recorder = recorder
+        self._bypass = Bypass(database, "The stack that has timed out")
 
     def run(self) -> None:
         """One round over all deadlines that have passed."""
@@ -69,8 +71,7 @@ class StackTimeouts:
         while True:
             page = self._read(now, after)
             mine = [stack for stack in page if self._is_ours(stack, now)]
-            for part in _parts(mine):
-                self._time_out(part)
+            self._time_out_all(mine)
             if len(page) < PAGE:
                 return
             after = (page[-1].deadline_at, page[-1].id)
@@ -82,15 +83,23 @@ class StackTimeouts:
     def _read(self, now: float, after: tuple[float, str]) -> list[DueStack]:
         return self._database.read(lambda conn: stacks.due(conn, now, limit=PAGE, after=after))
 
-    def _time_out(self, due: Sequence[DueStack]) -> None:
+    def _time_out_all(self, due: Sequence[DueStack]) -> None:
+        """Those whose rows others hold stay due: the next rounds come back to them."""
+        found = {stack.id: stack for stack in due}
+
+        def work(conn: Connection, part: Sequence[DueStack]) -> ending.TimedOut:
+            now = self._clock()
+            return ending.time_out_all(conn, part, by=self._host, now=now, grace=self._grace)
+
+        for ended in self._bypass.run(due, work, key=lambda stack: stack.id):
+            self._tell([found[stack_id] for stack_id in ended.stacks], ended)
+
+    def _tell(self, stacks_ended: Sequence[DueStack], ended: ending.TimedOut) -> None:
         now = self._clock()
-        ended = self._database.write(
-            lambda conn: ending.time_out_all(conn, due, by=self._host, now=now, grace=self._grace)
-        )
-        self._recorder.add(metrics.TIMEOUTS, "stack", amount=len(ended.stacks))
-        for stack in due:
+        self._recorder.add(metrics.TIMEOUTS, "stack", amount=len(stacks_ended))
+        for stack in stacks_ended:
             self._recorder.observe(metrics.DUE_LAG, "stack", value=now - stack.deadline_at)
-        self._log(stack for stack in due if stack.id in ended.stacks)
+        self._log(stacks_ended)
         ending.tell(self._hints, ended)
 
     def _log(self, ended: Iterable[DueStack]) -> None:
@@ -129,6 +138,9 @@ class StackPurge:
         self._keep = keep
         self._keep_events = keep_events
         self._swept: ContentId | None = None
+        self._bypass = Bypass(database, "The deleted stack")
+        self._trimming = Bypass(database, "The list of events of stack")
+        self._sweeping = Bypass(database, "One of the templates behind")
 
     def keep(self, *, deleted: float, events: int) -> None:
         """Keep other amounts from the next round on."""
@@ -144,19 +156,19 @@ class StackPurge:
 
     def _purge_deleted(self) -> None:
         """All that the scan finds while some of it is ours: the others' part goes when they come to it."""
-        before = self._clock() - self._keep
+        before, after = self._clock() - self._keep, (0.0, "")
         for _ in range(MOST_PAGES):
-            old = self._database.read(lambda conn: stacks.deleted_before(conn, before, limit=PAGE))
-            mine = [stack_id for stack_id, shard in old if self._ring.owns(shard)]
-            for part in _parts(mine):
-                self._purge(part)
-            if mine:
-                LOG.info("%d deleted stacks were purged", len(mine))
+            old = self._old(before, after)
+            mine = [stack.id for stack in old if self._ring.owns(stack.shard)]
+            purged = sum(self._bypass.run(mine, _purge, key=str))
+            if purged:
+                LOG.info("%d deleted stacks were purged", purged)
             if not mine or len(old) < PAGE:
                 return
+            after = (old[-1].deleted_at, old[-1].id)
 
-    def _purge(self, stack_ids: Sequence[StackId]) -> None:
-        self._database.write(lambda conn: stacks.purge(conn, stack_ids))
+    def _old(self, before: float, after: tuple[float, str]) -> list[DeletedStack]:
+        return self._database.read(lambda conn: stacks.deleted_before(conn, before, limit=PAGE, after=after))
 
     def _trim_events(self) -> None:
         """Only stacks to which something happened since the last round can have too many; two rounds back,
@@ -173,7 +185,11 @@ class StackPurge:
 
     def _trim(self, stack_id: StackId) -> None:
         most = self._keep_events
-        gone = self._database.write(lambda conn: events.keep_newest(conn, stack_id, most))
+
+        def work(conn: Connection, part: Sequence[StackId]) -> int:
+            return events.keep_newest(conn, part[0], most)
+
+        gone = sum(self._trimming.run([stack_id], work, key=str))
         if gone:
             names = self._database.read(lambda conn: stack_names(conn, [stack_id]))
             with about(project=names.get(stack_id, ("", None))[1], stack=stack_id):
@@ -181,12 +197,20 @@ class StackPurge:
 
     def _sweep_contents(self) -> None:
         """One part; the next round goes on behind it, and begins anew behind the last."""
-        now, after = self._clock(), self._swept
-        gone, self._swept = self._database.write(
-            lambda conn: content.sweep(conn, now, limit=PAGE, after=after)
-        )
-        if gone:
-            LOG.info("%d templates that no stack uses were removed", gone)
+        now = self._clock()
+
+        def work(conn: Connection, after: Sequence[ContentId | None]) -> tuple[int, ContentId | None]:
+            return content.sweep(conn, now, limit=PAGE, after=after[0])
+
+        for gone, swept in self._sweeping.run([self._swept], work, key=str):
+            self._swept = swept
+            if gone:
+                LOG.info("%d templates that no stack uses were removed", gone)
+
+
+def _purge(conn: Connection, stack_ids: Sequence[StackId]) -> int:
+    stacks.purge(conn, stack_ids)
+    return len(stack_ids)
 
 
 def _parts(found: Sequence[T], size: int = TOGETHER) -> Iterable[Sequence[T]]:

@@ -2,7 +2,10 @@
 
 import functools
 import logging
-from collections.abc import Callable, Iterable, Sequence
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from sqlalchemy.engine import Connection
 
 from ...db import clearing, conductors, leftovers, stopping, tasks
 from ...db.claims import stack_names
@@ -17,8 +20,12 @@ from ...observe.recorder import SILENT, Recorder
 from ...traversal.hints import Hints, announce_all
 from ..leftovers import keep_leftover
 from ..slice import Absentees, Ring
+from .bypass import Bypass
 
 LOG = logging.getLogger(__name__)
+T = typing.TypeVar("T")
+Claimed = tuple[TaskId, int]
+Ready = Mapping[TraversalId, Sequence[TaskId]]
 PAGE = 500
 
 
@@ -52,6 +59,8 @@ class TaskDue:
         self._grace = grace
         self._page = page
         self._recorder = recorder
+        self._bypass = Bypass(database, "What is due for task")
+        self._purging = Bypass(database, "The finished traversal")
 
     def run(self) -> None:
         """One round over all that is due now."""
@@ -96,8 +105,11 @@ class TaskDue:
         """Resource timeouts strike: the conductor that runs the step knows it by itself."""
         due = [task for task in mine if task.state == TaskState.RUNNING and task.stop_by is None]
         late = self._log(logging.INFO, due, "A resource's timeout has struck: task %s")
-        if late:
-            self._database.write(lambda conn: stopping.expire(conn, late, now=now, grace=self._grace))
+        for _ in self._claims(late, functools.partial(stopping.expire, now=now, grace=self._grace)):
+            pass
+
+    def _claims(self, claims: Sequence[Claimed], work: Callable[..., T]) -> Iterator[T]:
+        return self._bypass.run(claims, work, key=lambda claim: claim[0])
 
     def _ask_again(self, mine: Iterable[DueTask], now: float) -> None:
         """Conductors that have not answered; who is gone will not."""
@@ -106,10 +118,12 @@ class TaskDue:
         gone = [task for task in silent if task.state in FINAL and task.member not in present]
         asked = [task for task in silent if task not in gone]
         for member, claims in _by_member(gone).items():
-            self._database.write(functools.partial(stopping.answered, claims=claims, member=member))
+            for _ in self._claims(claims, functools.partial(stopping.answered, member=member)):
+                pass
         for member, claims in _by_member(asked).items():
-            put_off = functools.partial(stopping.put_off, claims=claims, now=now)
-            left = set(self._database.write(put_off))
+            left = {
+                i for ids in self._claims(claims, functools.partial(stopping.put_off, now=now)) for i in ids
+            }
             if left:
                 LOG.warning("Conductor %s is asked again to stop %d tasks", member, len(left))
                 self._hints.stop_tasks(member, [claim for claim in claims if claim[0] in left])
@@ -124,8 +138,8 @@ class TaskDue:
         if late:
             self._recorder.add(metrics.TAKEN_AWAY, amount=len(late))
             keep = functools.partial(keep_leftover, now=now)
-            freed = self._database.write(lambda conn: tasks.release(conn, late, now=now, taken=keep))
-            announce_all(self._hints, freed)
+            for freed in self._claims(late, functools.partial(tasks.release, now=now, taken=keep)):
+                announce_all(self._hints, freed)
 
     def _log(self, level: int, found: Sequence[DueTask], text: str) -> list[tuple[TaskId, int]]:
         """The tasks (with attempt), after a line for each."""
@@ -145,14 +159,21 @@ class TaskDue:
         for task in mine:
             if task.state == TaskState.HELD:
                 held.setdefault(task.traversal, []).append(task.id)
-        for task_ids in held.values():
-            work = functools.partial(clearing.lapse, task_ids=task_ids, by=None, now=now)
-            announce_all(self._hints, self._database.write(work).ready)
+
+        def lapse(conn: Connection, part: Sequence[list[TaskId]]) -> Ready:
+            return clearing.lapse(conn, part[0], by=None, now=now).ready
+
+        for ready in self._bypass.run(list(held.values()), lapse, key=lambda ids: ids[0], together=1):
+            announce_all(self._hints, ready)
 
     def _purge(self, mine: Iterable[DueTask]) -> None:
-        for task in mine:
-            if task.kind == TaskKind.FINISH:
-                self._database.write(functools.partial(tasks.purge_traversal, traversal=task.traversal))
+        ended = [task.traversal for task in mine if task.kind == TaskKind.FINISH]
+
+        def purge(conn: Connection, part: Sequence[TraversalId]) -> int:
+            return tasks.purge_traversal(conn, part[0])
+
+        for _ in self._purging.run(ended, purge, key=str, together=1):
+            pass
 
     def _announce(self, seen: Iterable[DueTask], task_ids: Iterable[TaskId]) -> None:
         traversal_of = {task.id: task.traversal for task in seen}
@@ -205,6 +226,7 @@ class Orphans:
         self._absentees = absentees
         self._task_losses = task_losses
         self._recorder = recorder
+        self._bypass = Bypass(database, "The claim of a conductor that is gone, task")
 
     def run(self) -> None:
         """One round over the members that hold claims."""
@@ -223,9 +245,10 @@ class Orphans:
         now = self._clock()
         orderly = self._database.read(lambda conn: conductors.ended_orderly(conn, member))
         loss = None if orderly else Loss(host_of(member), self._task_losses)
-        freed = self._database.write(lambda conn: tasks.release(conn, mine, now=now, loss=loss))
-        self._recorder.add(metrics.TAKEOVERS, amount=sum(map(len, freed.values())))
-        announce_all(self._hints, freed)
+        release = functools.partial(tasks.release, now=now, loss=loss)
+        for freed in self._bypass.run(mine, release, key=lambda claim: claim[0], together=PAGE):
+            self._recorder.add(metrics.TAKEOVERS, amount=sum(map(len, freed.values())))
+            announce_all(self._hints, freed)
 
     def _release_leftovers(self, member: MemberId) -> None:
         """What waited for steps of a conductor that is gone waits no longer."""
@@ -233,5 +256,6 @@ class Orphans:
         mine = [task_id for task_id, shard in waiting if self._ring.owns(shard)]
         if mine:
             now = self._clock()
-            freed = self._database.write(lambda conn: leftovers.abandon(conn, mine, now=now, member=member))
-            announce_all(self._hints, freed)
+            abandon = functools.partial(leftovers.abandon, now=now, member=member)
+            for freed in self._bypass.run(mine, abandon, key=str, together=PAGE):
+                announce_all(self._hints, freed)

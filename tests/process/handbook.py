@@ -41,7 +41,6 @@ most_written_off = 0
 [stacks]
 cancel_grace = {GRACE}
 """
-AHEAD = "import os, time\nreal = time.time\ntime.time = lambda: real() + float(os.environ['AHEAD'])\n"
 FOREVER = 600
 
 
@@ -232,11 +231,8 @@ class Stage:
         server.start()
         self.away = None
 
-    def other_api(self, *, ahead: float = 0.0) -> str:
-        """An API whose messages go to where nobody listens; its root.
-
-        :param ahead: seconds by which its clock is.
-        """
+    def other_api(self) -> str:
+        """An API whose messages go to where nobody listens; its root."""
         own, port = self.deployment, free_port()
         lines = own.config.read_text().splitlines()
         changed = [
@@ -245,13 +241,8 @@ class Stage:
         ]
         config = self.directory / f"other{port}.conf"
         config.write_text("\n".join(changed).replace(f"bind_port = {own.port}", f"bind_port = {port}"))
-        env = dict(own.env)
-        if ahead:
-            (self.directory / "ahead").mkdir()
-            (self.directory / "ahead" / "sitecustomize.py").write_text(AHEAD)
-            env |= {"AHEAD": str(ahead), "PYTHONPATH": f"{self.directory / 'ahead'}:{env['PYTHONPATH']}"}
-        kind = Process if ahead else Program  # Only a Python that starts reads sitecustomize.py.
-        process = kind([BIN / "stoker-api", "--config-file", config], log=config.with_suffix(".log"), env=env)
+        command = [BIN / "stoker-api", "--config-file", config]
+        process = Program(command, log=config.with_suffix(".log"), env=own.env)
         self._others.append(process)
         process.wait_for_port(port)
         return f"http://127.0.0.1:{port}"

@@ -34,6 +34,8 @@ ELSEWHERE = {
     "The disk of the database is full": "tests/services/db/test_engine.py: it counts as one that is away",
     "The API refuses clients": "tests/unit/test_cli_serving.py: each limit; tests/process/test_attacked.py",
     "An expression takes too long": "tests/process/test_expressions.py: the stack fails, all others go on",
+    "Clocks differ": "tests/process/test_clocks.py: nothing is early or late, and each is told",
+    "A row is locked": "tests/services/db/test_locks.py: all but its stack go on",
     "A key is missing": "tests/process/test_configuration.py: the upgrade check names it; the stack fails",
     "The schema is older than the code": "tests/process/test_configuration.py: nothing starts before db sync",
 }
@@ -203,18 +205,6 @@ def _nested(scene: Stage) -> Iterator[str]:
     path = scene.deployment.create("nested", template(web={"type": "web.yaml"}), files=files)
     wait_for(lambda: "call" in scene.causes(id_of(path)), 30, lambda: scene.inspect(id_of(path)))
     yield path
-
-
-@case("Clocks differ")
-def _clocks(scene: Stage) -> Iterator[str]:
-    status, answer = call(
-        scene.other_api(ahead=3600),
-        "POST",
-        "/v1/t/stacks",
-        {"stack_name": "clocks", "template": template(quick=QUICK)},
-    )
-    assert status == 201
-    yield f"/v1/t/stacks/clocks/{answer['stack']['id']}"
 
 
 @pytest.mark.parametrize("heading", MAKE)

@@ -173,5 +173,5 @@ def test_all_stacks_deleted_long_ago_go_in_a_few_rounds(
     assert deleted(world) == []
 
 
-def deleted(world: World) -> list[tuple[StackId, int]]:
+def deleted(world: World) -> list[stacks.DeletedStack]:
     return world.database.read(lambda conn: stacks.deleted_before(conn, 1e12, limit=1000))

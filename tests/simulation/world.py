@@ -31,6 +31,7 @@ from stoker.db.errors import Unavailable
 from stoker.db.ids import MemberId, StackId, TaskId, TraversalId, host_of
 from stoker.db.notices import Listener
 from stoker.db.sealing import Sealer
+from stoker.db.server_clock import ServerClock
 from stoker.db.stacks import Stack
 from stoker.observe.recorder import SILENT, Recorder
 from stoker.resources.catalogue import Catalogue
@@ -54,6 +55,10 @@ SELF_STOP = 0.75 * TIMEOUT
 """Seconds without a confirmed sign of life after which a conductor stops its own work."""
 SHORTEST, LONGEST = 0.5, 60.0
 KEY = base64.b64encode(bytes(range(64))).decode()
+WRONG = (0.0, 0.4, 7200.0, -7200.0)
+"""Seconds by which the clock of a host may be ahead."""
+SET_NOW = 0.02
+"""Probability that the clock of some host is set while time passes."""
 GRACE = 10.0
 """Seconds in which a step that is asked to stop may end."""
 Json = typing.Any
@@ -112,7 +117,7 @@ class FaultyDatabase(Database):
         self.planned: list[str] = []
         self.exhausted: Callable[[], bool] = lambda: False
 
-    def write(self, work: Callable[..., typing.Any]) -> typing.Any:
+    def write(self, work: Callable[..., typing.Any], *, brief: bool = False) -> typing.Any:
         plan = self.planned.pop(0) if self.planned else None
         if self._dice.random() < self.interrupted:
             self.interlude()
@@ -121,7 +126,7 @@ class FaultyDatabase(Database):
             raise MemoryError("the simulation says so, before")
         if plan == "before" or (plan is None and self._dice.random() < self.before):
             raise Unavailable("the simulation says so, before")
-        result = super().write(work)
+        result = super().write(work, brief=brief)
         for observer in self.observers:
             observer()
         if exhausted:
@@ -197,6 +202,9 @@ class SimConductor:
         self.host = host
         self.world = world
         self.ring = SimRing(host, world.clock)
+        wall = functools.partial(world.wall_of, host)
+        self.clock = ServerClock(wall=wall, monotonic=lambda: world.clock.now)
+        self.measure()
         self.paused = self.cut_off = False
         self.steps: list[threads.Job] = []
         self.hanging: list[threads.Job] = []
@@ -205,7 +213,7 @@ class SimConductor:
         runner = StepRunner(
             catalogue=world.catalogue,
             around=Surroundings(
-                world.database, world.clock, SignalAddresses("http://sim", b"key"), world.sealer
+                world.database, self.clock, SignalAddresses("http://sim", b"key"), world.sealer
             ),
             nesting=world.nesting,
         )
@@ -214,14 +222,15 @@ class SimConductor:
             runner=runner,
             executor=self,
             hints=world.bus,
-            clock=world.clock,
+            clock=self.clock,
             wake=lambda: None,
             member=self.ring.member,
             limits=PipelineLimits(threads=world.threads, cancel_grace=GRACE),
+            monotonic=world.clock,
             recorder=world.recorder,
         )
         told: Json = {"hints": world.bus, "recorder": world.recorder}
-        shared: Json = {"database": world.database, "ring": self.ring, "clock": world.clock}
+        shared: Json = {"database": world.database, "ring": self.ring, "clock": self.clock}
         self.duties = [
             TaskDue(**shared, **told, grace=GRACE),
             StackTimeouts(**shared, **told, host=host, grace=GRACE),
@@ -295,8 +304,13 @@ class SimConductor:
             with self._acts(), contextlib.suppress(Unavailable, MemoryError):
                 self.duties[index].run()
 
+    def measure(self) -> None:
+        """Ask for the server's time, which is the world's."""
+        self.clock.measured(self.world.clock.now, self.clock.monotonic(), self.clock.monotonic())
+
     def run_due_duties(self, now: float) -> None:
         """Those whose interval has passed since the last time."""
+        self.measure()
         for index, duty in enumerate(self.duties):
             if now - self._ran[index] >= duty.interval:
                 self._ran[index] = now
@@ -310,8 +324,11 @@ def _goal(template: Json, fields: dict[str, Json]) -> Goal:
 
 
 class World:
-    """Conductors, database, bus, cloud.
+    """Conductors, database, bus, cloud.  The clocks of the hosts are wrong, and are set now and then: what is
+    done follows the database's time.
 
+    :ivar ahead: seconds by which the clock of a host is ahead.
+    :ivar set_now: probability that the clock of some host is set while time passes.
     :ivar group: the membership as the backend has it: incarnation by host.
     :ivar acting: whose code runs now, if it is a conductor's.
     :ivar exhaustion: probability that a conductor gets no thread, or no memory for a transaction.
@@ -334,6 +351,9 @@ class World:
         self.broken: list[str] = []
         self.threads = threads
         self.clock = Clock()
+        self._setting = random.Random(f"clocks {seed}")
+        self.ahead: dict[str, float] = {}
+        self.set_now = SET_NOW
         self.bus = Bus()
         self.bus.listeners = lambda: list(self.conductors)
         self.cloud = cloud.Cloud()
@@ -378,9 +398,14 @@ class World:
 
     def start(self, host: str) -> SimConductor:
         """Start a conductor; its predecessor on the host is dead."""
+        self.ahead[host] = self._setting.choice(WRONG)
         conductor = self.conductors[host] = SimConductor(host, self)
         self.join(conductor)
         return conductor
+
+    def wall_of(self, host: str) -> float:
+        """The clock of a host."""
+        return self.clock.now + self.ahead[host]
 
     def join(self, conductor: SimConductor) -> None:
         """Enter the group under a new incarnation."""
@@ -449,6 +474,8 @@ class World:
         """Let time pass; the backend forgets who was silent for too long.  Who reaches it and is in the group
         gives signs of life all the time."""
         self.clock.now += seconds
+        if self._setting.random() < self.set_now:
+            self.ahead[self._setting.choice(sorted(self.ahead))] = self._setting.choice(WRONG)
         for host, conductor in self.conductors.items():
             known = self.group.get(host, ("", 0.0))[0] == conductor.ring.incarnation
             if known and not (conductor.paused or conductor.cut_off):

@@ -15,6 +15,7 @@ from stoker.conductor.slice import Ring
 from stoker.db.engine import Database
 from stoker.db.errors import Unavailable
 from stoker.db.ids import MemberId
+from stoker.db.server_clock import ServerClock
 from stoker.ring.membership import Membership, Self
 
 NOTHING = typing.cast(typing.Any, None)
@@ -78,7 +79,7 @@ def parts() -> Parts:
         liveness=liveness,
         report=report,
         census=NOTHING,
-        clock=lambda: now[0],
+        clock=ServerClock(wall=lambda: now[0], monotonic=lambda: now[0]),
     )
     return Parts(ring, pool, liveness, report, now, monitor)
 

@@ -16,6 +16,7 @@ def upgrade() -> None:
     _add("task", sa.Column("losses", text))
     _add("conductor", sa.Column("schema_number", sa.Integer))
     _add("conductor", sa.Column("schema_member", sa.String(length=320)))
+    _add("conductor", sa.Column("clock_ahead", sa.Double))
 
 
 def _add(table: str, new: sa.Column[typing.Any]) -> None:

@@ -244,6 +244,7 @@ def test_a_database_with_rows_goes_all_the_way_with_both_releases_at_work(fresh:
     assert [(row.pop("schema_number"), row.pop("schema_member")) for row in after["conductor"]] == [
         (None, None)
     ]
+    assert [row.pop("clock_ahead") for row in after["conductor"]] == [None]
     assert after == before
 
     store_old(fresh, old, "b", 2)

@@ -21,6 +21,7 @@ from services.db.rows import (
     task,
 )
 from stoker.db import inspections, resources
+from stoker.db.connecting import server_time
 from stoker.db.engine import Database
 from stoker.db.ids import ResourceId, StackId
 from stoker.db.inspections import Unfinished, Waiting
@@ -174,7 +175,7 @@ def test_the_longest_call_is_found(database: Database) -> None:
 
 
 def test_the_databases_own_clock_is_read(database: Database) -> None:
-    told = database.read(inspections.clock)
+    told = database.read(server_time)
     if database.dialect == "sqlite":
         assert told is None
     else:

@@ -169,9 +169,9 @@ def test_a_purge_leaves_nothing_of_a_deleted_stack_and_everything_of_others(data
     database.write(lambda conn: stacks.mark_deleted(conn, gone.stack.id, gone.traversal, NOW))
     assert database.read(lambda conn: stacks.deleted_before(conn, NOW, limit=9)) == []
     old = database.read(lambda conn: stacks.deleted_before(conn, NOW + 1, limit=9))
-    assert old == [(gone.stack.id, gone.stack.shard)]
+    assert [(stack.id, stack.shard) for stack in old] == [(gone.stack.id, gone.stack.shard)]
     before = counts(database)
-    database.write(lambda conn: stacks.purge(conn, [stack_id for stack_id, _ in old]))
+    database.write(lambda conn: stacks.purge(conn, [stack.id for stack in old]))
     assert counts(database) == {name: count // 2 for name, count in before.items()}
     assert stack_of(database, kept.stack.id).tags == ("t",)
 

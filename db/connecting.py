@@ -1,0 +1,167 @@
+"""Connections to the three databases, each with its limits of time.
+
+No wait is without an end: a server that is unreachable, a row whose holder has died, a statement that takes
+too long, a transaction that its own process has forgotten.  The limits are set when a connection is made, so
+they hold for whatever is done with it.
+"""
+
+import typing
+from dataclasses import dataclass, replace
+
+import sqlalchemy as sa
+from oslo_db.sqlalchemy import exc_filters
+from sqlalchemy.engine import Connection, Engine, make_url
+
+WRITE = "stoker_write"
+"""Execution option: whether the transaction changes anything."""
+RECYCLE = 1800.0
+"""Seconds after which an idle connection is replaced, before a firewall forgets it."""
+BRIEF_LOCK = 0.25
+"""Seconds that a brief transaction waits for a lock on PostgreSQL: longer than sound ones hold one."""
+BRIEF_LOCK_MARIADB = 1
+"""The same on MariaDB, which counts in whole seconds."""
+ANSWER_MARGIN = 5.0
+"""Seconds, past the server's own limit of a statement, after which the client takes the server for gone."""
+_KEEPALIVES = {"keepalives": 1, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+
+
+@dataclass(frozen=True)
+class DatabaseLimits:
+    """Seconds that a wait may take; 0: no limit, but for `pool` and `retry`.
+
+    :ivar connect: until a server has answered to a new connection.
+    :ivar lock: for a row that another transaction holds.
+    :ivar statement: for one statement, its waits for locks included.
+    :ivar idle: between two statements of a transaction; the server then ends it, and its locks with it.
+    :ivar pool: for a free connection of the pool.
+    :ivar retry: no try of a transaction begins later than this after its first one.
+    :ivar busy: for SQLite's one writer.
+    """
+
+    connect: float = 10.0
+    lock: float = 5.0
+    statement: float = 30.0
+    idle: float = 60.0
+    pool: float = 10.0
+    retry: float = 10.0
+    busy: float = 30.0
+
+    def for_long_work(self) -> "DatabaseLimits":
+        """Return the limits for a program whose statements may take as long as they need."""
+        return replace(self, lock=max(self.lock, 60.0), statement=0.0, idle=0.0)
+
+
+def make_engine(url: str, pool_size: int, limits: DatabaseLimits) -> Engine:
+    """Return an engine whose connections keep to the limits; it does not connect yet.
+
+    oslo.db's own engine connects at once, asks the server before each transaction whether it is there
+    (here, a transaction that finds it gone is run again), and begins SQLite's transactions deferred; only
+    its error classes are taken.
+    """
+    backend = make_url(url).get_backend_name()
+    options: dict[str, typing.Any] = {"pool_size": pool_size, "max_overflow": pool_size}
+    options["pool_timeout"] = limits.pool
+    if backend != "sqlite":
+        options.update(isolation_level="READ COMMITTED", pool_recycle=RECYCLE)
+        own = make_url(url).query  # What the URL says itself counts.
+        wanted = _connect_args(backend, limits).items()
+        options["connect_args"] = {name: value for name, value in wanted if name not in own}
+    engine = sa.create_engine(url, **options)
+    exc_filters.register_engine(engine)
+    if backend == "sqlite":
+        _prepare_sqlite(engine, limits)
+    elif backend in ("mysql", "mariadb"):
+        _prepare_mariadb(engine, limits)
+    elif backend == "postgresql":
+        _prepare_postgresql(engine, limits)
+    return engine
+
+
+_TIME = {
+    "postgresql": "SELECT extract(epoch FROM clock_timestamp())",
+    "mysql": "SELECT unix_timestamp(now(6))",
+    "mariadb": "SELECT unix_timestamp(now(6))",
+}
+
+
+def server_time(conn: Connection) -> float | None:
+    """Return the server's time in seconds since the epoch; None: SQLite has no server."""
+    query = _TIME.get(conn.dialect.name)
+    return None if query is None else float(conn.exec_driver_sql(query).scalar_one())
+
+
+def set_brief(conn: Connection) -> None:
+    """Wait for locks only briefly in this transaction."""
+    if conn.dialect.name == "postgresql":
+        conn.exec_driver_sql(f"SET LOCAL lock_timeout = {_ms(BRIEF_LOCK)}")
+    elif conn.dialect.name != "sqlite":
+        conn.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {BRIEF_LOCK_MARIADB}")
+
+
+def end_brief(conn: Connection, limits: DatabaseLimits) -> None:
+    """Take back `set_brief` once the transaction has ended: MariaDB keeps it for the connection."""
+    if conn.dialect.name not in ("postgresql", "sqlite"):
+        conn.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {_mariadb_lock(limits)}")
+
+
+def _connect_args(backend: str, limits: DatabaseLimits) -> dict[str, typing.Any]:
+    connect = {"connect_timeout": max(1, round(limits.connect))} if limits.connect else {}
+    if backend == "postgresql":
+        # A peer that is gone is found after 25 s of silence, or sooner if something sent stays unanswered.
+        user_timeout = {"tcp_user_timeout": _ms(limits.connect + ANSWER_MARGIN)} if limits.connect else {}
+        return {**connect, **user_timeout, **_KEEPALIVES}
+    if not limits.statement:
+        return connect
+    answer = limits.statement + ANSWER_MARGIN
+    return {**connect, "read_timeout": answer, "write_timeout": answer}
+
+
+def _prepare_postgresql(engine: Engine, limits: DatabaseLimits) -> None:
+    @sa.event.listens_for(engine, "connect")
+    def prepare(dbapi: typing.Any, record: object) -> None:
+        # Not as start parameters of the connection: poolers such as PgBouncer refuse those.
+        with dbapi.cursor() as cursor:
+            cursor.execute(
+                f"SET lock_timeout = {_ms(limits.lock)}; SET statement_timeout = {_ms(limits.statement)}; "
+                f"SET idle_in_transaction_session_timeout = {_ms(limits.idle)}"
+            )
+        dbapi.commit()
+
+
+def _prepare_mariadb(engine: Engine, limits: DatabaseLimits) -> None:
+    @sa.event.listens_for(engine, "connect")
+    def prepare(dbapi: typing.Any, record: object) -> None:
+        # A value that does not fit is an error, not a warning.
+        # In UTC, for in a local zone an hour of each autumn comes twice.
+        wanted = ["sql_mode = 'TRADITIONAL'", "time_zone = '+00:00'"]
+        wanted.append(f"innodb_lock_wait_timeout = {_mariadb_lock(limits)}")
+        if "mariadb" in dbapi.get_server_info().lower():  # MySQL knows neither.
+            wanted.append(f"max_statement_time = {limits.statement}")
+            wanted.append(f"idle_transaction_timeout = {round(limits.idle)}")
+        with dbapi.cursor() as cursor:
+            cursor.execute("SET " + ", ".join(f"SESSION {setting}" for setting in wanted))
+
+
+def _prepare_sqlite(engine: Engine, limits: DatabaseLimits) -> None:
+    @sa.event.listens_for(engine, "connect")
+    def prepare(dbapi: typing.Any, record: object) -> None:
+        # The driver's own transaction handling begins too late; SQLAlchemy's "begin" does it below.
+        dbapi.isolation_level = None
+        # First of all: the switch to WAL may have to wait, too.
+        dbapi.execute(f"PRAGMA busy_timeout={_ms(limits.busy)}")
+        dbapi.execute("PRAGMA journal_mode=WAL")
+        dbapi.execute("PRAGMA synchronous=NORMAL")
+
+    @sa.event.listens_for(engine, "begin")
+    def begin(conn: Connection) -> None:
+        write = conn.get_execution_options().get(WRITE, True)
+        conn.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _mariadb_lock(limits: DatabaseLimits) -> int:
+    """Whole seconds; its most where there is no limit."""
+    return max(1, round(limits.lock)) if limits.lock else 1073741824
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

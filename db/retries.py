@@ -1,0 +1,102 @@
+"""Telling, from a driver's error, whether a transaction is to be tried again."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import sqlalchemy as sa
+from oslo_db import exception as oslo_errors
+
+from .errors import TooSlow, Unavailable
+
+_SERIALIZATION_FAILURE = "40001"
+_INSUFFICIENT_RESOURCES = "53"
+"""Class of PostgreSQL's codes: disk full, out of memory, too many connections."""
+_MARIADB_FULL = (1021, 1114)
+"""ER_DISK_FULL, ER_RECORD_FILE_FULL."""
+_LOCK_TIMEOUT = "55P03"
+_CANCELED = "57014"
+_IDLE_IN_TRANSACTION = "25P03"
+"""PostgreSQL's codes: lock_not_available, query_canceled, idle_in_transaction_session_timeout."""
+_MARIADB_LOCK_TIMEOUT = 1205
+_MARIADB_STATEMENT_TIMEOUT = 1969
+
+
+class TryAgain(Exception):
+    """The transaction certainly did not take place.
+
+    :ivar locked: because another transaction has held a row for too long.
+    """
+
+    def __init__(self, *, locked: bool = False) -> None:
+        super().__init__()
+        self.locked = locked
+
+
+@contextmanager
+def repeatable() -> Iterator[None]:
+    """Tell what is over when it is tried again from what is not.
+
+    A lock's holder may be gone at the next try.  A statement that took too long would take as long again.
+    """
+    try:
+        yield
+    except oslo_errors.DBDeadlock as error:
+        raise TryAgain(locked=_code(error.inner_exception) == _MARIADB_LOCK_TIMEOUT) from error
+    except oslo_errors.DBConnectionError as error:
+        raise TryAgain from error
+    except sa.exc.DBAPIError as error:
+        if _is_idle(error.orig):
+            raise TryAgain from error
+        if not isinstance(error, sa.exc.OperationalError):
+            raise
+        if _is_lock_timeout(error.orig) or _is_conflict(error.orig):
+            raise TryAgain(locked=not _is_serialization(error.orig)) from error
+        if _is_too_long(error.orig):
+            raise TooSlow(f"A statement has taken longer than it may: {error.orig}") from error
+        if _is_full(error.orig):
+            raise Unavailable(f"The database cannot store anything: {error.orig}") from error
+        raise
+
+
+def _sqlstate(error: BaseException | None) -> str:
+    return str(getattr(error, "sqlstate", None) or "")
+
+
+def _code(error: BaseException | None) -> int | None:
+    """The number of an error of MariaDB's, however wrapped."""
+    error = getattr(error, "orig", error)
+    code = error.args[0] if error is not None and error.args else None
+    return code if isinstance(code, int) else None
+
+
+def _is_conflict(error: BaseException | None) -> bool:
+    """What oslo.db does not name: SQLite's writer is busy for too long, PostgreSQL cannot serialize."""
+    if _is_serialization(error):
+        return True
+    return str(getattr(error, "sqlite_errorname", "")).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+def _is_serialization(error: BaseException | None) -> bool:
+    return _sqlstate(error) == _SERIALIZATION_FAILURE
+
+
+def _is_lock_timeout(error: BaseException | None) -> bool:
+    return _sqlstate(error) == _LOCK_TIMEOUT or _code(error) == _MARIADB_LOCK_TIMEOUT
+
+
+def _is_too_long(error: BaseException | None) -> bool:
+    return _sqlstate(error) == _CANCELED or _code(error) == _MARIADB_STATEMENT_TIMEOUT
+
+
+def _is_idle(error: BaseException | None) -> bool:
+    """The transaction stood still for so long, for our process did, that PostgreSQL has ended it."""
+    return _sqlstate(error) == _IDLE_IN_TRANSACTION
+
+
+def _is_full(error: BaseException | None) -> bool:
+    """Its disk is full, or another of its resources is used up: it may be over later."""
+    if _sqlstate(error).startswith(_INSUFFICIENT_RESOURCES):
+        return True
+    if str(getattr(error, "sqlite_errorname", "")) == "SQLITE_FULL":
+        return True
+    return _code(error) in _MARIADB_FULL

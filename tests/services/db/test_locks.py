@@ -1,0 +1,278 @@
+"""One row whose holder never comes back delays nobody's work but its own, and no wait is without an end."""
+
+import contextlib
+import time
+import typing
+from collections.abc import Iterator, Sequence
+
+import pytest
+import sqlalchemy as sa
+from services.db.rows import NOW, Graph, a_stack, new_id, on, set_task, stack_of, store_graph, task, together
+from stoker.conductor.duties import stacks as duties
+from stoker.conductor.duties.bypass import LONGEST_PAUSE
+from stoker.conductor.duties.stacks import StackPurge, StackTimeouts
+from stoker.conductor.duties.tasks import TaskDue
+from stoker.conductor.slice import Ring
+from stoker.db import stacks, tables
+from stoker.db.connecting import DatabaseLimits
+from stoker.db.engine import Database
+from stoker.db.errors import NotFound, RowLocked, TooSlow, Unavailable
+from stoker.db.ids import StackId
+from stoker.db.states import Status, TaskState
+from stoker.traversal.hints import Hints
+
+WAITS = DatabaseLimits(lock=1.0, statement=2.0, idle=1.0, pool=1.0, retry=1.0, busy=0.5)
+LATE = NOW + 100
+Json = typing.Any
+
+
+class Quiet:
+    """A ring of one, and hints that nobody hears."""
+
+    def owns(self, shard: int) -> bool:
+        return True
+
+    def present(self) -> frozenset[str]:
+        return frozenset()
+
+    def __getattr__(self, name: str) -> Json:
+        return lambda *_: None
+
+
+@contextlib.contextmanager
+def holding(database: Database, table: sa.Table, keys: Sequence[Json]) -> Iterator[None]:
+    """Somebody has locked rows, and does nothing more: as a host that has lost power."""
+    engine = sa.create_engine(database.url, poolclass=sa.NullPool)
+    with engine.connect() as conn:
+        rows = conn.execute(sa.select(table.c.id).where(table.c.id.in_(keys)).with_for_update()).all()
+        assert len(rows) == len(keys)
+        try:
+            yield
+        finally:
+            conn.rollback()
+
+
+@contextlib.contextmanager
+def limited(database: Database) -> Iterator[Database]:
+    """The same one, by connections with short limits."""
+    found = Database(database.url, pool_size=2, limits=WAITS)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def timeouts(database: Database) -> StackTimeouts:
+    parts: Json = {"ring": typing.cast(Ring, Quiet()), "hints": typing.cast(Hints, Quiet())}
+    return StackTimeouts(database=database, clock=lambda: LATE, host="a", grace=1.0, **parts)
+
+
+def late_graphs(database: Database, count: int) -> list[Graph]:
+    return [
+        store_graph(database, {"a": []}, stack=a_stack(deadline_at=NOW + number / 100))
+        for number in range(count)
+    ]
+
+
+def fill(database: Database) -> None:
+    """Rows of others.  In a table of few rows InnoDB uses no index, and locks whatever it comes by."""
+    for _ in range(150):
+        store_graph(database, {"a": []})
+    if database.dialect == "mysql":
+        database.write(lambda conn: conn.exec_driver_sql("ANALYZE TABLE stack, task, resource").fetchall())
+
+
+def failed(database: Database, graphs: Sequence[Graph]) -> int:
+    return sum(stack_of(database, graph.stack.id).status == Status.FAILED for graph in graphs)
+
+
+@on("postgresql", "mariadb")
+@pytest.mark.parametrize("what", ["its stack", "one of its tasks"])
+def test_of_a_hundred_timeouts_ninety_nine_strike_while_one_is_locked(database: Database, what: str) -> None:
+    graphs = late_graphs(database, 100)
+    table, key = tables.stack, graphs[3].stack.id
+    if what != "its stack":
+        table, key = tables.task, graphs[3].ids[0]
+    with limited(database) as mine, holding(database, table, [key]):
+        duty = timeouts(mine)
+        duty.run()
+        assert failed(database, graphs) == 99
+        assert stack_of(database, graphs[3].stack.id).status == Status.IN_PROGRESS
+        duty.run()
+    deadline = time.monotonic() + LONGEST_PAUSE + 20
+    while failed(database, graphs) < 100 and time.monotonic() < deadline:
+        duty.run()
+        time.sleep(0.1)
+    assert failed(database, graphs) == 100, "once it is free it strikes, too"
+
+
+@on("postgresql", "mariadb")
+def test_a_page_full_of_locked_stacks_does_not_hide_the_others(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duties, "PAGE", 5)
+    fill(database)
+    graphs = late_graphs(database, 12)
+    first = [graph.stack.id for graph in graphs[:5]]
+    with limited(database) as mine, holding(database, tables.stack, first):
+        timeouts(mine).run()
+        assert failed(database, graphs) == 7
+
+
+@on("postgresql", "mariadb")
+def test_old_stacks_are_purged_beside_a_page_of_locked_ones(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duties, "PAGE", 3)
+    fill(database)
+    gone = [a_stack(deleted_at=NOW + number, live_name=None) for number in range(6)]
+    database.write(lambda conn: [stacks.insert(conn, stack) for stack in gone])
+    with limited(database) as mine, holding(database, tables.stack, [stack.id for stack in gone[:3]]):
+        ring = typing.cast(Ring, Quiet())
+        StackPurge(database=mine, ring=ring, clock=lambda: LATE, keep=1.0).run()
+        assert [is_there(database, stack.id) for stack in gone] == [True] * 3 + [False] * 3
+
+
+def is_there(database: Database, stack_id: StackId) -> bool:
+    try:
+        stack_of(database, stack_id)
+    except NotFound:
+        return False
+    return True
+
+
+@on("postgresql", "mariadb")
+def test_what_is_due_for_other_tasks_is_done_while_one_is_locked(database: Database) -> None:
+    fill(database)
+    graphs = [store_graph(database, {"a": []}) for _ in range(6)]
+    for graph in graphs[:3]:
+        set_task(database, graph.ids[0], state=TaskState.RUNNING, member="x/1", attempt=1, due_at=NOW)
+    for graph in graphs[3:]:
+        set_task(database, graph.ids[0], state=TaskState.DONE, due_at=None)
+        set_task(database, graph.finish, state=TaskState.DONE, due_at=NOW)
+    with limited(database) as mine, holding(database, tables.task, [graphs[0].ids[0], graphs[3].finish]):
+        parts: Json = {"ring": typing.cast(Ring, Quiet()), "hints": typing.cast(Hints, Quiet())}
+        TaskDue(database=mine, clock=lambda: LATE, grace=1.0, **parts).run()
+        assert task(database, graphs[0].ids[0]).stop_by is None
+        assert None not in [task(database, graph.ids[0]).stop_by for graph in graphs[1:3]]
+        left = database.read(lambda conn: set(conn.execute(sa.select(tables.task.c.traversal)).scalars()))
+        known = {graph.traversal for graph in graphs}
+        assert left & known == {graph.traversal for graph in graphs[:4]}, "the finished ones are cleared away"
+
+
+def rename(database: Database, stack_id: StackId) -> None:
+    def work(conn: sa.Connection) -> None:
+        stacks.lock(conn, stack_id)
+        conn.execute(sa.update(tables.stack).where(tables.stack.c.id == stack_id).values(reason="changed"))
+
+    database.write(work)
+
+
+@on("postgresql", "mariadb")
+def test_a_request_for_a_locked_stack_ends_and_the_pool_is_free_again(database: Database) -> None:
+    stack_id = late_graphs(database, 1)[0].stack.id
+    with limited(database) as mine:
+        with holding(database, tables.stack, [stack_id]):
+            found = together(*[lambda: rename(mine, stack_id)] * 8)
+            assert all(isinstance(error, Unavailable) for error in found), found
+            assert any(isinstance(error, RowLocked) for error in found)
+        rename(mine, stack_id)
+
+
+@on("postgresql", "mariadb")
+def test_a_lock_that_is_released_meanwhile_is_no_error(database: Database) -> None:
+    stack_id = late_graphs(database, 1)[0].stack.id
+
+    def hold() -> None:
+        with holding(database, tables.stack, [stack_id]):
+            time.sleep(1.5)
+
+    with limited(Database(database.url)) as mine:
+        patient = Database(mine.url, limits=DatabaseLimits(lock=1.0, retry=30.0))
+        found = together(hold, lambda: (time.sleep(0.2), rename(patient, stack_id)))
+        patient.close()
+    assert [error for error in found if isinstance(error, Exception)] == []
+
+
+@on("postgresql", "mariadb")
+def test_a_statement_that_takes_too_long_is_ended_and_not_tried_again(database: Database) -> None:
+    runs = []
+    text = (
+        "SELECT pg_sleep(60)"
+        if database.dialect == "postgresql"
+        else ("SELECT count(*) FROM seq_1_to_1000000 a, seq_1_to_1000000 b")
+    )
+
+    def work(conn: sa.Connection) -> None:
+        runs.append(1)
+        conn.execute(sa.text(text))
+
+    with limited(database) as mine, pytest.raises(TooSlow):
+        mine.read(work)
+    assert len(runs) == 1
+
+
+@on("postgresql", "mariadb")
+def test_what_an_idle_transaction_holds_is_freed_by_the_server(database: Database) -> None:
+    stack_id, runs = late_graphs(database, 1)[0].stack.id, []
+
+    def forget() -> None:
+        def work(conn: sa.Connection) -> None:
+            stacks.lock(conn, stack_id)
+            runs.append(1)
+            if len(runs) == 1:
+                time.sleep(4)
+            conn.execute(sa.update(tables.stack).where(tables.stack.c.id == stack_id).values(owner="late"))
+
+        mine.write(work)
+
+    mine = Database(database.url, limits=DatabaseLimits(idle=1.0, retry=30.0))
+    patient = Database(database.url, limits=DatabaseLimits(lock=3.0, retry=30.0))
+    found = together(forget, lambda: (time.sleep(0.3), rename(patient, stack_id)))
+    mine.close()
+    patient.close()
+    assert [error for error in found if isinstance(error, Exception)] == []
+    assert len(runs) == 2, "what the server had ended was run again"
+    assert (stack_of(database, stack_id).reason, stack_of(database, stack_id).owner) == ("changed", "late")
+
+
+@on("postgresql", "mariadb")
+def test_a_brief_transaction_leaves_the_connection_as_it_was(database: Database) -> None:
+    name = "lock_timeout" if database.dialect == "postgresql" else "innodb_lock_wait_timeout"
+
+    def shown(conn: sa.Connection) -> str:
+        return (
+            str(conn.exec_driver_sql(f"SHOW VARIABLES LIKE '{name}'").one()[1])
+            if name[0] == "i"
+            else (str(conn.exec_driver_sql(f"SHOW {name}").scalar_one()))
+        )
+
+    one = Database(database.url, pool_size=1, limits=DatabaseLimits(lock=7.0))
+    before = one.read(shown)
+    assert one.write(shown, brief=True) != before
+    assert one.read(shown) == before
+    assert before in ("7s", "7")
+    one.close()
+
+
+@on("sqlite")
+def test_the_turn_to_write_to_sqlite_is_waited_for_so_long_and_no_longer(database: Database) -> None:
+    stack_id = late_graphs(database, 1)[0].stack.id
+    with limited(database) as mine:
+        other = sa.create_engine(database.url, poolclass=sa.NullPool)
+        with other.connect() as conn:
+            conn.exec_driver_sql("BEGIN IMMEDIATE")
+            with pytest.raises(RowLocked):
+                rename(mine, stack_id)
+            assert stack_of(mine, stack_id).id == stack_id, "readers never wait"
+            conn.rollback()
+        rename(mine, stack_id)
+
+
+def test_the_servers_time_is_measured_by_the_transactions(database: Database) -> None:
+    fresh = Database(database.url)
+    assert not fresh.clock.is_sure
+    fresh.read(lambda conn: conn.execute(sa.select(sa.literal(new_id()))))
+    assert fresh.clock.is_sure
+    assert abs(fresh.clock() - time.time()) < 60.0, "the servers of the tests are on this host"
+    fresh.close()
