@@ -38,6 +38,8 @@ def read_body(req: falcon.Request, most: int, *, any_type: bool = False) -> Json
         raw = _read(req, most)
     except OSError as error:
         raise Fault(408, "HTTPRequestTimeout", "The body did not arrive in time") from error
+    except ValueError as error:  # Another WSGI server's, of a chunk that is none.
+        raise bad_request("The body is malformed") from error
     if not raw.strip():
         return None
     kind = (req.content_type or "application/json").partition(";")[0].strip().lower()

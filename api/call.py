@@ -1,5 +1,6 @@
 """A request as the handlers see it."""
 
+import itertools
 import re
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +12,7 @@ from ..db import resources, stacks
 from ..db.errors import NotFound
 from ..db.ids import StackId
 from ..db.sealing import BoundSealer
-from ..db.stacks import Stack
+from ..db.stacks import ListedStack, Stack
 from ..db.states import Status
 from ..traversal.requests import TypeForbidden
 from .auth import Caller
@@ -23,8 +24,14 @@ Json = typing.Any
 LARGEST = 2**31 - 1
 """The largest whole number that a column can hold."""
 
+VALUES = 500
+"""Values of one query parameter, at the most."""
+
 SHOWN = 300
 """Characters of a value that does not fit that are repeated in the error."""
+
+ERRORS = 100
+"""Of a long list of wrong values only the first ones are compared to find out which error says most."""
 
 _TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
 _FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
@@ -48,7 +55,7 @@ class Call:
     base_url: str
     query_string: str = ""
 
-    def sealer_of(self, stack: Stack) -> BoundSealer:
+    def sealer_of(self, stack: ListedStack) -> BoundSealer:
         """Return the sealer for all that is stored of a stack."""
         return self.services.sealer.of_stack(stack.tenant, stack.root_id)
 
@@ -58,13 +65,19 @@ class Call:
         return values[-1] if values else None
 
     def values(self, name: str) -> list[str]:
-        """All values of a query parameter that are not empty."""
-        return [value for value in self.query.get(name, ()) if value]
+        """Return all values of a query parameter that are not empty.
+
+        :raises Fault: 400, there are more than VALUES.
+        """
+        return _few(name, [value for value in self.query.get(name, ()) if value])
 
     def parts(self, name: str) -> list[str]:
-        """All values of a query parameter, split at commas."""
+        """Return all values of a query parameter, split at commas.
+
+        :raises Fault: 400, there are more than VALUES.
+        """
         split = [part.strip() for value in self.values(name) for part in value.split(",")]
-        return [part for part in split if part]
+        return _few(name, [part for part in split if part])
 
     def flag(self, name: str, *, default: bool = False) -> bool:
         """A boolean query parameter.
@@ -169,13 +182,20 @@ class Call:
         return found
 
 
+def _few(name: str, values: list[str]) -> list[str]:
+    if len(values) > VALUES:
+        raise bad_request(f'"{name}" has {len(values)} values, above the limit of {VALUES}')
+    return values
+
+
 def fitting(value: Json, schema: Json, context: str = "") -> Json:
     """The value, if it fits the schema.
 
     :param context: said before what is wrong.
     :raises Fault: 400 with the path of what does not.
     """
-    error = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(schema).iter_errors(value))
+    errors = jsonschema.Draft202012Validator(schema).iter_errors(value)
+    error = jsonschema.exceptions.best_match(itertools.islice(errors, ERRORS))
     if error is not None:
         raise bad_request(context + _explained(error))
     return value
@@ -188,14 +208,17 @@ def shortened(text: str) -> str:
 
 def _explained(error: jsonschema.ValidationError) -> str:
     where = ".".join(str(part) for part in error.absolute_path)
-    message = error.message
+    message = shortened(error.message)
     if error.validator == "type":
         wanted: Json = error.validator_value
         kinds = wanted if isinstance(wanted, str) else " or ".join(wanted)
         message = f"{shortened(repr(error.instance))} is not of type {kinds}"
     if error.validator == "additionalProperties" and isinstance(error.schema, Mapping):
-        message = f"{shortened(message)}; known are: {', '.join(sorted(error.schema['properties']))}"
-    return f"{where}: {message}" if where else message
+        message = f"{message}; known are: {', '.join(sorted(error.schema['properties']))}"
+    if error.validator == "maxItems":
+        items: Json = error.instance
+        message = f"{len(items)} items are above the limit of {error.validator_value}"
+    return f"{shortened(where)}: {message}" if where else message
 
 
 @dataclass(frozen=True)

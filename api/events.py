@@ -3,9 +3,9 @@
 import dataclasses
 import typing
 
-from ..db import events, stacks
+from ..db import events, stack_queries
 from ..db.errors import NotFound
-from ..db.events import Event, EventQuery
+from ..db.events import EventQuery
 from ..db.ids import StackId
 from ..db.stacks import Stack
 from . import views
@@ -52,10 +52,13 @@ def _listed(call: Call, resource_name: str | None) -> Reply:
     found = call.services.database.read(lambda conn: events.list_events(conn, query))
     if resource_name is not None and not found and not query.marker and not query.filters:
         raise Fault(404, "HTTPNotFound", f"No events found for resource {resource_name}")
-    homes: dict[str, Stack] = {stack.id: stack}
+    ids = {item.stack_id for item, _ in found}
+    homes = call.services.database.read(lambda conn: stack_queries.get_many(conn, ids))
     shown = []
     for item, stack_name in found:
-        view = views.event_summary(call, _home(call, homes, item), item)
+        if item.stack_id not in homes:  # Purged meanwhile.
+            continue
+        view = views.event_summary(call, homes[item.stack_id], item)
         shown.append(_below(call, stack, stack_name, view) if query.nested_depth else view)
     return Reply({"events": shown})
 
@@ -88,19 +91,12 @@ def _marker(call: Call) -> str | None:
         return None
     try:
         item = call.services.database.read(lambda conn: events.get(conn, marker))
-        home = call.services.database.read(lambda conn: stacks.get(conn, item.stack_id))
+        home = call.services.database.read(lambda conn: stack_queries.get_listed(conn, item.stack_id))
     except NotFound:
         home = None
     if home is None or not call.caller.may_see(home.tenant):
         raise bad_request(f'The marker "{shortened(marker)}" is not the id of an event')
     return marker
-
-
-def _home(call: Call, homes: dict[str, Stack], item: Event) -> Stack:
-    if item.stack_id not in homes:
-        wanted = StackId(item.stack_id)
-        homes[wanted] = call.services.database.read(lambda conn: stacks.get(conn, wanted))
-    return homes[item.stack_id]
 
 
 def show(call: Call) -> Reply:

@@ -13,6 +13,8 @@ from .schemas import CREATE, NAME_PATTERN, UPDATE
 
 Json = typing.Any
 ABORT = "abort_on_breakpoint"
+TAGS = 100
+"""Tags of a stack, at the most."""
 _GOAL = (
     "template",
     "environment",
@@ -146,10 +148,16 @@ def timeout(value: Json) -> int | None:
 
 
 def tags(value: Json) -> Sequence[str]:
-    """:raises Fault: 400, one is too long or has a comma."""
+    """Return each tag once, in the order given.
+
+    :raises Fault: 400, one is too long or has a comma, or there are too many.
+    """
     if not value:
         return ()
-    found = [tag.strip() for tag in value.split(",")] if isinstance(value, str) else list(value)
+    given = [tag.strip() for tag in value.split(",")] if isinstance(value, str) else value
+    found = list(dict.fromkeys(given))
+    if len(found) > TAGS:
+        raise bad_request(f"Invalid tags, {len(found)} of them are above the limit of {TAGS} for a stack")
     for tag in found:
         if not tag:
             raise bad_request("Invalid tag, it must not be empty")

@@ -1,15 +1,14 @@
 """Handlers of the resources of a stack."""
 
-import functools
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ..db import resources, stacks
+from ..db import resources, stack_queries
 from ..db.errors import NotFound
 from ..db.holds import HeldTask
 from ..db.ids import StackId
 from ..db.resources import Resource
-from ..db.stacks import Stack
+from ..db.stacks import ListedStack, Stack
 from . import goals, views
 from .call import Call, Reply, shortened
 from .faults import bad_request, resource_not_found
@@ -30,14 +29,14 @@ def index(call: Call) -> Reply:
     """GET …/resources"""
     stack = call.stack()
     fits, depth = _filter(call), call.number("nested_depth") or 0
-    found = call.services.database.read(lambda conn: resources.of_tree(conn, stack, depth))
+    detailed = call.flag("with_detail")
+    found = call.services.database.read(lambda conn: resources.of_tree(conn, stack, depth, values=detailed))
     homes = _homes(call, stack, [item for item, _ in found])
     held = _held(call, homes.values())
     required = _required_by([item for item, _ in found])
-    detailed = call.flag("with_detail")
     shown = []
     for item, stack_name in found:
-        if item.replaced_by is None and fits(item):
+        if item.stack_id in homes and fits(item):
             home = homes[item.stack_id]
             name = stack_name if depth else None
             view = views.resource_summary(call, home, item, required.get(item.id, ()), stack_name=name)
@@ -46,16 +45,13 @@ def index(call: Call) -> Reply:
     return Reply({"resources": shown})
 
 
-def _homes(call: Call, stack: Stack, items: Sequence[Resource]) -> dict[str, Stack]:
-    homes: dict[str, Stack] = {stack.id: stack}
-    for stack_id in {item.stack_id for item in items} - {stack.id}:
-        homes[stack_id] = call.services.database.read(
-            functools.partial(stacks.get, stack_id=StackId(stack_id))
-        )
-    return homes
+def _homes(call: Call, stack: Stack, items: Sequence[Resource]) -> dict[StackId, ListedStack]:
+    others = {item.stack_id for item in items} - {stack.id}
+    found = call.services.database.read(lambda conn: stack_queries.get_many(conn, others))
+    return {stack.id: stack, **found}
 
 
-def _held(call: Call, homes: Iterable[Stack]) -> dict[int, HeldTask]:
+def _held(call: Call, homes: Iterable[ListedStack]) -> dict[int, HeldTask]:
     """What is held at breakpoints, by resource."""
     found = (item for stack in homes for item in call.services.breakpoints.held_itself(stack))
     return {item.resource_id: item for item in found}
@@ -108,7 +104,9 @@ def _find(call: Call) -> tuple[Stack, Resource]:
 def show(call: Call) -> Reply:
     """GET …/resources/NAME"""
     stack, item = _find(call)
-    siblings = call.services.database.read(lambda conn: resources.of_stack(conn, stack.id))
+    siblings = [
+        found for found, _ in call.services.database.read(lambda conn: resources.of_tree(conn, stack, 0))
+    ]
     required = _required_by(siblings).get(item.id, ())
     view = views.held_summary(
         views.resource_summary(call, stack, item, required), _held(call, [stack]).get(item.id)

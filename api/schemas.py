@@ -91,7 +91,7 @@ ADOPTED: Json = {
 _HELD: Json = {
     "type": ["object", "null"],
     "properties": {
-        "resources": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+        "resources": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 1000},
         "hook": {"type": "string"},
     },
     "additionalProperties": False,

@@ -4,11 +4,11 @@ import typing
 import urllib.parse
 from collections.abc import Mapping
 
-from ..db import content, resources, stack_queries, stacks, stopping
+from ..db import content, resources, stack_queries, stopping
 from ..db.errors import NotFound
 from ..db.ids import StackId
 from ..db.stack_queries import SORT_KEYS, StackQuery
-from ..db.stacks import Stack
+from ..db.stacks import DetailedStack, ListedStack, Stack
 from ..traversal.requests import Preview, PreviewedResource
 from . import goals, views
 from .call import ACCEPTED, Call, Reply, shortened
@@ -127,7 +127,8 @@ def index(call: Call) -> Reply:
     everybody = call.flag("global_tenant")
     if everybody:
         call.services.auth.authorize(call.caller, "stacks:global_index")
-    query, found = _listed(call, everybody=everybody)
+    query = _query(call, everybody=everybody)
+    found = call.services.database.read(lambda conn: stack_queries.list_stacks(conn, query, ListedStack))
     shown = [views.stack_summary(call, stack, project=everybody) for stack in found]
     body: dict[str, Json] = {"stacks": shown}
     if query.limit and len(found) == query.limit:
@@ -139,7 +140,8 @@ def index(call: Call) -> Reply:
 
 def detail(call: Call) -> Reply:
     """GET /stacks/detail"""
-    _, found = _listed(call, everybody=False)
+    query = _query(call, everybody=False)
+    found = call.services.database.read(lambda conn: stack_queries.list_stacks(conn, query, DetailedStack))
     return Reply({"stacks": [views.stack_detail(call, stack) for stack in found]})
 
 
@@ -149,10 +151,10 @@ def _next_page(call: Call, path: str, marker: str) -> str:
     return f"{call.base_url}/v1/{views.quoted(call.caller.tenant)}/{path}?{query}"
 
 
-def _listed(call: Call, *, everybody: bool) -> tuple[StackQuery, list[Stack]]:
+def _query(call: Call, *, everybody: bool) -> StackQuery:
     call.flag("show_hidden")  # No stack is hidden; only the value is judged.
     tenant = None if everybody else call.caller.tenant
-    query = StackQuery(
+    return StackQuery(
         tenant=tenant,
         filters=_filters(call),
         tags=call.parts("tags"),
@@ -165,7 +167,6 @@ def _listed(call: Call, *, everybody: bool) -> tuple[StackQuery, list[Stack]]:
         marker=_marker(call, tenant),
         sort=_sort(call),
     )
-    return query, call.services.database.read(lambda conn: stack_queries.list_stacks(conn, query))
 
 
 def _marker(call: Call, tenant: str | None) -> StackId | None:
@@ -173,7 +174,7 @@ def _marker(call: Call, tenant: str | None) -> StackId | None:
     if not marker:
         return None
     try:
-        found = call.services.database.read(lambda conn: stacks.get(conn, StackId(marker)))
+        found = call.services.database.read(lambda conn: stack_queries.get_listed(conn, StackId(marker)))
     except NotFound:
         found = None
     if found is None or tenant not in (None, found.tenant):
@@ -208,7 +209,7 @@ def lookup(call: Call) -> Reply:
     """Any method on /stacks/NAME_OR_ID and what lies below it: redirect to the full path."""
     wanted, database = call.path["stack_name"], call.services.database
     try:
-        found = database.read(lambda conn: stacks.find_by_name(conn, call.caller.tenant, wanted))
+        found = database.read(lambda conn: stack_queries.find_by_name(conn, call.caller.tenant, wanted))
     except NotFound:
         found = _by_id(call, wanted)
     more = [part for part in (call.path.get("below"),) if part]
@@ -216,9 +217,9 @@ def lookup(call: Call) -> Reply:
     return Reply(None, 302, {"Location": f"{url}?{call.query_string}" if call.query_string else url})
 
 
-def _by_id(call: Call, stack_id: str) -> Stack:
+def _by_id(call: Call, stack_id: str) -> ListedStack:
     try:
-        found = call.services.database.read(lambda conn: stacks.get(conn, StackId(stack_id)))
+        found = call.services.database.read(lambda conn: stack_queries.get_listed(conn, StackId(stack_id)))
     except NotFound as error:
         raise not_found("Stack", stack_id) from error
     if not call.caller.may_see(found.tenant):
@@ -231,7 +232,7 @@ def show(call: Call) -> Reply:
     stack = call.stack()
     body = views.stack_detail(call, stack)
     if call.flag("resolve_outputs", default=True) and stack.deleted_at is None:
-        lookup_values = _lookup(call, stack)
+        lookup_values = _lookup(call, stack) if stack.outputs else None
         body["outputs"] = [views.output(name, o, lookup_values) for name, o in stack.outputs.items()]
     held = call.services.breakpoints.held(stack)
     waiting = call.services.database.read(lambda conn: stopping.unanswered(conn, stack.id))

@@ -11,7 +11,7 @@ from ..db.holds import HeldTask
 from ..db.ids import host_of
 from ..db.resources import Resource
 from ..db.sealing import BoundSealer
-from ..db.stacks import Stack
+from ..db.stacks import DetailedStack, ListedStack, Stack
 from ..db.stopping import Unanswered
 from ..resources.contract import physical_name
 from ..template.errors import TemplateError
@@ -36,7 +36,7 @@ def quoted(part: str) -> str:
     return urllib.parse.quote(part, safe="")
 
 
-def stack_url(call: Call, stack: Stack, *more: str) -> str:
+def stack_url(call: Call, stack: ListedStack, *more: str) -> str:
     """The URL of a stack, or of something below it."""
     parts = ("v1", stack.tenant, "stacks", stack.name, stack.id, *more)
     return "/".join([call.base_url, *(quoted(part) for part in parts)])
@@ -47,7 +47,7 @@ def link(url: str, rel: str = "self") -> dict[str, str]:
     return {"href": url, "rel": rel}
 
 
-def stack_summary(call: Call, stack: Stack, *, project: bool = False) -> dict[str, Json]:
+def stack_summary(call: Call, stack: ListedStack, *, project: bool = False) -> dict[str, Json]:
     """A stack in a list."""
     shown: dict[str, Json] = {
         "id": stack.id,
@@ -84,7 +84,7 @@ def with_breakpoints(body: Mapping[str, Json], stack: Stack, held: Iterable[Held
     return shown
 
 
-def stack_detail(call: Call, stack: Stack) -> dict[str, Json]:
+def stack_detail(call: Call, stack: DetailedStack) -> dict[str, Json]:
     """A stack that is shown; outputs are added by the caller."""
     return {
         **stack_summary(call, stack),
@@ -187,7 +187,7 @@ def masked(tree: Json) -> Json:
     return tree
 
 
-def nested_links(call: Call, stack: Stack, item: Resource) -> list[dict[str, str]]:
+def nested_links(call: Call, stack: ListedStack, item: Resource) -> list[dict[str, str]]:
     """To the stack that a resource consists of, under the name that it was made with."""
     if item.physical_id is None or not call.services.catalogue.is_nested(item.plugin):
         return []
@@ -197,7 +197,12 @@ def nested_links(call: Call, stack: Stack, item: Resource) -> list[dict[str, str
 
 
 def resource_summary(
-    call: Call, stack: Stack, item: Resource, required_by: Iterable[str], *, stack_name: str | None = None
+    call: Call,
+    stack: ListedStack,
+    item: Resource,
+    required_by: Iterable[str],
+    *,
+    stack_name: str | None = None,
 ) -> dict[str, Json]:
     """A resource in a list."""
     own = stack_url(call, stack, "resources", item.name)
@@ -218,7 +223,7 @@ def resource_summary(
     return shown
 
 
-def event_summary(call: Call, stack: Stack, item: Event) -> dict[str, Json]:
+def event_summary(call: Call, stack: ListedStack, item: Event) -> dict[str, Json]:
     """An event in a list."""
     resource = stack_url(call, stack, "resources", item.resource_name)
     own = f"{resource}/events/{item.uuid}"

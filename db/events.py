@@ -68,19 +68,20 @@ class EventQuery:
 
 
 def list_events(conn: Connection, query: EventQuery) -> list[tuple[Event, str]]:
-    """The events in the order they happened, each with its stack's name.
+    """Return the events in the order they happened, without their properties, each with its stack's name.
 
     :raises NotFound: the marker is not an event.
     """
     e, s = tables.event, tables.stack
-    wanted = sa.select(e, s.c.name.label("stack_name")).join(s, s.c.id == e.c.stack_id)
+    columns = [column for column in e.c if column.name != "properties"]
+    wanted = sa.select(*columns, s.c.name.label("stack_name")).join(s, s.c.id == e.c.stack_id)
     wanted = wanted.where(_of_stacks(conn, query))
     if query.resource_name is not None:
         wanted = wanted.where(e.c.resource_name == query.resource_name)
     for column, values in (query.filters or {}).items():
         wanted = wanted.where(e.c[column].in_(list(values)))
     if query.marker is not None:
-        last = get(conn, query.marker).id
+        last = _number(conn, query.marker)
         wanted = wanted.where(e.c.id < last if query.descending else e.c.id > last)
     wanted = wanted.order_by(e.c.id.desc() if query.descending else e.c.id.asc())
     if query.limit is not None:
@@ -98,6 +99,14 @@ def _of_stacks(conn: Connection, query: EventQuery) -> sa.ColumnElement[bool]:
         raise NotFound("Stack", query.stack_id)
     deepest = None if query.nested_depth < 0 else depth + query.nested_depth
     return e.c.stack_id.in_(trees.below(query.stack_id, deepest))
+
+
+def _number(conn: Connection, event_uuid: str) -> int:
+    e = tables.event
+    found = conn.execute(sa.select(e.c.id).where(e.c.uuid == event_uuid)).scalar()
+    if found is None:
+        raise NotFound("Event", event_uuid)
+    return int(found)
 
 
 def get(conn: Connection, event_uuid: str) -> Event:

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 from . import tables, trees
 from .errors import NotFound
 from .ids import ResourceId, SnapshotId, StackId
-from .stacks import Stack
+from .stacks import ListedStack
 from .states import Status, stopped_reason
 from .task_rows import IDS, chunks
 
@@ -143,14 +143,23 @@ def types_in(conn: Connection, stack_id: StackId) -> list[str]:
     return sorted(conn.execute(found).scalars())
 
 
-def of_tree(conn: Connection, stack: Stack, depth: int) -> list[tuple[Resource, str]]:
-    """Resources of a stack and of those nested in it, without those replaced, each with its stack's name.
+LONG = ("reference_id", "definition", "properties", "attributes", "metadata", "data", "progress")
+"""Columns whose values may be long."""
+_SHORT = [column for column in tables.resource.c if column.name not in LONG]
+
+
+def of_tree(
+    conn: Connection, stack: ListedStack, depth: int, *, values: bool = False
+) -> list[tuple[Resource, str]]:
+    """Return resources of a stack and of those nested in it, without those replaced, each with its stack's
+    name.
 
     :param depth: levels below the stack; 0: its own only.
+    :param values: read what may be long, too, which is None else.
     """
     r, s = tables.resource, tables.stack
     rows = conn.execute(
-        sa.select(r, s.c.name.label("stack_name"))
+        sa.select(*(r.c if values else _SHORT), s.c.name.label("stack_name"))
         .join(s, s.c.id == r.c.stack_id)
         .where(
             s.c.id.in_(trees.below(stack.id, stack.depth + depth)),

@@ -1,8 +1,8 @@
 """Lists of stacks, with Heat's filters, sorting and paging."""
 
 import typing
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 from . import tables
 from .errors import NotFound
 from .ids import StackId
-from .stacks import Stack, get, with_tags
+from .stacks import ListedStack, S, tagged
 
 SORT_KEYS = {
     "stack_name": "name",
@@ -47,16 +47,17 @@ class StackQuery:
     sort: Sequence[tuple[str, bool]] = (("created_at", True),)
 
 
-def list_stacks(conn: Connection, query: StackQuery) -> list[Stack]:
-    """The stacks.
+def list_stacks(conn: Connection, query: StackQuery, kind: type[S]) -> list[S]:
+    """Return the stacks.
 
+    :param kind: what is read of each: only its columns.
     :raises NotFound: the marker is not a stack, or not one of the tenant's.
     """
     s = tables.stack
-    keys = [*query.sort, ("id", query.sort[-1][1] if query.sort else False)]
-    wanted = sa.select(s).where(*_conditions(query))
+    keys = _keys(query)
+    wanted = _select(kind).where(*_conditions(query))
     if query.marker is not None:
-        last = get(conn, query.marker)
+        last = get_listed(conn, query.marker)
         if query.tenant not in (None, last.tenant):
             raise NotFound("Stack", query.marker)
         wanted = wanted.where(_after(last, keys))
@@ -69,7 +70,55 @@ def list_stacks(conn: Connection, query: StackQuery) -> list[Stack]:
         wanted = wanted.order_by(value.desc() if descending else value.asc())
     if query.limit is not None:
         wanted = wanted.limit(query.limit)
-    return with_tags(conn, [dict(row) for row in conn.execute(wanted).mappings()])
+    return tagged(conn, [kind(**row) for row in conn.execute(wanted).mappings()])
+
+
+def _keys(query: StackQuery) -> list[tuple[str, bool]]:
+    """Return each column once, where it comes first: a second time it decides nothing."""
+    first: dict[str, tuple[str, bool]] = {}
+    for key in (*query.sort, ("id", query.sort[-1][1] if query.sort else False)):
+        first.setdefault(key[0], key)
+    return list(first.values())
+
+
+def _select(kind: type[ListedStack]) -> sa.Select[typing.Any]:
+    return sa.select(*(tables.stack.c[part.name] for part in fields(kind) if part.name != "tags"))
+
+
+def get_listed(conn: Connection, stack_id: StackId) -> ListedStack:
+    """Return what lists show of a stack, without its tags.
+
+    :raises NotFound: no such stack, not even a deleted one that is still stored.
+    """
+    found = get_many(conn, [stack_id])
+    if stack_id not in found:
+        raise NotFound("Stack", stack_id)
+    return found[stack_id]
+
+
+def get_many(conn: Connection, stack_ids: Iterable[StackId]) -> dict[StackId, ListedStack]:
+    """Return what lists show of those of the stacks that there are, without their tags."""
+    found: dict[StackId, ListedStack] = {}
+    wanted = sorted(set(stack_ids))
+    for start in range(0, len(wanted), 500):
+        part = tables.stack.c.id.in_(wanted[start : start + 500])
+        rows = conn.execute(_select(ListedStack).where(part)).mappings()
+        found.update((row["id"], ListedStack(**row)) for row in rows)
+    return found
+
+
+def find_by_name(conn: Connection, tenant: str, name: str) -> ListedStack:
+    """Return the living stack of that name: the top-level one, else the oldest nested one; without its tags.
+
+    :raises NotFound: there is none; a deleted one is found by its id only.
+    """
+    s = tables.stack
+    mine = _select(ListedStack).where(s.c.tenant == tenant)
+    nested = mine.where(s.c.name == name, s.c.parent_id.is_not(None), s.c.deleted_at.is_(None))
+    for wanted in (mine.where(s.c.live_name == name), nested.order_by(s.c.created_at, s.c.id)):
+        if (row := conn.execute(wanted.limit(1)).mappings().first()) is not None:
+            return ListedStack(**row)
+    raise NotFound("Stack", name)
 
 
 def count_stacks(conn: Connection, query: StackQuery) -> int:
@@ -78,7 +127,7 @@ def count_stacks(conn: Connection, query: StackQuery) -> int:
     return int(conn.execute(counted).scalar_one())
 
 
-def _after(last: Stack, keys: Sequence[tuple[str, bool]]) -> sa.ColumnElement[bool]:
+def _after(last: ListedStack, keys: Sequence[tuple[str, bool]]) -> sa.ColumnElement[bool]:
     """What comes behind `last` in the order of `keys`."""
     s = tables.stack
     behind: list[sa.ColumnElement[bool]] = []
@@ -110,16 +159,24 @@ def _conditions(query: StackQuery) -> list[sa.ColumnElement[bool]]:
         found.append(s.c.parent_id.is_(None))
     for column, values in query.filters.items():
         found.append(s.c[column].in_(list(values)))
-    found.extend(_tagged(tag) for tag in query.tags)
+    if query.tags:
+        found.append(_all_of(query.tags))
     if query.tags_any:
-        found.append(_tagged(*query.tags_any))
+        found.append(_one_of(query.tags_any))
     if query.not_tags:
-        found.append(sa.not_(sa.and_(*(_tagged(tag) for tag in query.not_tags))))
+        found.append(sa.not_(_all_of(query.not_tags)))
     if query.not_tags_any:
-        found.append(sa.not_(_tagged(*query.not_tags_any)))
+        found.append(sa.not_(_one_of(query.not_tags_any)))
     return found
 
 
-def _tagged(*tags: str) -> sa.ColumnElement[bool]:
+def _one_of(tags: Sequence[str]) -> sa.ColumnElement[bool]:
     t = tables.stack_tag
     return sa.exists().where(t.c.stack_id == tables.stack.c.id, t.c.tag.in_(tags))
+
+
+def _all_of(tags: Sequence[str]) -> sa.ColumnElement[bool]:
+    """Count them, whose expression stays the same however many they are."""
+    t, wanted = tables.stack_tag, sorted(set(tags))
+    mine = sa.select(sa.func.count()).where(t.c.stack_id == tables.stack.c.id, t.c.tag.in_(wanted))
+    return mine.scalar_subquery() == len(wanted)

@@ -17,9 +17,9 @@ from .task_rows import IDS
 Json = typing.Any
 
 
-@dataclass(frozen=True)
-class Stack:
-    """A stack as stored; see tables.py for what the columns mean."""
+@dataclass(frozen=True, kw_only=True)
+class ListedStack:
+    """A stack as lists show it: without what may be long; see tables.py for what the columns mean."""
 
     id: StackId
     tenant: str
@@ -27,32 +27,47 @@ class Stack:
     action: str
     status: str
     traversal: TraversalId
+    created_at: float
+    root_id: StackId
+    reason: str = ""
+    parent_id: StackId | None = None
+    depth: int = 0
+    owner: str | None = None
+    timeout_mins: int | None = None
+    description: str = ""
+    disable_rollback: bool = True
+    updated_at: float | None = None
+    deleted_at: float | None = None
+    tags: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetailedStack(ListedStack):
+    """A stack as lists with details show it."""
+
+    parameter_view: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack(DetailedStack):
+    """A stack as stored."""
+
     shard: int
     template_id: ContentId
     environment_id: ContentId
     files_id: ContentId
-    created_at: float
-    root_id: StackId
-    reason: str = ""
     live_name: str | None = None
-    parent_id: StackId | None = None
     parent_resource_id: ResourceId | None = None
-    depth: int = 0
-    owner: str | None = None
     deadline_at: float | None = None
     remaining: float | None = None
     rollback_at: float | None = None
-    timeout_mins: int | None = None
     parameters: Mapping[str, Json] = field(default_factory=dict)
     previous: Mapping[str, Json] | None = None
-    parameter_view: Mapping[str, Json] = field(default_factory=dict)
     outputs: Mapping[str, Json] = field(default_factory=dict)
-    description: str = ""
-    disable_rollback: bool = True
     abort_on_breakpoint: bool = False
-    updated_at: float | None = None
-    deleted_at: float | None = None
-    tags: Sequence[str] = ()
+
+
+S = typing.TypeVar("S", bound=ListedStack)
 
 
 def insert(conn: Connection, stack: Stack) -> None:
@@ -115,8 +130,12 @@ _TAGS = (
 
 
 def with_tags(conn: Connection, rows: Iterable[Mapping[str, typing.Any]]) -> list[Stack]:
-    """Stacks from rows of the table, their tags read by few queries."""
-    stacks = [Stack(**row) for row in rows]
+    """Return stacks made of rows of the table, their tags read by few queries."""
+    return tagged(conn, [Stack(**row) for row in rows])
+
+
+def tagged(conn: Connection, stacks: Sequence[S]) -> list[S]:
+    """Return the stacks with their tags, which are read by few queries."""
     tags: dict[str, list[str]] = {}
     for start in range(0, len(stacks), 500):
         part = [stack.id for stack in stacks[start : start + 500]]
@@ -155,20 +174,11 @@ def _one(conn: Connection, query: sa.Select[typing.Any], key: str) -> Stack:
     return with_tags(conn, [dict(row)])[0]
 
 
-def find_by_name(conn: Connection, tenant: str, name: str) -> Stack:
-    """Return the living stack of that name: the top-level one, else the oldest nested one.
-
-    :raises NotFound: there is none; a deleted one is found by its id only.
-    """
+def is_taken(conn: Connection, tenant: str, name: str) -> bool:
+    """Return whether a living top-level stack of the tenant has the name."""
     s = tables.stack
-    mine = sa.select(s).where(s.c.tenant == tenant)
-    try:
-        return _one(conn, mine.where(s.c.live_name == sa.bindparam("key")), name)
-    except NotFound:
-        nested = mine.where(
-            s.c.name == sa.bindparam("key"), s.c.parent_id.is_not(None), s.c.deleted_at.is_(None)
-        )
-        return _one(conn, nested.order_by(s.c.created_at, s.c.id).limit(1), name)
+    query = sa.select(s.c.id).where(s.c.tenant == tenant, s.c.live_name == name)
+    return conn.execute(query).first() is not None
 
 
 def begin(

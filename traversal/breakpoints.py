@@ -10,7 +10,7 @@ from ..db.errors import NotFound
 from ..db.holds import HeldTask
 from ..db.ids import TaskId
 from ..db.resources import Resource
-from ..db.stacks import Stack
+from ..db.stacks import ListedStack, Stack
 from ..db.states import Status
 from ..template.resource_settings import HOOKS
 from ..template.wildcards import fits
@@ -34,7 +34,7 @@ class Breakpoints:
             return []
         return self._desk.database.read(lambda conn: holds.held_in_tree(conn, stack.id)[0])
 
-    def held_itself(self, stack: Stack) -> list[HeldTask]:
+    def held_itself(self, stack: ListedStack) -> list[HeldTask]:
         """Where the stack's own resources are held now."""
         if stack.status != Status.IN_PROGRESS:
             return []

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from ..db import conductors, resources, stacks
 from ..db.conductors import Conductor
-from ..db.errors import NameTaken, NotFound
+from ..db.errors import NameTaken
 from ..db.ids import ContentId, StackId
 from ..db.stacks import Stack
 from ..db.states import Status, TaskKind
@@ -204,9 +204,5 @@ def _rows(conn: Connection, stack: Stack) -> int:
     return len(resources.of_stack(conn, stack.id)) + len(resources.copies(conn, stack.id))
 
 
-def _lives(conn: typing.Any, request: CreateRequest) -> bool:
-    try:
-        stacks.find_by_name(conn, request.tenant, request.name)
-    except NotFound:
-        return False
-    return True
+def _lives(conn: Connection, request: CreateRequest) -> bool:
+    return stacks.is_taken(conn, request.tenant, request.name)

@@ -153,6 +153,32 @@ def test_the_count_is_of_all_that_fit_whatever_the_page(zoo: Zoo, query: Json, c
     assert "count" not in zoo.service.get(zoo.url(**query))
 
 
+def test_however_often_a_key_is_named_it_sorts_once(zoo: Zoo) -> None:
+    often = ",".join(["status", "name"] * 250)
+    for order in ("asc", "desc"):
+        assert zoo.names(sort_keys=often, sort_dir=order) == zoo.names(
+            sort_keys="status,name", sort_dir=order
+        )
+    first = zoo.id(zoo.names(sort_keys="status,name")[0])
+    assert zoo.names(sort_keys=often, marker=first) == zoo.names(sort_keys="status,name", marker=first)
+
+
+@pytest.mark.parametrize("name", ["tags", "tags_any", "not_tags", "not_tags_any", "sort_keys"])
+def test_the_values_of_a_parameter_are_limited(zoo: Zoo, name: str) -> None:
+    tags = ",".join(f"t{number}" for number in range(500))
+    if name != "sort_keys":
+        zoo.names(**{name: tags})
+    answer = zoo.service.call("GET", zoo.url(**{name: f"{tags},small"}))
+    assert fault(answer) == (400, "HTTPBadRequest")
+    assert answer.error["message"] == f'"{name}" has 501 values, above the limit of 500'
+
+
+def test_repeated_values_of_filters_are_limited(zoo: Zoo) -> None:
+    answer = zoo.service.call("GET", zoo.url(name=["a"] * 501))
+    assert fault(answer) == (400, "HTTPBadRequest")
+    assert '"name"' in answer.error["message"]
+
+
 def test_nobody_lists_the_stacks_of_all_tenants(zoo: Zoo) -> None:
     answer = zoo.service.call("GET", zoo.url(global_tenant="True"))
     assert fault(answer) == (403, "Forbidden")

@@ -3,10 +3,11 @@
 import json
 import typing
 
+import falcon.testing
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stoker.api.body import MAX_DEPTH, parse
+from stoker.api.body import MAX_DEPTH, parse, read_body
 from stoker.api.faults import Fault
 
 Json = typing.Any
@@ -75,3 +76,16 @@ def test_the_limit_of_depth_is_sharp(kind: str) -> None:
 def test_what_is_not_json_is_refused(raw: bytes) -> None:
     with pytest.raises(Fault, match="JSON body malformed"):
         parse(raw)
+
+
+@pytest.mark.parametrize(("error", "status"), [(ValueError("a chunk"), 400), (OSError("late"), 408)])
+def test_a_body_that_another_server_cannot_read_is_the_clients_fault(error: Exception, status: int) -> None:
+    class Stream:
+        def read(self, size: int = -1) -> bytes:
+            raise error
+
+    environ = falcon.testing.create_environ(method="POST", headers={"Transfer-Encoding": "chunked"})
+    request = falcon.Request({**environ, "wsgi.input": Stream(), "wsgi.input_terminated": True})
+    with pytest.raises(Fault) as refused:
+        read_body(request, 1000)
+    assert refused.value.status == status

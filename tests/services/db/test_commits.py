@@ -19,7 +19,7 @@ from services.db.rows import (
     task,
     together,
 )
-from stoker.db import events, resources, stacks, tasks
+from stoker.db import events, resources, stack_queries, tasks
 from stoker.db.commits import Outcome
 from stoker.db.engine import Database
 from stoker.db.errors import NotFound
@@ -172,7 +172,7 @@ def test_a_deletion_that_ended_well_removes_the_row(database: Database) -> None:
     gone = stack_of(database, graph.stack.id)
     assert (gone.status, gone.live_name, gone.deleted_at) == (Status.COMPLETE, None, NOW)
     with pytest.raises(NotFound):
-        database.read(lambda conn: stacks.find_by_name(conn, "tenant", graph.stack.name))
+        database.read(lambda conn: stack_queries.find_by_name(conn, "tenant", graph.stack.name))
 
 
 def test_a_retry_costs_one_and_starts_the_timeout_afresh(database: Database) -> None:

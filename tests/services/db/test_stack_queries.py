@@ -1,24 +1,27 @@
 """Lists of stacks: filters, tags, order and pages, the same on every database."""
 
 import itertools
+import tracemalloc
 import typing
 
 import pytest
 import sqlalchemy as sa
-from services.db.rows import NOW, a_stack, new_id, store
-from stoker.db import tables
+from services.db.rows import NOW, a_resource, a_stack, new_id, store
+from sqlalchemy.engine import Connection
+from stoker.db import events, resources, tables
 from stoker.db.engine import Database
 from stoker.db.errors import NotFound
+from stoker.db.events import EventQuery
 from stoker.db.ids import StackId
-from stoker.db.stack_queries import SORT_KEYS, StackQuery, count_stacks, list_stacks
-from stoker.db.stacks import Stack
+from stoker.db.stack_queries import SORT_KEYS, StackQuery, count_stacks, get_many, list_stacks
+from stoker.db.stacks import DetailedStack, ListedStack
 
 TAGS = {"none": (), "x": ("x",), "y": ("y",), "xy": ("x", "y"), "xyz": ("x", "y", "z")}
 
 
-def found(database: Database, **query: typing.Any) -> list[Stack]:
+def found(database: Database, **query: typing.Any) -> list[ListedStack]:
     wanted = StackQuery(**{"tenant": "tenant", **query})
-    listed = database.read(lambda conn: list_stacks(conn, wanted))
+    listed = database.read(lambda conn: list_stacks(conn, wanted, ListedStack))
     if wanted.limit is None and wanted.marker is None:
         assert database.read(lambda conn: count_stacks(conn, wanted)) == len(listed)
     return listed
@@ -70,7 +73,7 @@ def test_tags_select_as_in_heat(database: Database, query: dict[str, typing.Any]
     assert {stack.name: stack.tags for stack in found(database)} == TAGS
 
 
-def many(database: Database) -> list[Stack]:
+def many(database: Database) -> list[ListedStack]:
     """Stacks with equal values in every column, NULLs among them."""
     moments = itertools.product((NOW, NOW + 1), (None, NOW, NOW + 2), ("COMPLETE", "FAILED"))
     stacks = [
@@ -81,7 +84,7 @@ def many(database: Database) -> list[Stack]:
     return stacks
 
 
-def expected_order(stacks: list[Stack], sort: list[tuple[str, bool]]) -> list[str]:
+def expected_order(stacks: list[ListedStack], sort: list[tuple[str, bool]]) -> list[str]:
     """The dumb twin: stable sorts from the last key to the first; None is the smallest."""
     ordered = sorted(stacks, key=lambda stack: stack.id, reverse=sort[-1][1])
     for column, descending in reversed(sort):
@@ -140,3 +143,59 @@ def test_more_stacks_than_one_query_can_name_are_listed_with_their_tags(database
     )
     listed = found(database)
     assert {stack.id: stack.tags for stack in listed} == {stack.id: stack.tags for stack in wanted}
+
+
+def test_many_tags_and_keys_are_one_expression(database: Database) -> None:
+    for name, tags in TAGS.items():
+        store(database, a_stack(name=name, tags=tags))
+    many = [f"t{number}" for number in range(3000)]
+    assert names(database, tags=["x", "x", "y"]) == {"xy", "xyz"}
+    assert names(database, not_tags=["x", "x", "y"]) == {"none", "x", "y"}
+    assert names(database, tags=[*many, "x"]) == set()
+    assert names(database, tags_any=[*many, "x"]) == {"x", "xy", "xyz"}
+    assert names(database, not_tags=[*many, "x"]) == set(TAGS)
+    assert names(database, not_tags_any=[*many, "x"]) == {"none", "y"}
+    often = [(column, False) for column in SORT_KEYS.values()] * 500
+    first = found(database, sort=[("name", False)])[0]
+    assert found(database, sort=[("name", False), *often])[0] == first
+    assert len(found(database, sort=[("name", False), *often], marker=first.id)) == len(TAGS) - 1
+
+
+LONG = "x" * 200_000
+MANY = 60
+
+
+def peak(read: typing.Callable[[], typing.Any]) -> int:
+    """Bytes that are held at most at a time while something is read."""
+    read()  # What is prepared at first stays.
+    tracemalloc.start()
+    try:
+        read()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_lists_read_only_what_they_show(database: Database) -> None:
+    values = {"parameters": {"a": LONG}, "outputs": {"o": {"value": LONG}}, "previous": {"parameters": LONG}}
+    root = a_stack(name="root", parameter_view={"a": "short"}, **values)
+    fields = {"live_name": None, "parent_id": root.id, "root_id": root.id, "depth": 1}
+    store(database, root, *(a_stack(name=f"n{number}", **fields, **values) for number in range(MANY)))
+    texts = dict.fromkeys(("properties", "attributes", "metadata", "definition", "data"), {"a": LONG})
+    rows = [a_resource(root.id, number, f"r{number}", **texts) for number in range(1, MANY)]
+    happened = {"stack_id": root.id, "resource_name": "r1", "resource_type": "t", "physical_id": None}
+    happened |= {"action": "CREATE", "status": "COMPLETE", "reason": "", "at": NOW, "properties": {"a": LONG}}
+    database.write(lambda conn: resources.insert_many(conn, rows))
+    database.write(lambda conn: events.add_many(conn, [events.new(**happened) for _ in range(MANY)]))
+    query = StackQuery("tenant", show_nested=True)
+    ids = [stack.id for stack in found(database, show_nested=True)]
+    lists: dict[str, typing.Callable[[Connection], typing.Sized]] = {
+        "stacks": lambda conn: list_stacks(conn, query, ListedStack),
+        "stacks with details": lambda conn: list_stacks(conn, query, DetailedStack),
+        "stacks of events": lambda conn: get_many(conn, ids),
+        "resources": lambda conn: resources.of_tree(conn, root, 1),
+        "events": lambda conn: events.list_events(conn, EventQuery(root.id)),
+    }
+    for name, read in lists.items():
+        assert len(database.read(read)) >= MANY - 1, name
+        assert peak(lambda: database.read(read)) < 10 * len(LONG), name  # noqa: B023
