@@ -12,13 +12,14 @@ from oslo_log import log
 from ..conductor.service import Conductor
 from ..observe.recorder import SILENT
 from . import options
+from .main_thread import run
 from .observing import make_recorder, report_on_signal, serve_conductor
-from .options import WrongConfiguration
 from .reloading import reload_options
+from .serving import HttpServer
 from .systemd import Systemd
 from .version import VERSION
-from .waiting import Signals, Wanted, end_process, show_stacks_of_threads, stay
-from .wiring import make_conductor, open_parts, start_conductor
+from .waiting import Signals, Wanted, show_stacks_of_threads, stay
+from .wiring import Parts, make_conductor, open_parts, start_conductor
 
 LOG = logging.getLogger(__name__)
 PROGRAM = "stoker-conductor"
@@ -31,41 +32,69 @@ WORN_OUT = 75
 """Exit code (sysexits.h: try again later)."""
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Entry point; the exit code: 0 after SIGTERM or SIGINT when all steps in progress had ended, 1 if it
-    could not start or some had not, 75 if it ended by itself to be started anew."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    signals, systemd = Signals(), Systemd()
-    show_stacks_of_threads()
-    try:
-        conf = options.load(arguments, program=PROGRAM)
+class ConductorProcess:
+    """A conductor as a daemon."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        self.signals = Signals()
+        self._arguments = arguments
+        self._systemd = Systemd()
+        self._conf: cfg.ConfigOpts | None = None
+        self._parts: Parts | None = None
+        self._page: HttpServer | None = None
+        self._conductor: Conductor | None = None
+
+    def start(self) -> None:
+        """See Daemon."""
+        self._conf = conf = options.load(self._arguments, program=PROGRAM)
         log.setup(conf, "stoker", VERSION)
         recorder = make_recorder(PROGRAM) if conf.metrics.port else None
-        parts = open_parts(conf, recorder or SILENT)
-        conductor = make_conductor(parts, conf.host, worn_out=lambda: signals.put(Wanted.REPLACE))
+        self._parts = parts = open_parts(conf, recorder or SILENT)
+        conductor = make_conductor(parts, conf.host, worn_out=lambda: self.signals.put(Wanted.REPLACE))
         report_on_signal(conf, PROGRAM, conductor.monitor.sections())
-        page = serve_conductor(conf, conductor.monitor, recorder) if recorder is not None else None
+        if recorder is not None:
+            self._page = serve_conductor(conf, conductor.monitor, recorder)
         start_conductor(parts, conductor)
-    except (OSError, WrongConfiguration) as error:
-        print(f"{PROGRAM}: cannot start: {error}", file=sys.stderr)
-        return 1
-    wanted = Wanted.STOP
-    if _join(conductor, signals, systemd):
-        LOG.info("stoker-conductor %s is in the ring and serves", conf.host)
-        systemd.ready(f"{conf.host} is in the ring")
-        wanted = stay(
-            signals,
-            systemd,
-            reload=lambda: _reload(conf, conductor, arguments),
-            late=conductor.liveness.late,
-        )
-    systemd.stopping(conductor.stops_within + STOP_MARGIN)
-    finished = conductor.stop()
-    if page is not None:
-        page.stop()
-    parts.close()
-    LOG.info("stoker-conductor %s has stopped", conf.host)
-    return end_process(WORN_OUT if wanted == Wanted.REPLACE else 0 if finished else 1)
+        self._conductor = conductor
+
+    def serve(self) -> int:
+        """See Daemon."""
+        conf, conductor = self._conf, self._conductor
+        assert conf is not None
+        assert conductor is not None
+        wanted = Wanted.STOP
+        if _join(conductor, self.signals, self._systemd):
+            LOG.info("stoker-conductor %s is in the ring and serves", conf.host)
+            self._systemd.ready(f"{conf.host} is in the ring")
+            wanted = stay(
+                self.signals,
+                self._systemd,
+                reload=lambda: _reload(conf, conductor, self._arguments),
+                late=conductor.liveness.late,
+            )
+        return WORN_OUT if wanted == Wanted.REPLACE else 0
+
+    def stop(self) -> bool:
+        """See Daemon."""
+        finished = True
+        if (conductor := self._conductor) is not None:
+            self._systemd.stopping(conductor.stops_within + STOP_MARGIN)
+            finished = conductor.stop()
+        if self._page is not None:
+            self._page.stop()
+        if self._parts is not None:
+            self._parts.close()
+        if conductor is not None:
+            LOG.info("stoker-conductor %s has stopped", conductor.settings.host)
+        return finished
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point; the exit code: 0 after SIGTERM or SIGINT when all steps in progress had ended, 1 if it
+    could not start, failed, some had not, or nobody reads its output any more, 75 if it ended by itself to be
+    started anew."""
+    show_stacks_of_threads()
+    return run(PROGRAM, ConductorProcess(sys.argv[1:] if arguments is None else arguments))
 
 
 def _join(conductor: Conductor, signals: Signals, systemd: Systemd) -> bool:

@@ -6,10 +6,10 @@ import sys
 
 from . import threading_backend  # noqa: F401  - first: it decides how oslo works
 from .config_files import named
-from .embedded import Embedded, EmbeddedSettings
-from .options import WrongConfiguration
+from .embedded import PROGRAM, Embedded, EmbeddedSettings
+from .main_thread import run
 from .version import VERSION
-from .waiting import Signals, Wanted, end_process
+from .waiting import Signals, Wanted
 
 TENANT = "demo"
 
@@ -38,22 +38,34 @@ def main(arguments: list[str] | None = None) -> int:
     if wanted.conductors < 1:
         print(f"stoker: --conductors must be 1 or more, not {wanted.conductors}", file=sys.stderr)
         return 2
-    signals = Signals()
     files = wanted.config_file or named()
-    embedded = Embedded(
-        EmbeddedSettings(wanted.data_dir.resolve(), wanted.host, wanted.port, wanted.conductors, files)
-    )
-    try:
-        embedded.start()
-    except (OSError, WrongConfiguration) as error:
-        print(f"stoker: cannot start: {error}", file=sys.stderr)
-        return 1
-    embedded.report_on_signal()
-    print(f"Stoker serves at {embedded.url}; use it with:", flush=True)
-    print(f"export {client_environment(embedded.url)}", flush=True)
-    while signals.next() != Wanted.STOP:
-        print("stoker: SIGHUP changes nothing here; restart it instead", file=sys.stderr)
-    return end_process(0 if embedded.stop() else 1)
+    settings = EmbeddedSettings(wanted.data_dir.resolve(), wanted.host, wanted.port, wanted.conductors, files)
+    return run(PROGRAM, Serve(Embedded(settings)))
+
+
+class Serve:
+    """The all-in-one as a daemon."""
+
+    def __init__(self, embedded: Embedded) -> None:
+        self.signals = Signals()
+        self._embedded = embedded
+
+    def start(self) -> None:
+        """See Daemon."""
+        self._embedded.start()
+        self._embedded.report_on_signal()
+
+    def serve(self) -> int:
+        """See Daemon."""
+        print(f"Stoker serves at {self._embedded.url}; use it with:", flush=True)
+        print(f"export {client_environment(self._embedded.url)}", flush=True)
+        while self.signals.next() != Wanted.STOP:
+            print("stoker: SIGHUP changes nothing here; restart it instead", file=sys.stderr)
+        return 0
+
+    def stop(self) -> bool:
+        """See Daemon."""
+        return self._embedded.stop()
 
 
 def client_environment(url: str, tenant: str = TENANT) -> str:

@@ -16,6 +16,7 @@ from . import options
 from .manage_base import AdminError
 from .options import WrongConfiguration
 from .version import VERSION
+from .waiting import heard
 
 GROUP = "stoker.manage"
 COMMANDS = {
@@ -74,4 +75,5 @@ class ManageApp(App):
 
 def main(arguments: list[str] | None = None) -> int:
     """Entry point."""
-    return int(ManageApp().run(sys.argv[1:] if arguments is None else arguments))
+    given = sys.argv[1:] if arguments is None else arguments
+    return heard(lambda: int(ManageApp().run(given)))

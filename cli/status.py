@@ -22,6 +22,7 @@ from .config_check import problems
 from .opening import make_sealer, open_database
 from .options import WrongConfiguration
 from .reaching import SERVERS, answers
+from .waiting import heard
 
 PROGRAM = "stoker-status"
 DONE = Result(Code.SUCCESS)
@@ -149,7 +150,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--config-file", type=pathlib.Path, action="append")
     parser.add_argument("--json", action="store_true", help="for programs")
     wanted = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
-    return _shown(Checks(wanted.config_file), as_json=wanted.json)
+    return heard(lambda: _shown(Checks(wanted.config_file), as_json=wanted.json))
 
 
 def _shown(checks: Checks, *, as_json: bool) -> int:

@@ -1,5 +1,6 @@
 """The main thread of a daemon: it waits for signals, feeds the watchdog, and ends the process."""
 
+import contextlib
 import enum
 import faulthandler
 import logging
@@ -87,6 +88,18 @@ def show_stacks_of_threads() -> None:
     faulthandler.enable()
 
 
+def heard(command: Callable[[], int]) -> int:
+    """Run a command that prints, and return its exit code; 1 where its reader goes away, as ``head`` does."""
+    try:
+        code = command()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        return 1
+    return code
+
+
 def end_process(code: int) -> typing.NoReturn:
     """End the process now that all was stopped in order.
 
@@ -94,6 +107,7 @@ def end_process(code: int) -> typing.NoReturn:
     hangs in a plugin's call, which was given its time already.
     """
     logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # Nobody reads it any more.
+            stream.flush()
     os._exit(code)
