@@ -5,6 +5,7 @@ import typing
 from collections.abc import Callable, Mapping
 
 from ..db.errors import NameTaken, NotFound, RowLocked, TooSlow, Unavailable
+from ..db.sealing import SealError
 from ..resources.errors import NotSupported, PropertyError, SignalError, UnknownType
 from ..sandbox.errors import HelperUnavailable
 from ..template.errors import TemplateError
@@ -105,6 +106,7 @@ FAULTS: Mapping[type[Exception], Callable[[Exception], Fault]] = {
         "Another transaction holds what this request would change; try again later.",
     ),
     TooSlow: lambda error: Fault(503, "ServiceUnavailable", "The database takes too long for this request."),
+    SealError: lambda error: Fault(409, "SecretUnreadable", str(error)),
     Unavailable: lambda error: Fault(503, "ServiceUnavailable", "The database is not available."),
 }
 """What each error of the layers below becomes."""

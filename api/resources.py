@@ -9,6 +9,7 @@ from ..db.holds import HeldTask
 from ..db.ids import StackId
 from ..db.resources import Resource
 from ..db.stacks import ListedStack, Stack
+from ..traversal.stored import metadata_in_clear
 from . import goals, views
 from .call import Call, Reply, shortened
 from .faults import bad_request, resource_not_found
@@ -119,8 +120,9 @@ def show(call: Call) -> Reply:
 
 def metadata(call: Call) -> Reply:
     """GET …/resources/NAME/metadata"""
-    _, item = _find(call)
-    return Reply({"metadata": item.metadata or {}})
+    stack, item = _find(call)
+    unseal = views.unsealer(call.sealer_of(stack))
+    return Reply({"metadata": metadata_in_clear(item, unseal)})
 
 
 def signal(call: Call) -> Reply:

@@ -11,6 +11,7 @@ from ..db.ids import SnapshotId
 from ..db.snapshots import Snapshot
 from ..db.stacks import Stack
 from ..traversal.exports import snapshot_document
+from ..traversal.stored import Masked
 from . import views
 from .call import ACCEPTED, Call, Reply, fitting
 from .faults import Fault
@@ -75,7 +76,7 @@ def _shown(call: Call, stack: Stack, found: Sequence[Snapshot]) -> list[dict[str
                 "status": item.status,
                 "status_reason": item.reason,
                 "data": snapshot_document(
-                    stack, item, contents, resources.copies(conn, stack.id, item.id), views.masked
+                    stack, item, contents, resources.copies(conn, stack.id, item.id), Masked()
                 ),
                 "creation_time": views.iso(item.created_at),
             }

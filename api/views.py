@@ -1,24 +1,28 @@
 """Bodies of answers that several handlers share, in Heat's shapes."""
 
 import datetime
+import logging
 import typing
 import urllib.parse
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from ..db.breakpoints import paused_reason, reached_reason
 from ..db.events import Event
 from ..db.holds import HeldTask
 from ..db.ids import host_of
 from ..db.resources import Resource
-from ..db.sealing import BoundSealer
+from ..db.sealing import BoundSealer, SealError
 from ..db.stacks import DetailedStack, ListedStack, Stack
 from ..db.stopping import Unanswered
 from ..resources.contract import physical_name
 from ..template.errors import TemplateError
-from ..template.residual import evaluate, is_node
+from ..template.residual import evaluate
+from ..traversal.stored import MASK, in_clear
+from ..traversal.stored import masked as masked
 from .call import Call
 
 Json = typing.Any
+LOG = logging.getLogger(__name__)
 
 NO_DESCRIPTION = "No description"
 """What Heat shows of a template that has none."""
@@ -127,31 +131,40 @@ def not_stopped(step: Unanswered) -> dict[str, Json]:
 
 
 class StackLookup:
-    """Implements template.residual.Lookup on the stored resources of a stack."""
+    """Implements template.residual.Lookup on the stored resources of a stack.
+
+    What cannot be opened, for its key is lost or it was sealed for another stack, is masked.
+    """
 
     def __init__(self, resources: Iterable[Resource], sealer: BoundSealer) -> None:
         self._resources = {item.name: item for item in resources if item.replaced_by is None}
-        self._sealer = sealer
+        self.unseal = unsealer(sealer)
 
     def reference_id(self, resource: str) -> Json:
         """None until the resource is created."""
         found = self._resources.get(resource)
-        return None if found is None else self._opened(found.reference_id)
+        return None if found is None else in_clear(found.reference_id, self.unseal)
 
     def attribute(self, resource: str, name: str) -> Json:
         """None until the resource is created."""
         found = self._resources.get(resource)
         if found is None:
             return None
-        values = {key: self._opened(value) for key, value in (found.attributes or {}).items()}
+        values = {key: in_clear(value, self.unseal) for key, value in (found.attributes or {}).items()}
         return values if name == "" else values.get(name)
 
-    def unseal(self, token: str) -> Json:
-        """:raises SealError: the key is not there."""
-        return self._sealer.open(token)
 
-    def _opened(self, value: Json) -> Json:
-        return self._sealer.open(value["args"][0]) if is_node(value) and value["$fn"] == "sealed" else value
+def unsealer(sealer: BoundSealer) -> Callable[[str], Json]:
+    """Return what opens tokens for an answer: one that cannot be opened is masked, and told in the log."""
+
+    def unseal(token: str) -> Json:
+        try:
+            return sealer.open(token)
+        except SealError as error:
+            LOG.warning("A sealed value is shown as %s: %s", MASK, error)
+            return MASK
+
+    return unseal
 
 
 def output(name: str, definition: Mapping[str, Json], lookup: StackLookup | None) -> dict[str, Json]:
@@ -168,23 +181,6 @@ def output(name: str, definition: Mapping[str, Json], lookup: StackLookup | None
         shown["output_value"] = None
         shown["output_error"] = str(error)
     return shown
-
-
-def masked(tree: Json) -> Json:
-    """A residual as it may be shown: secrets masked, functions as in a template."""
-    if is_node(tree):
-        if tree["$fn"] == "sealed":
-            return "******"
-        if tree["$fn"] == "literal":
-            return {key: masked(item) for key, item in tree["args"][0].items()}
-        args = [masked(arg) for arg in tree["args"]]
-        single = len(args) == 1
-        return {tree["$fn"]: args[0] if single else [arg for arg in args if arg != ""]}
-    if isinstance(tree, dict):
-        return {key: masked(item) for key, item in tree.items()}
-    if isinstance(tree, list):
-        return [masked(item) for item in tree]
-    return tree
 
 
 def nested_links(call: Call, stack: ListedStack, item: Resource) -> list[dict[str, str]]:

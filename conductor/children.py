@@ -15,12 +15,12 @@ from ..resources.contract import Json, physical_name
 from ..resources.errors import Cancelled
 from ..resources.lifting import lifted
 from ..template.errors import TemplateError
-from ..template.residual import evaluate
+from ..template.residual import evaluate, partial
 from ..traversal.definition import TaskDefinition
 from ..traversal.nesting import Nesting
 from ..traversal.nests import Nest, child_id
 from ..traversal.stored import RowLookup
-from .lookup import ClaimLookup
+from .lookup import SealedLookup
 from .secrets import Secrets
 
 
@@ -115,7 +115,7 @@ class StepChildren:
         return self._nesting.look(child, self._claim.task.stack_id)
 
     def _lifted(self, goal: ChildGoal) -> ChildGoal:
-        return lifted(goal, lambda value: self._secrets.protect(value) is not value)
+        return lifted(goal, self._secrets.tells)
 
     def _nest(self, key: str = "") -> Nest:
         claim = self._claim
@@ -127,9 +127,9 @@ class StepChildren:
             child_name=physical_name(claim.stack_name, claim.resource.name, key),
             key=key,
             facade={
-                "metadata": evaluate(definition.metadata, ClaimLookup(claim, self._secrets)),
+                "metadata": partial(definition.metadata, SealedLookup(claim)),
                 "deletion_policy": definition.deletion_policy,
-                "update_policy": evaluate(definition.update_policy, ClaimLookup(claim, self._secrets)),
+                "update_policy": partial(definition.update_policy, SealedLookup(claim)),
             },
             guard=self._check_claim,
         )

@@ -5,28 +5,30 @@ from collections.abc import Mapping
 
 from ..db.claims import Claim
 from ..resources.errors import Final
-from ..template.residual import evaluate
-from ..traversal.stored import StoredLookup
+from ..template.residual import evaluate, mapping
+from ..traversal.stored import StoredLookup, as_residual
 from .secrets import Secrets
 
 Json = typing.Any
 
 
 class SealedLookup:
-    """Implements template.residual.Lookup on what was read when the task was claimed.  Secrets stay sealed:
-    for what is stored."""
+    """Implements template.residual.Lookup on what was read when the task was claimed, for `partial`: all is
+    as it is stored."""
 
     def __init__(self, claim: Claim) -> None:
         self._claim = claim
 
     def reference_id(self, resource: str) -> Json:
         """:raises Final: the resource is gone."""
-        return self._input(resource).reference_id
+        return as_residual(self._input(resource).reference_id)
 
     def attribute(self, resource: str, name: str) -> Json:
         """:raises Final: the resource is gone."""
         attributes = self._input(resource).attributes
-        return dict(attributes) if name == "" else attributes.get(name)
+        if name == "":
+            return mapping({key: as_residual(value) for key, value in attributes.items()})
+        return as_residual(attributes.get(name))
 
     def unseal(self, token: str) -> Json:
         """Nothing that is stored needs it."""
@@ -47,14 +49,14 @@ class ClaimLookup(SealedLookup):
 
     def reference_id(self, resource: str) -> Json:
         """See SealedLookup."""
-        return self._secrets.open_value(super().reference_id(resource))
+        return self._secrets.open_value(self._input(resource).reference_id)
 
     def attribute(self, resource: str, name: str) -> Json:
         """See SealedLookup."""
-        found = super().attribute(resource, name)
+        attributes = self._input(resource).attributes
         if name == "":
-            return {key: self._secrets.open_value(value) for key, value in found.items()}
-        return self._secrets.open_value(found)
+            return {key: self._secrets.open_value(value) for key, value in attributes.items()}
+        return self._secrets.open_value(attributes.get(name))
 
     def unseal(self, token: str) -> Json:
         """:raises SealError: the key is not there."""

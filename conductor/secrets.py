@@ -4,7 +4,8 @@ import typing
 from collections.abc import Iterator, Mapping
 
 from ..db.sealing import BoundSealer
-from ..template.residual import is_node, sealed
+from ..template.residual import quote, sealed
+from ..traversal.stored import in_clear
 
 Json = typing.Any
 SHORTEST_REDACTED = 3
@@ -32,12 +33,12 @@ class Secrets:
         return value
 
     def open_value(self, value: Json) -> Json:
-        """A stored value in clear; one that is not sealed stays as it is."""
-        return self.open(value["args"][0]) if is_node(value) and value["$fn"] == "sealed" else value
+        """A stored reference, attribute or data in clear."""
+        return in_clear(value, self.open)
 
     def peek(self, value: Json) -> Json:
         """As open_value, of what is sealed only because it is not known yet whether it is a secret."""
-        return self._sealer.open(value["args"][0]) if is_node(value) and value["$fn"] == "sealed" else value
+        return in_clear(value, self._sealer.open)
 
     def add(self, value: Json) -> None:
         """This is a secret, too."""
@@ -48,17 +49,12 @@ class Secrets:
         return None if value is None else sealed(self._sealer.seal(value))
 
     def protect(self, value: Json) -> Json:
-        """Sealed if a secret is in it, else as it is."""
-        told = any(secret in text for text in _texts(value, keys=True) for secret in self._texts)
-        return self.seal(value) if told else value
+        """Return a value as it is stored: sealed if a secret is in it, else quoted."""
+        return self.seal(value) if self.tells(value) else quote(value)
 
-    def protect_leaves(self, value: Json) -> Json:
-        """As protect, for each text and number in a value: its maps and lists stay to be seen."""
-        if isinstance(value, Mapping):
-            return {key: self.protect_leaves(item) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [self.protect_leaves(item) for item in value]
-        return self.protect(value)
+    def tells(self, value: Json) -> bool:
+        """Whether a secret is in a value."""
+        return any(secret in text for text in _texts(value, keys=True) for secret in self._texts)
 
     def redact(self, text: str) -> str:
         """The text without the secrets."""

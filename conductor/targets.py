@@ -10,9 +10,10 @@ from ..resources.contract import Park, Poll, ResourceType, StackFacts, Step, Tar
 from ..resources.errors import Final, PropertyError
 from ..resources.properties import changed, resolve_properties, resolve_stored
 from ..template.errors import TemplateError
-from ..template.residual import evaluate, is_deferred, partial, quote
+from ..template.residual import evaluate, is_deferred, mapping, members, partial
 from ..traversal.definition import TaskDefinition
 from ..traversal.planning import task_key
+from ..traversal.stored import metadata_in_clear
 from .lookup import ClaimLookup, SealedLookup, stored_properties
 from .secrets import Secrets
 
@@ -32,7 +33,7 @@ def make_target(
     resource, giving = claim.resource, claim.task.kind in GIVEN and fits(claim) and not _given(claim)
     before = properties_before(claim, plugin, secrets)
     stored: dict[str, Json] = {}
-    properties, metadata = before, resource.metadata or {}
+    properties, metadata = before, None
     if giving:
         kept, properties = _resolved(definition.properties, claim, plugin, secrets)
         plugin.validate(properties)
@@ -48,6 +49,8 @@ def make_target(
             metadata = evaluate(definition.metadata, ClaimLookup(claim, secrets))
             stored["metadata"] = partial(definition.metadata, SealedLookup(claim))
             stored["generation"] = resource.generation + (resource.metadata is not None)
+    if metadata is None:
+        metadata = metadata_in_clear(resource, secrets.open)
     target = Target(
         id=resource.id,
         name=resource.name,
@@ -82,11 +85,11 @@ def live_changes(
     check_storable("properties", dict(live))
     known = {name: value for name, value in live.items() if name in schema}
     found = resolve_stored({name: schema[name] for name in known}, known)
-    other = {name: quote(known[name]) for name in changed(schema, target.properties, found) & known.keys()}
+    other = {name: known[name] for name in changed(schema, target.properties, found) & known.keys()}
     if not other or claim.resource.properties is None:
         return {}
     kept = {n: secrets.seal(v) if schema[n].sensitive else secrets.protect(v) for n, v in other.items()}
-    return {"properties": {**claim.resource.properties, **kept}}
+    return {"properties": mapping({**members(claim.resource.properties), **kept})}
 
 
 def restored(claim: Claim) -> bool:
@@ -123,7 +126,7 @@ def _adopted_metadata(given: Json, definition: TaskDefinition, claim: Claim, sec
     """Metadata of another stack's resource, as stored: secrets of the template's own sealed as ever."""
     if evaluate(definition.metadata, ClaimLookup(claim, secrets)) == given:
         return partial(definition.metadata, SealedLookup(claim))
-    return secrets.protect_leaves(given)
+    return secrets.protect(given)
 
 
 def _metadata_differs(claim: Claim, definition: TaskDefinition) -> bool:
@@ -155,7 +158,7 @@ def _resolved(
 ) -> tuple[Json, Mapping[str, Json]]:
     """As stored, and as given to the plugin."""
     kept = partial(properties, SealedLookup(claim))
-    secret = {name for name, value in kept.items() if is_deferred(value)}
+    secret = {name for name, value in members(kept).items() if is_deferred(value)}
     values = evaluate(properties, ClaimLookup(claim, secrets))
     return kept, resolve_properties(plugin.properties_schema, values, secret)
 

@@ -16,6 +16,7 @@ from ..resources.errors import Cancelled, Final, TryAgain
 from ..template.residual import ARGS
 from ..traversal.addresses import SignalAddresses
 from ..traversal.deferral import NO_DEFERRAL, CredentialGone, Deferral, KeystoneAway
+from ..traversal.stored import metadata_in_clear
 from .secrets import Secrets
 
 Json = typing.Any
@@ -85,7 +86,7 @@ class StepWork:
             id=found.id,
             name=found.name,
             physical_id=found.physical_id,
-            metadata=found.metadata or {},
+            metadata=metadata_in_clear(found, self._secrets.open),
             generation=found.generation,
         )
 

@@ -172,15 +172,13 @@ def of_tree(
     return [(Resource(**{k: v for k, v in row.items() if k != "stack_name"}), name) for row, name in split]
 
 
-def set_metadata(
-    conn: Connection, resource_id: ResourceId, *, seen: int, metadata: Mapping[str, Json], now: float
-) -> bool:
+def set_metadata(conn: Connection, resource_id: ResourceId, *, seen: int, metadata: Json, now: float) -> bool:
     """Change the metadata; False if its generation is not `seen` any more."""
     r = tables.resource
     done = conn.execute(
         sa.update(r)
         .where(r.c.id == resource_id, r.c.generation == seen)
-        .values(metadata=dict(metadata), generation=seen + 1, updated_at=now)
+        .values(metadata=metadata, generation=seen + 1, updated_at=now)
     )
     return done.rowcount == 1
 

@@ -5,6 +5,10 @@ other resources are needed: ``get_resource`` [name], ``get_attr`` [name, attribu
 for secrets: ``sealed`` [token].  ``select`` [value, path…] walks into a value, ``get_param`` [value, path…]
 too, but gives "" where the path leads nowhere.  All others hold one argument and are applied by
 `functions.APPLY`.
+
+A residual is made by `fold`, `quote`, `mapping`, `sealed` and `partial` only.  A value from outside (of a
+user, a resource type, a signal, a nested stack's output) is data: it becomes part of a residual by `quote`,
+which marks as ``literal`` [map] each map that looks like a node.
 """
 
 import typing
@@ -19,6 +23,7 @@ from .versions import VERSIONS, Version
 
 FN = "$fn"
 ARGS = "args"
+_LOOKED_UP = frozenset({"get_resource", "get_attr", "select", "get_param"})
 _AROUND = MAX_VALUE_DEPTH // 4
 """Levels that are kept free for the template around the value of another resource."""
 
@@ -28,7 +33,10 @@ class ResidualError(TemplateError):
 
 
 class Lookup(typing.Protocol):
-    """Where the values of other resources and of secrets come from."""
+    """Where the values of other resources and of secrets come from.
+
+    For `evaluate` they are values, for `partial` they are residuals.
+    """
 
     def reference_id(self, resource: str) -> Json:
         """What get_resource yields."""
@@ -49,8 +57,17 @@ def node(function: str, *args: Residual, version: Version | None = None) -> dict
 
 
 def is_node(value: Json) -> bool:
-    """Whether the value is a function node."""
-    return isinstance(value, dict) and FN in value
+    """Whether the value is a function node.  A map with other contents under the same keys is none."""
+    return isinstance(value, dict) and FN in value and _is_formed(value)
+
+
+def _is_formed(item: dict[str, Json]) -> bool:
+    function, args = item[FN], item.get(ARGS)
+    if not isinstance(function, str) or not isinstance(args, list):
+        return False
+    if function in ("literal", "sealed"):
+        return len(args) == 1 and isinstance(args[0], dict if function == "literal" else str)
+    return function in _LOOKED_UP or function in APPLY
 
 
 def quote(value: Json) -> Residual:
@@ -63,6 +80,29 @@ def quote(value: Json) -> Residual:
     return value
 
 
+def mapping(values: Mapping[str, Residual]) -> Residual:
+    """Return the residual of a map from names, which users choose, to residuals."""
+    return node("literal", dict(values)) if FN in values else dict(values)
+
+
+def members(tree: Residual) -> Mapping[str, Residual]:
+    """Return the parts of a map's residual by name; none where a function makes the map."""
+    if is_node(tree):
+        return typing.cast(Mapping[str, Residual], tree[ARGS][0]) if tree[FN] == "literal" else {}
+    return tree if isinstance(tree, Mapping) else {}
+
+
+def unquoted(value: Residual) -> Json:
+    """Return the data that was quoted; nothing in it is ever evaluated or opened.
+
+    What was never quoted comes back as it is, but for maps that look like those that `quote` makes.
+    """
+    if isinstance(value, dict):
+        inner = value[ARGS][0] if is_node(value) and value[FN] == "literal" else value
+        return {key: unquoted(item) for key, item in inner.items()}
+    return [unquoted(item) for item in value] if isinstance(value, list) else value
+
+
 def sealed(token: str) -> Residual:
     """The node of a secret."""
     return node("sealed", token)
@@ -72,8 +112,8 @@ def token_of(value: Residual) -> str | None:
     """Return the token of a secret's node; None: the value is something else."""
     if not is_node(value) or value[FN] != "sealed" or value.keys() != {FN, ARGS}:
         return None
-    args = value[ARGS]
-    return args[0] if isinstance(args, list) and len(args) == 1 and isinstance(args[0], str) else None
+    token: str = value[ARGS][0]
+    return token
 
 
 def retokened(tree: Residual, change: Callable[[str], str]) -> Residual:
@@ -170,7 +210,7 @@ def partial(tree: Residual, lookup: Lookup, budget: Budget | None = None) -> Res
 
 def _evaluate(tree: Residual, run: _Run) -> Json:
     if isinstance(tree, dict):
-        if FN in tree:
+        if is_node(tree):
             return _evaluate_node(tree, run)
         return {key: _evaluate(item, run) for key, item in tree.items()}
     if isinstance(tree, list):
@@ -193,7 +233,7 @@ def _evaluate_node(item: dict[str, Residual], run: _Run) -> Json:
         found = run.lookup.attribute(name, attribute)
         if not path:
             return _brought("get_attr", found, run)
-        values, function = [_kept(found, run.keep_sealed), *path], "select"
+        values, function = [found, *path], "select"
     if run.keep_sealed and is_deferred(values):
         return {**item, FN: function, ARGS: values}
     return _apply(item, function, [plain(value) for value in values] if run.keep_sealed else values, run)
@@ -205,7 +245,7 @@ def _brought(function: str, value: Json, run: _Run) -> Json:
         run.budget.take_value(value, _AROUND)
     except TemplateError as error:
         raise ResidualError(f"{function}: {error.message}") from error
-    return _kept(value, run.keep_sealed)
+    return value
 
 
 def _apply(item: dict[str, Residual], function: str, values: Sequence[Json], run: _Run) -> Json:
@@ -215,7 +255,7 @@ def _apply(item: dict[str, Residual], function: str, values: Sequence[Json], run
         else:
             made = APPLY[function](values[0], _version(item), run.budget)
         run.budget.take_value(made, _AROUND)
-        return _kept(made, run.keep_sealed)
+        return quote(made) if run.keep_sealed else made
     except TemplateError as error:
         problem = error
     if any(part[FN] == "sealed" for part in nodes(item[ARGS])):
@@ -226,18 +266,6 @@ def _apply(item: dict[str, Residual], function: str, values: Sequence[Json], run
 
 def _version(item: dict[str, Residual]) -> Version:
     return VERSIONS[item.get("v", "wallaby")]
-
-
-def _kept(value: Json, keep_sealed: bool) -> Json:
-    """A value as part of a residual again: sealed nodes stay nodes, all else is a literal."""
-    if not keep_sealed:
-        return value
-    if is_node(value) and value[FN] == "sealed":
-        return value
-    if isinstance(value, Mapping):
-        kept = {key: _kept(part, keep_sealed) for key, part in value.items()}
-        return node("literal", kept) if FN in kept else kept
-    return quote(value)
 
 
 def plain(tree: Residual) -> Json:

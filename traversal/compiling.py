@@ -18,7 +18,7 @@ from ..template.load import load_template
 from ..template.merging import merge_environments
 from ..template.model import CompiledTemplate, Reference, ResourceDefinition
 from ..template.parameters import parameter_strings, parse_declarations
-from ..template.residual import quote, sealed
+from ..template.residual import mapping, quote, sealed
 from ..template.versions import find_version
 from .requests import EXISTING, Goal, MayUse, TypeForbidden, check_storable
 from .trees import Branch, Tree
@@ -131,11 +131,14 @@ def read_environment(goal: Goal, template: Mapping[str, Json]) -> Environment:
     return parse_environment(merged)
 
 
-def _sealed(values: Mapping[str, Json], hidden: Iterable[str], sealer: BoundSealer) -> dict[str, Json]:
+def _sealed(values: Mapping[str, Json], hidden: Iterable[str], sealer: BoundSealer) -> Json:
     names = set(hidden)
-    return {
-        name: sealed(sealer.seal(value)) if name in names else quote(value) for name, value in values.items()
-    }
+    return mapping(
+        {
+            name: sealed(sealer.seal(value)) if name in names else quote(value)
+            for name, value in values.items()
+        }
+    )
 
 
 def check_allowed(plan: CompiledTemplate, may_use: MayUse) -> None:

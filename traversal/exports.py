@@ -2,7 +2,7 @@
 
 import functools
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy.engine import Connection
 
@@ -12,16 +12,15 @@ from ..db.resources import Resource
 from ..db.snapshots import Snapshot
 from ..db.stacks import Stack
 from ..db.states import Status
-from ..template.residual import evaluate
 from .desk import Desk
 from .nests import living_child
 from .planning import Scope, TooFewIds, ids_needed
 from .signals import ActionInProgress
 from .start import Begun, running_of, start_delete, tell
-from .stored import StoredLookup
+from .stored import InClear, Masked
 
 Json = typing.Any
-Shown = Callable[[Json], Json]
+Shown = InClear | Masked
 """What becomes of stored values: opened, or masked."""
 
 
@@ -73,21 +72,21 @@ class Exports:
         return document, [each for each in begun if each is not None]
 
     def _document(self, conn: Connection, stack: Stack) -> dict[str, Json]:
-        lookup = StoredLookup(self._desk.sealer_of(stack).open)
+        shown = InClear(self._desk.sealer_of(stack).open)
         keys = (stack.template_id, stack.environment_id, stack.files_id)
         found = content.get_many(conn, keys)
         rows = [row for row in resources.of_stack(conn, stack.id) if row.replaced_by is None]
         return {
-            **_goal([found[key] for key in keys], stack.parameters, lambda value: evaluate(value, lookup)),
+            **_goal([found[key] for key in keys], stack.parameters, shown),
             **_identity(stack),
             "action": stack.action,
             "status": stack.status,
             "tags": list(stack.tags) or None,
-            "resources": {row.name: self._entry(conn, row, lookup) for row in rows},
+            "resources": {row.name: self._entry(conn, row, shown) for row in rows},
         }
 
-    def _entry(self, conn: Connection, row: Resource, lookup: StoredLookup) -> dict[str, Json]:
-        entry = _resource(row, lambda value: evaluate(value, lookup))
+    def _entry(self, conn: Connection, row: Resource, shown: Shown) -> dict[str, Json]:
+        entry = _resource(row, shown)
         child = living_child(conn, row, self._desk.catalogue)
         return entry if child is None else {**entry, **self._document(conn, child)}
 
@@ -132,10 +131,10 @@ def _identity(stack: Stack) -> dict[str, Json]:
 
 def _goal(bodies: Sequence[Json], parameters: Json, shown: Shown) -> dict[str, Json]:
     template, environment, files = bodies
-    values = {**shown(environment["parameters"]), **shown(parameters)}
+    values = {**shown.residual(environment["parameters"]), **shown.residual(parameters)}
     return {
         "template": template,
-        "environment": {**shown(environment), "parameters": values},
+        "environment": {**shown.residual(environment), "parameters": values},
         "files": files,
     }
 
@@ -147,6 +146,6 @@ def _resource(row: Resource, shown: Shown) -> dict[str, Json]:
         "type": row.type,
         "action": row.action,
         "status": row.status,
-        "metadata": shown(row.metadata or {}),
-        "resource_data": shown(row.data or {}),
+        "metadata": shown.metadata(row),
+        "resource_data": shown.data(row),
     }

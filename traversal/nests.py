@@ -29,7 +29,7 @@ class Nest:
     """The resource that a child belongs to.
 
     :ivar key: the child's id follows from it.
-    :ivar facade: what the child's template may ask of the resource's definition.
+    :ivar facade: what the child's template may ask of the resource's definition, as residuals.
     :ivar guard: sees in each transaction that the step may still act.
     """
 

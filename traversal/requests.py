@@ -39,7 +39,7 @@ class Goal:
     :ivar environment_files: names in `files`, merged in this order on the server, before `environment`.
     :ivar generated: the template was made by a resource type; its size is not limited.
     :ivar may_use: which resource types, on whatever level; what a conductor compiles was asked for before.
-    :ivar facade: of a nested stack: what its template may ask of the parent's resource.
+    :ivar facade: of a nested stack: what its template may ask of the parent's resource, as residuals.
     """
 
     template: str | Mapping[str, Json]

@@ -10,10 +10,9 @@ from ..resources.catalogue import Catalogue
 from ..resources.errors import UnknownType
 from ..template.environment import with_entries
 from ..template.errors import TemplateError
-from ..template.residual import evaluate
 from ..template.resource_settings import RESTORED, STOKER
 from .requests import Goal
-from .stored import StoredLookup
+from .stored import InClear
 
 Json = typing.Any
 
@@ -69,5 +68,5 @@ class Restoring:
             plugin = self.catalogue.get(row.plugin)
         except UnknownType as error:
             raise TemplateError(str(error), ("resources", row.name, "type")) from error
-        lookup = StoredLookup(self.unseal)
-        return plugin.handle_restore(evaluate(row.properties or {}, lookup), evaluate(row.data or {}, lookup))
+        shown = InClear(self.unseal)
+        return plugin.handle_restore(shown.residual(row.properties or {}), shown.data(row))

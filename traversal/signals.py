@@ -13,12 +13,12 @@ from ..db.states import Status
 from ..resources.contract import Adjustment, Signal, StackFacts, Target
 from ..resources.errors import NoAction, NotSupported
 from ..resources.properties import resolve_stored
-from ..template.residual import evaluate, is_node
+from ..template.residual import evaluate
 from .breakpoints import Breakpoints, InvalidHook
 from .desk import Desk
 from .hints import announce_all
 from .scaling import Wish, scale
-from .stored import StoredLookup
+from .stored import StoredLookup, in_clear, metadata_changed, metadata_in_clear
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any
@@ -80,11 +80,15 @@ class Signals:
                 raise NotAvailable(resource_name)
             if resource.action == "DELETE":
                 raise NotSupported(f"Signal resource during {resource.action} is not supported")
-            taken = self._taken(stack, resource, details)
+            target = self._target(stack, resource)
+            taken = self._desk.catalogue.get(resource.plugin).handle_signal(target, details)
             if taken.adjustment is not None:
                 self._scale(stack, resource, taken, taken.adjustment)
                 return
-            if self._store(stack, resource, taken):
+            metadata = metadata_changed(
+                resource.metadata, target.metadata, taken.metadata, self._desk.sealer_of(stack).seal
+            )
+            if self._store(resource, metadata, taken.reason):
                 return
         raise NotSupported(f"Resource {resource_name} gets too many signals at once")
 
@@ -121,36 +125,30 @@ class Signals:
         except NoAction as error:
             LOG.info("Signal to %s/%s changes nothing: %s", stack.id, policy.name, error)
 
-    def _taken(self, stack: Stack, resource: Resource, details: Json) -> Signal:
-        target = self._target(stack, resource)
-        return self._desk.catalogue.get(resource.plugin).handle_signal(target, details)
-
     def _target(self, stack: Stack, resource: Resource) -> Target:
-        lookup = StoredLookup(self._desk.sealer_of(stack).open)
-        data = resource.data or {}
+        unseal = self._desk.sealer_of(stack).open
         schema = self._desk.catalogue.get(resource.plugin).properties_schema
         return Target(
             id=resource.id,
             name=resource.name,
             type=resource.plugin,
             stack=StackFacts(stack.id, stack.name, stack.tenant),
-            properties=resolve_stored(schema, evaluate(resource.properties or {}, lookup)),
+            properties=resolve_stored(schema, evaluate(resource.properties or {}, StoredLookup(unseal))),
             key=resource.key or "",
             physical_id=resource.physical_id,
-            metadata=resource.metadata or {},
-            data=evaluate(data, lookup) if is_node(data) else data,
+            metadata=metadata_in_clear(resource, unseal),
+            data=in_clear(resource.data, unseal) or {},
         )
 
-    def _store(self, stack: Stack, resource: Resource, taken: Signal) -> bool:
+    def _store(self, resource: Resource, metadata: Json, reason: str) -> bool:
         now = self._desk.clock()
 
         def change(conn: typing.Any) -> dict[TraversalId, list[TaskId]] | None:
-            metadata = dict(taken.metadata)
             if not resources.set_metadata(
                 conn, resource.id, seen=resource.generation, metadata=metadata, now=now
             ):
                 return None
-            events.add_many(conn, [_event(resource, "SIGNAL", Status.COMPLETE, taken.reason, now)])
+            events.add_many(conn, [_event(resource, "SIGNAL", Status.COMPLETE, reason, now)])
             return tasks.wake(conn, f"resource:{resource.id}", now=now)
 
         woken = self._desk.database.write(change)

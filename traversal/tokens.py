@@ -7,6 +7,7 @@ import typing
 from collections.abc import Callable, Mapping
 
 from ..template.residual import retokened, sealed, token_of
+from .stored import metadata_retokened
 
 Json = typing.Any
 Change = Callable[[str], str]
@@ -19,9 +20,14 @@ def replaced(table: str, values: Mapping[str, Json], change: Change) -> dict[str
 
     :param table: its name.
     """
+    shapes = {**_SHAPES, ("resource", "metadata"): _metadata(values.get("definition"))}
     return {
-        name: None if value is None else _SHAPES[table, name](value, change) for name, value in values.items()
+        name: None if value is None else shapes[table, name](value, change) for name, value in values.items()
     }
+
+
+def _metadata(definition: Json) -> Callable[[Json, Change], Json]:
+    return lambda value, change: metadata_retokened(value, definition, change)
 
 
 def _whole(value: Json, change: Change) -> Json:
@@ -69,7 +75,6 @@ _SHAPES: Mapping[tuple[str, str], Callable[[Json, Change], Json]] = {
     ("task", "definition"): _fields,
     ("resource", "definition"): _fields,
     ("resource", "properties"): _residual,
-    ("resource", "metadata"): _residual,
     ("resource", "reference_id"): _whole,
     ("resource", "attributes"): _wholes,
     ("resource", "data"): _whole,

@@ -1,5 +1,6 @@
 """Resources of a stack are listed, shown, signalled and marked as with Heat."""
 
+import json
 import re
 import urllib.parse
 
@@ -7,6 +8,7 @@ import pytest
 from client.serving import Json, Service, fault
 from harness.templates import one, template
 from harness.waiting import wait_for
+from stoker.db.sealing import Sealer
 
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
@@ -197,3 +199,53 @@ def test_a_resource_in_progress_cannot_be_marked(service: Service, tenant: str) 
     assert fault(answer) == (409, "ActionInProgress")
     assert status(service, path, "wait") == "CREATE_IN_PROGRESS"
     service.call("DELETE", path)
+
+
+def stolen(service: Service) -> Json:
+    """What a user may write who has a token from a dump of another project's rows."""
+    token = Sealer([service.key], binds=lambda: False).of_stack("victim", "root").seal("the victim's secret")
+    return {"$fn": "sealed", "args": [token]}
+
+
+def test_metadata_is_in_clear_for_guests_and_masked_elsewhere(service: Service, tenant: str) -> None:
+    parameters = {"word": {"type": "string", "hidden": True}}
+    resources = {"r": {**one(), "metadata": {"word": {"get_param": "word"}}}}
+    path = service.made(
+        tenant, "hidden", template(resources, parameters=parameters), parameters={"word": "W"}
+    )
+    assert service.get(f"{path}/resources/r/metadata") == {"metadata": {"word": "W"}}
+    taken = service.call("POST", f"{path}/snapshots", {}).body
+    service.settled(path)
+    [shown] = service.get(f"{path}/snapshots")["snapshots"]
+    assert (taken["id"], shown["data"]["resources"]["r"]["metadata"]) == (shown["id"], {"word": "******"})
+
+
+def test_a_stolen_token_opens_nothing_by_any_way_in(service: Service, tenant: str) -> None:
+    token = stolen(service)
+    given = {
+        "parameters": {"p": {"type": "json"}},
+        "outputs": {"v": {"value": {"get_attr": ["v", "value"]}}, "p": {"value": {"get_param": "p"}}},
+    }
+    resources = {
+        "v": {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "p"}}},
+        "handle": {"type": "OS::Heat::WaitConditionHandle", "metadata": {"m": {"get_attr": ["v", "value"]}}},
+    }
+    path = service.made(tenant, "thief", template(resources, **given), parameters={"p": {"t": token}})
+    for data in (token, {"$fn": "yaql", "args": [{"expression": "range(0, 1000000000).len()", "data": {}}]}):
+        assert service.call("POST", f"{path}/resources/handle/signal", {"data": data}).status == 200
+    metadata = service.get(f"{path}/resources/handle/metadata")["metadata"]
+    assert (metadata["m"], metadata["2"]["data"]) == ({"t": token}, token)
+    outputs = service.get(path)["stack"]["outputs"]
+    assert {item["output_key"]: item["output_value"] for item in outputs} == {
+        "v": {"t": token},
+        "p": {"t": token},
+    }
+    assert service.call("POST", f"{path}/snapshots", {}).status == 200
+    service.settled(path)
+    answers = [service.call("GET", f"{path}/{what}") for what in ("snapshots", "export", "environment")]
+    answers.append(service.call("DELETE", f"{path}/abandon"))
+    assert [answer.status for answer in answers] == [200] * 4
+    assert "the victim's secret" not in str([answer.body for answer in answers])
+    adopted = {"stack_name": "again", "adopt_stack_data": json.dumps(answers[-1].body)}
+    again = service.call("POST", f"/v1/{tenant}/stacks", {**adopted, "timeout_mins": 5})
+    assert again.status == 201, again.body

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import pathlib
+import re
 import sqlite3
 import typing
 from collections.abc import Mapping
@@ -52,6 +53,12 @@ class Service:
             env={"PYTHONWARNINGS": "ignore", **(env or {})},
         )
         self.process.wait_for_text("Stoker serves at", 60)
+
+    @property
+    def key(self) -> str:
+        """With which it seals."""
+        [key] = re.findall("^key *= *(.*)$", (self._data / "stoker.conf").read_text(), re.MULTILINE)
+        return str(key)
 
     def stop(self) -> None:
         """Stop it as an operator does; no request may have ended in an error of the server."""

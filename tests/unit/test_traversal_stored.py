@@ -1,0 +1,158 @@
+"""Reading what is stored: in clear, masked, and with nothing evaluated or opened that only looks like it."""
+
+import typing
+
+import pytest
+from services.db.rows import a_resource
+from stoker.api.faults import fault_of
+from stoker.api.views import StackLookup, output, unsealer
+from stoker.db.ids import StackId
+from stoker.db.resources import Resource
+from stoker.db.sealing import Sealer, SealError
+from stoker.template.residual import evaluate, is_deferred, partial, quote, sealed, unquoted
+from stoker.traversal.stored import (
+    MASK,
+    Masked,
+    as_residual,
+    in_clear,
+    masked,
+    metadata_changed,
+    metadata_in_clear,
+)
+
+Json = typing.Any
+KEY = Sealer.generate_key()
+SEALER = Sealer([KEY])
+HERE = SEALER.of_stack("project", "root")
+ELSEWHERE = SEALER.of_stack("other", "root")
+LOST = Sealer([Sealer.generate_key()]).of_stack("project", "root")
+OLD = Sealer([KEY], binds=lambda: False).of_stack("other", "root")
+
+
+def function(name: str, *args: Json) -> Json:
+    return {"$fn": name, "args": list(args)}
+
+
+LOOKS_LIKE = [
+    function("sealed", OLD.seal("stolen")),
+    function("sealed", "x", "y"),
+    {**function("sealed", OLD.seal("stolen")), "v": "2013-05-23"},
+    function("list_join", "no list"),
+    function("get_attr"),
+    function("nothing"),
+    function("literal"),
+    function("literal", "no map"),
+    {"$fn": None},
+    {"$fn": ["sealed"], "args": {}},
+]
+
+
+def row(**columns: Json) -> Resource:
+    return a_resource(StackId("s"), 1, "r", **columns)
+
+
+@pytest.mark.parametrize("value", LOOKS_LIKE, ids=range(len(LOOKS_LIKE)))
+def test_data_is_never_read_as_anything_else(value: Json) -> None:
+    deep = {"below": [value]}
+    for given in (deep, quote(deep), quote(value)):
+        assert unquoted(given) in (deep, value)
+        assert in_clear(given, HERE.open) in (deep, value)
+        assert not is_deferred(as_residual(given))
+        assert unquoted(as_residual(given)) in (deep, value)
+    kept = row(data=deep, metadata={"1": deep}, attributes={"a": deep}, reference_id=deep)
+    assert Masked().data(kept) == deep
+    assert isinstance(Masked().metadata(kept), dict)
+    lookup = StackLookup([kept], HERE)
+    assert lookup.attribute("r", "a") == lookup.reference_id("r") == deep
+
+
+@pytest.mark.parametrize("value", LOOKS_LIKE, ids=range(len(LOOKS_LIKE)))
+def test_signals_that_were_stored_before_data_was_quoted_are_not_evaluated(value: Json) -> None:
+    """Also not beside an entry of the template's that is evaluated."""
+    definition = {"metadata": {"own": sealed(HERE.seal("word")), "plain": {"a": 1}}}
+    metadata = {
+        "own": sealed(HERE.seal("word")),
+        "plain": {"data": value},
+        "1": {"status": "SUCCESS", "data": value, "reason": ""},
+    }
+    found = metadata_in_clear(row(definition=definition, metadata=metadata), HERE.open)
+    hidden = MASK if value == LOOKS_LIKE[0] else value
+    assert found == {
+        "own": "word",
+        "plain": {"data": hidden},
+        "1": {"status": "SUCCESS", "data": hidden, "reason": ""},
+    }
+
+
+def test_metadata_that_a_function_or_a_secret_makes_is_one_value() -> None:
+    made = function("map_merge", [{"a": 1}, sealed(HERE.seal({"b": 2}))])
+    kept = row(definition={"metadata": made}, metadata=made)
+    clear = metadata_in_clear(kept, HERE.open)
+    assert clear == {"a": 1, "b": 2}
+    changed = metadata_changed(made, clear, {**clear, "1": "new"}, HERE.seal)
+    assert "new" not in str(changed)
+    assert metadata_in_clear(row(metadata=changed), HERE.open) == {"a": 1, "b": 2, "1": "new"}
+
+
+def test_what_a_change_of_metadata_leaves_stays_sealed() -> None:
+    definition = {"metadata": {"own": sealed(HERE.seal("word"))}}
+    kept = row(definition=definition, metadata={"own": sealed(HERE.seal("word")), "1": {"n": 1}})
+    clear = metadata_in_clear(kept, HERE.open)
+    after = {**clear, "$fn": "sealed", "args": [OLD.seal("stolen")]}
+    changed = metadata_changed(kept.metadata, clear, after, HERE.seal)
+    assert "word" not in str(changed)
+    assert metadata_in_clear(row(definition=definition, metadata=changed), HERE.open) == after
+    assert masked(changed) == {**after, "own": MASK}
+
+
+@pytest.mark.parametrize(
+    "token",
+    [ELSEWHERE.seal("x"), LOST.seal("x"), "", "a.b1.c"],
+    ids=["of another stack", "of another key", "empty", "no token"],
+)
+def test_a_token_that_does_not_open_is_masked_and_breaks_no_answer(
+    token: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept = row(
+        definition={"metadata": {"m": sealed("")}},
+        metadata={"m": [sealed(token)]},
+        attributes={"a": sealed(token), "b": 1},
+        reference_id=sealed(token),
+        properties={"p": sealed(token)},
+    )
+    lookup = StackLookup([kept], HERE)
+    assert lookup.attribute("r", "") == {"a": MASK, "b": 1}
+    value = [function("get_attr", "r", "a"), function("get_resource", "r"), sealed(token)]
+    shown = output("o", {"value": value, "description": ""}, lookup)
+    assert shown["output_value"] == [MASK, MASK, MASK]
+    assert metadata_in_clear(kept, unsealer(HERE)) == {"m": [MASK]}
+    assert "A sealed value is shown as ******" in caplog.text
+
+
+def test_what_needs_a_value_that_does_not_open_is_refused_with_the_reason() -> None:
+    with pytest.raises(SealError) as caught:
+        HERE.open(ELSEWHERE.seal("x"))
+    fault = fault_of(caught.value)
+    assert fault is not None
+    assert (fault.status, fault.kind) == (409, "SecretUnreadable")
+    assert "it was changed, or sealed for another stack" in fault.message
+
+
+def test_attributes_become_part_of_what_is_stored_as_they_are_stored() -> None:
+    class Rows:
+        def reference_id(self, resource: str) -> Json:
+            return as_residual("id")
+
+        def attribute(self, resource: str, name: str) -> Json:
+            return {
+                "secret": as_residual(sealed(HERE.seal("word"))),
+                "data": as_residual(quote(LOOKS_LIKE[0])),
+            }[name]
+
+        def unseal(self, token: str) -> Json:
+            return HERE.open(token)
+
+    tree = {"s": function("get_attr", "r", "secret"), "d": function("get_attr", "r", "data", "args", 0)}
+    kept = partial(tree, Rows())
+    assert "word" not in str(kept)
+    assert evaluate(kept, Rows()) == {"s": "word", "d": LOOKS_LIKE[0]["args"][0]}
