@@ -33,6 +33,9 @@ SHOWN = 300
 ERRORS = 100
 """Of a long list of wrong values only the first ones are compared to find out which error says most."""
 
+MOST_ENTRIES = 100_000
+"""Of a list or map in a body whose entries are checked one by one: a second of work."""
+
 _TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
 _FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
 
@@ -194,11 +197,29 @@ def fitting(value: Json, schema: Json, context: str = "") -> Json:
     :param context: said before what is wrong.
     :raises Fault: 400 with the path of what does not.
     """
+    _refuse_many(value, schema, context)
     errors = jsonschema.Draft202012Validator(schema).iter_errors(value)
     error = jsonschema.exceptions.best_match(itertools.islice(errors, ERRORS))
     if error is not None:
         raise bad_request(context + _explained(error))
     return value
+
+
+def _refuse_many(value: Json, schema: Json, context: str = "", where: str = "") -> None:
+    """Refuse a list or map of more entries than are worth the time that each takes to be checked.
+
+    :raises Fault: 400 with the path.
+    """
+    each = schema.get("items"), schema.get("additionalProperties")
+    if (
+        isinstance(value, list | dict)
+        and len(value) > MOST_ENTRIES
+        and any(isinstance(e, dict) for e in each)
+    ):
+        raise bad_request(f"{context}{where}: has {len(value)} entries, above the limit of {MOST_ENTRIES}")
+    if isinstance(value, dict):
+        for name, inner in schema.get("properties", {}).items():
+            _refuse_many(value.get(name), inner, context, f"{where}.{name}" if where else name)
 
 
 def shortened(text: str) -> str:
