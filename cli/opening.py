@@ -13,6 +13,7 @@ import sqlalchemy
 import tooz
 from oslo_config import cfg
 
+from ..conductor.liveness import answered
 from ..db import conductors, revisions
 from ..db import settings as installation
 from ..db.connecting import DatabaseLimits
@@ -107,6 +108,7 @@ def connect(
             clock=ServerClock(tolerance=conf.database.clock_tolerance),
             listener=listener,
             troubled=troubled,
+            answered=answered,
         )
     except (sqlalchemy.exc.ArgumentError, ImportError, *DATABASE_ERRORS) as error:
         raise WrongConfiguration(f"{CONNECTION}: {error}") from error

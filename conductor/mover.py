@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from ..db.claims import Claimant
-from .liveness import Liveness
+from .liveness import Liveness, Progress
 from .pipeline import Pipeline
 from .slice import Ring
 
@@ -22,6 +22,7 @@ class Mover:
 
     :param make: builds the pipeline, given the function that wakes this mover.
     :param liveness: is told of each turn.
+    :param progress: says whether the database has to be asked whether it answers.
     """
 
     def __init__(
@@ -31,9 +32,11 @@ class Mover:
         ring: Ring,
         host: str,
         liveness: Liveness,
+        progress: Progress,
     ) -> None:
         self._ring = ring
         self._liveness = liveness
+        self._progress = progress
         self._host = host
         self._soon = threading.Event()
         self._stop = threading.Event()
@@ -70,7 +73,8 @@ class Mover:
         while not self._dead:
             self._soon.clear()
             self._liveness.beat(NAME)
-            pause = self._turn()
+            with self._liveness.at_work(NAME):
+                pause = self._turn()
             if self._stop.is_set() and not self.pipeline.in_progress:
                 self._liveness.forget(NAME)
                 return
@@ -78,6 +82,8 @@ class Mover:
 
     def _turn(self) -> float | None:
         try:
+            if self._progress.in_doubt and self.pipeline.database_answers():
+                self._progress.proved()
             name = self._ring.member()
             self.pipeline.work_as(None if name is None else Claimant(name, self._host))
             if self._draining.is_set():

@@ -198,6 +198,10 @@ class Pipeline:
             return self._limits.stalled
         return None if self._who is None else self._sleep()
 
+    def database_answers(self) -> bool:
+        """Return whether the database answers; may take long."""
+        return self._reconciler.database_answers()
+
     def close_intake(self) -> None:
         """Claim nothing more."""
         self._closed = True

@@ -4,9 +4,12 @@ import logging
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 
+import sqlalchemy as sa
+
 from ..db import answers, tasks
 from ..db.claims import Claim, Claimant
 from ..db.engine import Database
+from ..db.errors import Unavailable
 from ..db.ids import TaskId
 from ..traversal.hints import Hints, announce_all
 from .holdings import Holdings
@@ -49,6 +52,15 @@ class Reconciler:
         self.workers.recount()
         self.stops.restore()
         LOG.warning("The work loop goes on after an error; %d claims are given back", len(lost))
+
+    def database_answers(self) -> bool:
+        """Return whether the database answers; may take long."""
+        try:
+            self.database.read(lambda conn: conn.execute(sa.select(1)).scalar())
+        except Unavailable as error:
+            LOG.warning("The database is unavailable still: %s", error)
+            return False
+        return True
 
     def reconcile(self, who: Claimant) -> None:
         """Give back claims in our name that we do not know of; nothing while all are known.

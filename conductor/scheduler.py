@@ -1,5 +1,6 @@
 """Runs the duties at their intervals."""
 
+import contextlib
 import logging
 import threading
 import time
@@ -50,6 +51,7 @@ class Scheduler:
     """Runs duties while we may.
 
     :param apart: those of the duties that have a thread of their own, so that no other duty delays them.
+    :param vital: those that no other conductor does while we hang in them: their progress is watched.
     :param may_run: asked before each round: whether we are in the ring.
     :param may_act: asked before each round of a duty, too: whether this duty may do its work now.
     :param liveness: is told of the end of each round.
@@ -62,6 +64,7 @@ class Scheduler:
         may_run: Callable[[], bool],
         may_act: Callable[[Duty], bool] = lambda duty: True,
         apart: Collection[Duty] = (),
+        vital: Collection[Duty] = (),
         liveness: Liveness | None = None,
         recorder: Recorder = SILENT,
         clock: Callable[[], float] = time.time,
@@ -70,6 +73,7 @@ class Scheduler:
         self._may_act = may_act
         self._liveness = liveness or Liveness()
         self._duties = duties
+        self._vital = vital
         self._stopped = False
         self._recorder = recorder
         self._clock = clock
@@ -131,7 +135,8 @@ class Scheduler:
             return
         try:
             if self._may_run() and self._may_act(duty) and not self._stopped:
-                self._run(duty)
+                with self._liveness.at_work(_name(duty)) if duty in self._vital else contextlib.nullcontext():
+                    self._run(duty)
         except Exception:  # top of a duty: the next round tries again, the other duties go on
             LOG.exception("Duty %s broke", type(duty).__name__)
         finally:

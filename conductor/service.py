@@ -23,7 +23,7 @@ from .duties.report import Report, WornOut
 from .duties.rollbacks import Rollbacks
 from .duties.stacks import StackPurge, StackTimeouts
 from .duties.tasks import Orphans, TaskDue
-from .liveness import Liveness
+from .liveness import Liveness, Progress
 from .monitor import Monitor
 from .mover import Mover
 from .ownership import Ownership
@@ -39,6 +39,8 @@ Shared = dict[str, typing.Any]
 LONGEST_FAREWELL = 0.5
 """Seconds that our farewell to the group is given at a stop.  It stands there until the backend forgets it,
 so that the others read it also when we are gone."""
+VITAL = (TaskDue, StackTimeouts, Orphans, Report)
+"""Duties whose progress decides whether we stay in the ring; the others may wait for other services."""
 BUS_ENDS_WITHIN = 5.0
 """Seconds that the message bus is given at a stop; oslo.messaging looks about once a second."""
 
@@ -101,6 +103,7 @@ class Conductor:
         self.settings = settings
         self._recorder = recorder
         self.liveness = Liveness()
+        self._progress = Progress(self.liveness, membership.timing.progress)
         self._membership = membership
         self._ownership = Ownership(membership, settings.host)
         self._pool = Pool(settings.limits.threads)
@@ -119,6 +122,7 @@ class Conductor:
             ring=self._ownership,
             host=settings.host,
             liveness=self.liveness,
+            progress=self._progress,
         )
         self._give_back = give_back
         self._tell_of_change = ring_changed
@@ -168,6 +172,7 @@ class Conductor:
         return Scheduler(
             duties,
             apart=[duty for duty in duties if isinstance(duty, StackTimeouts)],
+            vital=[duty for duty in duties if isinstance(duty, VITAL)],
             may_run=lambda: self._ownership.member() is not None,
             may_act=lambda duty: clock.is_sure or not isinstance(duty, TIMED),
             liveness=self.liveness,
@@ -212,7 +217,9 @@ class Conductor:
     def offer(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
         """See rpc.server.HintReceiver."""
         self._recorder.add(metrics.HINTS_RECEIVED, "run_tasks")
-        if self._stopping:
+        if self._progress.in_doubt and self._ownership.member() is None and self._ownership.present():
+            announce(self._hints, traversal, task_ids)  # Who has taken over is there for them.
+        elif self._stopping:
             self._passed_on.append((traversal, task_ids))
         else:
             self.pipeline.offer(traversal, task_ids)
@@ -235,6 +242,7 @@ class Conductor:
 
     def start(self, make_server: Callable[["Conductor"], Server]) -> None:
         """Begin to work; returns at once, for the ring may take a moment to let us in."""
+        self._membership.leave_while(self._progress.stuck)
         self._membership.start()
         self._mover.start()
         self._scheduler.start()

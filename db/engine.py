@@ -49,6 +49,7 @@ class Database:
     :param tries: how often a transaction is run before it is given up.
     :param sleep: waits between tries (seconds); the simulation brings its own.
     :param listener: told what each transaction has made true, once it is committed; None: nobody listens.
+    :param answered: told of each transaction that has ended well, in its thread; must not block, nor raise.
     :param troubled: told of each transaction that does not take place at once; must not block, nor raise.
     """
 
@@ -63,6 +64,7 @@ class Database:
         sleep: Callable[[float], None] = time.sleep,
         listener: notices.Listener | None = None,
         troubled: Callable[[Trouble], None] = lambda trouble: None,
+        answered: Callable[[], None] = lambda: None,
     ) -> None:
         self.url = url
         self.clock = clock or ServerClock()
@@ -70,6 +72,7 @@ class Database:
         self._sleep = sleep
         self._listener = listener
         self._troubled = troubled
+        self._answered = answered
         self._limits = limits
         self._engine = make_engine(url, pool_size, limits)
 
@@ -142,6 +145,7 @@ class Database:
             told = notices.gathering(conn) if write and self._listener else []
             with self._waiting(conn, brief=brief):
                 result = _transacted(conn, work, write=write, brief=brief, begun=self._measure)
+            self._answered()
             if told and self._listener:
                 self._listener(told)
             return result

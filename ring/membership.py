@@ -5,27 +5,20 @@ import threading
 import time
 import typing
 import uuid
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 
-from .group import DroppedOut, Group, GroupError, Record, Replaced
+from .group import DroppedOut, Group, GroupError, Replaced
 from .hashring import ACTIVE, Member, View
-from .timing import LEFT, MembershipTiming, Sign, latest, living, watch
+from .herald import Absence, Herald
+from .herald import Self as Self
+from .timing import LEFT, MembershipTiming
+from .watching import Watching
 
 LOG = logging.getLogger(__name__)
 Listener = Callable[[View], None]
 
 LONGEST_FAREWELL = 3.0
 """Seconds for which a member that stops waits for the others to see it."""
-
-
-@dataclass(frozen=True)
-class Self:
-    """What we tell the others of ourselves."""
-
-    host: str
-    weight: float = 1.0
-    version: str = "1.0"
 
 
 class Membership:
@@ -35,6 +28,7 @@ class Membership:
     membership's own thread, which may hang while the backend is away; then the others' ownership stays as it
     was, and our own work stops in time by our own clock.
 
+    :ivar timing: its intervals.
     :ivar me: what we tell the others with the next sign of life; any thread may replace it.
     :param group: used by the membership's thread only.
     :param monotonic: seconds that never jump.
@@ -53,22 +47,20 @@ class Membership:
     ) -> None:
         self._group = group
         self.me = me
-        self._timing = timing or MembershipTiming()
+        self.timing = timing or MembershipTiming()
         self._monotonic = monotonic
-        self._clock = clock
+        self._herald = Herald(group, clock)
         self._shard_count = shard_count
         self._view = View(frozenset(), shard_count)
         self._state = ACTIVE
         self._listeners: list[Listener] = []
         self._incarnation: str | None = None
         self._candidate = ""
-        self._started_at: float | None = None
         self._confirmed = float("-inf")
         self._seen = float("-inf")
-        self._beat = 0
-        self._records: dict[str, Record] = {}
-        self._signs: dict[str, Sign] = {}
-        self._looked: float | None = None
+        self._watching = Watching(self.timing)
+        self._stuck: Callable[[], Sequence[str]] = lambda: ()
+        self._absence = Absence(self.timing.timeout)
         self._rejoined = float("-inf")
         self._open = False
         self._away = False
@@ -94,11 +86,18 @@ class Membership:
 
     def _lapsed(self) -> bool:
         now = self._monotonic()
-        return now - self._confirmed >= self._timing.self_stop or now - self._seen >= self._timing.timeout
+        return now - self._confirmed >= self.timing.self_stop or now - self._seen >= self.timing.timeout
 
     def on_change(self, listener: Listener) -> None:
         """Call `listener` in the membership's thread with each new view."""
         self._listeners.append(listener)
+
+    def leave_while(self, stuck: Callable[[], Sequence[str]]) -> None:
+        """Stay out of the ring while `stuck` names what makes no progress here, unless nobody else is in it.
+
+        It is asked in the membership's thread; call this before the start.
+        """
+        self._stuck = stuck
 
     def set_state(self, state: str) -> None:
         """Tell the others that we are active, or draining."""
@@ -143,8 +142,8 @@ class Membership:
             except Exception:  # top of the thread: without it nobody would notice, and nothing would rejoin
                 LOG.exception("The membership broke; ownership stays as it is")
                 self._cannot_look()
-            beat_at = now + self._timing.heartbeat if beat else beat_at
-            look_at = now + self._timing.poll if look else look_at
+            beat_at = now + self.timing.heartbeat if beat else beat_at
+            look_at = now + self.timing.poll if look else look_at
             asked = self._soon.wait(max(0.01, min(beat_at, look_at) - self._monotonic()))
             self._soon.clear()
         self._end()
@@ -154,20 +153,28 @@ class Membership:
         self._round(beat=True, look=True)
 
     def _round(self, *, beat: bool, look: bool) -> None:
+        self._try_round(beat=beat, look=look)
+        self._absence.tell(self._monotonic(), is_in=self._incarnation is not None)
+
+    def _try_round(self, *, beat: bool, look: bool) -> None:
         try:
             if not self._open:
                 self._group.open()
                 self._open = True
-            if beat and not self._replaced:
+            if stuck := ", ".join(self._stuck()) if _others(self._view, self.me.host) else "":
+                self._step_aside(stuck)
+            elif beat and not self._replaced:
                 self._give_sign()
             if look or self._incarnation is None:
                 self._look()
             self._away = False
         except Replaced as error:
+            self._absence.why = str(error)
             LOG.error("%s; this one stops its work", error)
             self._replaced = True
             self._drop_out()
         except DroppedOut as error:
+            self._absence.why = str(error)
             LOG.warning("Not in the group: %s; we rejoin", error)
             self._drop_out()
             self._open = False
@@ -178,11 +185,19 @@ class Membership:
                 "The coordination backend is away, ownership stays as it is: %s",
                 error,
             )
+            self._absence.why = f"the coordination backend is unavailable: {error}"
             self._away = True
             self._cannot_look()
 
+    def _step_aside(self, stuck: str) -> None:
+        self._absence.why = f"no progress for {self.timing.progress:g} s: {stuck}"
+        if self._incarnation is not None:
+            LOG.warning("Leaving the ring, others take over: %s", self._absence.why)
+            self._herald.write(self.me, self._incarnation, LEFT)
+            self._drop_out()
+
     def _cannot_look(self) -> None:
-        self._looked = None
+        self._watching.interrupted()
         if self._lapsed():
             self._drop_out()
 
@@ -194,41 +209,18 @@ class Membership:
         began = self._monotonic()
         if self._incarnation is None:
             self._candidate = uuid.uuid4().hex[:12]
-        self._beat += 1
-        self._group.write(self._record(self._state))
+        self._herald.write(self.me, self._incarnation or self._candidate, self._state)
         if self._incarnation is not None and self._lapsed():
             self._drop_out()
             self._rejoin_soon()
         else:
             self._confirmed = began
 
-    def _record(self, state: str) -> dict[str, typing.Any]:
-        if self._started_at is None:
-            self._started_at = self._clock()
-        return {
-            "host": self.me.host,
-            "incarnation": self._incarnation or self._candidate,
-            "weight": self.me.weight,
-            "version": self.me.version,
-            "state": state,
-            "started_at": self._started_at,
-            "beat": self._beat,
-        }
-
     def _look(self) -> None:
         began = self._monotonic()
-        records = latest(filter(is_sound, self._group.read()))
-        elapsed = 0.0 if self._looked is None else self._timing.watched(began - self._looked)
-        self._looked = began
-        beats = {host: (str(r["incarnation"]), int(str(r["beat"]))) for host, r in records.items()}
-        self._signs = watch(self._signs, beats, elapsed)
-        self._records |= records
-        alive = living(self._signs, self._timing.timeout)
-        self._signs = {host: sign for host, sign in self._signs.items() if host in alive or host in records}
-        self._records = {host: self._records[host] for host in self._signs}
+        records, there = self._watching.see(self._group.read(), began)
         self._seen = began
         self._find_self(records.get(self.me.host))
-        there = [member_of(self._records[host]) for host in alive if self._records[host].get("state") != LEFT]
         self._publish(there)
 
     def _find_self(self, own: typing.Any) -> None:
@@ -246,12 +238,12 @@ class Membership:
         LOG.warning("Dropped out of the ring as %s/%s", self.me.host, self._incarnation)
         self._incarnation = None
         # What we believed to own must not come back with the next incarnation before we have looked.
-        self._publish([member for member in self._view.members if member.host != self.me.host])
+        self._publish(_others(self._view, self.me.host))
 
     def _rejoin_soon(self) -> None:
         """Now; at the next interval if that was tried a moment ago."""
         now = self._monotonic()
-        if now - self._rejoined > self._timing.timeout:
+        if now - self._rejoined > self.timing.timeout:
             self._rejoined = now
             self._soon.set()
 
@@ -270,33 +262,14 @@ class Membership:
             return
         try:
             if self._incarnation is not None:
-                self._beat += 1
-                self._group.write(self._record(LEFT))
+                self._herald.write(self.me, self._incarnation, LEFT)
                 if len(self._view.members) > 1:
-                    time.sleep(min(1.5 * self._timing.poll, LONGEST_FAREWELL))
+                    time.sleep(min(1.5 * self.timing.poll, LONGEST_FAREWELL))
             self._group.leave()
         except GroupError as error:
             LOG.warning("We could not leave the group, the others will notice in time: %s", error)
         self._group.close()
 
 
-def is_sound(record: Record) -> bool:
-    """A neighbour of another release, or a fault of the backend, must not break us."""
-    try:
-        member_of(record)
-        int(record["beat"])
-    except (TypeError, ValueError):
-        LOG.warning("A record in the group is not understood: %s", record)
-        return False
-    return True
-
-
-def member_of(record: typing.Any) -> Member:
-    """Return the member that a record tells of."""
-    return Member(
-        host=str(record["host"]),
-        incarnation=str(record["incarnation"]),
-        weight=float(record.get("weight", 1.0)),
-        state=str(record.get("state", ACTIVE)),
-        started_at=float(record["started_at"]),
-    )
+def _others(view: View, host: str) -> list[Member]:
+    return [member for member in view.members if member.host != host]

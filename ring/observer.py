@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from .group import DroppedOut, Group, GroupError, Record
 from .hashring import Member
-from .membership import is_sound, member_of
 from .timing import LEFT, MembershipTiming, latest
+from .watching import is_sound, member_of
 
 LOOK_EVERY = 0.1
 """Seconds between two looks at the group."""

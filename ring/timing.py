@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 LONGEST_HEARTBEAT = 10.0
+LEAST_PROGRESS = 5.0
+"""Seconds: a database under load may take that long for one transaction, however short the timeout is."""
 LEFT = "left"
 """State of a member that has said farewell."""
 
@@ -60,6 +62,11 @@ class MembershipTiming:
         """Seconds of watching without a sign of life after which one who is no member says that somebody is
         silent.  One or two lost signs are not enough, and nobody is dead for it before the timeout."""
         return 3 * self.heartbeat
+
+    @property
+    def progress(self) -> float:
+        """Seconds without progress of a member's own work after which it leaves the ring."""
+        return max(self.timeout, LEAST_PROGRESS)
 
     def watched(self, elapsed: float) -> float:
         """Seconds since the look before that count as watching: at most two intervals, or half the timeout.

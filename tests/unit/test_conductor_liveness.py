@@ -6,7 +6,7 @@ import typing
 import pytest
 from harness.waiting import wait_for
 from stoker.conductor import mover
-from stoker.conductor.liveness import Liveness
+from stoker.conductor.liveness import Liveness, Progress, answered
 from stoker.conductor.mover import Mover
 from stoker.conductor.pipeline import Pipeline
 from stoker.conductor.scheduler import Scheduler
@@ -76,6 +76,7 @@ def test_a_mover_beats_while_it_waits_and_not_while_it_hangs() -> None:
         ring=typing.cast(Ring, Ashore()),
         host="a",
         liveness=alive,
+        progress=Progress(alive, 5.0),
     )
     found.start()
     clock.now += 100
@@ -120,3 +121,32 @@ def test_a_duty_beats_after_each_round_also_when_it_may_not_run(inside: bool) ->
     scheduler.stop()
     clock.now += 100
     assert alive.late(GRACE) == []
+
+
+def test_a_loop_without_an_answer_is_stuck_and_one_with_answers_is_not() -> None:
+    now = [0.0]
+    liveness = Liveness(lambda: now[0])
+    with liveness.at_work("a"):
+        for _ in range(10):
+            now[0] += 4
+            answered()
+            assert liveness.stuck(5.0) == []
+        now[0] += 6
+        assert liveness.stuck(5.0) == ["a"]
+    assert liveness.stuck(5.0) == []
+    answered()
+
+
+def test_what_was_stuck_is_so_until_the_database_has_answered() -> None:
+    now = [0.0]
+    liveness = Liveness(lambda: now[0])
+    progress = Progress(liveness, 5.0)
+    assert (progress.stuck(), progress.in_doubt) == ((), False)
+    with liveness.at_work("a"):
+        now[0] += 6
+        assert progress.stuck() == ["a"]
+        progress.proved()
+        assert progress.stuck() == ["a"]
+    assert (progress.stuck(), progress.in_doubt) == (["a"], True)
+    progress.proved()
+    assert (progress.stuck(), progress.in_doubt) == ((), False)

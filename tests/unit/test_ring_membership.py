@@ -286,3 +286,47 @@ def test_an_error_nobody_thought_of_does_not_end_the_thread(backend: Backend) ->
     wait_for(lambda: a.poll_now() or a.member() is not None)
     assert len(broken) == 2
     a.stop()
+
+
+def test_who_makes_no_progress_leaves_at_once_and_rejoins_under_a_new_name(
+    backend: Backend, caplog: pytest.LogCaptureFixture
+) -> None:
+    a, b = backend.member("a"), backend.member("b")
+    stuck: list[str] = []
+    a.leave_while(lambda: stuck)
+    backend.steps(3, a, b)
+    name = a.member()
+    assert hosts(b.view()) == ["a", "b"]
+    stuck.append("the mover")
+    backend.steps(1, a, b)
+    assert a.member() is None
+    assert hosts(b.view()) == ["b"]
+    assert "Leaving the ring, others take over: no progress for 5 s: the mover" in caplog.text
+    backend.steps(70, a, b)
+    assert "Not in the ring, so it does no work: no progress for 5 s: the mover" in caplog.text
+    stuck.clear()
+    backend.steps(3, a, b)
+    assert a.member() not in (None, name)
+    assert hosts(b.view()) == ["a", "b"]
+
+
+def test_who_is_alone_stays_though_it_makes_no_progress(backend: Backend) -> None:
+    a = backend.member("a")
+    a.leave_while(lambda: ["the mover"])
+    backend.steps(10, a)
+    assert a.member() is not None
+
+
+def test_who_is_out_warns_once_a_minute_and_says_why(
+    backend: Backend, caplog: pytest.LogCaptureFixture
+) -> None:
+    a = backend.member("a")
+    backend.away = True
+    backend.steps(200, a)
+    told = [record for record in caplog.records if "Not in the ring" in record.message]
+    assert {record.levelname for record in told} == {"WARNING"}
+    assert len(told) == 4
+    assert "the coordination backend is unavailable: away" in told[0].message
+    backend.away = False
+    backend.steps(100, a)
+    assert len([record for record in caplog.records if "Not in the ring" in record.message]) == 4

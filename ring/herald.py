@@ -1,0 +1,76 @@
+"""What a member tells of itself: its record in the group, and to the log that it is not in the ring."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .group import Group
+
+LOG = logging.getLogger(__name__)
+TELL_AGAIN = 60.0
+"""Seconds between two warnings of a conductor that is not in the ring."""
+
+
+@dataclass(frozen=True)
+class Self:
+    """What we tell the others of ourselves."""
+
+    host: str
+    weight: float = 1.0
+    version: str = "1.0"
+
+
+class Herald:
+    """Writes our record, each time with a counter that has grown.  Used by the membership's thread.
+
+    :param clock: seconds since the epoch.
+    """
+
+    def __init__(self, group: Group, clock: Callable[[], float]) -> None:
+        self._group = group
+        self._clock = clock
+        self._started_at: float | None = None
+        self._beat = 0
+
+    def write(self, me: Self, incarnation: str, state: str) -> None:
+        """Give a sign of life.
+
+        :raises GroupError: see Group.write.
+        """
+        if self._started_at is None:
+            self._started_at = self._clock()
+        self._beat += 1
+        record = {
+            "host": me.host,
+            "incarnation": incarnation,
+            "weight": me.weight,
+            "version": me.version,
+            "state": state,
+            "started_at": self._started_at,
+            "beat": self._beat,
+        }
+        self._group.write(record)
+
+
+class Absence:
+    """Warns, once a minute, while we are not in the ring.
+
+    :ivar why: as far as it is known.
+    :param first: seconds until the first warning.
+    """
+
+    def __init__(self, first: float) -> None:
+        self.why = "it has not joined yet"
+        self._first = first
+        self._told: float | None = None
+
+    def tell(self, now: float, *, is_in: bool) -> None:
+        """Warn if it is time to.
+
+        :param now: by the monotonic clock.
+        """
+        if is_in or self._told is None:
+            self._told = now + self._first - TELL_AGAIN
+        elif now - self._told >= TELL_AGAIN:
+            self._told = now
+            LOG.warning("Not in the ring, so it does no work: %s", self.why)
