@@ -9,6 +9,7 @@ from client.commands import OpenStack
 from client.serving import Service
 from openstack.connection import Connection
 
+pytestmark = pytest.mark.filterwarnings("ignore:::openstack.*")
 TEMPLATE = """
 heat_template_version: 2018-08-31
 parameters:
