@@ -47,7 +47,7 @@ def of_stack(stack: Stack, waiting: Waiting, owner: str | None, crew: Crew) -> l
     if stack.deleted_at is not None:
         return [Reason("deleted", "it was deleted", "its rows are purged", None, ())]
     if stack.rollback_at is not None:
-        why = f"it failed and waits to be rolled back: {stack.reason}"
+        why = f"its rollback is not planned yet: {stack.reason}"
         if owner is None:
             return [Reason("rollback", why, "nothing, for no conductor is alive", None, crew.revive())]
         return [Reason("rollback", why, f"{owner} begins it", stack.rollback_at + 1.0, ())]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.engine import Connection
 
-from ..db import inspections, leftovers, losses, rescues, stacks, stopping, tasks
+from ..db import endings, inspections, leftovers, losses, rescues, stacks, stopping, tasks
 from ..db.engine import Database
 from ..db.ids import MemberId, TaskId, TraversalId, host_of
 from ..db.inspections import Child, Unfinished
@@ -126,16 +126,15 @@ class Rescue:
         """
         for _ in range(TRIES):
             now = self._clock()
+            if stack.rollback_at is not None and self._give_up_rollback(stack):
+                break
             stop = functools.partial(ending.stop, seen=stack, reason=reason, now=now, grace=self._grace)
             done = self._database.write(stop)
             if done is not None:
                 ending.tell(self._hints, done)
                 break
             stack = self._again(stack)
-            if stack.rollback_at is not None:
-                self._give_up_rollback(stack)
-                break
-            if stack.status != Status.IN_PROGRESS:
+            if stack.rollback_at is None and stack.status != Status.IN_PROGRESS:
                 raise NothingToDo(f"stack {stack.name} is {stack.action}_{stack.status}: it does nothing")
         else:
             raise NothingToDo(f"stack {stack.name} is changed by others all the time; try again")
@@ -147,11 +146,11 @@ class Rescue:
     def _again(self, stack: Stack) -> Stack:
         return self._database.read(lambda conn: stacks.get(conn, stack.id))
 
-    def _give_up_rollback(self, stack: Stack) -> None:
+    def _give_up_rollback(self, stack: Stack) -> bool:
         work = functools.partial(
-            stacks.give_up_rollback, stack_id=stack.id, traversal=stack.traversal, why=ROLLBACK_PENDING
+            endings.give_up_rollback, seen=stack, why=ROLLBACK_PENDING, by=None, now=self._clock()
         )
-        self._database.write(work)
+        return self._database.write(work) is not None
 
     def _pages(self, stack: Stack) -> Iterator[tuple[list[Unfinished], dict[str, Child]]]:
         last = 0

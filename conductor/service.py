@@ -17,6 +17,7 @@ from ..ring.membership import Membership
 from ..rpc.bus import Server
 from ..traversal.hints import Hints, announce
 from ..traversal.updates import Updates
+from .background import BackgroundPool
 from .duties.census import Census
 from .duties.credentials import Credentials
 from .duties.report import Report, WornOut
@@ -44,6 +45,8 @@ VITAL = (TaskDue, StackTimeouts, Orphans, Report)
 BUS_ENDS_WITHIN = 5.0
 """Seconds that the message bus is given at a stop; oslo.messaging looks about once a second."""
 
+MOST_WAITING = 100
+"""Rollbacks, or revocations, that wait for a thread; the next ones are found again by their duty."""
 TIMED = (TaskDue, StackTimeouts, StackPurge, Credentials)
 """Duties that end something because its time is over; they pause while the time is in doubt."""
 
@@ -125,6 +128,8 @@ class Conductor:
             progress=self._progress,
         )
         self._give_back = give_back
+        self._rollbacks = BackgroundPool("The rollback", threads=2, waiting=MOST_WAITING)
+        self._revocations = BackgroundPool("The revocation", threads=2, waiting=MOST_WAITING)
         self._tell_of_change = ring_changed
         shared: Shared = {"database": database, "ring": self._ownership, "clock": clock}
         self._orphans = self._make_orphans(shared, hints)
@@ -163,8 +168,8 @@ class Conductor:
         return (
             TaskDue(**shared, **told, grace=grace),
             StackTimeouts(**shared, **told, host=settings.host, grace=grace, is_deputy=is_deputy),
-            Rollbacks(**shared, updates=updates),
-            Credentials(**shared, give_back=self._give_back),
+            Rollbacks(**shared, updates=updates, background=self._rollbacks),
+            Credentials(**shared, give_back=self._give_back, background=self._revocations),
             self._purge,
         )
 
@@ -279,6 +284,8 @@ class Conductor:
         bus = self._stop_bus()
         finished = self._mover.stop(self.settings.drain)
         self._scheduler.stop()
+        self._rollbacks.stop()
+        self._revocations.stop()
         self._report.stopped()
         self._membership.stop(LONGEST_FAREWELL)
         if bus is None:

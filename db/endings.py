@@ -1,5 +1,6 @@
 """The end of a traversal: the final compare-and-swap on the stack."""
 
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,9 @@ from .ids import StackId, TaskId, TraversalId
 from .stacks import LateStack, Stack
 from .states import Status, TaskKind, TaskState
 
+ROLLBACK_STARTED = "Stack ROLLBACK started"
+PLANNED_WITHIN = 3600.0
+"""Seconds after which a rollback fails that nobody has planned; it gets its own deadline when it is."""
 KEEP_TASKS = 60.0
 """Seconds that the tasks of a finished traversal are kept, for those who look why it ended so."""
 
@@ -23,6 +27,14 @@ class Ended:
     stack_id: StackId
     status: Status
     woken: Mapping[TaskId, TraversalId]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """:ivar rolled_back: where that is wished for the stack."""
+
+    reason: str
+    rolled_back: bool = True
 
 
 _FINISH = (
@@ -62,12 +74,12 @@ def finish(conn: Connection, finish_id: TaskId, *, by: str | None, now: float) -
         .values(state=TaskState.DONE, pending=0, due_at=now + KEEP_TASKS)
     )
     traversal = TraversalId(row.traversal)
-    ended = end_stack(conn, StackId(row.stack_id), traversal, row.reason, by=by, now=now)
+    # At a breakpoint the user wants to see what is there, and to go on from it.
+    aborted = row.hook == ABORTED
+    failure = Failure(row.reason, rolled_back=not aborted) if row.reason is not None else None
+    ended = end_stack(conn, StackId(row.stack_id), traversal, failure, by=by, now=now)
     if ended is None:  # It may have been that of a snapshot alone.
         snapshots.end(conn, [traversal], reason=row.reason or "", failed=row.reason is not None)
-    elif row.hook == ABORTED:
-        # The user wants to see what is there, and to go on from it.
-        stacks.forgo_rollback(conn, ended.stack_id)
     return ended
 
 
@@ -75,17 +87,18 @@ def end_stack(
     conn: Connection,
     stack_id: StackId,
     traversal: TraversalId,
-    failure: str | None,
+    failure: Failure | None,
     *,
     by: str | None,
     now: float,
 ) -> Ended | None:
-    """Bring the stack to COMPLETE, or to FAILED with the reason `failure`; None if it was superseded."""
+    """Bring the stack to COMPLETE, or to FAILED, and from there to its rollback where that is wished; None if
+    it was superseded."""
     stack = stacks.lock(conn, stack_id)
     if stack.traversal != traversal or stack.status != Status.IN_PROGRESS:
         return None
     status = Status.COMPLETE if failure is None else Status.FAILED
-    reason = failure or f"Stack {stack.action} completed successfully"
+    reason = f"Stack {stack.action} completed successfully" if failure is None else failure.reason
     if stack.action in snapshots.CONCERNED:
         snapshots.end(conn, [traversal], reason=reason, failed=failure is not None)
     close_finish_tasks(conn, [stack_id], now=now)
@@ -94,14 +107,57 @@ def end_stack(
         credentials.release(conn, stack_id, now)
     else:
         stacks.finish(conn, stack_id, traversal, status, reason, now)
+        if failure is not None and not failure.rolled_back:
+            stacks.forgo_rollback(conn, stack_id)
     events.add_many(conn, [stack_event(stack, status, reason, by=by, now=now)])
     notices.about_stacks(conn, [stack_id])
+    begin_rollbacks(conn, [stack_id], now=now)
     woken = tasks.wake(conn, f"stack:{stack_id}", now=now)
     return Ended(
         stack_id=stack_id,
         status=status,
         woken={task_id: parent for parent, ids in woken.items() for task_id in ids},
     )
+
+
+def begin_rollbacks(conn: Connection, stack_ids: Sequence[StackId], *, now: float) -> None:
+    """Turn those of the stacks that this transaction has failed, and that are to be rolled back, to a
+    traversal that does that: so nobody sees them as failed meanwhile.
+
+    It has no tasks yet, for to plan it may take long; a duty finds it by `rollback_at`.
+    """
+    s = tables.stack
+    waiting = sa.and_(s.c.id.in_(sorted(stack_ids)), s.c.rollback_at.is_not(None))
+    query = sa.select(s.c.id, s.c.name, s.c.traversal, s.c.reason)
+    begun: list[events.Event] = []
+    for stack_id, name, traversal, cause in conn.execute(query.where(waiting).order_by(s.c.id)).all():
+        reason = f"{ROLLBACK_STARTED}: {cause}"
+        columns = {
+            "traversal": str(uuid.uuid4()),
+            "action": "ROLLBACK",
+            "status": Status.IN_PROGRESS,
+            "reason": reason,
+            "deadline_at": now + PLANNED_WITHIN,
+        }
+        conn.execute(sa.update(s).where(s.c.id == stack_id).values(**columns))
+        late = LateStack(StackId(stack_id), name, TraversalId(traversal), "ROLLBACK", Status.IN_PROGRESS)
+        begun.append(stack_event(late, Status.IN_PROGRESS, reason, by=None, now=now))
+    if begun:
+        events.add_many(conn, begun)
+        notices.about_stacks(conn, [StackId(event.stack_id) for event in begun])
+
+
+def give_up_rollback(conn: Connection, seen: Stack, why: str, *, by: str | None, now: float) -> Ended | None:
+    """End a rollback that is not planned yet as failed; None if it is not as `seen` any more."""
+    stack = stacks.lock(conn, seen.id)
+    if stack.traversal != seen.traversal or stack.rollback_at is None:
+        return None
+    told = f"{stack.reason}; it cannot be rolled back: {why}"
+    if stack.status == Status.IN_PROGRESS:
+        return end_stack(conn, stack.id, stack.traversal, Failure(told), by=by, now=now)
+    # A release before has left it as FAILED.
+    stacks.give_up_rollback(conn, stack.id, told)
+    return Ended(stack.id, Status.FAILED, {})
 
 
 def close_finish_tasks(conn: Connection, stack_ids: Sequence[StackId], *, now: float) -> None:

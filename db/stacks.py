@@ -212,7 +212,7 @@ def finish(
 ) -> bool:
     """End the traversal; False if it is not the current one or has ended already.
 
-    A failure waits from now on to be rolled back, where that is wished.
+    A failure is marked to be rolled back where that is wished: see endings.begin_rollbacks.
     """
     s = tables.stack
     done = conn.execute(
@@ -335,7 +335,7 @@ def fail_locked(
 ) -> None:
     """End what the stacks do, for one who holds their rows and has seen that they still do it.
 
-    :param rollback: they are rolled back where that is wished.
+    :param rollback: they are marked to be rolled back where that is wished: see endings.begin_rollbacks.
     """
     s = tables.stack
     conn.execute(
@@ -390,14 +390,10 @@ def to_roll_back(conn: Connection, *, limit: int, after: tuple[float, str] = (0.
     return [FailedStack(**row) for row in rows]
 
 
-def give_up_rollback(conn: Connection, stack_id: StackId, traversal: TraversalId, why: str) -> None:
-    """The stack stays failed; the text is added to its reason."""
+def give_up_rollback(conn: Connection, stack_id: StackId, reason: str) -> None:
+    """The stack stays failed, with another reason."""
     s = tables.stack
-    conn.execute(
-        sa.update(s)
-        .where(s.c.id == stack_id, s.c.traversal == traversal, s.c.rollback_at.is_not(None))
-        .values(rollback_at=None, reason=s.c.reason + sa.literal(f"; it cannot be rolled back: {why}"))
-    )
+    conn.execute(sa.update(s).where(s.c.id == stack_id).values(rollback_at=None, reason=reason))
 
 
 @dataclass(frozen=True)

@@ -97,9 +97,14 @@ def start_update(conn: Connection, change: Change, scope: Scope, types: TypeFact
 def _rows(conn: Connection, stack: Stack, change: Change) -> list[Resource]:
     """Those that the update starts from; `stack` as it was before."""
     existing = resources.of_stack(conn, stack.id)
-    if (stack.action, change.action) == ("ADOPT", "ROLLBACK"):
-        return [_left_alone(row) for row in existing]
+    if change.action == "ROLLBACK" and not stack.previous:
+        return [_left_alone(row) if _only_adopted(row) else row for row in existing]
     return existing
+
+
+def _only_adopted(row: Resource) -> bool:
+    """Whether nothing was done to it yet but to adopt it: before that begins it has its thing, too."""
+    return row.action == "ADOPT" or (row.action == "INIT" and row.physical_id is not None)
 
 
 def _left_alone(row: Resource) -> Resource:

@@ -108,6 +108,8 @@ def _fail(
     told = [endings.stack_event(stack, Status.FAILED, reason, by=by, now=now) for stack in late]
     events.add_many(conn, told)
     notices.about_stacks(conn, ids)
+    if rollback:
+        endings.begin_rollbacks(conn, ids, now=now)
 
 
 def _reason(action: str) -> str:

@@ -148,8 +148,10 @@ def begin(
     columns |= {"action": action, "deadline_at": deadline_at}
     begun = stacks.begin(conn, stack.id, seen=stack.traversal, traversal=scope.traversal, **columns)
     assert begun, "the row is locked"
+    told = action == "ROLLBACK" and (stack.action, stack.status) == (action, Status.IN_PROGRESS)
     stack = replace(stack, status=Status.IN_PROGRESS, traversal=scope.traversal, **columns)
-    _tell(conn, stack, scope.now)
+    if not told:  # As endings.begin_rollbacks has done.
+        _tell(conn, stack, scope.now)
     return stack
 
 

@@ -1,5 +1,6 @@
 """Giving back what users have handed over to stacks that are gone."""
 
+import functools
 import logging
 import typing
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from ...db.ids import StackId
 from ...db.sealing import SealError
 from ...observe.logs import about
 from ...traversal.deferral import KeystoneAway
+from ..background import Background
 from ..slice import Ring
 from .stacks import FIRST_SHARD
 
@@ -29,6 +31,7 @@ class Credentials:
     it: so none is forgotten while Keystone is away, or when a process dies.
 
     :param give_back: see traversal.delegation.Delegations.revoke.
+    :param background: calls Keystone, which may hang.
     """
 
     interval = 2.0
@@ -40,11 +43,13 @@ class Credentials:
         ring: Ring,
         clock: Callable[[], float],
         give_back: Callable[[StackId, Json], None],
+        background: Background,
     ) -> None:
         self._database = database
         self._ring = ring
         self._clock = clock
         self._give_back = give_back
+        self._background = background
 
     def run(self) -> None:
         """One round."""
@@ -52,10 +57,13 @@ class Credentials:
             return
         now = self._clock()
         for found in self._database.read(lambda conn: credentials.unused(conn, now, limit=PAGE)):
-            with about(stack=found.root_id):
-                self._revoke(found)
+            self._background.submit(found.root_id, functools.partial(self._revoke, found))
 
     def _revoke(self, found: Unused) -> None:
+        with about(stack=found.root_id):
+            self._revoke_now(found)
+
+    def _revoke_now(self, found: Unused) -> None:
         now = self._clock()
         if not self._database.write(lambda conn: credentials.take(conn, found.root_id, now, now + LATER)):
             return

@@ -1,9 +1,10 @@
 """Rolling back what has failed, where the user wishes it."""
 
+import functools
 import logging
 from collections.abc import Callable
 
-from ...db import stacks
+from ...db import endings, stacks
 from ...db.engine import Database
 from ...db.ids import StackId
 from ...db.sealing import SealError
@@ -13,6 +14,7 @@ from ...resources.errors import UnknownType
 from ...template.errors import TemplateError
 from ...traversal.change import NotUpdatable
 from ...traversal.updates import Updates
+from ..background import Background
 from ..slice import Ring
 
 LOG = logging.getLogger(__name__)
@@ -20,18 +22,28 @@ PAGE = 100
 
 
 class Rollbacks:
-    """Starts the rollback of each failed stack of the slice that waits for one.  That it waits is a column,
-    written with the failure: so no rollback is lost with a conductor."""
+    """Plans the rollback of each stack of the slice that has failed and waits for one.  That it waits is a
+    column, written with the failure: so no rollback is lost with a conductor.
+
+    :param background: compiles and plans; what it has no room for is found again by the next round.
+    """
 
     interval = 0.25
 
     def __init__(
-        self, *, database: Database, ring: Ring, clock: Callable[[], float], updates: Updates
+        self,
+        *,
+        database: Database,
+        ring: Ring,
+        clock: Callable[[], float],
+        updates: Updates,
+        background: Background,
     ) -> None:
         self._database = database
         self._ring = ring
         self._clock = clock
         self._updates = updates
+        self._background = background
 
     def run(self) -> None:
         """One round over all that wait."""
@@ -40,7 +52,7 @@ class Rollbacks:
             page = self._read(after)
             for stack in page:
                 if self._ring.owns(stack.shard):
-                    self._roll_back(stack.id)
+                    self._background.submit(stack.id, functools.partial(self._roll_back, stack.id))
             if len(page) < PAGE:
                 return
             after = (page[-1].rollback_at, page[-1].id)
@@ -61,4 +73,6 @@ class Rollbacks:
         except (TemplateError, UnknownType, NotUpdatable, SealError) as error:
             why = str(error)
             LOG.warning("The stack cannot be rolled back: %s", why)
-            self._database.write(lambda conn: stacks.give_up_rollback(conn, stack.id, stack.traversal, why))
+            now = self._clock()
+            give_up = functools.partial(endings.give_up_rollback, seen=stack, why=why, by=None, now=now)
+            self._database.write(give_up)

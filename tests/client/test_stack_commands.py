@@ -2,9 +2,12 @@
 
 import json
 import re
+import threading
+import urllib.request
 
 import pytest
 from client.commands import OpenStack
+from harness.waiting import wait_for
 
 WAIT = ("--wait", "--poll", "1")
 TEMPLATE = """
@@ -206,3 +209,37 @@ def test_commands_work_as_processes_of_their_own(openstack: OpenStack) -> None:
     again = openstack.process("stack", "create", "-t", path, "real")
     assert (again.code, again.out) == (1, "")
     assert again.err.strip() == "ERROR: The Stack (real) already exists."
+
+
+def test_who_waits_for_a_creation_that_fails_sees_its_rollback_end(openstack: OpenStack) -> None:
+    seen: set[str] = set()
+    over = threading.Event()
+
+    def poll() -> None:
+        stacks = f"{openstack.service.url}/v1/{openstack.tenant}/stacks"
+        while not over.is_set():
+            with urllib.request.urlopen(stacks, timeout=30) as answer:
+                seen.update(stack["stack_status"] for stack in json.load(answer)["stacks"])
+
+    watcher = threading.Thread(target=poll)
+    watcher.start()
+    try:
+        failing = openstack.file("failing.yaml", FAILING)
+        done = openstack.call("stack", "create", "back", "-t", failing, "--enable-rollback", *WAIT)
+        wait_for(lambda: "ROLLBACK_COMPLETE" in seen)
+    finally:
+        over.set()
+        watcher.join()
+    # The client stops at the event, as with Heat; who polls the status stops at the rollback's end.
+    assert (done.code, "Stack back CREATE_FAILED" in done.err) == (1, True)
+    order = [line.split("]: ")[1].split()[0] for line in done.out.splitlines() if "[back]" in line]
+    assert (
+        order
+        == [
+            "CREATE_IN_PROGRESS",
+            "CREATE_FAILED",
+            "ROLLBACK_IN_PROGRESS",
+            "ROLLBACK_COMPLETE",
+        ][: len(order)]
+    )
+    assert seen <= {"CREATE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS", "ROLLBACK_COMPLETE"}

@@ -91,7 +91,7 @@ LEFT JOIN task AS finish
     ON finish.traversal = stack.traversal AND finish.kind = 'finish' AND finish.state = 'waiting'
 LEFT JOIN task
     ON task.traversal = stack.traversal AND task.kind <> 'finish' AND task.state NOT IN ({_sql(FINAL)})
-WHERE stack.status = 'IN_PROGRESS'
+WHERE stack.status = 'IN_PROGRESS' AND stack.rollback_at IS NULL
 GROUP BY stack.id HAVING finish.pending IS NULL OR finish.pending <> count(task.id)
 """
 _OVER = f"""
@@ -105,7 +105,21 @@ SELECT 'I4: nobody will look at task ' || id || ', which is ' || state FROM task
 WHERE (state = 'ready' AND due_at IS NULL) OR (state = 'running' AND member IS NULL)
 OR (state = 'parked' AND due_at IS NULL AND waits_on IS NULL)
 """
-CHECKS = ("SELECT text FROM violation", _COUNTS, _ENDS, _OVER, _FORGOTTEN)
+_SHOWN = """
+SELECT 'H1: stack ' || name || ' is ' || action || '_FAILED, and is to be rolled back: ' || reason FROM stack
+WHERE status = 'FAILED' AND NOT disable_rollback AND action IN ('CREATE', 'UPDATE', 'ADOPT', 'RESTORE')
+AND reason NOT LIKE '%cancelled%' AND reason NOT LIKE 'Stopped with%' AND NOT EXISTS (
+    SELECT 1 FROM task WHERE task.traversal = stack.traversal AND task.kind = 'finish' AND task.hook = 'abort'
+)
+"""
+"""But those that a user has cancelled, or a breakpoint has ended, nobody may see as failed before the
+rollback has ended: who polls stops there."""
+_PENDING = """
+SELECT 'H2: the rollback of stack ' || name || ' is ' || action || '_' || status || ' before it is planned'
+FROM stack WHERE rollback_at IS NOT NULL
+AND (action <> 'ROLLBACK' OR status <> 'IN_PROGRESS' OR deadline_at IS NULL)
+"""
+CHECKS = ("SELECT text FROM violation", _COUNTS, _ENDS, _OVER, _FORGOTTEN, _SHOWN, _PENDING)
 
 
 class Audit:

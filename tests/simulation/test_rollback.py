@@ -7,7 +7,7 @@ import pytest
 from simulation.test_update import all_rows, created, ended, on, rows, template, told, updated
 from simulation.world import World
 from stoker.conductor.duties import rollbacks
-from stoker.db import tasks
+from stoker.db import endings, tasks
 from stoker.db.states import Status, TaskState
 from stoker.traversal.change import NotUpdatable
 
@@ -56,7 +56,10 @@ def test_a_failed_update_goes_back_to_what_was(world: World) -> None:
 def test_a_rollback_is_not_lost_with_the_conductor_that_saw_the_failure(world: World) -> None:
     stack = world.create("s", template(a={}, b={"fail": True}), disable_rollback=False)
     world.calm()
-    assert world.stack(stack.id).status == Status.FAILED
+    found = world.stack(stack.id)
+    assert (found.action, found.status) == ("ROLLBACK", Status.IN_PROGRESS), "failed it is never shown"
+    assert "told to fail" in found.reason
+    assert found.rollback_at is not None
     for host in list(world.conductors):
         world.kill(host)
     world.start("fresh")
@@ -143,3 +146,68 @@ def test_all_that_failed_at_once_are_rolled_back_in_one_round(
         rollback = next(duty for duty in conductor.duties if isinstance(duty, rollbacks.Rollbacks))
         rollback.run()
     assert {world.stack(stack.id).action for stack in stacks} == {"ROLLBACK"}
+
+
+def test_a_stack_may_be_deleted_before_its_rollback_is_planned(world: World) -> None:
+    stack = world.create("s", template(a={}, b={"fail": True}), disable_rollback=False)
+    world.calm()
+    assert world.stack(stack.id).rollback_at is not None
+    world.orders.delete(world.stack(stack.id))
+    assert world.settle(lambda: world.stack(stack.id).deleted_at is not None, within=20)
+    assert world.cloud.things == {}
+
+
+def test_a_rollback_that_is_not_planned_can_be_cancelled(world: World) -> None:
+    stack = world.create("s", template(a={}, b={"fail": True}), disable_rollback=False)
+    world.calm()
+    world.updates.cancel(world.stack(stack.id), rollback=False)
+    world.settle(lambda: False, within=10)
+    found = world.stack(stack.id)
+    assert (found.action, found.status, found.rollback_at) == ("ROLLBACK", Status.FAILED, None)
+    updated(world, stack, template(a={}, b={}))
+
+
+def test_a_rollback_that_cannot_be_planned_fails_and_says_what_came_first(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Json) -> Json:
+        raise NotUpdatable("its old goal is wrong today")
+
+    monkeypatch.setattr(world.updates, "roll_back", refuse)
+    stack = world.create("s", template(a={}, b={"fail": True}), disable_rollback=False)
+    assert world.settle(lambda: world.stack(stack.id).status == Status.FAILED, within=20)
+    found = world.stack(stack.id)
+    assert (found.action, found.rollback_at) == ("ROLLBACK", None)
+    assert "told to fail" in found.reason
+    assert found.reason.endswith("it cannot be rolled back: its old goal is wrong today")
+    assert [event[1:] for event in told(world, stack) if event[0] == "s"][-2:] == [
+        ("ROLLBACK", "IN_PROGRESS"),
+        ("ROLLBACK", "FAILED"),
+    ]
+
+
+def test_a_rollback_that_nobody_plans_ends_by_a_deadline_of_its_own(world: World) -> None:
+    stack = world.create("s", template(a={"fail": True}), disable_rollback=False)
+    world.calm()
+    assert world.stack(stack.id).deadline_at == world.clock.now + endings.PLANNED_WITHIN
+
+
+@pytest.mark.parametrize("how", ["step", "timeout"])
+def test_nobody_who_polls_sees_a_failure_before_the_rollback(world: World, how: str) -> None:
+    seen: set[tuple[str, str]] = set()
+    made = {"fail": True} if how == "step" else {"endless": True, "after": 3}
+    stack = world.create("s", template(a={}, b=made), disable_rollback=False, timeout_mins=1)
+
+    def look() -> None:
+        found = world.stack(stack.id)
+        seen.add((found.action, found.status))
+
+    world.database.observers.append(look)
+    assert world.settle(
+        lambda: world.stack(stack.id).action == "ROLLBACK" and ended(world, stack), within=120
+    )
+    assert seen == {
+        ("CREATE", "IN_PROGRESS"),
+        ("ROLLBACK", "IN_PROGRESS"),
+        ("ROLLBACK", "COMPLETE"),
+    }

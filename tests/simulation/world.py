@@ -187,6 +187,15 @@ class SimRing:
         return frozenset(MemberId(member.name) for member in self.view.members)
 
 
+class AtOnce:
+    """conductor.background.Background without threads."""
+
+    def submit(self, key: object, work: Callable[[], None]) -> bool:
+        """See Background."""
+        work()
+        return True
+
+
 class SimConductor:
     """One conductor's life, from a start to its death.
 
@@ -234,7 +243,7 @@ class SimConductor:
         self.duties = [
             TaskDue(**shared, **told, grace=GRACE),
             StackTimeouts(**shared, **told, host=host, grace=GRACE),
-            Rollbacks(**shared, updates=world.updates),
+            Rollbacks(**shared, updates=world.updates, background=AtOnce()),
             StackPurge(**shared, keep=86400.0),
             Orphans(**shared, **told, absentees=Absentees(patience=2 * TIMEOUT, clock=world.clock)),
         ]

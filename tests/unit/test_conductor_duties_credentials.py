@@ -1,10 +1,16 @@
 """What users have handed over is given back when their stacks are gone, however long Keystone is away."""
 
 import pathlib
+import threading
+import types
 import typing
+from collections.abc import Callable
 
 import pytest
+from harness.waiting import wait_for
+from stoker.conductor.background import BackgroundPool
 from stoker.conductor.duties.credentials import LATER, Credentials
+from stoker.conductor.scheduler import Scheduler
 from stoker.db import credentials, schema
 from stoker.db.engine import Database
 from stoker.db.ids import StackId
@@ -12,6 +18,14 @@ from stoker.traversal.deferral import KeystoneAway
 
 Json = typing.Any
 NOW = 1_800_000_000.0
+
+
+class AtOnce:
+    """Background work without threads."""
+
+    def submit(self, key: object, work: Callable[[], None]) -> bool:
+        work()
+        return True
 
 
 class Scene:
@@ -26,6 +40,7 @@ class Scene:
             ring=typing.cast(typing.Any, self),
             clock=lambda: self.now,
             give_back=self._give_back,
+            background=AtOnce(),
         )
 
         def gone(conn: Json) -> None:
@@ -65,6 +80,49 @@ def test_while_keystone_is_away_it_is_tried_again_and_again(scene: Scene) -> Non
     scene.now += LATER
     scene.duty.run()
     assert scene.revoked == [{"sealed": "body"}]
+
+
+class Other:
+    """A duty beside it."""
+
+    interval = 0.02
+    rounds = 0
+
+    def run(self) -> None:
+        self.rounds += 1
+
+
+def test_a_keystone_that_hangs_holds_no_thread_of_the_duties(tmp_path: pathlib.Path) -> None:
+    database = Database(f"sqlite:///{tmp_path}/stoker.sqlite")
+    schema.upgrade(database)
+
+    def gone(conn: Json) -> None:
+        for stack_id in map(StackId, "12345"):
+            credentials.put(conn, stack_id, {"sealed": "body"}, NOW)
+            credentials.release(conn, stack_id, NOW)
+
+    database.write(gone)
+    let_go, calls = threading.Event(), []
+
+    def hang(stack_id: StackId, body: Json) -> None:
+        calls.append(stack_id)
+        let_go.wait(60)
+
+    pool, other = BackgroundPool("The revocation", threads=2, waiting=10), Other()
+    ring = typing.cast(typing.Any, types.SimpleNamespace(owns=lambda shard: True))
+    duty = Credentials(database=database, ring=ring, clock=lambda: NOW, give_back=hang, background=pool)
+    duty.interval = 0.02  # type: ignore[misc]
+    scheduler = Scheduler([duty, other], may_run=lambda: True)
+    scheduler.start()
+    try:
+        wait_for(lambda: len(calls) == 2)
+        before, first = other.rounds, scheduler.rounds()["Credentials"]
+        wait_for(lambda: other.rounds > before + 20 and scheduler.rounds()["Credentials"] != first)
+        assert len(calls) == len(set(calls)) == 2, "so many threads hang, and each with a stack of its own"
+    finally:
+        let_go.set()
+        scheduler.stop()
+        pool.stop()
 
 
 def test_one_conductor_does_it(scene: Scene) -> None:

@@ -64,7 +64,9 @@ DUTIES: dict[str, typing.Callable[[sa.Connection], object]] = {
     "wake parked": lambda conn: tasks.wake_parked(conn, DUE, now=NOW),
     "wake": lambda conn: tasks.wake(conn, "resource:1", now=NOW),
     "claim": lambda conn: claim(conn, [TaskId(4)], who=WHO, now=NOW),
-    "end of a stack": lambda conn: endings.end_stack(conn, STACK, TRAVERSAL, "why", by=None, now=NOW),
+    "end of a stack": lambda conn: endings.end_stack(
+        conn, STACK, TRAVERSAL, endings.Failure("why"), by=None, now=NOW
+    ),
     "supersede": lambda conn: tasks.cancel_unstarted(conn, STACK, TRAVERSAL, now=NOW),
     "running of a stack": lambda conn: tasks.running_of_stack(conn, STACK),
     "purge of a traversal": lambda conn: tasks.purge_traversal(conn, TRAVERSAL),

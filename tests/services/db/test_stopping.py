@@ -177,7 +177,9 @@ def test_a_stack_that_has_ended_does_not_end_again(database: Database) -> None:
     graph = store_graph(database, {"run": []})
 
     def end(conn: sa.Connection) -> endings.Ended | None:
-        return endings.end_stack(conn, graph.stack.id, graph.traversal, "why", by=None, now=NOW)
+        return endings.end_stack(
+            conn, graph.stack.id, graph.traversal, endings.Failure("why"), by=None, now=NOW
+        )
 
     assert database.write(end) == endings.Ended(graph.stack.id, Status.FAILED, {})
     assert database.write(end) is None

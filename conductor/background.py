@@ -1,0 +1,61 @@
+"""Long work of the duties: on threads of its own, so that no duty waits for it."""
+
+import logging
+import threading
+import typing
+from collections.abc import Callable, Hashable
+
+import futurist
+from futurist import rejection
+
+LOG = logging.getLogger(__name__)
+
+
+class Background(typing.Protocol):
+    """What duties hand long work to.  Thread-safe."""
+
+    def submit(self, key: Hashable, work: Callable[[], None]) -> bool:
+        """Do the work soon; False: there is no room, or the work of this key is not over yet."""
+
+
+class BackgroundPool:
+    """Implements Background on a bounded pool.
+
+    :param name: of the work, for the log.
+    :param threads: that work at the same time.
+    :param waiting: how much may wait for a thread; more is rejected.
+    """
+
+    def __init__(self, name: str, *, threads: int, waiting: int) -> None:
+        self._name = name
+        full = rejection.reject_when_reached(waiting)
+        self._pool = futurist.ThreadPoolExecutor(max_workers=threads, check_and_reject=full)
+        self._lock = threading.Lock()
+        self._keys: set[Hashable] = set()
+
+    def submit(self, key: Hashable, work: Callable[[], None]) -> bool:
+        """See Background."""
+        with self._lock:
+            if key in self._keys:
+                return False
+            self._keys.add(key)
+        try:
+            future = self._pool.submit(work)
+        except (futurist.RejectedSubmission, RuntimeError):
+            self._forget(key)
+            return False
+        future.add_done_callback(lambda done: self._ended(key, done))
+        return True
+
+    def stop(self) -> None:
+        """Begin nothing more; what runs is not waited for: each step of it is a transaction."""
+        self._pool.shutdown(wait=False)
+
+    def _ended(self, key: Hashable, future: typing.Any) -> None:
+        self._forget(key)
+        if not future.cancelled() and (error := future.exception()) is not None:
+            LOG.error("%s of %s failed, retrying", self._name, key, exc_info=error)
+
+    def _forget(self, key: Hashable) -> None:
+        with self._lock:
+            self._keys.discard(key)
