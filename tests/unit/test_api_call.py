@@ -5,7 +5,8 @@ import time
 import pytest
 from stoker.api import schemas
 from stoker.api.call import MOST_ENTRIES, fitting
-from stoker.api.faults import Fault
+from stoker.api.faults import Fault, fault_of
+from stoker.sandbox.errors import HelperUnavailable
 
 NAMES = {"type": "array", "items": {"type": "string"}}
 
@@ -46,3 +47,9 @@ def test_of_very_many_errors_not_all_are_compared():
     since = time.thread_time()
     refused([*[""] * (MOST_ENTRIES - 1), 1], NAMES)
     assert some < (time.thread_time() - since) / 3
+
+
+def test_a_request_that_finds_no_helper_may_come_again():
+    found = fault_of(HelperUnavailable("no helper process was free for 4 s"))
+    assert (found.status, found.kind) == (503, "ServiceUnavailable")
+    assert "no helper process was free" in found.message
