@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 
 from tooz import coordination
 
+from .file_records import Unreadable, pass_over_unreadable
+
 LOG = logging.getLogger(__name__)
 Record = Mapping[str, typing.Any]
 MakeCoordinator = Callable[[str, bytes], typing.Any]
@@ -48,7 +50,10 @@ def make_coordinator(url: str, member_id: bytes) -> typing.Any:
         wanted |= {"timeout": CALL_TIMEOUT, "membership_timeout": EXPIRY}
     given = urllib.parse.parse_qs(parts.query)
     options = {name: value for name, value in wanted.items() if name not in given}
-    return coordination.get_coordinator(url, member_id, **options)
+    made = coordination.get_coordinator(url, member_id, **options)
+    if parts.scheme == "file":
+        pass_over_unreadable(made)
+    return made
 
 
 class Group:
@@ -137,11 +142,15 @@ class Group:
         return [self._read(member) for member in _get(coordinator.get_members(self._group))]
 
     def _read(self, member: bytes) -> typing.Any:
-        """None if there is no such member."""
+        """None if there is no such member, or its record cannot be read."""
         try:
             return _get(self._slots[0].get_member_capabilities(self._group, member))
         except coordination.MemberNotJoined:
             return None
+        except coordination.ToozError as error:
+            if isinstance(error.__cause__, Unreadable):
+                return None
+            raise
 
     def leave(self) -> None:
         """Take our record away, but not that of who has replaced us.

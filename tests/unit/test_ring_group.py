@@ -1,10 +1,15 @@
 """The group on tooz's file driver, the one that needs no server; tests/services has the others."""
 
+import contextlib
 import pathlib
+import resource
 import typing
+from collections.abc import Iterator
 
 import pytest
 from stoker.ring.group import DroppedOut, Group, GroupError, Record, Replaced, make_coordinator
+from stoker.ring.membership import Membership, Self
+from stoker.ring.timing import MembershipTiming
 
 
 def record(host: str, incarnation: str, *, beat: int = 1, started_at: float = 1.0) -> Record:
@@ -126,3 +131,104 @@ def test_options_in_the_url_go_before_ours(tmp_path: pathlib.Path) -> None:
     assert (redis.timeout, redis.membership_timeout) == (5, 2.0)
     etcd = make_coordinator("etcd3+http://localhost:1", b"a")
     assert etcd.membership_timeout == 30
+
+
+@contextlib.contextmanager
+def full_disk() -> Iterator[None]:
+    """Inside, files can be made, and nothing can be written to them."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def records(folder: pathlib.Path) -> dict[str, int]:
+    """The sizes of the members' files."""
+    return {path.name: path.stat().st_size for path in folder.glob("ring/groups/*/*.raw")}
+
+
+def test_while_the_disk_is_full_others_are_read_and_afterwards_all_goes_on(
+    url: str, tmp_path: pathlib.Path
+) -> None:
+    a, b = opened(url, "a"), opened(url, "b")
+    a.write(record("a", "i"))
+    b.write(record("b", "i"))
+    for _ in range(3):
+        with full_disk(), pytest.raises(GroupError):
+            a.write(record("a", "i", beat=2))
+        assert 0 in records(tmp_path).values()
+        assert sorted((r["host"], r["beat"]) for r in b.read()) == [("a", 1), ("b", 1)]
+        b.write(record("b", "i"))
+    a.write(record("a", "i", beat=3))
+    assert sorted((r["host"], r["beat"]) for r in b.read()) == [("a", 3), ("b", 1)]
+    assert 0 not in records(tmp_path).values()
+
+
+def test_who_joins_while_the_disk_is_full_joins_when_there_is_room(url: str) -> None:
+    a = opened(url, "a")
+    for _ in range(3):
+        with full_disk(), pytest.raises(GroupError):
+            a.write(record("a", "i"))
+    a.write(record("a", "i"))
+    assert [r["host"] for r in a.read()] == ["a"]
+
+
+@pytest.mark.parametrize("left", [b"", b"\x83", b"no record at all", b"\x80"])
+def test_an_unreadable_record_of_ones_own_is_none(url: str, tmp_path: pathlib.Path, left: bytes) -> None:
+    a, b = opened(url, "a"), opened(url, "b")
+    a.write(record("a", "i"))
+    b.write(record("b", "i"))
+    for path in tmp_path.glob("ring/groups/*/*.raw"):
+        path.write_bytes(left)
+    assert b.read() == []
+    for group, host in ((a, "a"), (b, "b")):
+        with pytest.raises(DroppedOut):
+            group.write(record(host, "i", beat=2))
+        group.open()
+        group.write(record(host, "j", beat=3))
+    assert sorted(r["incarnation"] for r in b.read()) == ["j", "j"]
+
+
+def test_who_leaves_leaves_no_unreadable_record_behind(url: str, tmp_path: pathlib.Path) -> None:
+    a = opened(url, "a")
+    a.write(record("a", "i"))
+    for path in tmp_path.glob("ring/groups/*/*.raw"):
+        path.write_bytes(b"")
+    a.leave()
+    assert records(tmp_path) == {}
+
+
+def test_conductors_rejoin_by_themselves_when_the_disk_has_room_again(
+    url: str, tmp_path: pathlib.Path
+) -> None:
+    now = [100.0]
+
+    def member(host: str) -> Membership:
+        return Membership(
+            Group(url, "conductors", host),
+            Self(host),
+            shard_count=64,
+            timing=MembershipTiming(heartbeat=1, timeout=5, poll=1),
+            monotonic=lambda: now[0],
+        )
+
+    members = [member("a"), member("b")]
+
+    def steps(seconds: int) -> None:
+        for _ in range(seconds):
+            now[0] += 1
+            for one in members:
+                one.step()
+
+    steps(3)
+    assert [len(one.view().members) for one in members] == [2, 2]
+    with full_disk():
+        steps(20)
+        assert [one.member() for one in members] == [None, None]
+    for path in tmp_path.glob("ring/groups/*/*.raw"):
+        path.write_bytes(b"")
+    steps(3)
+    assert None not in [one.member() for one in members]
+    assert [len(one.view().members) for one in members] == [2, 2]
