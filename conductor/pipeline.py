@@ -16,7 +16,7 @@ from ..db import commits
 from ..db.claims import Claimant
 from ..db.commits import Exchange, Outcome
 from ..db.engine import Database
-from ..db.errors import Unavailable
+from ..db.errors import RowLocked, Unavailable
 from ..db.ids import MemberId, TaskId, TraversalId
 from ..db.losses import USUAL_MOST
 from ..db.states import TaskState
@@ -87,7 +87,7 @@ class Pipeline:
         self._wake = wake
         self._limits = limits
         self._intake = Intake()
-        self._suspects = Suspects(runner)
+        self._suspects = Suspects(runner, monotonic)
         self._held = Holdings(clock, monotonic)
         self._tally = Tally(recorder)
         self._quarantine = Quarantine(database, limits.task_losses, runner.lost_too_often)
@@ -233,7 +233,7 @@ class Pipeline:
         if self._workers.results or self._suspects or (len(self._intake) and self._free()):
             return 0.0
         look = None if self.busy >= 2 * self._limits.threads else self._held.next_look()
-        known = [at for at in (look, self._stops.next_at()) if at is not None]
+        known = [at for at in (look, self._stops.next_at(), self._suspects.next_at()) if at is not None]
         return max(0.0, min(known) - self._monotonic()) if known else None
 
     def _collect(self) -> list[tuple[StepResult, Outcome]]:
@@ -271,8 +271,13 @@ class Pipeline:
         try:
             with self._suspects.watch([result for result, _ in results]):
                 done: Exchange = self._database.write(
-                    lambda conn: commits.exchange(conn, outcomes, wanted, who=who, now=now, slots=slots)
+                    lambda conn: commits.exchange(conn, outcomes, wanted, who=who, now=now, slots=slots),
+                    brief=self._suspects.is_trying,
                 )
+        except RowLocked:
+            # Hints alone are not kept: they come again, and what is locked would be among them each time.
+            self._put_back((), wanted if results else ())
+            raise
         except Unavailable:
             self._put_back(results, wanted)
             raise

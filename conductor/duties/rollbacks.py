@@ -28,7 +28,7 @@ class Rollbacks:
     :param background: compiles and plans; what it has no room for is found again by the next round.
     """
 
-    interval = 0.25
+    interval = 0.5
 
     def __init__(
         self,
