@@ -1,6 +1,7 @@
 """What a step can do with the stacks that its resource consists of."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -12,16 +13,18 @@ from ..db.stacks import Stack
 from ..db.states import Status, TaskKind, TaskState
 from ..resources.children import ChildGoal, ChildState, Member
 from ..resources.contract import Json, physical_name
-from ..resources.errors import Cancelled
+from ..resources.errors import Cancelled, Final
 from ..resources.lifting import lifted
 from ..template.errors import TemplateError
-from ..template.residual import evaluate, partial
+from ..template.residual import evaluate, is_node, partial
 from ..traversal.definition import TaskDefinition
+from ..traversal.hiding import SECRET_TEMPLATE, secret_parameters, template_is_secret
 from ..traversal.nesting import Nesting
 from ..traversal.nests import Nest, child_id
 from ..traversal.stored import RowLookup
 from .lookup import SealedLookup
 from .secrets import Secrets
+from .targets import kept_properties
 
 
 class StepChildren:
@@ -79,11 +82,12 @@ class StepChildren:
         if found is None:
             return {}
         rows = {row.name: row for row in self._nesting.rows(found.id) if row.replaced_by is None}
-        lookup = RowLookup(rows, self._secrets.open)
+        opening = _Opening(self._secrets)
+        lookup = RowLookup(rows, opening.open)
         values: dict[str, Json] = {}
         for name, output in found.outputs.items():
             try:
-                values[name] = evaluate(output["value"], lookup)
+                values[name] = opening.noted(output["value"], lookup)
             except (TemplateError, LookupError):
                 values[name] = None
         return values
@@ -115,11 +119,20 @@ class StepChildren:
         return self._nesting.look(child, self._claim.task.stack_id)
 
     def _lifted(self, goal: ChildGoal) -> ChildGoal:
-        return lifted(goal, self._secrets.tells)
+        """The goal with what its secrets are: see resources/lifting.py, and traversal/hiding.py.
+
+        :raises Final: its template is made of a secret.
+        """
+        if goal.generated:
+            return lifted(goal, self._secrets.tells)
+        kept = kept_properties(self._claim)
+        if template_is_secret(self._claim.resource.plugin, kept):
+            raise Final(f"the template {SECRET_TEMPLATE}", kind="StackValidationFailed")
+        return replace(goal, secret=secret_parameters(goal.parameters, kept, self._secrets.tells))
 
     def _nest(self, key: str = "") -> Nest:
         claim = self._claim
-        definition = TaskDefinition.from_json(claim.task.definition)
+        definition, lookup = TaskDefinition.from_json(claim.task.definition), SealedLookup(claim)
         return Nest(
             stack_id=claim.task.stack_id,
             resource_id=claim.resource.id,
@@ -127,9 +140,9 @@ class StepChildren:
             child_name=physical_name(claim.stack_name, claim.resource.name, key),
             key=key,
             facade={
-                "metadata": partial(definition.metadata, SealedLookup(claim)),
+                "metadata": partial(definition.metadata, lookup),
                 "deletion_policy": definition.deletion_policy,
-                "update_policy": partial(definition.update_policy, SealedLookup(claim)),
+                "update_policy": partial(definition.update_policy, lookup),
             },
             guard=self._check_claim,
         )
@@ -146,3 +159,28 @@ class StepChildren:
         )
         if conn.execute(held.with_for_update()).first() is None:
             raise Cancelled
+
+
+class _Opening:
+    """Opens secrets, and notes as a secret whatever was made of one."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
+        self._has_opened = False
+
+    def open(self, token: str) -> Json:
+        """The value of a token."""
+        self._has_opened = True
+        return self._secrets.open(token)
+
+    def noted(self, tree: Json, lookup: RowLookup) -> Json:
+        """The value of a tree whose secrets are opened here."""
+        if isinstance(tree, dict) and not is_node(tree):
+            return {key: self.noted(item, lookup) for key, item in tree.items()}
+        if isinstance(tree, list):
+            return [self.noted(item, lookup) for item in tree]
+        self._has_opened = False
+        value = evaluate(tree, lookup)
+        if self._has_opened:
+            self._secrets.add(value)
+        return value

@@ -16,12 +16,15 @@ class Secrets:
     """Opens sealed values, remembers what was in them, and finds it again.  For one step.
 
     What a plugin made of a secret by more than putting it into a longer text is not found; the type's
-    schema has to call that attribute sensitive.
+    schema has to call that attribute sensitive, or name the property that it hands on.
+
+    :ivar properties: names of the resource's properties that hold secrets.
     """
 
     def __init__(self, sealer: BoundSealer) -> None:
         self._sealer = sealer
         self._texts: set[str] = set()
+        self.properties: frozenset[str] = frozenset()
 
     def open(self, token: str) -> Json:
         """The value in clear.

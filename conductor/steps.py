@@ -28,7 +28,7 @@ from ..resources.verdict import Verdict, checkable
 from ..sandbox.errors import HelperUnavailable
 from ..sandbox.shared import charged_to
 from ..template.errors import TemplateError
-from ..template.residual import evaluate
+from ..template.residual import evaluate, holds_secret, partial
 from ..traversal.definition import TaskDefinition
 from ..traversal.nesting import Nesting
 from .attempt import Attempt, StepResult
@@ -36,7 +36,7 @@ from .children import StepChildren
 from .copies import copy_columns, with_copy
 from .decide import Restricted, check_allowed, decide
 from .leftovers import leftover_of
-from .lookup import ClaimLookup
+from .lookup import ClaimLookup, SealedLookup
 from .secrets import Secrets
 from .targets import kept_data, kept_values, live_changes, make_target, never_made, restored
 from .work import StepWork, Surroundings
@@ -228,6 +228,10 @@ def _external(target: Target, definition: TaskDefinition, attempt: Attempt) -> T
     """With the physical id of what is there already, where the template names it."""
     if definition.external_id is None or attempt.claim.task.kind != TaskKind.CREATE:
         return target
+    if holds_secret(partial(definition.external_id, SealedLookup(attempt.claim))):
+        raise Final(
+            "external_id must not be a secret: an id is stored and shown", kind="StackValidationFailed"
+        )
     found = evaluate(definition.external_id, ClaimLookup(attempt.claim, attempt.secrets))
     return replace(target, physical_id=str(found))
 

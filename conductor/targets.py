@@ -10,7 +10,15 @@ from ..resources.contract import Park, Poll, ResourceType, StackFacts, Step, Tar
 from ..resources.errors import Final, PropertyError
 from ..resources.properties import changed, resolve_properties, resolve_stored
 from ..template.errors import TemplateError
-from ..template.residual import evaluate, is_deferred, mapping, members, partial
+from ..template.residual import (
+    evaluate,
+    holds_secret,
+    is_deferred,
+    is_node,
+    mapping,
+    members,
+    partial,
+)
 from ..traversal.definition import TaskDefinition
 from ..traversal.planning import task_key
 from ..traversal.stored import metadata_in_clear
@@ -30,7 +38,7 @@ def make_target(
     :raises PropertyError: a value is wrong.
     :raises Final: something it refers to is gone.
     """
-    resource, giving = claim.resource, claim.task.kind in GIVEN and fits(claim) and not _given(claim)
+    resource, giving = claim.resource, _is_giving(claim)
     before = properties_before(claim, plugin, secrets)
     stored: dict[str, Json] = {}
     properties, metadata = before, None
@@ -51,6 +59,7 @@ def make_target(
             stored["generation"] = resource.generation + (resource.metadata is not None)
     if metadata is None:
         metadata = metadata_in_clear(resource, secrets.open)
+    secrets.properties = _secret_names(stored["properties"] if giving else resource.properties, properties)
     target = Target(
         id=resource.id,
         name=resource.name,
@@ -66,6 +75,23 @@ def make_target(
         wanted=(definition if giving else TaskDefinition.from_json(resource.definition)).wanted,
     )
     return target, {name: value for name, value in stored.items() if value != getattr(resource, name)}
+
+
+def _secret_names(kept: Json, properties: Mapping[str, Json]) -> frozenset[str]:
+    if is_node(kept) and not members(kept):
+        return frozenset(properties if holds_secret(kept) else ())
+    return frozenset(name for name, value in members(kept).items() if holds_secret(value))
+
+
+def kept_properties(claim: Claim) -> Json:
+    """Return the properties that the step works with, with their secrets sealed."""
+    if not _is_giving(claim):
+        return claim.resource.properties or {}
+    return partial(TaskDefinition.from_json(claim.task.definition).properties, SealedLookup(claim))
+
+
+def _is_giving(claim: Claim) -> bool:
+    return claim.task.kind in GIVEN and fits(claim) and not _given(claim)
 
 
 def _given(claim: Claim) -> bool:
@@ -160,7 +186,23 @@ def _resolved(
     kept = partial(properties, SealedLookup(claim))
     secret = {name for name, value in members(kept).items() if is_deferred(value)}
     values = evaluate(properties, ClaimLookup(claim, secrets))
+    _note_secrets(kept, values, secrets)
     return kept, resolve_properties(plugin.properties_schema, values, secret)
+
+
+def _note_secrets(kept: Json, value: Json, secrets: Secrets) -> None:
+    """What functions have made of a secret is one, too.
+
+    :param kept: the value with its secrets sealed.
+    """
+    if parts := members(kept):
+        for key, part in parts.items():
+            _note_secrets(part, value[key], secrets)
+    elif isinstance(kept, list):
+        for part, item in zip(kept, value, strict=True):
+            _note_secrets(part, item, secrets)
+    elif is_node(kept) and holds_secret(kept):
+        secrets.add(value)
 
 
 def never_made(claim: Claim, plugin: ResourceType, secrets: Secrets) -> bool:
@@ -208,7 +250,7 @@ def kept_values(plugin: ResourceType, target: Target, secrets: Secrets) -> dict[
     values = dict(plugin.attribute_values(target))
     check_storable("attributes", values)
     for name, attribute in plugin.attributes_schema.items():
-        if attribute.sensitive:
+        if attribute.sensitive or attribute.hands_on in secrets.properties:
             secrets.add(values.get(name))
     reference = plugin.reference_id(target)
     check_storable("a reference", reference)

@@ -20,6 +20,7 @@ class ChildGoal:
     :ivar timeout: seconds that an action of the child may take; None: what remains of the parent's.
     :ivar generated: the template was made by a resource type, of values: nothing in the properties and the
         metadata of its resources is a function, secrets are in clear, and its size is not limited.
+    :ivar secret: names of parameters whose values hold secrets; whoever carries the goal out finds them.
     :ivar copies: how many resources like each of the template's the child will have; for static_goal.
     """
 
@@ -27,6 +28,7 @@ class ChildGoal:
     parameters: Mapping[str, Json] = field(default_factory=dict)
     timeout: float | None = None
     generated: bool = False
+    secret: frozenset[str] = frozenset()
     copies: int = 1
 
 

@@ -12,7 +12,7 @@ from .errors import CircularDependency, InvalidReference, LimitExceeded, Templat
 from .fold import Path, Scope, closest, fold
 from .model import CompiledTemplate, Json, OutputDefinition, Residual, ResourceDefinition
 from .parameters import parse_declarations, resolve_parameters, schema
-from .residual import is_deferred, quote, references
+from .residual import holds_secret, is_deferred, quote, references
 from .sections import check_sections, checked_keys, parameter_groups, section
 from .versions import Version, find_version
 
@@ -71,6 +71,7 @@ class Source:
 
     :ivar parameters: of the request; they win over the environment's.
     :ivar path: names of the resources from the root stack down to this one; empty for a root stack.
+    :ivar secret: names of parameters that are hidden whatever the template declares.
     :ivar budget: of the request; None: one of its own.
     """
 
@@ -80,6 +81,7 @@ class Source:
     parameters: Mapping[str, Json] = field(default_factory=dict)
     facade: Mapping[str, Json] | None = None
     path: tuple[str, ...] = ()
+    secret: frozenset[str] = frozenset()
     budget: Budget | None = None
 
 
@@ -95,7 +97,12 @@ def compile_template(
     budget = Budget(limits.budget) if source.budget is None else source.budget
     check_sections(template, version)
     parameters = resolve_parameters(
-        template.get("parameters"), source.environment, source.parameters, version=version, seal=seal
+        template.get("parameters"),
+        source.environment,
+        source.parameters,
+        version=version,
+        seal=seal,
+        secret=source.secret,
     )
     conditions = Conditions(
         section(template, "conditions"),
@@ -187,6 +194,8 @@ def _part(key: str, body: Mapping[str, Json], scope: Scope, path: Path) -> Json:
 
 def _external_id(value: Json, scope: Scope, path: Path) -> Residual:
     external = fold(value, scope, path)
+    if holds_secret(external):
+        raise TemplateError("must not hold the value of a hidden parameter: an id is stored and shown", path)
     if isinstance(external, str | None) or is_deferred(external):
         return external
     raise TemplateError(f"must be a string, not {external!r}", path)

@@ -32,6 +32,8 @@ class Environment:
     """What one or several environment files say together.
 
     :ivar registry: type -> type or template's name; ``resources`` -> settings of single resources.
+    :ivar encrypted_param_names: parameters that are hidden in the stack, and in all that is nested in it,
+        whatever their templates declare.
     """
 
     parameters: Mapping[str, Json] = field(default_factory=dict)
@@ -244,6 +246,7 @@ def nested_environment(env: Environment, resource_name: str) -> Environment:
         parameter_defaults=env.parameter_defaults,
         registry={**others, "resources": below} if below else others,
         event_sinks=env.event_sinks,
+        encrypted_param_names=env.encrypted_param_names,
     )
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from .constraints import Constraint, ConstraintError, Custom
@@ -159,12 +159,15 @@ def resolve_parameters(
     *,
     version: Version,
     seal: Callable[[Json], str],
+    secret: Collection[str] = (),
 ) -> dict[str, Parameter]:
     """The value of each declared parameter: from the request, the environment, its parameter_defaults, or the
     template's default, in this order.
 
     :param section: the template's ``parameters``.
     :param seal: makes the token of a hidden value.
+    :param secret: names that are hidden whatever the template declares; those that the environment says are
+        so, too.
     :raises ParameterMissing: a parameter has no value.
     :raises UnknownParameter: a value is for none of the parameters.
     :raises TemplateError: a declaration or a value is wrong.
@@ -175,7 +178,13 @@ def resolve_parameters(
         if name not in declarations:
             hint = closest(str(name), declarations)
             raise UnknownParameter(f'the template has no parameter "{name}"{hint}', ["parameters", str(name)])
-    return {name: _resolve(declared, given, environment, seal) for name, declared in declarations.items()}
+    hidden = {*environment.encrypted_param_names, *secret}
+    return {
+        name: _resolve(
+            dataclasses.replace(declared, hidden=declared.hidden or name in hidden), given, environment, seal
+        )
+        for name, declared in declarations.items()
+    }
 
 
 def _resolve(

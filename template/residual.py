@@ -147,6 +147,11 @@ def nodes(tree: Residual) -> Iterator[dict[str, Residual]]:
             stack.extend(reversed(item))
 
 
+def holds_secret(tree: Residual) -> bool:
+    """Return whether a secret is in the tree, or in what is to be made of one."""
+    return any(item[FN] == "sealed" for item in nodes(tree))
+
+
 def is_deferred(tree: Residual) -> bool:
     """Whether anything is left to evaluate."""
     return next(nodes(tree), None) is not None

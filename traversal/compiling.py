@@ -2,7 +2,7 @@
 
 import typing
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..db.sealing import BoundSealer
 from ..resources.catalogue import Catalogue
@@ -20,6 +20,7 @@ from ..template.model import CompiledTemplate, Reference, ResourceDefinition
 from ..template.parameters import parameter_strings, parse_declarations
 from ..template.residual import mapping, quote, sealed
 from ..template.versions import find_version
+from .hiding import SECRET_TEMPLATE, hide, hiding, leaves_open, template_is_secret, without_secrets
 from .requests import EXISTING, Goal, MayUse, TypeForbidden, check_storable
 from .trees import Branch, Tree
 from .wanted import with_wanted
@@ -74,19 +75,21 @@ def compile_goal(
     """
     template = load_template(goal.template, max_bytes=0 if goal.generated else limits.template_bytes)
     environment = read_environment(goal, template)
-    plan = compile_template(
-        Source(template, environment, goal.files, goal.parameters, goal.facade),
-        identity=identity,
-        limits=limits,
-        seal=sealer.seal,
-    )
-    check_allowed(plan, goal.may_use)
-    check_types(plan, catalogue)
-    check_storable(plan)
-    plan = with_wanted(plan, catalogue)
     if tree:
-        _check_tree(plan, environment, goal, limits, (identity, catalogue, sealer))
+        environment = hide(environment, goal, template, limits)
+        goal = without_secrets(goal, environment)
+    source = Source(template, environment, goal.files, goal.parameters, goal.facade, secret=goal.secret)
+    using = (identity, catalogue, sealer)
+    plan = _planned(source, goal, limits, using)
+    if tree:
+        _check_tree(plan, environment, goal, limits, using)
+        if leaves_open(plan, catalogue.is_nested):
+            environment = hiding(environment, environment.parameter_defaults.keys())
+            plan = _planned(replace(source, environment=environment), goal, limits, using)
     hidden = {name for name, parameter in plan.parameters.items() if parameter.hidden}
+    if not goal.generated:
+        environment = hiding(environment, hidden - goal.secret)
+    hidden.update(environment.encrypted_param_names)
     plain = as_document(environment)
     document = {section: quote(value) for section, value in plain.items()}
     for section in ("parameters", "parameter_defaults"):
@@ -101,6 +104,17 @@ def compile_goal(
     )
 
 
+def _planned(
+    source: Source, goal: Goal, limits: Limits, using: tuple[Identity, Catalogue, BoundSealer]
+) -> CompiledTemplate:
+    identity, catalogue, sealer = using
+    plan = compile_template(source, identity=identity, limits=limits, seal=sealer.seal)
+    check_allowed(plan, goal.may_use)
+    check_types(plan, catalogue)
+    check_storable(plan)
+    return with_wanted(plan, catalogue)
+
+
 def _check_tree(
     plan: CompiledTemplate,
     environment: Environment,
@@ -108,17 +122,20 @@ def _check_tree(
     limits: Limits,
     using: tuple[Identity, Catalogue, BoundSealer],
 ) -> None:
-    identity, catalogue, sealer = using
+    _, catalogue, sealer = using
 
     def compile_branch(branch: Branch) -> CompiledTemplate:
-        source = Source(branch.template, branch.environment, goal.files, branch.parameters, branch.facade)
-        found = compile_template(source, identity=identity, limits=limits, seal=sealer.seal)
-        check_allowed(found, goal.may_use)
-        check_types(found, catalogue)
-        check_storable(found)
-        return with_wanted(found, catalogue)
+        source = Source(
+            branch.template,
+            branch.environment,
+            goal.files,
+            branch.parameters,
+            branch.facade,
+            secret=branch.secret,
+        )
+        return _planned(source, goal, limits, using)
 
-    Tree(catalogue, limits, goal.files, compile_branch).check(plan, environment)
+    Tree(catalogue, limits, goal.files, compile_branch, sealer.open).check(plan, environment)
 
 
 def read_environment(goal: Goal, template: Mapping[str, Json]) -> Environment:
@@ -165,6 +182,10 @@ def check_types(plan: CompiledTemplate, catalogue: Catalogue) -> None:
         except PropertyError as error:
             where = (*path, "properties", *error.path)
             raise TemplateError(f"Property error: {error.message}", where) from error
+        if catalogue.is_nested(definition.type) and template_is_secret(
+            definition.type, definition.properties
+        ):
+            raise TemplateError(SECRET_TEMPLATE, (*path, "properties", "template"))
         _check_update_policy(definition, plugin, path)
         _check_references(definition.references, path, plan.resources, catalogue)
     for name, output in plan.outputs.items():

@@ -21,10 +21,10 @@ from ..resources.properties import changed, replacement_needed, resolve_properti
 from ..resources.verdict import RESTRICTED, Verdict, judge, may_replace, survives_failure
 from ..template.errors import TemplateError
 from ..template.model import CompiledTemplate, Reference, ResourceDefinition
-from ..template.residual import evaluate, is_deferred, is_node, references
+from ..template.residual import evaluate, is_deferred, is_node, partial, references
 from .definition import TaskDefinition
 from .planning import Plan
-from .stored import RowLookup, StoredLookup
+from .stored import RowLookup, SealedRowLookup, StoredLookup
 
 Json = typing.Any
 
@@ -140,6 +140,10 @@ class Foresight:
         """
         plugin = self._catalogue.get(definition.type)
         return None if self._unknown(definition, plugin) else self._known(definition, plugin, {})
+
+    def kept(self, definition: ResourceDefinition) -> Json:
+        """The properties that `known` gives, with their secrets sealed."""
+        return partial(definition.properties, SealedRowLookup(self._rows))
 
     # -- inside ------------------------------------------------------------------------------------
 

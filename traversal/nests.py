@@ -82,4 +82,5 @@ def compiled_from(
         parameters=goal.parameters,
         facade=facade,
         generated=goal.generated,
+        secret=goal.secret,
     )

@@ -16,6 +16,7 @@ from ..template.model import ResourceDefinition
 from .compiling import Compiled
 from .desk import Desk
 from .foresight import Effect, Foreseen, Foresight, Inside, Unchangeable
+from .hiding import secret_parameters
 from .nests import compiled_from, living_child
 from .planning import Scope
 from .start import by_resource
@@ -132,8 +133,10 @@ class Previews:
             goal = None if known is None else static_goal(definition, plugin, known, parent.files)
             if goal is None:
                 return None
+            kept = foresight.kept(definition)
+            secret = secret_parameters(goal.parameters, kept, lambda value: False)
             wanted = compiled_from(
-                lifted(goal, None),
+                replace(lifted(goal, None), secret=secret),
                 definition.name,
                 static_facade(definition),
                 environment=parent.environment,

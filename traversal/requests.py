@@ -40,6 +40,8 @@ class Goal:
     :ivar generated: the template was made by a resource type; its size is not limited.
     :ivar may_use: which resource types, on whatever level; what a conductor compiles was asked for before.
     :ivar facade: of a nested stack: what its template may ask of the parent's resource, as residuals.
+    :ivar secret: names of given parameters that are hidden whatever the template declares, because a
+        secret is in their values.
     """
 
     template: str | Mapping[str, Json]
@@ -49,6 +51,7 @@ class Goal:
     parameters: Mapping[str, Json] = field(default_factory=dict)
     facade: Mapping[str, Json] | None = None
     generated: bool = False
+    secret: frozenset[str] = frozenset()
     may_use: MayUse = anything
 
 

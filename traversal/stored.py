@@ -65,6 +65,29 @@ class StoredLookup:
         raise LookupError(f"{resource}.{name}")
 
 
+class SealedRowLookup:
+    """Implements template.residual.Lookup on rows of resources, by their names, for `partial`: secrets stay
+    sealed."""
+
+    def __init__(self, rows: Mapping[str, Resource]) -> None:
+        self._rows = rows
+
+    def reference_id(self, resource: str) -> Json:
+        """As it was when the resource's last action ended."""
+        return as_residual(self._rows[resource].reference_id)
+
+    def attribute(self, resource: str, name: str) -> Json:
+        """As it was when the resource's last action ended."""
+        found = self._rows[resource].attributes or {}
+        if name == "":
+            return mapping({key: as_residual(value) for key, value in found.items()})
+        return as_residual(found.get(name))
+
+    def unseal(self, token: str) -> Json:
+        """Nothing needs it that keeps secrets sealed."""
+        raise AssertionError("a secret would be opened")
+
+
 class RowLookup:
     """Implements template.residual.Lookup on rows of resources, by their names; in clear."""
 

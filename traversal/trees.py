@@ -25,7 +25,8 @@ from ..template.errors import (
 )
 from ..template.load import load_template
 from ..template.model import CompiledTemplate, Reference, ResourceDefinition
-from ..template.residual import is_deferred
+from ..template.residual import evaluate, is_deferred, references
+from .stored import StoredLookup
 
 Json = typing.Any
 COMMON = frozenset({"outputs", "show", "stack_name"})
@@ -37,13 +38,14 @@ class Branch:
     """A child to be compiled.
 
     :ivar environment: the child's.
+    :ivar secret: names of parameters whose values hold secrets.
     """
 
     template: Mapping[str, Json]
     parameters: Mapping[str, Json]
     environment: Environment
     facade: Mapping[str, Json]
-    depth: int
+    secret: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Tree:
 
     :ivar files: of the stack.
     :ivar compile: compiles and checks one child, without what is below it.
+    :ivar unseal: opens the token of a secret.
     :ivar count: resources found so far.
     """
 
@@ -75,6 +78,7 @@ class Tree:
     limits: Limits
     files: Mapping[str, str]
     compile: Compile
+    unseal: Callable[[str], Json]
     count: int = 0
 
     def check(
@@ -125,13 +129,23 @@ class Tree:
         if is_template_name(definition.type):
             _check_attributes(definition.name, template, plan)
         below = nested_environment(place.environment, definition.name)
+        secret: frozenset[str] = frozenset()
+        if not goal.generated:
+            given, secret = self._opened(given)
         if any(is_deferred(value) for value in given.values()):
             _check_names(template, given, below)
             given = {name: value for name, value in given.items() if not is_deferred(value)}
             if _missing(template, given, below):
                 return
-        child = self.compile(Branch(template, given, below, static_facade(definition), place.depth))
+        child = self.compile(Branch(template, given, below, static_facade(definition), secret))
         self.check(child, below, place.depth, place.copies * goal.copies)
+
+    def _opened(self, given: Mapping[str, Json]) -> tuple[dict[str, Json], frozenset[str]]:
+        """The parameters with those in clear that hang on secrets only, and the names of those."""
+        secret = {name for name, value in given.items() if is_deferred(value) and not references(value)}
+        lookup = StoredLookup(self.unseal)
+        opened = {n: evaluate(value, lookup) if n in secret else value for n, value in given.items()}
+        return opened, frozenset(secret)
 
     def _goal(self, definition: ResourceDefinition, plugin: NestedType) -> ChildGoal | None:
         """What is known of the child; values that come from other resources are residuals."""

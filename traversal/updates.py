@@ -12,7 +12,7 @@ from ..db.stacks import Stack
 from ..db.states import Status
 from ..template.compile import Identity
 from ..template.errors import TemplateError
-from ..template.residual import evaluate
+from ..template.residual import evaluate, holds_secret
 from . import ending
 from .change import Change, NotUpdatable, check_updatable, start_update
 from .compiling import Compiled
@@ -212,6 +212,7 @@ class Updates:
             environment=evaluate(self._content(kept["environment"]), lookup),
             files=self._content(kept["files"]),
             parameters=evaluate(kept["parameters"], lookup),
+            secret=_secret(kept["parameters"]),
         )
 
     def _merged(self, stack: Stack, request: UpdateRequest) -> Goal:
@@ -229,12 +230,18 @@ class Updates:
             environment_files=(EXISTING, *goal.environment_files),
             files={**files, **goal.files, EXISTING: json.dumps(document)},
             parameters={**had, **goal.parameters},
+            secret=_secret(stack.parameters),
             may_use=goal.may_use,
         )
 
 
 def _identity(stack: Stack) -> Identity:
     return Identity(stack.name, stack.id, stack.tenant)
+
+
+def _secret(parameters: Mapping[str, Json]) -> frozenset[str]:
+    """Names of parameters that are hidden, as they are stored; so they stay, whatever a template says."""
+    return frozenset(name for name, value in parameters.items() if holds_secret(value))
 
 
 def _without(values: Mapping[str, Json], names: set[str]) -> dict[str, Json]:

@@ -37,8 +37,8 @@ class Value(ResourceType):
     attributes_schema = {
         "value": Attribute(
             "The value, converted to the type.",
-            # What it hands on may be a secret that nothing else tells from other values.
-            sensitive=True,
+            # What is converted may not be told any more from other values.
+            hands_on="value",
         )
     }
 

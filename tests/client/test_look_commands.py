@@ -37,9 +37,15 @@ def test_the_environment_is_shown_with_masked_secrets(demo: OpenStack) -> None:
     assert set(shown) == {"parameters", "resource_registry", "parameter_defaults"}
 
 
-def test_files_are_listed(demo: OpenStack) -> None:
-    files = demo.json("stack", "file", "list", "demo")["files"]
-    assert [name.rpartition("/")[2] for name in files] == ["environment.yaml"]
+def test_files_are_listed_but_not_an_environment_that_gives_what_is_hidden(
+    demo: OpenStack, openstack: OpenStack
+) -> None:
+    text = "heat_template_version: 2018-08-31\nparameters: {word: {type: string}}\n"
+    made, plain = openstack.file("listed.yaml", text), openstack.file("plain.yaml", "parameters: {word: x}\n")
+    openstack.run("stack", "create", "--wait", "-t", made, "-e", plain, "listed")
+    files = openstack.json("stack", "file", "list", "listed")["files"]
+    assert [name.rpartition("/")[2] for name in files] == ["plain.yaml"]
+    assert "environment.yaml" not in demo.run("stack", "file", "list", "demo").out
 
 
 def test_outputs_are_listed_and_shown(demo: OpenStack) -> None:

@@ -1,0 +1,390 @@
+"""What any template of a tree of stacks declares hidden is in clear nowhere but in outputs and exports."""
+
+import json
+import pathlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from client.serving import Json, Service, fault
+from harness.templates import one, template
+
+HIDDEN = {"type": "string", "hidden": True}
+PLAIN = {"type": "string", "default": "plain"}
+CONFIG = "[DEFAULT]\ndebug = true\ndefault_log_levels = sqlalchemy=WARN\n"
+TENANT = "hidden"
+MARK = "@@"
+"""Where the secret stands in what follows."""
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Watched"]:
+    folder = tmp_path_factory.mktemp("hidden")
+    config = folder / "debug.conf"
+    config.write_text(CONFIG)
+    running = Service(folder, conductors=1, config=config)
+    yield Watched(running, folder)
+    running.stop()
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A Stoker whose whole disk is read."""
+
+    service: Service
+    folder: pathlib.Path
+
+    def stored(self, marker: str) -> list[str]:
+        """Files in which it stands, in clear: the database, its journal, the log."""
+        files = [*self.folder.rglob("*.sqlite*"), *self.folder.rglob("*.log")]
+        return [file.name for file in files if marker.encode() in file.read_bytes()]
+
+    def update(self, path: str, method: str = "PUT", **body: Json) -> None:
+        answer = self.service.call(method, path, body)
+        assert answer.status == 202, answer
+        assert self.service.settled(path)["stack_status"] == "UPDATE_COMPLETE", self.service.get(path)
+
+    def nested(self, path: str) -> list[str]:
+        """Paths of all stacks of the tree but the root."""
+        found, below = [], [path]
+        while below:
+            for item in self.service.get(f"{below.pop()}/resources")["resources"]:
+                links = [link["href"] for link in item["links"] if link["rel"] == "nested"]
+                below += [href.removeprefix(self.service.url) for href in links]
+                found += below[len(below) - len(links) :]
+        return found
+
+    def told(self, path: str) -> str:
+        """All that the API says of a tree to those who do not read values."""
+        said = []
+        for stack in (path, *self.nested(path)):
+            for what in ("", "/environment", "/files", "/template", "/events", "/resources", "/snapshots"):
+                body = self.service.get(stack + what)
+                body.get("stack", {}).pop("outputs", None)
+                said.append(json.dumps(body))
+            for item in self.service.get(f"{stack}/resources")["resources"]:
+                shown = self.service.get(f"{stack}/resources/{item['resource_name']}")["resource"]
+                shown.pop("attributes")
+                said.append(json.dumps(shown))
+        return "\n".join(said)
+
+    def output(self, path: str, name: str) -> Json:
+        return self.service.get(f"{path}/outputs/{name}")["output"]["output_value"]
+
+    def check(self, path: str, *markers: str) -> None:
+        said = self.told(path)
+        for marker in markers:
+            assert marker not in said, said[max(0, said.index(marker) - 200) :][:400]
+            assert self.stored(marker) == []
+
+
+def nested(parameters: Json, use: str, **more: Json) -> str:
+    """A template whose resource uses a parameter in all ways, and whose output gives what came of it."""
+    resource = one(value={"get_param": use})
+    resource["metadata"] = {"told": {"get_param": use}}
+    sections = {"parameters": parameters, "outputs": {"said": {"value": {"get_attr": ["r", "output"]}}}}
+    return json.dumps(template({"r": resource}, **{**sections, **more}))
+
+
+def outer(child: Json, **sections: Json) -> Json:
+    said = {"said": {"value": {"get_attr": ["child", "said"]}}}
+    return template({"child": child}, **{"outputs": said, **sections})
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way in which a secret comes into a tree.
+
+    :ivar fields: of the request.
+    :ivar said: by the output.
+    """
+
+    body: Json
+    fields: Json = field(default_factory=dict)
+    said: Json = MARK
+
+
+CHILD = {"type": "child.yaml"}
+HIDING_CHILD = {"child.yaml": nested({"password": HIDDEN}, "password")}
+PLAIN_CHILD = {"child.yaml": nested({"password": PLAIN}, "password")}
+OTHER_CHILD = {"child.yaml": nested({"other": PLAIN}, "other")}
+DEFAULTS = {"parameter_defaults": {"password": MARK}}
+ROOT = {"parameters": {"password": HIDDEN}}
+
+
+def group(kind: str, member: Json, **properties: Json) -> Json:
+    """A tree with a group whose member gets the secret; the attribute of one member is told."""
+    named = {"OS::Heat::ResourceGroup": "resource_def", "OS::Heat::AutoScalingGroup": "resource"}
+    body = {"type": kind, "properties": {named[kind]: member, **properties}}
+    said = {"said": {"value": {"get_attr": ["child", "outputs_list", "said"]}}}
+    if kind == "OS::Heat::ResourceGroup":
+        said = {"said": {"value": {"get_attr": ["child", "said"]}}}
+    return template({"child": body}, outputs=said, **ROOT)
+
+
+MEMBER = {"type": "child.yaml", "properties": {"other": {"get_param": "password"}}}
+INLINE = {
+    "type": "OS::Heat::Stack",
+    "properties": {"template": nested({"password": HIDDEN}, "password")},
+}
+WAYS = {
+    "nested hides, root's environment": Way(outer(CHILD), {"environment": DEFAULTS, "files": HIDING_CHILD}),
+    "nested hides, environment file": Way(
+        outer(CHILD),
+        {
+            "environment_files": ["env.yaml"],
+            "files": {**HIDING_CHILD, "env.yaml": "parameter_defaults: {password: @@}"},
+        },
+    ),
+    "root hides, child's environment": Way(
+        outer(CHILD, **ROOT), {"environment": DEFAULTS, "files": PLAIN_CHILD}
+    ),
+    "root hides, handed to another name": Way(
+        outer({**CHILD, "properties": {"other": {"get_param": "password"}}}, **ROOT),
+        {"parameters": {"password": MARK}, "files": OTHER_CHILD},
+    ),
+    "nested hides, root has the same name": Way(
+        outer(
+            {**CHILD, "properties": {"password": {"get_param": "password"}}},
+            parameters={"password": PLAIN},
+        ),
+        {"parameters": {"password": MARK}, "files": HIDING_CHILD},
+    ),
+    "what was made of it": Way(
+        outer(
+            {
+                **CHILD,
+                "properties": {"other": {"get_param": ["password", 0]}},
+            },
+            parameters={"password": {"type": "json", "hidden": True}},
+        ),
+        {"parameters": {"password": [MARK]}, "files": OTHER_CHILD},
+    ),
+    "two levels down": Way(
+        outer({**CHILD, "properties": {"middle": {"get_param": "password"}}}, **ROOT),
+        {
+            "parameters": {"password": MARK},
+            "files": {
+                "child.yaml": json.dumps(
+                    template(
+                        {"n": {"type": "last.yaml", "properties": {"other": {"get_param": "middle"}}}},
+                        parameters={"middle": PLAIN},
+                        outputs={"said": {"value": {"get_attr": ["n", "said"]}}},
+                    )
+                ),
+                "last.yaml": OTHER_CHILD["child.yaml"],
+            },
+        },
+    ),
+    "by the facade": Way(
+        outer({**CHILD, "metadata": {"told": {"get_param": "password"}}}, **ROOT),
+        {
+            "parameters": {"password": MARK},
+            "files": {
+                "child.yaml": json.dumps(
+                    template(
+                        {
+                            "r": {
+                                "type": "OS::Heat::Value",
+                                "properties": {"value": {"resource_facade": "metadata"}},
+                            }
+                        },
+                        outputs={"said": {"value": {"get_attr": ["r", "value", "told"]}}},
+                    )
+                )
+            },
+        },
+    ),
+    "template in a property": Way(outer(INLINE), {"environment": DEFAULTS}),
+    "template in a parameter": Way(
+        outer(
+            {"type": "OS::Heat::Stack", "properties": {"template": {"get_param": "text"}}},
+            parameters={"text": {"type": "string"}},
+        ),
+        {
+            "environment": DEFAULTS,
+            "parameters": {"text": nested({"password": HIDDEN}, "password")},
+        },
+    ),
+    "parameters of a stack in a property": Way(
+        outer(
+            {
+                "type": "OS::Heat::Stack",
+                "properties": {
+                    "template": {"get_file": "child.yaml"},
+                    "parameters": {"other": {"get_param": "password"}},
+                },
+            },
+            **ROOT,
+        ),
+        {"parameters": {"password": MARK}, "files": OTHER_CHILD},
+    ),
+    "template known late": Way(
+        template(
+            {
+                "v": {"type": "OS::Heat::Value", "properties": {"value": "true"}},
+                "child": {
+                    "type": "OS::Heat::Stack",
+                    "properties": {
+                        "template": {
+                            "str_replace": {
+                                "template": nested({"password": {**HIDDEN, "hidden": "$on"}}, "password"),
+                                "params": {"$on": {"get_attr": ["v", "value"]}},
+                            }
+                        }
+                    },
+                },
+            },
+            outputs={"said": {"value": {"get_attr": ["child", "said"]}}},
+        ),
+        {"environment": DEFAULTS},
+    ),
+    "group": Way(
+        group("OS::Heat::ResourceGroup", MEMBER, count=2),
+        {"parameters": {"password": MARK}, "files": OTHER_CHILD},
+        [MARK, MARK],
+    ),
+    "scaling group": Way(
+        group("OS::Heat::AutoScalingGroup", MEMBER, max_size=2, min_size=1),
+        {"parameters": {"password": MARK}, "files": OTHER_CHILD},
+        [MARK],
+    ),
+    "group, nested hides": Way(
+        group("OS::Heat::ResourceGroup", CHILD, count=1),
+        {"environment": DEFAULTS, "files": HIDING_CHILD},
+        [MARK],
+    ),
+}
+
+
+def filled(value: Json, marker: str) -> Json:
+    return json.loads(json.dumps(value).replace(MARK, marker))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_secret_stands_in_clear_nowhere(own: Watched, way: str) -> None:
+    name, given = f"w{list(WAYS).index(way)}", WAYS[way]
+    first, second, third = (f"planted-{name}-{number}-Qz7vKp" for number in (1, 2, 3))
+    body = {"template": given.body, **given.fields}
+    preview = own.service.call(
+        "POST", f"/v1/{TENANT}/stacks/preview", {"stack_name": name, **filled(body, first)}
+    )
+    assert preview.status == 200, preview
+    assert first not in json.dumps(preview.body)
+    path = own.service.made(TENANT, name, **filled(body, first))
+    assert own.output(path, "said") == filled(given.said, first), "the secret was used"
+    own.check(path, first)
+
+    changes = own.service.call("PUT", f"{path}/preview?show_nested=true", filled(body, second))
+    assert changes.status == 200, changes
+    assert second not in json.dumps(changes.body)
+    own.update(path, **filled(body, second))
+    assert own.output(path, "said") == filled(given.said, second)
+    own.check(path, first, second)
+    own.update(path, "PATCH", template=given.body)
+    assert own.output(path, "said") == filled(given.said, second)
+
+    taken = own.service.call("POST", f"{path}/snapshots", {"name": "kept"}).body["id"]
+    assert own.service.settled(path)["stack_status"] == "SNAPSHOT_COMPLETE"
+    assert second not in json.dumps(own.service.get(f"{path}/snapshots/{taken}"))
+    own.update(path, **filled(body, third))
+    assert own.service.call("POST", f"{path}/snapshots/{taken}/restore").status in (202, 204)
+    assert own.service.settled(path)["stack_status"] == "RESTORE_COMPLETE", own.service.get(path)
+    assert own.output(path, "said") == filled(given.said, second)
+    own.check(path, first, second, third)
+
+    exported = json.dumps(own.service.get(f"{path}/export"))
+    assert second in exported, "as in Heat: who exports a stack has its secrets"
+    own.check(path, second)
+
+
+def refused(own: Watched, body: Json, **fields: Json) -> str:
+    sent = {"stack_name": "refused", "template": body, **filled(fields, SECRET)}
+    answer = own.service.call("POST", f"/v1/{TENANT}/stacks", sent)
+    assert fault(answer) == (400, "StackValidationFailed"), answer
+    assert SECRET not in json.dumps(answer.body)
+    message: str = answer.error["message"]
+    return message
+
+
+SECRET = "planted-refused-Qz7vKp"
+NAMED = {"r": {**one(), "external_id": {"get_param": "password"}}}
+
+
+def test_a_hidden_value_is_refused_as_an_id(own: Watched) -> None:
+    text = "external_id: must not hold the value of a hidden parameter"
+    given = {"parameters": {"password": MARK}}
+    assert f"resources.r.{text}" in refused(own, template(NAMED, **ROOT), **given)
+    # Whoever declares it hidden, and under whatever name it comes there.
+    child = template({"r": {**one(), "external_id": {"get_param": "other"}}}, parameters={"other": PLAIN})
+    below = outer({**CHILD, "properties": {"other": {"get_param": "password"}}}, outputs={}, **ROOT)
+    said = refused(own, below, files={"child.yaml": json.dumps(child)}, **given)
+    assert f"resources.child.resources.r.{text}" in said
+    root = template(
+        {**NAMED, "child": {**CHILD, "properties": {"password": {"get_param": "password"}}}},
+        parameters={"password": PLAIN},
+    )
+    assert f"resources.r.{text}" in refused(own, root, files=HIDING_CHILD, **given)
+    assert own.stored(SECRET) == []
+
+
+def test_a_hidden_value_that_is_an_id_only_at_last_fails_the_resource(own: Watched) -> None:
+    body = template(
+        {
+            "v": {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "password"}}},
+            "r": {**one(), "external_id": {"get_attr": ["v", "value"]}},
+        },
+        **ROOT,
+    )
+    path = own.service.create(TENANT, "late", body, parameters={"password": SECRET})
+    stack = own.service.settled(path)
+    assert stack["stack_status"] == "CREATE_FAILED"
+    assert "external_id must not be a secret" in stack["stack_status_reason"]
+    own.check(path, SECRET)
+
+
+def test_a_template_is_not_made_of_a_hidden_value(own: Watched) -> None:
+    made = {
+        "str_replace": {"template": OTHER_CHILD["child.yaml"], "params": {"plain": {"get_param": "password"}}}
+    }
+    body = template({"c": {"type": "OS::Heat::Stack", "properties": {"template": made}}}, **ROOT)
+    said = refused(own, body, parameters={"password": MARK})
+    assert "resources.c.properties.template: must not be made of the value of a hidden parameter" in said
+
+
+def test_files_of_the_environment_that_name_what_is_hidden_are_not_kept(own: Watched) -> None:
+    files = {
+        **HIDING_CHILD,
+        "secret.yaml": f"parameter_defaults: {{password: {SECRET}}}",
+        "plain.yaml": "parameter_defaults: {another: value}",
+    }
+    fields = {"files": files, "environment_files": ["plain.yaml", "secret.yaml"]}
+    path = own.service.made(TENANT, "merged", outer(CHILD), **fields)
+    assert set(own.service.get(f"{path}/files")) == {"child.yaml", "plain.yaml"}
+    shown = own.service.get(f"{path}/environment")
+    assert shown["parameter_defaults"] == {"another": "value", "password": "******"}
+    assert shown["encrypted_param_names"] == ["password"]
+    own.update(path, "PATCH", template=outer(CHILD), parameters={})
+    assert own.output(path, "said") == SECRET
+    own.check(path, SECRET)
+
+
+def test_what_is_not_hidden_is_still_shown_in_a_nested_stack(own: Watched) -> None:
+    body = outer(
+        {**CHILD, "properties": {"other": {"get_param": "plain"}}},
+        parameters={"plain": {"type": "string"}, "password": HIDDEN},
+    )
+    given = {"plain": "in-the-open", "password": SECRET}
+    path = own.service.made(TENANT, "open", body, parameters=given, files=OTHER_CHILD)
+    [child] = own.nested(path)
+    assert own.service.get(child)["stack"]["parameters"]["other"] == "in-the-open"
+
+
+def test_a_group_whose_size_is_known_late_hides_nothing(own: Watched) -> None:
+    body = group("OS::Heat::ResourceGroup", MEMBER, count={"get_attr": ["size", "value"]})
+    body["resources"]["size"] = {"type": "OS::Heat::Value", "properties": {"value": 1}}
+    fields = {"files": OTHER_CHILD, "environment": {"parameter_defaults": {"another": "in-the-open"}}}
+    path = own.service.made(TENANT, "late-size", body, parameters={"password": SECRET}, **fields)
+    shown = own.service.get(f"{path}/environment")
+    assert shown["parameter_defaults"] == {"another": "in-the-open"}
+    own.check(path, SECRET)
