@@ -264,9 +264,12 @@ def _carry_out(conn: Connection, groups: _Sorted, now: float) -> tuple[set[TaskI
     for found, move in (
         (groups.hinted, rescues.hint_anew),
         (groups.woken, rescues.wake),
-        (groups.abandoned, leftovers.abandon),
     ):
         moved = move(conn, [task.id for task in found], now=now)
+        changed |= {task_id for ids in moved.values() for task_id in ids}
+        gather(moved)
+    for task in groups.abandoned:  # One that waits for its conductor under a new name by now is left alone.
+        moved = leftovers.abandon(conn, [task.id], now=now, member=task.member)
         changed |= {task_id for ids in moved.values() for task_id in ids}
         gather(moved)
     losses.forget(conn, changed)

@@ -159,9 +159,28 @@ def _is_nobodys(conn: Connection, left: Leftover, physical_id: str) -> bool:
         # and only the answer was lost.  Where the thing is by now is the business of those who have it.
         return False
     row = resources.by_ids(conn, [left.resource.id]).get(left.resource.id)
-    if row is None or row.physical_id is not None:
-        return row is None or row.physical_id != physical_id
+    if row is None:
+        return not _was_abandoned(conn, left, physical_id)
+    if row.physical_id is not None:
+        return row.physical_id != physical_id
     return task is None or task.state in FINAL
+
+
+def _was_abandoned(conn: Connection, left: Leftover, physical_id: str) -> bool:
+    """Whether the resource's row went with an abandoned stack, and the user has the thing now: then the last
+    event that names it is not one of its deletion."""
+    e = tables.event
+    action = conn.execute(
+        sa.select(e.c.action)
+        .where(
+            e.c.stack_id == left.task.stack_id,
+            e.c.resource_name == left.resource.name,
+            e.c.physical_id == physical_id,
+        )
+        .order_by(e.c.id.desc())
+        .limit(1)
+    ).scalar()
+    return action is not None and action != "DELETE"
 
 
 def without_step(

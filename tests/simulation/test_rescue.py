@@ -12,7 +12,7 @@ from simulation.test_update import ended, rows, template
 from simulation.world import GRACE, World
 from stoker.conductor.rescue import NothingToDo, Rescue, Retried
 from stoker.db import tables, tasks
-from stoker.db.ids import MemberId
+from stoker.db.ids import MemberId, StackId
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskState
 
@@ -298,6 +298,43 @@ def test_a_parent_that_nobody_has_woken_is_woken(world: World) -> None:
 def child_of(world: World, stack: Stack) -> str:
     query = sa.select(tables.stack.c.id).where(tables.stack.c.parent_id == stack.id)
     return str(world.database.read(lambda conn: conn.execute(query).scalar_one()))
+
+
+def test_what_another_attempt_has_made_too_is_kept_when_the_stack_was_abandoned(world: World) -> None:
+    """The late call finds by its key what the other attempt has made: the user has that now."""
+    stack = world.create("s", template(a={"hangs": ["create"]}))
+    world.calm()
+    [holder] = [c for c in world.awake() if c.hanging]
+    retry(world, stack, "a")
+    assert complete(world, stack)
+    [kept] = world.cloud.things
+    world.exports.abandon(world.stack(stack.id))
+    assert world.settle(lambda: ended(world, stack), within=60)
+    holder.go_on()
+    assert not world.settle(lambda: kept not in world.cloud.things, within=60)
+
+
+def test_what_waits_for_a_step_under_its_conductors_new_name_is_left_alone(world: World) -> None:
+    """It gets that name between the look of the operator's command and what that does."""
+    stack = world.create("s", template(a={"hangs": ["create"]}))
+    world.calm()
+    world.updates.cancel(world.stack(stack.id), rollback=False, by=None)
+    world.calm()
+    world.pass_time(GRACE + 0.1)
+    world.calm()
+    t = tables.task
+    waiting = t.c.waits_on.like("step:%")
+
+    def renamed(member: MemberId) -> bool:
+        rename = sa.update(t).where(waiting).values(member="host0/new")
+        world.database.write(lambda conn: conn.execute(rename))
+        return False
+
+    made = Rescue(database=world.database, hints=world.bus, clock=world.clock, works=renamed, grace=GRACE)
+    done = made.retry(world.stack(StackId(child_of(world, stack))))
+    assert [item.told for item in done.left] == ["somebody has taken it up meanwhile"]
+    state = world.database.read(lambda conn: conn.execute(sa.select(t.c.state).where(waiting)).scalar_one())
+    assert state == TaskState.PARKED
 
 
 def test_what_the_late_call_made_a_second_time_is_removed(world: World) -> None:
