@@ -17,6 +17,7 @@ from .database_options import DATABASE
 from .fault_options import TASK_LOSSES
 from .metrics_options import METRICS, METRICS_OF_ONE, prefer_argument
 from .notification_options import NOTIFICATIONS
+from .signal_options import SIGNALS
 from .trust_options import DEFERRED
 from .upgrade_options import UPGRADE_LEVELS
 from .yaql_options import YAQL
@@ -168,7 +169,7 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     "conductor": CONDUCTOR,
     "api": API,
     "metrics": METRICS,
-    "stacks": [*STACKS, *TASK_LOSSES, *DEFERRED],
+    "stacks": [*STACKS, *SIGNALS, *TASK_LOSSES, *DEFERRED],
     "secrets": SECRETS,
     "upgrade_levels": UPGRADE_LEVELS,
     "yaql": YAQL,

@@ -42,6 +42,7 @@ from .opening import (
     open_database,
 )
 from .options import WrongConfiguration
+from .signal_options import signal_limits
 from .yaql_options import helper_limits
 
 DEFERRAL_METHODS = "stoker.deferred_auth_methods"
@@ -145,6 +146,7 @@ def _order_settings(parts: Parts) -> OrderSettings:
         ),
         stack_timeout=wanted.timeout,
         max_snapshots=wanted.max_snapshots,
+        signals=signal_limits(parts.conf),
     )
 
 

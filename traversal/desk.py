@@ -19,6 +19,7 @@ from .delegation import Delegations
 from .hints import Hints
 from .planning import Defaults, Scope
 from .requests import Goal
+from .signal_limits import SignalLimits
 from .start import new_traversal, reserve
 
 Json = typing.Any
@@ -36,6 +37,7 @@ class OrderSettings:
     defaults: Defaults = Defaults()
     stack_timeout: float = 3600.0
     max_snapshots: int = 0
+    signals: SignalLimits = SignalLimits()
 
 
 @dataclass(frozen=True)

@@ -66,12 +66,15 @@ class Signals:
         :raises NotAvailable: it is not made yet; its first step would put its own metadata over the signal's.
         :raises NotSupported: its type takes no signals, or it is being deleted.
         :raises SignalError: the details are of no use.
+        :raises LimitExceeded: they are too large, or the resource keeps as much as it may.
         """
         if isinstance(details, Mapping) and "unset_hook" in details:
             if not isinstance(details["unset_hook"], str):
                 raise InvalidHook(f"unset_hook must be the name of a hook, not {details['unset_hook']!r}")
             Breakpoints(self._desk).clear(stack, resource_name, details["unset_hook"])
             return
+        limits = self._desk.settings.signals
+        limits.check_details(details)
         for _ in range(TRIES):
             resource = self._desk.database.read(lambda conn: resources.by_name(conn, stack.id, resource_name))
             if row not in (None, resource.id):
@@ -82,12 +85,14 @@ class Signals:
                 raise NotSupported(f"Signal resource during {resource.action} is not supported")
             target = self._target(stack, resource)
             taken = self._desk.catalogue.get(resource.plugin).handle_signal(target, details)
+            limits.check_reason(taken.reason)
             if taken.adjustment is not None:
                 self._scale(stack, resource, taken, taken.adjustment)
                 return
             metadata = metadata_changed(
                 resource.metadata, target.metadata, taken.metadata, self._desk.sealer_of(stack).seal
             )
+            limits.check_metadata(target.metadata, taken.metadata, metadata)
             if self._store(resource, metadata, taken.reason):
                 return
         raise NotSupported(f"Resource {resource_name} gets too many signals at once")
@@ -99,9 +104,11 @@ class Signals:
 
         :param wanted: the resource's name, or else its physical id.
         :raises NotFound: no such resource.
+        :raises LimitExceeded: the reason is too long.
         :raises ActionInProgress: something is done to the resource right now.
         """
         now = self._desk.clock()
+        self._desk.settings.signals.check_reason(reason)
 
         def change(conn: typing.Any) -> None:
             resource = _named(conn, stack, wanted)

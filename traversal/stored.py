@@ -42,6 +42,8 @@ from .definition import TaskDefinition
 
 Json = typing.Any
 MASK = "******"
+SCALARS = (str, int, float, type(None))
+"""Most parts of large values."""
 Unseal = Callable[[str], Json]
 """Opens the token of a secret."""
 
@@ -237,5 +239,7 @@ def _data(value: Json) -> Json:
     if is_node(value) and value[FN] == "literal":
         value = value[ARGS][0]
     if isinstance(value, dict):
-        return {key: _data(item) for key, item in value.items()}
-    return [_data(item) for item in value] if isinstance(value, list) else value
+        return {key: item if isinstance(item, SCALARS) else _data(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [item if isinstance(item, SCALARS) else _data(item) for item in value]
+    return value

@@ -26,6 +26,8 @@ DESCRIPTION = (
     "its time is over."
 )
 TIMEOUT_RANGE = (Range(minimum=1, maximum=43200),)
+LONGEST_REASONS = 4096
+"""Characters."""
 AT_LEAST_1 = (Range(minimum=1),)
 
 
@@ -106,7 +108,9 @@ class AwsWaitCondition(WaitCondition):
 
 
 def _reasons(signals: list[Received], status: str) -> str:
-    return ";".join(signal.reason for signal in signals if signal.status == status)
+    """Those of all signals, as far as a text of a stack shall hold them."""
+    text = ";".join(signal.reason for signal in signals if signal.status == status)
+    return text if len(text) <= LONGEST_REASONS else f"{text[:LONGEST_REASONS]}…"
 
 
 def _handle_name(reference: str, stack_id: str) -> str:

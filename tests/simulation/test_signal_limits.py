@@ -1,0 +1,121 @@
+"""Signals have limits, and one that is refused leaves nothing behind."""
+
+import json
+import pathlib
+import time
+import typing
+from dataclasses import replace
+
+import pytest
+import sqlalchemy as sa
+from simulation.test_nested import hot, settled
+from simulation.test_update import rows
+from simulation.world import World
+from stoker.api.faults import fault_of
+from stoker.db import tables
+from stoker.db.stacks import Stack
+from stoker.template.errors import LimitExceeded
+from stoker.traversal.signal_limits import SignalLimits
+from stoker.traversal.signals import Signals
+
+Json = typing.Any
+LIMITS = SignalLimits(size=2000, kept=5, total=4000, reason=100)
+
+
+@pytest.fixture
+def world(tmp_path: pathlib.Path) -> World:
+    made = World(tmp_path, hosts=1, threads=4)
+    made.desk = replace(made.desk, settings=replace(made.desk.settings, signals=LIMITS))
+    return made
+
+
+@pytest.fixture
+def stack(world: World) -> Stack:
+    handles = {
+        "handle": {"type": "OS::Heat::WaitConditionHandle", "metadata": {"own": 1}},
+        "aws": {"type": "AWS::CloudFormation::WaitConditionHandle"},
+    }
+    return settled(world, world.create("s", hot(handles)))
+
+
+def signal(world: World, stack: Stack, details: Json, name: str = "handle") -> None:
+    Signals(world.desk).signal(world.stack(stack.id), name, details)
+
+
+def refused(world: World, stack: Stack, details: Json, name: str = "handle") -> str:
+    """The message; nothing is stored, and nobody is woken."""
+    before, sent = everything(world), world.bus.sent
+    with pytest.raises(LimitExceeded) as caught:
+        signal(world, stack, details, name)
+    assert (everything(world), world.bus.sent) == (before, sent)
+    fault = fault_of(caught.value)
+    assert fault is not None
+    assert (fault.status, fault.kind) == (400, "RequestLimitExceeded")
+    return fault.message
+
+
+def everything(world: World) -> str:
+    def read(conn: sa.Connection) -> str:
+        found = tables.metadata.tables.values()
+        return "\n".join(str(tuple(row)) for table in found for row in conn.execute(sa.select(table)).all())
+
+    return world.database.read(read)
+
+
+def test_the_size_of_one_signal_is_limited(world: World, stack: Stack) -> None:
+    around = len(json.dumps({"data": ""}, separators=(",", ":")))
+    fits = "ü" * ((LIMITS.size - around) // 2)
+    signal(world, stack, {"data": fits})
+    message = refused(world, stack, {"data": f"{fits}ü"})
+    assert message == "The signal has 2001 bytes; [stacks] max_signal_size is 2000"
+
+
+def test_the_number_of_signals_that_are_kept_is_limited(world: World, stack: Stack) -> None:
+    for number in range(LIMITS.kept - 1):
+        signal(world, stack, {"id": number})
+    assert "The resource keeps 5 signals already; [stacks] max_signals is 5" in refused(
+        world, stack, {"id": 9}
+    )
+    signal(world, stack, {"id": 1, "data": "in the place of another one"})
+    signal(world, stack, None, "aws")
+    assert len(rows(world, stack)["handle"].metadata) == LIMITS.kept
+
+
+def test_the_total_of_what_is_kept_is_limited(world: World, stack: Stack) -> None:
+    signal(world, stack, {"id": "a", "data": "x" * 1500})
+    signal(world, stack, {"id": "b", "data": "x" * 1500})
+    message = refused(world, stack, {"id": "c", "data": "x" * 1500})
+    assert message.startswith("The resource's metadata would have 4")
+    assert message.endswith(" bytes with this signal; [stacks] max_signal_total is 4000")
+    signal(world, stack, {"id": "b", "data": "smaller"})
+    signal(world, stack, {"id": "c", "data": "x" * 1500})
+
+
+@pytest.mark.parametrize("reason", ["x" * 200, {"a": "x" * 200}])
+def test_the_length_of_a_reason_is_limited(world: World, stack: Stack, reason: Json) -> None:
+    whole = {"UniqueId": "1", "Status": "SUCCESS", "Data": "", "Reason": reason}
+    for details, name in (({"reason": reason}, "handle"), (whole, "aws")):
+        message = refused(world, stack, details, name)
+        assert message.endswith("; [stacks] max_signal_reason is 100")
+    with pytest.raises(LimitExceeded, match="max_signal_reason is 100"):
+        Signals(world.desk).mark_unhealthy(stack, "aws", unhealthy=True, reason="x" * 101)
+    assert rows(world, stack)["aws"].action == "CREATE"
+
+
+def test_no_limit_is_zero(world: World, stack: Stack) -> None:
+    settings = replace(world.desk.settings, signals=SignalLimits(0, 0, 0, 0))
+    world.desk = replace(world.desk, settings=settings)
+    for number in range(12):
+        signal(world, stack, {"id": number, "data": "x" * 3000, "reason": "x" * 3000})
+
+
+def test_a_thousand_signals_cost_little_more_each_than_the_first(world: World, stack: Stack) -> None:
+    world.desk = replace(world.desk, settings=replace(world.desk.settings, signals=SignalLimits()))
+    spent: list[float] = []
+    for number in range(990):
+        begun = time.thread_time()
+        signal(world, stack, {"data": {"address": f"10.0.0.{number}", "names": ["a", "b"]}})
+        spent.append(time.thread_time() - begun)
+    first, fourteenth, last = (sorted(spent[n : n + 20])[5] for n in (0, 10, 970))
+    assert fourteenth <= 3 * first
+    assert last <= 10 * first  # All are read and written each time: 120 KB.

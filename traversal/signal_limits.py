@@ -1,0 +1,55 @@
+"""How much signals may bring: whoever knows a signed address may send as many as he likes."""
+
+import json
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..template.errors import LimitExceeded
+
+Json = typing.Any
+
+
+@dataclass(frozen=True)
+class SignalLimits:
+    """Limits of the signals to one resource; 0: none.
+
+    :ivar size: bytes of one signal, as JSON.
+    :ivar kept: signals that a handle keeps: entries of its metadata.
+    :ivar total: bytes of a handle's metadata, as JSON.
+    :ivar reason: characters of the text that a signal's event shows.
+    """
+
+    size: int = 65536
+    kept: int = 1000
+    total: int = 1048576
+    reason: int = 1024
+
+    def check_details(self, details: Json) -> None:
+        """:raises LimitExceeded: the signal is too large."""
+        if self.size and (size := _size(details)) > self.size:
+            raise LimitExceeded(f"The signal has {size} bytes; [stacks] max_signal_size is {self.size}")
+
+    def check_reason(self, reason: str) -> None:
+        """:raises LimitExceeded: the text is too long."""
+        if self.reason and len(reason) > self.reason:
+            text = f"The reason has {len(reason)} characters with what is added to it"
+            raise LimitExceeded(f"{text}; [stacks] max_signal_reason is {self.reason}")
+
+    def check_metadata(self, before: Mapping[str, Json], after: Mapping[str, Json], stored: Json) -> None:
+        """Check what a resource is to keep.  A signal that replaces another one adds none.
+
+        :param before, after: the metadata.
+        :param stored: that of after, as it is stored.
+        :raises LimitExceeded: it is too much.
+        """
+        if self.kept and len(before) < len(after) > self.kept:
+            text = f"The resource keeps {len(before)} signals already"
+            raise LimitExceeded(f"{text}; [stacks] max_signals is {self.kept}")
+        if self.total and (size := _size(stored)) > self.total:
+            text = f"The resource's metadata would have {size} bytes with this signal"
+            raise LimitExceeded(f"{text}; [stacks] max_signal_total is {self.total}")
+
+
+def _size(value: Json) -> int:
+    return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode(errors="surrogatepass"))
