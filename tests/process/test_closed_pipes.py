@@ -1,7 +1,9 @@
 """Daemons whose output nobody reads any more: they stop in good order, instead of hanging."""
 
+import contextlib
 import pathlib
 import signal
+import sqlite3
 import subprocess
 import typing
 from collections.abc import Callable, Iterator
@@ -84,11 +86,18 @@ def serve(start: Start, folder: pathlib.Path) -> Piped:
     return start(BIN / "stoker", "serve", "--data-dir", folder / "data", "--port", str(free_port()))
 
 
+def states(folder: pathlib.Path) -> list[str]:
+    """What the conductors have said of themselves last."""
+    with contextlib.closing(sqlite3.connect(folder / "data" / "stoker.sqlite")) as conn:
+        return [row[0] for row in conn.execute("SELECT state FROM conductor ORDER BY host")]
+
+
 def test_stoker_serve_stops_when_what_it_prints_is_not_read(start: Start, tmp_path: pathlib.Path) -> None:
     served = serve(start, tmp_path)
     served.out.close()
     served.err.close()
     assert served.end() == 1
+    assert states(tmp_path) == ["stopped"] * 3
 
 
 def test_stoker_serve_stops_where_its_log_is_not_read(start: Start, tmp_path: pathlib.Path) -> None:
@@ -97,6 +106,7 @@ def test_stoker_serve_stops_where_its_log_is_not_read(start: Start, tmp_path: pa
     served.out.close()
     served.process.send_signal(signal.SIGTERM)  # That it stops is logged.
     assert served.end() == 1
+    assert states(tmp_path) == ["stopped"] * 3
     assert served.err.read() == ""
 
 
@@ -106,6 +116,7 @@ def test_stoker_serve_stops_where_its_errors_are_not_read(start: Start, tmp_path
     served.err.close()
     served.process.send_signal(signal.SIGHUP)  # It says that this changes nothing.
     assert served.end() == 1
+    assert states(tmp_path) == ["stopped"] * 3
 
 
 @pytest.fixture
