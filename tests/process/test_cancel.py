@@ -100,19 +100,21 @@ def test_steps_that_hang_hold_nothing_up_and_leave_nothing_behind(
         ok=(20, "Test::External", made),
     )
     assert deployment.call("PUT", path, {"template": goal})[0] == 202
+    # It is reported once a second, and no more when the threads have come back.
+    lost = lambda: query(deployment, "SELECT sum(threads_written_off) FROM conductor")[0][0]  # noqa: E731
+    wait_for(lambda: lost() == 20, BLOCKED, lambda: str(lost()))
+    written_off = deployment.manage("service", "list", "-f", "value", "-c", "Written off")
+    assert sum(map(int, written_off.split())) == 20
     assert deployment.wait_final(path, BLOCKED)["stack_status"] == "UPDATE_COMPLETE"
     took = time.monotonic() - began
     assert took < BLOCKED - 1, "it did not wait for what hangs"
     assert "not_stopped" not in deployment.show(path)
-    written_off = deployment.manage("service", "list", "-f", "value", "-c", "Written off")
-    assert sum(map(int, written_off.split())) == 20
     before = resources(deployment, path)
     wait_for(lambda: len(list(tmp_path.iterdir())) == 30, BLOCKED + 20, lambda: str(list(tmp_path.iterdir())))
     kept = {row["physical_resource_id"] for row in before if row["resource_type"] == "Test::External"}
     assert {file.stem for file in tmp_path.iterdir()} == kept
     assert resources(deployment, path) == before, "late results change nothing"
-    back = lambda: query(deployment, "SELECT sum(threads_written_off) FROM conductor")[0][0] == 0  # noqa: E731
-    wait_for(back, 20)
+    wait_for(lambda: lost() == 0, 20)
 
 
 def resources(deployment: Deployment, path: str) -> list[Json]:

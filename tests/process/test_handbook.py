@@ -3,7 +3,6 @@ the words shown, and put right by the command proposed."""
 
 import contextlib
 import json
-import time
 import typing
 from collections.abc import Callable, Iterator
 
@@ -28,8 +27,6 @@ Case = typing.ContextManager[str]
 MAKE: dict[str, Callable[[Stage], Case]] = {}
 """Heading -> brings it about; gives the path of the stack that is stuck, and mends at its end what no command
 shall mend."""
-QUIET = 4.5
-"""Seconds until a conductor that does not report is taken for silent."""
 ELSEWHERE = {
     "The disk of the database is full": "tests/services/db/test_engine.py: it counts as one that is away",
     "The API refuses clients": "tests/unit/test_cli_serving.py: each limit; tests/process/test_attacked.py",
@@ -69,7 +66,6 @@ def until_it_may_hang(scene: Stage, path: str) -> None:
 def _killed(scene: Stage) -> Iterator[str]:
     path = scene.hang("killed")
     scene.deployment.conductors[scene.holder(id_of(path))].kill()
-    time.sleep(QUIET)
     yield path
 
 
@@ -78,7 +74,6 @@ def _frozen(scene: Stage) -> Iterator[str]:
     path = scene.hang("frozen")
     daemon = scene.deployment.conductors[scene.holder(id_of(path))]
     daemon.pause()
-    time.sleep(QUIET)
     yield path
     daemon.resume()
     daemon.kill()  # Its thread hangs for long.
@@ -176,7 +171,6 @@ def _gone(scene: Stage) -> Iterator[str]:
     for host in HOSTS:
         scene.deployment.conductors[host].kill()
     path = scene.deployment.create("gone", template(quick=QUICK))
-    time.sleep(QUIET)
     yield path
 
 
@@ -251,7 +245,6 @@ def test_a_stack_is_failed_and_deleted_while_no_conductor_runs(scene: Stage) -> 
     path = scene.hang("nobody")
     for host in HOSTS:
         scene.deployment.conductors[host].kill()
-    time.sleep(QUIET)
     done = scene.manage("stack", "fail", id_of(path))
     assert done.code == 0, done
     assert scene.show_status(path) == "CREATE_FAILED"

@@ -22,7 +22,7 @@ Runs = Mapping[tuple[str, Scenario], Future[None]]
 
 def slack() -> float:
     """Seconds that the machine may add: more when it has more to do than it can."""
-    return 0.5 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    return 0.5 * max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
 
 
 def who_joins_leaves_dies_or_starts_again_is_noticed_in_time(cluster: Cluster, _: Backend) -> None:
