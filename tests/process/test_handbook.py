@@ -29,6 +29,10 @@ MAKE: dict[str, Callable[[Stage], Case]] = {}
 shall mend."""
 ELSEWHERE = {
     "The disk of the database is full": "tests/services/db/test_engine.py: it counts as one that is away",
+    "The disk of the conductors' group is full": "tests/unit/test_ring_group.py: an empty record is none",
+    "No thread can be started, or memory is short": "tests/simulation/test_exhaustion.py: no claim is lost",
+    "A connection to the database is half open": "tests/process/test_half_open.py: the others take over",
+    "One step kills conductor after conductor": "tests/simulation/test_losses.py: the resource fails",
     "The API refuses clients": "tests/unit/test_cli_serving.py: each limit; tests/process/test_attacked.py",
     "An expression takes too long": "tests/process/test_expressions.py: the stack fails, all others go on",
     "Clocks differ": "tests/process/test_clocks.py: nothing is early or late, and each is told",
