@@ -4,6 +4,7 @@ import re
 import typing
 from collections.abc import Mapping, Sequence
 
+from ..template.budget import Budget, charged_at
 from ..template.load import load_document
 from ..traversal.requests import CreateRequest, Goal, UpdateRequest
 from .adoption import adoption
@@ -56,7 +57,8 @@ def goal(call: Call, body: Mapping[str, Json], *, template_needed: bool = True) 
         raise bad_request("No template specified")
     environment = body.get("environment") or {}
     if isinstance(environment, str):
-        environment = load_document(environment, "environment")
+        with charged_at("environment"):
+            environment = load_document(environment, "environment", Budget(call.services.limits.budget))
     return Goal(
         template=body.get("template") or {},
         environment=environment,

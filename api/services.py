@@ -8,6 +8,7 @@ from ..db.engine import Database
 from ..db.sealing import Sealer
 from ..resources.catalogue import Catalogue
 from ..ring.observer import Roll
+from ..template.budget import BudgetLimits
 from ..traversal.addresses import SignalAddresses
 from ..traversal.breakpoints import Breakpoints
 from ..traversal.exports import Exports
@@ -23,10 +24,12 @@ from .watching import Watch
 class ApiLimits:
     """:ivar body_bytes: of a request's body, at the most.
     :ivar page: entries of a list at the most, also where the user asks for more; 0: no limit.
+    :ivar budget: what the documents and the shown outputs of one request may cost.
     """
 
     body_bytes: int = 8 * 1024 * 1024
     page: int = 1000
+    budget: BudgetLimits = BudgetLimits()
 
 
 @dataclass(frozen=True)

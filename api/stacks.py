@@ -232,8 +232,7 @@ def show(call: Call) -> Reply:
     stack = call.stack()
     body = views.stack_detail(call, stack)
     if call.flag("resolve_outputs", default=True) and stack.deleted_at is None:
-        lookup_values = _lookup(call, stack) if stack.outputs else None
-        body["outputs"] = [views.output(name, o, lookup_values) for name, o in stack.outputs.items()]
+        body["outputs"] = views.outputs(call, stack, _lookup(call, stack)) if stack.outputs else []
     held = call.services.breakpoints.held(stack)
     waiting = call.services.database.read(lambda conn: stopping.unanswered(conn, stack.id))
     if waiting:

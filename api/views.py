@@ -15,6 +15,7 @@ from ..db.sealing import BoundSealer, SealError
 from ..db.stacks import DetailedStack, ListedStack, Stack
 from ..db.stopping import Unanswered
 from ..resources.contract import physical_name
+from ..template.budget import Budget
 from ..template.errors import TemplateError
 from ..template.residual import evaluate
 from ..traversal.stored import MASK, in_clear
@@ -150,8 +151,10 @@ class StackLookup:
         found = self._resources.get(resource)
         if found is None:
             return None
-        values = {key: in_clear(value, self.unseal) for key, value in (found.attributes or {}).items()}
-        return values if name == "" else values.get(name)
+        values = found.attributes or {}
+        if name == "":
+            return {key: in_clear(value, self.unseal) for key, value in values.items()}
+        return in_clear(values.get(name), self.unseal)
 
 
 def unsealer(sealer: BoundSealer) -> Callable[[str], Json]:
@@ -167,8 +170,13 @@ def unsealer(sealer: BoundSealer) -> Callable[[str], Json]:
     return unseal
 
 
-def output(name: str, definition: Mapping[str, Json], lookup: StackLookup | None) -> dict[str, Json]:
-    """An output; with its value if a lookup is given."""
+def output(
+    name: str, definition: Mapping[str, Json], lookup: StackLookup | None, budget: Budget | None = None
+) -> dict[str, Json]:
+    """An output; with its value if a lookup is given.
+
+    :param budget: of all outputs that one answer shows; None: one of its own.
+    """
     shown: dict[str, Json] = {
         "output_key": name,
         "description": definition["description"] or "No description given",
@@ -176,11 +184,17 @@ def output(name: str, definition: Mapping[str, Json], lookup: StackLookup | None
     if lookup is None:
         return shown
     try:
-        shown["output_value"] = evaluate(definition["value"], lookup)
+        shown["output_value"] = evaluate(definition["value"], lookup, budget)
     except TemplateError as error:
         shown["output_value"] = None
         shown["output_error"] = str(error)
     return shown
+
+
+def outputs(call: Call, stack: Stack, lookup: StackLookup) -> list[dict[str, Json]]:
+    """Return all outputs with their values; one budget is for all of them."""
+    budget = Budget(call.services.limits.budget)
+    return [output(name, definition, lookup, budget) for name, definition in stack.outputs.items()]
 
 
 def nested_links(call: Call, stack: ListedStack, item: Resource) -> list[dict[str, str]]:

@@ -15,6 +15,7 @@ from . import config_files
 from .api_options import API
 from .database_options import DATABASE
 from .fault_options import TASK_LOSSES
+from .limit_options import STACK_LIMITS
 from .metrics_options import METRICS, METRICS_OF_ONE, prefer_argument
 from .notification_options import NOTIFICATIONS
 from .signal_options import SIGNALS
@@ -144,10 +145,7 @@ STACKS = [
         help="Events of a stack that are kept, at the most; a few more until the next purge, once a minute. "
         "0: all.",
     ),
-    cfg.IntOpt("max_template", default=524288, min=0, help="Bytes of a template, at the most; 0: no limit."),
-    cfg.IntOpt("max_resources", default=10000, min=0, help="Resources of a stack, at the most; 0: no limit."),
-    cfg.IntOpt("max_depth", default=5, min=0, help="Levels of nested stacks, at the most; 0: no limit."),
-    cfg.IntOpt("max_snapshots", default=0, min=0, help="Snapshots of a stack, at the most; 0: no limit."),
+    *STACK_LIMITS,
 ]
 SECRETS = [
     cfg.MultiStrOpt(

@@ -22,6 +22,7 @@ from ..rpc.level import Level
 from ..rpc.notifier import Notifier
 from ..rpc.outbox import Outbox
 from ..sandbox import shared as evaluator
+from ..template.budget import BudgetLimits
 from ..template.compile import Limits
 from ..traversal.addresses import SignalAddresses
 from ..traversal.deferral import NO_DEFERRAL, Deferral
@@ -133,11 +134,17 @@ def _make_deferral(conf: cfg.ConfigOpts, catalogue: Catalogue) -> Deferral:
     return made
 
 
+def budget_limits(conf: cfg.ConfigOpts) -> BudgetLimits:
+    """Return what one request may cost."""
+    wanted = conf.stacks
+    return BudgetLimits(wanted.max_compile_bytes, wanted.max_compile_steps, wanted.max_compile_seconds)
+
+
 def _order_settings(parts: Parts) -> OrderSettings:
     wanted = parts.conf.stacks
     return OrderSettings(
         shard_count=parts.shard_count,
-        limits=Limits(wanted.max_template, wanted.max_resources, wanted.max_depth),
+        limits=Limits(wanted.max_template, wanted.max_resources, wanted.max_depth, budget_limits(parts.conf)),
         defaults=Defaults(
             wanted.resource_timeout,
             wanted.resource_retries,

@@ -22,7 +22,7 @@ from .keystone import behind_keystone, make_auth
 from .opening import connect
 from .presence import make_lookout
 from .serving import HttpServer
-from .wiring import Parts, make_desk
+from .wiring import Parts, budget_limits, make_desk
 
 
 def make_api(
@@ -49,7 +49,7 @@ def make_api(
         sealer=parts.sealer,
         auth=make_auth(conf),
         clock=parts.database.clock,
-        limits=ApiLimits(body_bytes=conf.api.max_body, page=conf.api.max_page),
+        limits=ApiLimits(body_bytes=conf.api.max_body, page=conf.api.max_page, budget=budget_limits(conf)),
         build={"revision": version},
         watch=watch or Watch(parts.recorder),
         ailment=DatabaseHealth(_ping_of(conf)).ailment,

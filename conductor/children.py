@@ -15,6 +15,7 @@ from ..resources.children import ChildGoal, ChildState, Member
 from ..resources.contract import Json, physical_name
 from ..resources.errors import Cancelled, Final
 from ..resources.lifting import lifted
+from ..template.budget import Budget
 from ..template.errors import TemplateError
 from ..template.residual import evaluate, is_node, partial
 from ..traversal.definition import TaskDefinition
@@ -85,9 +86,10 @@ class StepChildren:
         opening = _Opening(self._secrets)
         lookup = RowLookup(rows, opening.open)
         values: dict[str, Json] = {}
+        budget = Budget()
         for name, output in found.outputs.items():
             try:
-                values[name] = opening.noted(output["value"], lookup)
+                values[name] = opening.noted(output["value"], lookup, budget)
             except (TemplateError, LookupError):
                 values[name] = None
         return values
@@ -173,14 +175,14 @@ class _Opening:
         self._has_opened = True
         return self._secrets.open(token)
 
-    def noted(self, tree: Json, lookup: RowLookup) -> Json:
+    def noted(self, tree: Json, lookup: RowLookup, budget: Budget) -> Json:
         """The value of a tree whose secrets are opened here."""
         if isinstance(tree, dict) and not is_node(tree):
-            return {key: self.noted(item, lookup) for key, item in tree.items()}
+            return {key: self.noted(item, lookup, budget) for key, item in tree.items()}
         if isinstance(tree, list):
-            return [self.noted(item, lookup) for item in tree]
+            return [self.noted(item, lookup, budget) for item in tree]
         self._has_opened = False
-        value = evaluate(tree, lookup)
+        value = evaluate(tree, lookup, budget)
         if self._has_opened:
             self._secrets.add(value)
         return value

@@ -6,9 +6,10 @@ the value.  The budget counts work in steps, because a count is the same on a sl
 The time is the last resort, for work that nobody has counted.
 """
 
+import contextlib
 import time
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from .errors import LimitExceeded
@@ -19,9 +20,22 @@ MAX_VALUE_DEPTH = 200
 """Levels of maps and lists inside each other, those of the template around a value included.  A document may
 have half as many.  The recursive functions over values rely on it."""
 
-_TEXT, _MAP, _LIST, _SCALAR = 49, 64, 56, 24
-"""Bytes of an empty text, map and list, and of any other value, in CPython."""
-_ENTRY, _KEY, _SLOT = 32, 49, 8
+
+class _Weights(typing.NamedTuple):
+    """Bytes of an empty text, map and list, of each entry and item in them, and of any other value."""
+
+    text: int
+    map: int
+    list: int
+    entry: int
+    item: int
+    other: int
+
+
+_MEMORY = _Weights(text=49, map=64, list=56, entry=81, item=8, other=24)
+"""As CPython keeps values."""
+_STORED = _Weights(text=3, map=2, list=2, entry=5, item=1, other=5)
+"""As JSON, in the database."""
 _WIDE = 4
 """Bytes of a character in a text that is not pure ASCII."""
 _CLOCK_EVERY = 2_000
@@ -46,6 +60,7 @@ class Budget:
     """Counter of what one request costs; belongs to one thread.
 
     :ivar bytes: taken so far.
+    :ivar stored: those of them that will be stored.
     :ivar steps: done so far.
     :param clock: seconds of this thread's processor time.
     """
@@ -55,11 +70,12 @@ class Budget:
     ) -> None:
         self.limits = BudgetLimits() if limits is None else limits
         self.bytes = 0
+        self.stored = 0
         self.steps = 0
         self._clock = clock
         self._since = clock()
         self._elsewhere = 0.0
-        self._next_look = _CLOCK_EVERY
+        self._next_look = self._later()
 
     def step(self, count: int = 1) -> None:
         """Charge so much work, before it is done.
@@ -86,14 +102,14 @@ class Budget:
 
         :raises LimitExceeded: it is too long.
         """
-        self.take(_TEXT + characters * (1 if is_ascii else _WIDE))
+        self.take(_MEMORY.text + characters * (1 if is_ascii else _WIDE))
 
     def take_list(self, length: int, each: int = 0) -> None:
         """Charge a list of so many items, of so many bytes each.
 
         :raises LimitExceeded: it is too long.
         """
-        self.take(_LIST + length * (_SLOT + each))
+        self.take(_MEMORY.list + length * (_MEMORY.item + each))
 
     def take_value(self, value: Json, depth: int = 0) -> None:
         """Charge a value that exists already, part by part.
@@ -101,7 +117,30 @@ class Budget:
         :param depth: levels around it.
         :raises LimitExceeded: it is too large, or too deep.
         """
-        check_depth(depth + _walk(value, self.take, MAX_VALUE_DEPTH - depth))
+        check_depth(depth + _walk(value, self.take, _MEMORY, MAX_VALUE_DEPTH - depth))
+
+    def store_value(self, value: Json, depth: int = 0) -> None:
+        """Charge a value that exists already, and that will be copied and stored.
+
+        :param depth: levels around it.
+        :raises LimitExceeded: it is too large, or too deep.
+        """
+        check_depth(depth + _walk(value, self.store, _MEMORY, MAX_VALUE_DEPTH - depth))
+
+    def take_stored(self, value: Json) -> None:
+        """Charge a value that will be stored.  In memory it may share its parts with others, but not there.
+
+        :raises LimitExceeded: it is too large, or too deep.
+        """
+        check_depth(_walk(value, self.store, _STORED, MAX_VALUE_DEPTH))
+
+    def store(self, size: int) -> None:
+        """Charge so many bytes that will be stored.
+
+        :raises LimitExceeded: they are too many.
+        """
+        self.stored += size
+        self.take(size)
 
     def spend(self, seconds: float) -> None:
         """Charge processor time that a helper process used for the request.
@@ -126,9 +165,29 @@ class Budget:
             raise LimitExceeded(
                 f"the request takes more than {self.limits.seconds:g} seconds of work, the service's limit"
             )
-        self._next_look = self.steps + _CLOCK_EVERY
-        if self.limits.steps:
-            self._next_look = min(self._next_look, self.limits.steps + 1)
+        self._next_look = self._later()
+
+    def _later(self) -> int:
+        """Return the number of steps at which to look next: where the clock is due, or the limit reached."""
+        due = self.steps + _CLOCK_EVERY
+        return min(due, self.limits.steps + 1) if self.limits.steps else due
+
+
+@contextlib.contextmanager
+def charged_at(*path: str | int) -> Iterator[None]:
+    """Name the part of a document that costs too much, where nothing inside of it is named.
+
+    :raises LimitExceeded: with a path.
+    """
+    try:
+        yield
+    except LimitExceeded as error:
+        raise located(error, *path) from error
+
+
+def located(error: LimitExceeded, *path: str | int) -> LimitExceeded:
+    """Return the error with a path, where it has none."""
+    return error if error.path else LimitExceeded(error.message, path)
 
 
 def check_depth(depth: int) -> None:
@@ -153,16 +212,11 @@ def measure(value: Json) -> Size:
         nonlocal total
         total += size
 
-    depth = _walk(value, add, MAX_VALUE_DEPTH)
+    depth = _walk(value, add, _MEMORY, MAX_VALUE_DEPTH)
     return Size(total, depth)
 
 
-def text_size(text: str) -> int:
-    """Return the bytes of a text."""
-    return _TEXT + len(text) * (1 if text.isascii() else _WIDE)
-
-
-def _walk(value: Json, charge: Callable[[int], None], deepest: int) -> int:
+def _walk(value: Json, charge: Callable[[int], None], weights: _Weights, deepest: int) -> int:
     """Charge the parts of a value, each container before its contents.
 
     :returns: how many levels it has; the walk ends one level below `deepest`.
@@ -172,18 +226,18 @@ def _walk(value: Json, charge: Callable[[int], None], deepest: int) -> int:
         leaves, nested, below = 0, 0, list[Json]()
         for item in level:
             if isinstance(item, str):
-                leaves += text_size(item)
+                leaves += weights.text + (len(item) if item.isascii() else len(item) * _WIDE)
             elif isinstance(item, Mapping):
                 nested = 1
-                charge(_MAP + len(item) * (_ENTRY + _KEY))
+                charge(weights.map + len(item) * weights.entry)
                 leaves += sum(map(len, map(str, item)))
                 below.extend(item.values())
             elif isinstance(item, list | tuple):
                 nested = 1
-                charge(_LIST + len(item) * _SLOT)
+                charge(weights.list + len(item) * weights.item)
                 below.extend(item)
             else:
-                leaves += _SCALAR
+                leaves += weights.other
         charge(leaves)
         depth, level = depth + nested, below
     return depth

@@ -5,7 +5,7 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from .budget import Budget, BudgetLimits
+from .budget import Budget, BudgetLimits, located
 from .conditions import Conditions
 from .environment import Environment, map_type, settings_for
 from .errors import CircularDependency, InvalidReference, LimitExceeded, TemplateError
@@ -28,6 +28,8 @@ _RESOURCE_KEYS = (
 _OUTPUT_KEYS = ("description", "value")
 _POLICIES = ("Delete", "Retain", "Snapshot")
 
+_EDGE = 5
+"""Steps of work that one edge of the graph takes until it is stored."""
 MAX_NAME = 255
 """Characters of a resource's name, as many as Heat stores."""
 
@@ -130,7 +132,12 @@ def compile_template(
         functions=version.functions,
         budget=budget,
     )
-    definitions = {n: _resource(n, bodies[n], scope, source) for n, on in enabled.items() if on}
+    definitions = {}
+    for name in (name for name, on in enabled.items() if on):
+        try:
+            definitions[name] = _resource(name, bodies[name], scope, source)
+        except LimitExceeded as error:
+            raise located(error, "resources", name) from error
     return CompiledTemplate(
         version=version.date,
         description=str(template.get("description") or ""),
@@ -160,15 +167,16 @@ def _resource(name: str, body: Mapping[str, Json], scope: Scope, source: Source)
     path: Path = ("resources", name)
     parts = {key: _part(key, body, scope, path) for key in ("properties", "metadata", "update_policy")}
     here = (*source.path, name)
-    settings = settings_for(source.environment, here)
+    settings = settings_for(source.environment, here, scope.budget)
     parts["properties"] = {**parts["properties"], **{n: quote(v) for n, v in settings.restored.items()}}
     external = _external_id(body.get("external_id"), scope, (*path, "external_id"))
     uses = references([*parts.values(), external])
     depends = _depends_on(body.get("depends_on"), scope, (*path, "depends_on"))
     policy = _deletion_policy(body.get("deletion_policy"), scope, (*path, "deletion_policy"))
+    scope.budget.step((len(uses) + len(depends)) * _EDGE)
     return ResourceDefinition(
         name=name,
-        type=map_type(source.environment, here, body["type"]),
+        type=map_type(source.environment, here, body["type"], scope.budget),
         declared_type=body["type"],
         properties=parts["properties"],
         metadata=parts["metadata"],

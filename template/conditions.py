@@ -1,15 +1,19 @@
 """Conditions: named truths of a template, known as soon as its parameters are."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from .budget import Budget, Size, measure
-from .errors import InvalidReference, TemplateError
+from .errors import InvalidReference, LimitExceeded, TemplateError
 from .fold import Path, closest, refuse_other, unknown_parameter
 from .functions import APPLY
 from .model import Json, Parameter
 from .residual import select
 from .versions import CONDITION_FIRST, Version
 
+_COMPUTED = 20
+"""Names of conditions that are the values of functions, in each other: they are found by recursion."""
+_EVALUATED = 6
+"""Steps of work that one condition takes."""
 _LOOKED_AT = 256
 """Bytes of a value that one step of work compares."""
 
@@ -36,7 +40,8 @@ class Conditions:
         self._budget = budget
         self._sizes: dict[str, Size] = {}
         self._values: dict[str, bool] = {}
-        self._open: list[str] = []
+        self._open: dict[str, Iterator[str]] = {}
+        self._inside = 0
 
     def evaluate(self, condition: Json, path: Path) -> bool:
         """The truth of a condition: a bool, the name of one, or a condition function.
@@ -66,16 +71,53 @@ class Conditions:
         if name not in self._definitions:
             hint = closest(name, self._definitions)
             raise InvalidReference(f'the template has no condition "{name}"{hint}', path)
+        if name not in self._values:
+            if self._inside >= _COMPUTED:
+                raise LimitExceeded(f"more than {_COMPUTED} computed names lead from one to the next", path)
+            self._inside += 1
+            self._resolve(name)
+            self._inside -= 1
+        return self._values[name]
+
+    def _resolve(self, name: str) -> None:
+        """Evaluate a condition after all that it names; without recursion, for chains can be long."""
+        below = len(self._open)
+        self._begin(name)
+        while len(self._open) > below:
+            name, uses = next(reversed(self._open.items()))
+            other = next((used for used in uses if used not in self._values), None)
+            if other is not None:
+                self._begin(other)
+            else:
+                self._values[name] = self.evaluate(self._definitions[name], ("conditions", name))
+                del self._open[name]
+
+    def _begin(self, name: str) -> None:
+        """:raises TemplateError: the condition waits for itself."""
         if name in self._open:
-            circle = " -> ".join([*self._open[self._open.index(name) :], name])
+            names = list(self._open)
+            circle = " -> ".join([*names[names.index(name) :], name])
             raise TemplateError(
                 f"conditions depend on each other in a circle: {circle}", ("conditions", name)
             )
-        if name not in self._values:
-            self._open.append(name)
-            self._values[name] = self.evaluate(self._definitions[name], ("conditions", name))
-            self._open.pop()
-        return self._values[name]
+        self._budget.step(_EVALUATED)
+        self._open[name] = self._uses(self._definitions[name])
+
+    def _uses(self, tree: Json) -> Iterator[str]:
+        """Yield the conditions that a condition names, but for names that functions compute."""
+        trees = [tree]
+        while trees:
+            tree = trees.pop()
+            if isinstance(tree, Mapping) and len(tree) == 1:
+                ((function, argument),) = tree.items()
+                if function == "not":
+                    trees.append(argument)
+                elif function in ("and", "or") and isinstance(argument, list):
+                    trees.extend(reversed(argument))
+                elif function == "get_param" and isinstance(argument, str) and argument in self._parameters:
+                    tree = self._parameters[argument].clear
+            if isinstance(tree, str) and tree in self._definitions:
+                yield tree
 
     def _value(self, tree: Json, path: Path) -> Json:
         """The value of a tree in which only condition functions may stand."""

@@ -1,13 +1,16 @@
 """Constraints on the values of parameters and of properties."""
 
+import contextlib
+import functools
 import typing
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ..sandbox import shared
 from ..sandbox.errors import EvaluationError
 from . import custom_checks
 from .errors import LimitExceeded
-from .scalars import boolean, number
+from .scalars import boolean, equality_key, number
 
 Json = typing.Any
 
@@ -151,10 +154,30 @@ class AllowedValues(Constraint):
     def problem(self, value: Json) -> str | None:
         """See Constraint."""
         items = value if isinstance(value, list) else [value]
-        wrong = [item for item in items if not any(_same(item, allowed) for allowed in self.values)]
-        if not wrong:
+        wrong = next((item for item in items if not self._allows(item)), _NONE)
+        if wrong is _NONE:
             return None
-        return f"{wrong[0]!r} is not an allowed value ({', '.join(str(allowed) for allowed in self.values)})"
+        return f"{wrong!r} is not an allowed value ({', '.join(str(allowed) for allowed in self.values)})"
+
+    def _allows(self, value: Json) -> bool:
+        if isinstance(value, bool):
+            return value in self._truths
+        if isinstance(value, int | float):
+            return equality_key(value) in self._numbers
+        return equality_key(value) in self._others
+
+    @functools.cached_property
+    def _truths(self) -> set[bool]:
+        return set(_read(boolean, self.values))
+
+    @functools.cached_property
+    def _numbers(self) -> set[str]:
+        return set(map(equality_key, _read(number, self.values)))
+
+    @functools.cached_property
+    def _others(self) -> set[str]:
+        """The values as they are, and as texts."""
+        return {equality_key(form) for allowed in self.values for form in (allowed, str(allowed))}
 
     def shown(self) -> dict[str, Json]:
         """See Constraint."""
@@ -165,15 +188,14 @@ class AllowedValues(Constraint):
         return {"allowed_values": list(self.values)}
 
 
-def _same(value: Json, allowed: Json) -> bool:
-    try:
-        if isinstance(value, bool):
-            return boolean(allowed) == value
-        if isinstance(value, int | float):
-            return number(allowed) == value
-    except ValueError:
-        return False
-    return bool(value == allowed) or (isinstance(value, str) and value == str(allowed))
+_NONE = object()
+
+
+def _read(kind: Callable[[Json], Json], values: Iterable[Json]) -> Iterator[Json]:
+    """Read the values that are of a kind."""
+    for value in values:
+        with contextlib.suppress(ValueError):
+            yield kind(value)
 
 
 @dataclass(frozen=True)

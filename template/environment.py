@@ -1,18 +1,21 @@
 """Environments: parameters and the registry that says what a resource type means here."""
 
-import fnmatch
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from .budget import Budget, charged_at
 from .errors import TemplateError
 from .fold import Path, closest
 from .load import check_tree
+from .matching import WildNames, mapped, matching
 from .model import ResourceSettings
 from .resource_settings import SETTINGS, check_setting, combined, with_hooks, words
 
 Json = typing.Any
 
+_COPIED = 4
+"""Entries of a registry that one step of work copies."""
 _LONGEST_CHAIN = 100
 """Mappings from one type to another, of which real environments have two or three."""
 
@@ -34,6 +37,7 @@ class Environment:
     :ivar registry: type -> type or template's name; ``resources`` -> settings of single resources.
     :ivar encrypted_param_names: parameters that are hidden in the stack, and in all that is nested in it,
         whatever their templates declare.
+    :ivar wild: names with wildcards in the registry.
     """
 
     parameters: Mapping[str, Json] = field(default_factory=dict)
@@ -41,11 +45,13 @@ class Environment:
     registry: Mapping[str, Json] = field(default_factory=dict)
     event_sinks: Sequence[Json] = ()
     encrypted_param_names: Sequence[str] = ()
+    wild: WildNames = field(default_factory=WildNames, init=False, repr=False, compare=False)
 
 
-def parse_environment(document: Mapping[str, Json] | None) -> Environment:
+def parse_environment(document: Mapping[str, Json] | None, budget: Budget | None = None) -> Environment:
     """An environment from its document.
 
+    :param budget: of the request; None: one of its own.
     :raises TemplateError: a section is unknown or of the wrong type.
     """
     body = {} if document is None else document
@@ -61,22 +67,25 @@ def parse_environment(document: Mapping[str, Json] | None) -> Environment:
     registry = _mapping(body, "resource_registry")
     _check_registry(registry)
     _mapping(body, "parameter_merge_strategies")
+    with charged_at("environment", "resource_registry"):
+        registry = _without_removed(registry, budget or Budget())
     return Environment(
         parameters=_mapping(body, "parameters"),
         parameter_defaults=_mapping(body, "parameter_defaults"),
-        registry=_without_removed(registry),
+        registry=registry,
         event_sinks=_sinks(body),
         encrypted_param_names=_names(body, "encrypted_param_names"),
     )
 
 
-def _without_removed(registry: Mapping[str, Json]) -> dict[str, Json]:
+def _without_removed(registry: Mapping[str, Json], budget: Budget) -> dict[str, Json]:
     """A type mapped to null removes the mapping, with a wildcard all that match and stand before it."""
     kept: dict[str, Json] = {}
     for name, target in registry.items():
         if target is not None:
             kept[name] = _with_text_keys(target)
         elif name.endswith("*"):
+            budget.step(len(kept) // _COPIED)
             kept = {
                 key: value
                 for key, value in kept.items()
@@ -152,7 +161,7 @@ def _check_entry(key: str, value: Json, path: Path, parent: Path) -> None:
         raise TemplateError(f"must be the name of a type, a map, or one of: {', '.join(SETTINGS)}", path)
 
 
-def _entries(env: Environment, path: Sequence[str]) -> list[Mapping[str, Json]]:
+def _entries(env: Environment, path: Sequence[str], budget: Budget) -> list[Mapping[str, Json]]:
     """The registry's entries that are for the resource at the path, exact names after wildcards.
 
     The resource's own name counts before the names above it, as it does in the environment of the
@@ -165,21 +174,13 @@ def _entries(env: Environment, path: Sequence[str]) -> list[Mapping[str, Json]]:
         level = [
             (((key == name, len(key), key), *above), entries[key])
             for above, entries in level
-            for key in entries
-            if isinstance(entries[key], Mapping) and _matches(key, name) and not (above and key in SETTINGS)
+            for key in matching(entries, name, env.wild, budget)
+            if isinstance(entries[key], Mapping) and not (above and key in SETTINGS)
         ]
     return [entry for _, entry in sorted(level, key=lambda found: found[0])]
 
 
-def _matches(key: str, name: str) -> bool:
-    return key == name or (_is_pattern(key) and fnmatch.fnmatchcase(name, key))
-
-
-def _is_pattern(key: str) -> bool:
-    return "*" in key or "?" in key or "[" in key
-
-
-def settings_for(env: Environment, path: Sequence[str]) -> ResourceSettings:
+def settings_for(env: Environment, path: Sequence[str], budget: Budget | None = None) -> ResourceSettings:
     """What the environment says of the resource at the path (names from the root stack down).
 
     Hooks and restricted actions of several matching entries add up; of timeout and retries the entry with
@@ -187,10 +188,10 @@ def settings_for(env: Environment, path: Sequence[str]) -> ResourceSettings:
     """
     if not env.registry.get("resources"):
         return ResourceSettings()
-    return combined(_entries(env, path))
+    return combined(_entries(env, path, budget or Budget()))
 
 
-def map_type(env: Environment, path: Sequence[str], type_name: str) -> str:
+def map_type(env: Environment, path: Sequence[str], type_name: str, budget: Budget | None = None) -> str:
     """What the type means for the resource at the path.
 
     An entry for the resource wins over one for all; an exact name over a wildcard, a longer wildcard over a
@@ -199,7 +200,10 @@ def map_type(env: Environment, path: Sequence[str], type_name: str) -> str:
 
     :raises TemplateError: the chain has no end, as ``A*: AA*``.
     """
-    tables = [*reversed(_entries(env, path)), env.registry]
+    if not env.registry:
+        return type_name
+    budget = budget or Budget()
+    tables = [*reversed(_entries(env, path, budget)), env.registry]
     seen: list[str] = []
     while type_name not in seen and not (seen and is_template_name(type_name)):
         if len(seen) > _LONGEST_CHAIN:
@@ -207,8 +211,8 @@ def map_type(env: Environment, path: Sequence[str], type_name: str) -> str:
                 f'the mapping of the type "{seen[0]}" does not end', ["environment", "resource_registry"]
             )
         seen.append(type_name)
-        mapped = (_mapped(table, type_name) for table in tables)
-        type_name = next((name for name in mapped if name not in (None, type_name)), type_name)
+        found = (mapped(table, type_name, env.wild, budget) for table in tables)
+        type_name = next((name for name in found if name not in (None, type_name)), type_name)
     return type_name
 
 
@@ -217,26 +221,17 @@ def is_template_name(type_name: str) -> bool:
     return type_name.endswith((".yaml", ".template"))
 
 
-def _mapped(entry: Mapping[str, Json], type_name: str) -> str | None:
-    exact = entry.get(type_name)
-    if isinstance(exact, str) and type_name not in SETTINGS:
-        return exact
-    wild = [key for key in entry if key.endswith("*") and isinstance(entry[key], str)]
-    for key in sorted(wild, key=len, reverse=True):
-        if type_name.startswith(key[:-1]):
-            target = str(entry[key])
-            return target[:-1] + type_name[len(key) - 1 :] if target.endswith("*") else target
-    return None
-
-
-def nested_environment(env: Environment, resource_name: str) -> Environment:
+def nested_environment(env: Environment, resource_name: str, budget: Budget | None = None) -> Environment:
     """What the stack inside a resource gets: no parameters, and of the entries for resources those below it.
 
     `resource_name` is one of the stack that has `env`; for a grandchild call it again with the result.  Where
     several entries match, their hooks and restricted actions add up, and else the most exact name wins.
     """
     below: dict[str, Json] = {}
-    for entry in _entries(env, [resource_name]):
+    budget = budget or Budget()
+    budget.step(len(env.registry) // _COPIED)
+    for entry in _entries(env, [resource_name], budget):
+        budget.step(len(entry))
         inner = {
             key: value for key, value in entry.items() if isinstance(value, Mapping) and key not in SETTINGS
         }

@@ -2,6 +2,11 @@
 
 from collections.abc import Sequence
 
+_LONGEST = 4000
+"""Characters of a message: users choose the names and the values in it."""
+_LONGEST_PART = 255
+"""Characters of one part of a path."""
+
 
 class TemplateError(ValueError):
     """The template, environment or parameters cannot be used.
@@ -13,10 +18,14 @@ class TemplateError(ValueError):
     code = "StackValidationFailed"
 
     def __init__(self, message: str, path: Sequence[str | int] = ()) -> None:
-        self.message = message
+        self.message = _shortened(message, _LONGEST)
         self.path = tuple(path)
-        where = ".".join(str(part) for part in self.path)
-        super().__init__(f"{where}: {message}" if where else message)
+        where = ".".join(_shortened(str(part), _LONGEST_PART) for part in self.path)
+        super().__init__(f"{where}: {self.message}" if where else self.message)
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 class InvalidTemplateVersion(TemplateError):

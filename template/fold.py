@@ -5,7 +5,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from .budget import Budget, Size, check_depth, measure
+from .budget import Budget, Size, check_depth, located, measure
 from .errors import InvalidReference, InvalidTemplateVersion, LimitExceeded, TemplateError
 from .functions import APPLY, wrong_form
 from .model import Json, Parameter, Residual
@@ -21,6 +21,8 @@ class _Omitted:
 
 
 OMITTED = _Omitted()
+_LEAF = (str, int, float, type(None))
+"""Types of the parts that have nothing inside; most parts of a template are of these."""
 
 
 def closest(name: str, known: Iterable[str]) -> str:
@@ -65,9 +67,7 @@ def fold(tree: Json, scope: Scope, path: Path) -> Residual:
     try:
         value = _fold(tree, scope, path)
     except LimitExceeded as error:
-        if error.path:
-            raise
-        raise LimitExceeded(error.message, path) from error
+        raise located(error, *path) from error
     return None if value is OMITTED else value
 
 
@@ -81,13 +81,16 @@ def _fold(tree: Json, scope: Scope, path: Path) -> typing.Any:
             refuse_other(name, argument, scope.version, path)
         folded = {}
         for key, item in tree.items():
-            value = _fold(item, scope, (*path, str(key)))
+            value = item if isinstance(item, _LEAF) else _fold(item, scope, (*path, str(key)))
             if value is not OMITTED:
                 folded[str(key)] = value
         return node("literal", folded) if "$fn" in folded else folded
     if isinstance(tree, list | tuple):
         scope.budget.step(1 + len(tree))
-        items = (_fold(item, scope, (*path, index)) for index, item in enumerate(tree))
+        items = [
+            item if isinstance(item, _LEAF) else _fold(item, scope, (*path, index))
+            for index, item in enumerate(tree)
+        ]
         return [item for item in items if item is not OMITTED]
     return tree
 
@@ -126,8 +129,10 @@ def _function(name: str, argument: Json, scope: Scope, path: Path) -> typing.Any
                 raise TemplateError(wrong)
             return node(name, folded, version=scope.version)
         made = APPLY[name](plain(folded), scope.version, scope.budget)
-        if not isinstance(made, str):  # Texts are charged where they are made.
-            scope.budget.take_value(made, len(path))
+        if isinstance(made, str):  # It was charged where it was made.
+            scope.budget.stored += len(made)
+            return made
+        scope.budget.store_value(made, len(path))
         return quote(made)
     except TemplateError as error:
         if error.path[: len(path)] == path:
@@ -162,7 +167,7 @@ def _get_param(argument: Json, scope: Scope, path: Path) -> Residual:
     value = scope.pseudo[name] if name in scope.pseudo else scope.parameters[name].value
     if steps and not hidden and not is_deferred(steps):
         part = select(value, plain(steps), "")
-        scope.budget.take_value(part, len(path))
+        scope.budget.store_value(part, len(path))
         return quote(part)
     inner = value if hidden else _copy(name, value, scope, path)
     return node("get_param", inner, *steps) if steps else inner
@@ -170,10 +175,12 @@ def _get_param(argument: Json, scope: Scope, path: Path) -> Residual:
 
 def _copy(name: str, value: Json, scope: Scope, path: Path) -> Residual:
     """Return a copy of a parameter's value, charged."""
-    if isinstance(value, Mapping | list):
-        size = scope.sizes.get(name) or scope.sizes.setdefault(name, measure(value))
-        scope.budget.take(size.bytes)
-        check_depth(len(path) + size.depth)
+    if isinstance(value, str):
+        scope.budget.store(len(value))
+        return value
+    size = scope.sizes.get(name) or scope.sizes.setdefault(name, measure(value))
+    scope.budget.store(size.bytes)
+    check_depth(len(path) + size.depth)
     return quote(value)
 
 
@@ -225,7 +232,8 @@ def _get_file(argument: Json, scope: Scope, path: Path) -> Residual:
         raise TemplateError(f"the file's name must be a string, not {name!r}")
     if name not in scope.files:
         raise InvalidReference(f'no file "{name}" was sent with the template{closest(name, scope.files)}')
-    return quote(scope.files[name])
+    scope.budget.store(len(scope.files[name]))
+    return scope.files[name]
 
 
 _FACADE = ("metadata", "deletion_policy", "update_policy")

@@ -77,7 +77,7 @@ def filter_list(args: Json, version: Version, budget: Budget) -> Json:
         raise TemplateError(f"can only filter a list, not {_short(items)}")
     if values and not _is_list(values):
         raise TemplateError(f"the values must be a list, not {_short(values)}")
-    budget.step(len(items) + len(values or ()))
+    budget.step(_COMPARED * (len(items) + len(values or ())))
     unwanted = {equality_key(value) for value in values or ()}
     return [item for item in items if equality_key(item) not in unwanted]
 
@@ -140,6 +140,8 @@ def yaql_evaluate(args: Json, version: Version, budget: Budget) -> Json:
 
 
 _REPEAT = "must be a map with the keys for_each and template"
+_COMPARED = 8
+"""Steps of work that the comparison of one item takes."""
 _NODE = 256
 """Bytes of a template in which one step of work replaces a variable."""
 

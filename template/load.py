@@ -1,5 +1,6 @@
 """Reading YAML (and so JSON) documents that strangers send."""
 
+import io
 import json
 import math
 import typing
@@ -7,6 +8,7 @@ from collections.abc import Mapping
 
 import yaml
 
+from .budget import Budget
 from .errors import LimitExceeded, TemplateError
 
 Json = typing.Any
@@ -22,6 +24,17 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 _MAX_BITS = 1024
 """Of a whole number: Python refuses to print much longer ones, and no database takes them."""
+_MAX_DIGITS = 1200
+"""Characters of a whole number of so many bits in whatever notation.  YAML's numbers to the base of 60 would
+cost the square of their length."""
+_MAX_DIRECTIVES = 10
+"""Lines like ``%TAG`` before a document: libyaml compares each with each."""
+_SHARE = 16
+"""Characters of a text that count as one node: a text that many aliases stand for is stored as often."""
+_EVENT = 5
+"""Steps of work that one node of a YAML document takes."""
+_READ = 50
+"""Characters of a JSON document that one step of work reads."""
 
 
 class _Loader(yaml.CSafeLoader):
@@ -59,14 +72,25 @@ def _as_string(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> str:
     return str(loader.construct_scalar(node))
 
 
+def _whole_number(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> int:
+    if len(node.value) > _MAX_DIGITS:
+        problem = f"a number of more than {_MAX_BITS} bits"
+        raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+    return int(loader.construct_yaml_int(node))
+
+
 _Loader.add_constructor("tag:yaml.org,2002:timestamp", _as_string)
+_Loader.add_constructor("tag:yaml.org,2002:int", _whole_number)
 
 
-def load_template(document: str | Mapping[str, Json], *, max_bytes: int = 0) -> dict[str, Json]:
+def load_template(
+    document: str | Mapping[str, Json], *, max_bytes: int = 0, budget: Budget | None = None
+) -> dict[str, Json]:
     """A template as a dict.
 
     :param document: its text, or what a client has parsed of it; then the size is that of its JSON.
     :param max_bytes: refuse longer texts; 0: no limit.
+    :param budget: of the request; None: `max_bytes` is the only limit.
     :raises TemplateError: it is not YAML, or not a mapping, with line and column.
     :raises LimitExceeded: it is too long, too deep, or expands to too much.
     """
@@ -79,7 +103,7 @@ def load_template(document: str | Mapping[str, Json], *, max_bytes: int = 0) -> 
         raise TemplateError(f"the template must be a text or a mapping, not {type(document).__name__}")
     if max_bytes:
         _check_size(document, max_bytes)
-    return load_document(document, "template")
+    return load_document(document, "template", budget)
 
 
 def _check_size(text: str, max_bytes: int) -> None:
@@ -88,15 +112,18 @@ def _check_size(text: str, max_bytes: int) -> None:
         raise LimitExceeded(f"the template has {size} bytes, above the limit of {max_bytes}")
 
 
-def load_document(text: str, what: str = "document") -> dict[str, Json]:
+def load_document(text: str, what: str = "document", budget: Budget | None = None) -> dict[str, Json]:
     """A YAML mapping.
 
     :param what: name for the errors.
+    :param budget: see load_template.
     :raises TemplateError: see load_template.
     """
+    if budget is not None:
+        budget.step(len(text) // _READ)
     value = _json(text, what) if text.lstrip().startswith("{") else None
     if value is None:
-        value = _yaml(text, what)
+        value = _yaml(text, what, budget)
     if value is None:
         raise TemplateError(f"the {what} is empty")
     if not isinstance(value, dict):
@@ -111,8 +138,8 @@ def _json(text: str, what: str) -> Json:
     def unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
         made = dict(pairs)
         if len(made) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
+            seen: set[str] = set()
+            twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
             raise TemplateError(f'the {what} has the key "{twice}" twice in one map')
         return made
 
@@ -124,9 +151,10 @@ def _json(text: str, what: str) -> Json:
         return None
 
 
-def _yaml(text: str, what: str) -> Json:
+def _yaml(text: str, what: str, budget: Budget | None) -> Json:
     try:
-        _refuse_depth(text, what)
+        _refuse_directives(text, what)
+        _refuse_depth(text, what, budget)
         loader = _Loader(text)
         try:
             root = loader.get_single_node()
@@ -141,14 +169,30 @@ def _yaml(text: str, what: str) -> Json:
         raise TemplateError(f"the {what} is not valid YAML{where}: {problem}") from error
     except TemplateError:
         raise
+    except RecursionError as error:
+        raise LimitExceeded(f"the {what} merges maps through too many others") from error
     except (yaml.YAMLError, ValueError) as error:
         raise TemplateError(f"the {what} is not valid YAML: {error}") from error
 
 
-def _refuse_depth(text: str, what: str) -> None:
+def _refuse_directives(text: str, what: str) -> None:
+    """:raises LimitExceeded: so many directives stand before the document that they take long to read."""
+    found = 0
+    for line in io.StringIO(text.removeprefix("\ufeff"), newline=None):
+        if line.startswith("%"):
+            found += 1
+        elif line.strip() and not line.startswith("#"):
+            return
+        if found > _MAX_DIRECTIVES:
+            raise LimitExceeded(f"the {what} has more than {_MAX_DIRECTIVES} lines that begin with %")
+
+
+def _refuse_depth(text: str, what: str, budget: Budget | None) -> None:
     """Refuse what is so deep that composing it would overflow the C stack, which kills the process."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        if budget is not None:
+            budget.step(_EVENT)
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
@@ -172,7 +216,7 @@ def _refuse_bombs(root: yaml.Node | None, what: str, limit: int) -> None:
             elif isinstance(node, yaml.SequenceNode):
                 total = sum(size(item, inner) for item in node.value)
             else:
-                total = 0
+                total = len(node.value) // _SHARE
             sizes[id(node)] = total + 1
             if total > limit:
                 raise LimitExceeded(f"the {what} expands to more than {limit} nodes through its aliases")

@@ -5,7 +5,9 @@ Heat's template guide ("Environment merging") says what the strategies do.
 
 import typing
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+from .budget import Budget, charged_at
 from .conversion import convert
 from .environment import parse_environment
 from .errors import TemplateError
@@ -23,8 +25,9 @@ _DEFAULT = "default"
 class _Merge:
     """The environment so far, and the strategy of each parameter seen: the first file that has it decides."""
 
-    def __init__(self, declarations: Mapping[str, Declaration]) -> None:
+    def __init__(self, declarations: Mapping[str, Declaration], budget: Budget) -> None:
         self.document: dict[str, Json] = {}
+        self._budget = budget
         self._declarations = declarations
         self._chosen: dict[str, str] = {}
 
@@ -35,6 +38,8 @@ class _Merge:
             if section == _SECTION or body is None:
                 continue
             before = self.document.get(section)
+            # What both hold is copied; strategies may append the one to the other.
+            self._budget.take_value([before, body])
             if section in _PARAMETERS:
                 self.document[section] = self._parameters(before or {}, body, strategies, (name, section))
             elif isinstance(body, list):
@@ -75,11 +80,22 @@ class _Merge:
         return wanted
 
 
+@dataclass(frozen=True)
+class Named:
+    """Environment files of a request.
+
+    :ivar files: the texts of all files.
+    :ivar names: of the environment files, in their order.
+    :ivar budget: of the request.
+    """
+
+    files: Mapping[str, str]
+    names: Sequence[str]
+    budget: Budget = field(default_factory=Budget)
+
+
 def merge_environments(
-    files: Mapping[str, str],
-    names: Sequence[str],
-    environment: Mapping[str, Json] | None,
-    declarations: Mapping[str, Declaration],
+    named: Named, environment: Mapping[str, Json] | None, declarations: Mapping[str, Declaration]
 ) -> dict[str, Json]:
     """The environment document: the named files in their order, each over the ones before.
 
@@ -89,24 +105,28 @@ def merge_environments(
     :param declarations: the template's parameters: their types say how values are merged.
     :raises TemplateError: a file was not sent, is no environment, or a strategy does not fit.
     """
-    if not names:
+    if not named.names:
         return dict(environment or {})
-    merge = _Merge(declarations)
-    for name in names:
-        if name not in files:
+    merge, loaded = _Merge(declarations, named.budget), dict[str, dict[str, Json]]()
+    for name in named.names:
+        if name not in named.files:
             raise TemplateError(
                 f'the environment file "{name}" is not among the files', ["environment_files"]
             )
-        merge.add(_load(files[name], name), name)
+        if name not in loaded:
+            with charged_at(name):
+                loaded[name] = _load(named.files[name], name, named.budget)
+        with charged_at(name):
+            merge.add(loaded[name], name)
     return merge.document
 
 
-def _load(text: str, name: str) -> dict[str, Json]:
+def _load(text: str, name: str, budget: Budget) -> dict[str, Json]:
     if all(not line.strip() or line.lstrip().startswith(("#", "---")) for line in text.splitlines()):
         return {}
-    document = load_document(text, f'environment file "{name}"')
+    document = load_document(text, f'environment file "{name}"', budget)
     try:
-        parse_environment(document)
+        parse_environment(document, budget)
     except TemplateError as error:
         raise type(error)(error.message, (name, *error.path[1:])) from error
     return document

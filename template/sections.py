@@ -68,7 +68,7 @@ def parameter_groups(
         return ()
     if not isinstance(groups, list):
         raise TemplateError("must be a list of groups", ["parameter_groups"])
-    known, grouped = list(parameters), set[str]()
+    known, grouped = set(parameters), set[str]()
     for index, group in enumerate(groups):
         path: Path = ("parameter_groups", index)
         if not isinstance(group, Mapping):
@@ -82,8 +82,8 @@ def parameter_groups(
     return tuple(groups)
 
 
-def _check_grouped(name: Json, known: list[str], grouped: Container[str], path: Path) -> None:
-    if name not in known:
+def _check_grouped(name: Json, known: set[str], grouped: Container[str], path: Path) -> None:
+    if not isinstance(name, str) or name not in known:
         raise InvalidReference(f'the template has no parameter "{name}"{closest(str(name), known)}', path)
     if name in grouped:
         raise TemplateError(f'the parameter "{name}" is in a group already', path)

@@ -10,12 +10,13 @@ from ..resources.contract import ResourceType
 from ..resources.errors import PropertyError, UnknownType
 from ..resources.properties import validate_properties
 from ..resources.schema import has_attribute
+from ..template.budget import Budget, charged_at
 from ..template.compile import Identity, Limits, Source, compile_template
 from ..template.environment import Environment, as_document, parse_environment
 from ..template.errors import InvalidReference, TemplateError
 from ..template.fold import closest
 from ..template.load import load_template
-from ..template.merging import merge_environments
+from ..template.merging import Named, merge_environments
 from ..template.model import CompiledTemplate, Reference, ResourceDefinition
 from ..template.parameters import parameter_strings, parse_declarations
 from ..template.residual import mapping, quote, sealed
@@ -74,11 +75,20 @@ def compile_goal(
     :raises TemplateError: something in it is wrong; the error says where and what would be right.
     """
     template = load_template(goal.template, max_bytes=0 if goal.generated else limits.template_bytes)
-    environment = read_environment(goal, template)
+    goal = replace(goal, budget=goal.budget or Budget(limits.budget))
+    environment = _charged_environment(goal, template)
     if tree:
         environment = hide(environment, goal, template, limits)
         goal = without_secrets(goal, environment)
-    source = Source(template, environment, goal.files, goal.parameters, goal.facade, secret=goal.secret)
+    source = Source(
+        template,
+        environment,
+        goal.files,
+        goal.parameters,
+        goal.facade,
+        secret=goal.secret,
+        budget=goal.budget,
+    )
     using = (identity, catalogue, sealer)
     plan = _planned(source, goal, limits, using)
     if tree:
@@ -132,20 +142,34 @@ def _check_tree(
             branch.parameters,
             branch.facade,
             secret=branch.secret,
+            budget=goal.budget,
         )
         return _planned(source, goal, limits, using)
 
-    Tree(catalogue, limits, goal.files, compile_branch, sealer.open).check(plan, environment)
+    tree = Tree(catalogue, limits, goal.files, compile_branch, sealer.open, goal.budget or Budget())
+    tree.check(plan, environment)
 
 
-def read_environment(goal: Goal, template: Mapping[str, Json]) -> Environment:
+def _charged_environment(goal: Goal, template: Mapping[str, Json]) -> Environment:
+    """Return the goal's environment, charged with the parameters: both are stored."""
+    budget = goal.budget or Budget()
+    environment = read_environment(goal, template, budget)
+    with charged_at("parameters"):
+        budget.take_stored(goal.parameters)
+    with charged_at("environment"):
+        budget.take_stored(as_document(environment))
+    return environment
+
+
+def read_environment(goal: Goal, template: Mapping[str, Json], budget: Budget) -> Environment:
     """The goal's environment files and environment as one.
 
     :raises TemplateError: a file is missing or wrong.
     """
     declarations = parse_declarations(template.get("parameters"), find_version(template))
-    merged = merge_environments(goal.files, goal.environment_files, goal.environment, declarations)
-    return parse_environment(merged)
+    named = Named(goal.files, goal.environment_files, budget)
+    merged = merge_environments(named, goal.environment, declarations)
+    return parse_environment(merged, budget)
 
 
 def _sealed(values: Mapping[str, Json], hidden: Iterable[str], sealer: BoundSealer) -> Json:

@@ -1,5 +1,6 @@
 """Which breakpoints a traversal's tasks get; pure."""
 
+import functools
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -39,7 +40,11 @@ class Breakpoints:
 
     def settings_of(self, name: str) -> ResourceSettings:
         """What the environment says of a resource that is deleted; timeout and retries too."""
-        return settings_for(Environment(registry=self.registry), (name,))
+        return settings_for(self._environment, (name,))
+
+    @functools.cached_property
+    def _environment(self) -> Environment:
+        return Environment(registry=self.registry)
 
     def of(self, kind: TaskKind, settings: ResourceSettings) -> dict[str, Json] | None:
         """Those that a task of that kind reaches, with their options, as the task keeps them."""

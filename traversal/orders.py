@@ -15,6 +15,7 @@ from ..db.ids import ContentId, StackId
 from ..db.stacks import Stack
 from ..db.states import Status, TaskKind
 from ..resources.errors import UnknownType
+from ..template.budget import Budget
 from ..template.compile import Identity, describe
 from ..template.environment import Environment, map_type
 from ..template.errors import TemplateError
@@ -106,26 +107,29 @@ class Orders:
 
         :raises TemplateError: the template or the environment is wrong.
         """
-        template = load_template(goal.template, max_bytes=self._desk.settings.limits.template_bytes)
+        limits = self._desk.settings.limits
+        template = load_template(goal.template, max_bytes=limits.template_bytes)
         described = describe(template)
-        environment = read_environment(goal, template)
+        environment = read_environment(goal, template, Budget(limits.budget))
         given = {**environment.parameters, **goal.parameters}
         known = {**environment.parameter_defaults, **given}
         if all("Default" in schema or name in known for name, schema in described["Parameters"].items()):
-            request = CreateRequest(tenant=tenant, name="validated", goal=goal)
+            request = CreateRequest(tenant=tenant, name="validated", goal=replace(goal, template=template))
             check_types(self._compile(request, StackId("")).plan, self._desk.catalogue)
         else:
-            self._check_type_names(template, environment)
+            self._check_type_names(template, environment, Budget(limits.budget))
         return validated(described, environment, given)
 
-    def _check_type_names(self, template: Mapping[str, Json], environment: Environment) -> None:
+    def _check_type_names(
+        self, template: Mapping[str, Json], environment: Environment, budget: Budget
+    ) -> None:
         resources_of = template.get("resources")
         for name, body in resources_of.items() if isinstance(resources_of, Mapping) else ():
             declared = body.get("type") if isinstance(body, Mapping) else None
             if not isinstance(declared, str):
                 raise TemplateError("must be a map with a type", ("resources", str(name)))
             try:
-                self._desk.catalogue.get(map_type(environment, (str(name),), declared))
+                self._desk.catalogue.get(map_type(environment, (str(name),), declared, budget))
             except UnknownType as error:
                 raise TemplateError(str(error), ("resources", str(name), "type")) from error
 

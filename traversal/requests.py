@@ -4,6 +4,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..template.budget import Budget
 from ..template.environment import Environment, as_document
 from ..template.errors import TemplateError
 from ..template.model import CompiledTemplate
@@ -42,6 +43,7 @@ class Goal:
     :ivar facade: of a nested stack: what its template may ask of the parent's resource, as residuals.
     :ivar secret: names of given parameters that are hidden whatever the template declares, because a
         secret is in their values.
+    :ivar budget: of the request; None: one of its own.
     """
 
     template: str | Mapping[str, Json]
@@ -53,6 +55,7 @@ class Goal:
     generated: bool = False
     secret: frozenset[str] = frozenset()
     may_use: MayUse = anything
+    budget: Budget | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

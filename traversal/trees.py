@@ -4,9 +4,10 @@ What a nested resource's properties say is compiled as the child will be, as far
 a value comes from another resource only names and types can be judged.
 """
 
+import json
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from ..resources.catalogue import Catalogue
 from ..resources.children import ChildGoal
@@ -14,23 +15,24 @@ from ..resources.errors import UnknownType
 from ..resources.lifting import lifted
 from ..resources.nesting import NestedType
 from ..resources.properties import validate_properties
+from ..template.budget import Budget
 from ..template.compile import Limits, describe
 from ..template.environment import Environment, is_template_name, nested_environment
 from ..template.errors import (
-    InvalidReference,
     LimitExceeded,
-    ParameterMissing,
     TemplateError,
-    UnknownParameter,
 )
 from ..template.load import load_template
-from ..template.model import CompiledTemplate, Reference, ResourceDefinition
+from ..template.model import CompiledTemplate, ResourceDefinition
 from ..template.residual import evaluate, is_deferred, references
+from .nested_names import asked, check_attributes, check_names, missing
 from .stored import StoredLookup
 
 Json = typing.Any
-COMMON = frozenset({"outputs", "show", "stack_name"})
-"""Attributes that every nested stack has beside its outputs."""
+_OUTPUT = 400
+"""Bytes that one attribute of one member of a group takes in its generated template."""
+_WRITTEN = 500
+"""Characters of JSON that one step of work writes."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class Branch:
     environment: Environment
     facade: Mapping[str, Json]
     secret: frozenset[str]
+    depth: int
 
 
 @dataclass(frozen=True)
@@ -64,13 +67,39 @@ class Place:
 Compile = Callable[[Branch], CompiledTemplate]
 
 
+@dataclass(frozen=True)
+class Parsed:
+    """A child's template.
+
+    :ivar number: another one for each text.
+    :ivar stored: bytes of its resources and outputs, without what its functions make.
+    :ivar described: the declarations of its parameters, as `describe` returns them.
+    """
+
+    number: int
+    stored: int
+    template: Mapping[str, Json]
+    described: Mapping[str, Json]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Resources of a stack and of those inside of it, and bytes that are stored of them."""
+
+    resources: int
+    stored: int
+
+
 @dataclass
 class Tree:
     """One check of everything below one stack.
 
+    Equal children are compiled once, and equal templates read once.
+
     :ivar files: of the stack.
     :ivar compile: compiles and checks one child, without what is below it.
     :ivar unseal: opens the token of a secret.
+    :ivar budget: of the request.
     :ivar count: resources found so far.
     """
 
@@ -79,30 +108,41 @@ class Tree:
     files: Mapping[str, str]
     compile: Compile
     unseal: Callable[[str], Json]
+    budget: Budget = field(default_factory=Budget)
     count: int = 0
+    _parsed: dict[str, Parsed] = field(default_factory=dict)
+    _checked: dict[str, Cost] = field(default_factory=dict)
 
     def check(
         self, plan: CompiledTemplate, environment: Environment, depth: int = 0, copies: int = 1
-    ) -> None:
+    ) -> Cost:
         """Check what is below a stack.
 
         :param copies: how many stacks like this one there will be.
+        :returns: the cost of one of them; bytes of the stack itself are not included.
         :raises TemplateError: with the path from this stack down.
         """
-        self.count += len(plan.resources) * copies
-        if self.limits.resources and self.count > self.limits.resources:
-            raise LimitExceeded(
-                f"the stack and those inside of it have more than {self.limits.resources} resources",
-                ["resources"],
-            )
+        self._count(len(plan.resources) * copies)
+        resources, stored, uses = len(plan.resources), 0, asked(plan)
         for definition in plan.resources.values():
             plugin = self._nested(definition)
             if plugin is None:
                 continue
             try:
-                self._check_child(definition, plugin, plan, Place(environment, depth + 1, copies))
+                place = Place(environment, depth + 1, copies)
+                cost = self._check_child(definition, plugin, uses.get(definition.name, {}), place)
             except TemplateError as error:
                 raise type(error)(error.message, ("resources", definition.name, *error.path)) from error
+            resources, stored = resources + cost.resources, stored + cost.stored
+        return Cost(resources, stored)
+
+    def _count(self, more: int) -> None:
+        self.count += more
+        if self.limits.resources and self.count > self.limits.resources:
+            raise LimitExceeded(
+                f"the stack and those inside of it have more than {self.limits.resources} resources",
+                ["resources"],
+            )
 
     def _nested(self, definition: ResourceDefinition) -> NestedType | None:
         try:
@@ -112,47 +152,106 @@ class Tree:
         return plugin if isinstance(plugin, NestedType) else None
 
     def _check_child(
-        self,
-        definition: ResourceDefinition,
-        plugin: NestedType,
-        plan: CompiledTemplate,
-        place: "Place",
-    ) -> None:
+        self, definition: ResourceDefinition, plugin: NestedType, uses: Mapping[str, None], place: "Place"
+    ) -> Cost:
+        """:param uses: attributes of the child that its parent's template uses."""
         if self.limits.depth and place.depth > self.limits.depth:
             raise LimitExceeded(f"stacks may be nested {self.limits.depth} levels deep")
         goal = self._goal(definition, plugin)
         if goal is None:
-            return
-        goal = lifted(goal, None)
-        template = load_template(goal.template, max_bytes=0 if goal.generated else self.limits.template_bytes)
-        given = goal.parameters
+            return Cost(0, 0)
+        parsed, given = self._read(goal), goal.parameters
         if is_template_name(definition.type):
-            _check_attributes(definition.name, template, plan)
-        below = nested_environment(place.environment, definition.name)
+            check_attributes(definition.name, parsed.template, uses)
+        below = nested_environment(place.environment, definition.name, self.budget)
         secret: frozenset[str] = frozenset()
         if not goal.generated:
             given, secret = self._opened(given)
         if any(is_deferred(value) for value in given.values()):
-            _check_names(template, given, below)
+            check_names(parsed.described, given, below)
             given = {name: value for name, value in given.items() if not is_deferred(value)}
-            if _missing(template, given, below):
-                return
-        child = self.compile(Branch(template, given, below, static_facade(definition), secret))
-        self.check(child, below, place.depth, place.copies * goal.copies)
+            if missing(parsed.described, given, below):
+                return Cost(0, 0)
+        branch = Branch(parsed.template, given, below, static_facade(definition), secret, place.depth)
+        copies = place.copies * goal.copies
+        cost = self._compiled_before(parsed, branch, copies)
+        return Cost(cost.resources * goal.copies, cost.stored * goal.copies)
+
+    def _compiled_before(self, parsed: Parsed, branch: Branch, copies: int) -> Cost:
+        """Check one child, or return what was found of an equal one."""
+        entries = branch.environment.registry.get("resources")
+        key = json.dumps(
+            [
+                parsed.number,
+                branch.parameters,
+                sorted(branch.secret),
+                entries,
+                branch.facade,
+                branch.depth,
+            ],
+            sort_keys=True,
+        )
+        self.budget.step(1 + len(key) // _WRITTEN)
+        if (found := self._checked.get(key)) is not None:
+            self._count(found.resources * copies)
+            self.budget.store(found.stored * copies)
+            return found
+        before = self.budget.stored
+        child = self.compile(branch)
+        made = self.budget.stored - before
+        own = parsed.stored + made
+        self.budget.store(own * copies - made)
+        below = self.check(child, branch.environment, branch.depth, copies)
+        found = self._checked[key] = Cost(below.resources, own + below.stored)
+        return found
+
+    def _read(self, goal: ChildGoal) -> Parsed:
+        """Read the child's template, or return what was read of an equal one."""
+        text = goal.template if isinstance(goal.template, str) else json.dumps(goal.template, sort_keys=True)
+        if text not in self._parsed:
+            most = 0 if goal.generated else self.limits.template_bytes
+            template = load_template(goal.template, max_bytes=most, budget=self.budget)
+            described, before = describe(template)["Parameters"], self.budget.stored
+            self.budget.take_stored([template.get("resources"), template.get("outputs")])
+            stored = self.budget.stored - before
+            self._parsed[text] = Parsed(len(self._parsed), stored, template, described)
+        return self._parsed[text]
 
     def _opened(self, given: Mapping[str, Json]) -> tuple[dict[str, Json], frozenset[str]]:
         """The parameters with those in clear that hang on secrets only, and the names of those."""
         secret = {name for name, value in given.items() if is_deferred(value) and not references(value)}
         lookup = StoredLookup(self.unseal)
-        opened = {n: evaluate(value, lookup) if n in secret else value for n, value in given.items()}
+        opened = {
+            n: evaluate(value, lookup, self.budget) if n in secret else value for n, value in given.items()
+        }
         return opened, frozenset(secret)
 
     def _goal(self, definition: ResourceDefinition, plugin: NestedType) -> ChildGoal | None:
         """What is known of the child; values that come from other resources are residuals."""
         given = definition.properties
-        if not is_template_name(definition.type):
-            given = validate_properties(plugin.properties_schema, given)
-        return static_goal(definition, plugin, given, self.files)
+        if is_template_name(definition.type):
+            return static_goal(definition, plugin, given, self.files)
+        given = validate_properties(plugin.properties_schema, given)
+        if definition.wanted and not self._charge_members(definition, plugin, given):
+            return None
+        goal = static_goal(definition, plugin, given, self.files)
+        if goal is None or not goal.generated:
+            return goal
+        assert isinstance(goal.template, Mapping), "a generated template is a map"
+        for body in goal.template["resources"].values():
+            self.budget.take_value(body)  # They may share their properties, which are copied now.
+        return lifted(goal, None)
+
+    def _charge_members(
+        self, definition: ResourceDefinition, plugin: NestedType, given: Mapping[str, Json]
+    ) -> bool:
+        """Charge what is asked of the members of a group, before it is asked of each; False: nothing is known
+        of them."""
+        goal = static_goal(replace(definition, wanted=()), plugin, given, self.files)
+        if goal is None or not isinstance(goal.template, Mapping):
+            return goal is not None
+        self.budget.take(len(goal.template["resources"]) * goal.copies * len(definition.wanted) * _OUTPUT)
+        return True
 
 
 def static_facade(definition: ResourceDefinition) -> dict[str, Json]:
@@ -176,36 +275,3 @@ def static_goal(
             f"the template {definition.type} is not among the files of the request", ("type",)
         )
     return ChildGoal(files[definition.type], {n: value for n, value in given.items() if value is not None})
-
-
-def _check_names(template: Mapping[str, Json], given: Mapping[str, Json], environment: Environment) -> None:
-    declared = describe(template)["Parameters"]
-    if unknown := sorted(set(given) - set(declared)):
-        raise UnknownParameter(f'The Parameter "{unknown[0]}" was not defined in template.', ("properties",))
-    if missing := _missing(template, given, environment):
-        raise ParameterMissing(f"The Parameter ({missing[0]}) was not provided.", ("properties",))
-
-
-def _missing(template: Mapping[str, Json], given: Mapping[str, Json], environment: Environment) -> list[str]:
-    declared = describe(template)["Parameters"]
-    return [
-        name
-        for name, schema in declared.items()
-        if "Default" not in schema and name not in given and name not in environment.parameter_defaults
-    ]
-
-
-def _check_attributes(name: str, template: Mapping[str, Json], plan: CompiledTemplate) -> None:
-    """The attributes of a provider template's resource are its outputs."""
-    outputs = template.get("outputs")
-    known = {*COMMON, *(outputs if isinstance(outputs, Mapping) else ())}
-    for reference in _references(plan):
-        if reference.resource == name and reference.attribute and reference.attribute not in known:
-            raise InvalidReference(f"The Referenced Attribute ({name} {reference.attribute}) is incorrect.")
-
-
-def _references(plan: CompiledTemplate) -> list[Reference]:
-    return [
-        *(reference for definition in plan.resources.values() for reference in definition.references),
-        *(reference for output in plan.outputs.values() for reference in output.references),
-    ]

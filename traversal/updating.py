@@ -87,6 +87,7 @@ class UpdatePlanner:
         self._current = Choice(compiled, running, self._unmade, going_back).among(existing)
         kept = {row.id for row in self._current.values()}
         self._obsolete = [row for row in existing if row.id not in kept]
+        self._superseded = _by_name(self._obsolete)
         self._existing = {row.id: row for row in existing}
         self._others = {r.id: r for r in existing if r.id not in self._unmade}
         self._restored = {row.id for row in self._current.values() if row.replaced_by is not None}
@@ -156,6 +157,7 @@ class UpdatePlanner:
         elif self._replaced_for_certain(row, definition):
             self._create(definition, goal, replaces=row.id)
             self._obsolete.append(row)
+            self._superseded.setdefault(row.name, []).append(row)
         elif self._is_same(row, definition, goal):
             self._rows[definition.name] = row.id
         else:
@@ -212,8 +214,8 @@ class UpdatePlanner:
         self._jobs[definition.name] = self._job(definition, goal, TaskKind.CREATE, row_id)
 
     def _supersede_others(self, name: str, by: ResourceId) -> None:
-        for other in self._obsolete:
-            if other.name == name and other.replaced_by is None and other.id != by:
+        for other in self._superseded.get(name, ()):
+            if other.replaced_by is None and other.id != by:
                 self._changes.setdefault(other.id, {}).setdefault("replaced_by", by)
 
     def _job(self, definition: ResourceDefinition, goal: Json, kind: TaskKind, row_id: ResourceId) -> Job:
@@ -306,6 +308,13 @@ class UpdatePlanner:
                 edges.add(job.id, adoption.id)
             elif job.kind != TaskKind.OBSERVE:
                 edges.add(adoption.id, job.id)
+
+
+def _by_name(rows: Iterable[Resource]) -> dict[str, list[Resource]]:
+    found: dict[str, list[Resource]] = {}
+    for row in rows:
+        found.setdefault(row.name, []).append(row)
+    return found
 
 
 def _is_behind(row: Resource, definition: ResourceDefinition, stands_on: Iterable[ResourceId]) -> bool:

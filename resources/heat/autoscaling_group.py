@@ -15,7 +15,16 @@ from ..nesting import child_of
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 from .batches import Batch, batches
 from .group import Course, Group
-from .members import REFS_MAP, Definition, Wanted, group_goal, next_members, output_name, values_of
+from .members import (
+    REFS_MAP,
+    Definition,
+    Wanted,
+    check_members,
+    group_goal,
+    next_members,
+    output_name,
+    values_of,
+)
 from .scaling import Bounds, new_size
 
 MAPS = "outputs"
@@ -164,6 +173,7 @@ class AutoScalingGroup(Group):
         if step is None:
             size = given["desired_capacity"] or given["min_size"]
             step = Batch(size, size)
+        check_members(step.size, given["resource"], target.wanted)
         old = [(member.name, member.definition) for member in members if member.definition]
         found = next_members(
             old,

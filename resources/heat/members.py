@@ -3,7 +3,10 @@
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from ...template.budget import Budget
+from ...template.errors import LimitExceeded
 from ..children import ChildGoal
+from ..errors import Final
 
 Json = typing.Any
 Definition = Mapping[str, Json]
@@ -12,7 +15,12 @@ Wanted = Sequence[str | int]
 """An attribute of a group, and the constant path below it."""
 
 VERSION = "2018-08-31"
+MOST_MEMBERS = 100_000
+"""Members of a group.  Their number may come from another resource; then only a step sees it."""
 REFS_MAP = "refs_map"
+_REFUSED = "StackValidationFailed"
+_ASKED = 50
+"""Bytes of one attribute of one member in the template."""
 
 
 def output_name(wanted: Wanted) -> str:
@@ -73,6 +81,23 @@ def with_index(value: Json, variable: str, name: str) -> Json:
     if isinstance(value, list | tuple):
         return [with_index(item, variable, name) for item in value]
     return value
+
+
+def check_members(count: int, body: Definition, wanted: Sequence[Wanted]) -> None:
+    """Refuse a group that would take too much memory, before its template is made.
+
+    :param body: of one member.
+    :param wanted: of each member.
+    :raises Final: there would be too many members, or they would be too large together.
+    """
+    if count > MOST_MEMBERS:
+        raise Final(f"a group of {count} members is above the limit of {MOST_MEMBERS}", kind=_REFUSED)
+    budget = Budget()
+    try:
+        budget.take_stored(body)
+        budget.store((budget.stored + len(wanted) * _ASKED) * max(0, count - 1))
+    except LimitExceeded as error:
+        raise Final(f"a group of {count} members is too large: {error.message}", kind=_REFUSED) from error
 
 
 def next_members(

@@ -9,7 +9,7 @@ from ..contract import Json, Target
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 from .batches import Batch
 from .group import Group
-from .members import Definition, Wanted, group_goal, values_of
+from .members import Definition, Wanted, check_members, group_goal, values_of
 
 MAPS = "attributes"
 
@@ -58,6 +58,7 @@ class ResourceChain(Group):
     def step_goal(self, target: Target, step: Batch | None, members: Sequence[Member]) -> ChildGoal:
         """See Group."""
         given = target.properties
+        check_members(len(given["resources"]), given["resource_properties"] or {}, target.wanted)
         return _goal(
             given["resources"],
             given["resource_properties"] or {},

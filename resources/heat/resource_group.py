@@ -11,7 +11,7 @@ from ..contract import Json, Target, Work
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 from .batches import Batch, batches
 from .group import Course, Group
-from .members import Definition, Wanted, group_goal, next_members, values_of, with_index
+from .members import Definition, Wanted, check_members, group_goal, next_members, values_of, with_index
 
 MAPS = "attributes"
 _BATCH = {
@@ -133,6 +133,7 @@ class ResourceGroup(Group):
         """In batches, if the policy says so."""
         data = {"removed": _removed(target, None)}
         policy, count = target.update_policy.get("batch_create"), target.properties["count"]
+        check_members(count, target.properties["resource_def"], target.wanted)
         if not policy or not count:
             return Course(data=data)
         steps = batches(count, 0, most=policy["max_batch_size"], in_service=0, surplus_counts=False)
@@ -142,6 +143,7 @@ class ResourceGroup(Group):
         self, target: Target, changed: frozenset[str], members: Sequence[Member], work: Work
     ) -> Course:
         """In batches, if the definition of the members changes and the policy says so."""
+        check_members(target.properties["count"], target.properties["resource_def"], target.wanted)
         removed = _removed(target, members)
         policy = target.update_policy.get("rolling_update")
         if not policy or "resource_def" not in changed:
@@ -160,6 +162,7 @@ class ResourceGroup(Group):
         """See Group."""
         count, removed = target.properties["count"], set(target.data.get("removed") or [])
         given, variable = target.properties["resource_def"], target.properties["index_var"]
+        check_members(count, given, target.wanted)
         names = list(itertools.islice(_names(removed), count if step is None else step.size))
         if step is None:
             return _goal({name: _body(given, variable, name) for name in names}, target.wanted)

@@ -4,7 +4,7 @@ import json
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stoker.template.merging import merge_environments
+from stoker.template.merging import Named, merge_environments
 from stoker.template.parameters import parse_declarations
 from stoker.template.versions import VERSIONS
 
@@ -52,7 +52,7 @@ def merged(chosen, *files):
     texts = {
         str(n): json.dumps({**file, "parameter_merge_strategies": chosen}) for n, file in enumerate(files)
     }
-    found = merge_environments(texts, list(texts), None, DECLARATIONS)
+    found = merge_environments(Named(texts, list(texts)), None, DECLARATIONS)
     return {section: body for section, body in found.items() if body}
 
 

@@ -1,6 +1,9 @@
 import pytest
-from stoker.template.budget import MAX_VALUE_DEPTH, Budget, BudgetLimits, measure
-from stoker.template.errors import LimitExceeded
+from stoker.template.budget import MAX_VALUE_DEPTH, Budget, BudgetLimits, charged_at, measure
+from stoker.template.compile import Identity, Limits, Source, compile_template
+from stoker.template.errors import LimitExceeded, TemplateError
+from stoker.template.near import nearest
+from stoker.template.scalars import equality_key
 
 
 class Clock:
@@ -98,3 +101,96 @@ def test_the_size_is_near_to_what_it_takes_in_memory():
     assert 80_000 < measure([1] * 10_000 + []).bytes < 400_000
     assert measure({"a": [{"b": "c"}]}).depth == 3
     assert measure("text").depth == 0
+
+
+def test_an_error_without_a_path_is_given_one():
+    with pytest.raises(LimitExceeded, match="^outer.part: too much$"), charged_at("outer", "part"):
+        raise LimitExceeded("too much")
+    with pytest.raises(LimitExceeded, match="^inner: too much$"), charged_at("outer"):
+        raise LimitExceeded("too much", ["inner"])
+
+
+def test_no_message_is_longer_than_a_page():
+    error = TemplateError("x" * 1_000_000, ["y" * 1_000_000])
+    assert len(str(error)) < 5000
+    assert len(error.message) == 4000
+
+
+def compiled(sections, limits=None, **given):
+    template = {"heat_template_version": "2018-08-31", **sections}
+    source = Source(template, **given)
+    identity = Identity("stack", "id", "project")
+    limited = Limits(budget=limits or BudgetLimits())
+    return compile_template(source, identity=identity, limits=limited, seal=str)
+
+
+def holding(value, count=1):
+    body = {"type": "OS::Heat::Value", "properties": {"value": value}}
+    return {"resources": {f"r{index}": body for index in range(count)}}
+
+
+def test_a_template_is_refused_by_its_steps_with_the_path():
+    with pytest.raises(LimitExceeded, match=r"^resources\.r\d+.*: the request takes more than 100 steps"):
+        compiled(holding([["x"]], 100), BudgetLimits(steps=100))
+    assert len(compiled(holding([["x"]], 100), BudgetLimits(steps=3000)).resources) == 100
+
+
+def test_each_use_of_a_parameter_counts():
+    sections = {"parameters": {"p": {"type": "string"}}, **holding({"get_param": "p"}, 10)}
+    limits = BudgetLimits(bytes=10_000)
+    assert len(compiled(sections, limits, parameters={"p": "x" * 1000}).resources) == 10
+    with pytest.raises(LimitExceeded, match=r"^resources\.r9\.properties\.value\.get_param: "):
+        compiled(sections, limits, parameters={"p": "x" * 1001})
+
+
+def test_ten_thousand_flat_resources_need_a_small_part_of_the_budget():
+    properties = {
+        "type": "string",
+        "value": {"str_replace": {"template": "a $n", "params": {"$n": {"get_param": "OS::stack_name"}}}},
+        "more": [{"a": 1}, {"b": ["c"]}],
+    }
+    bodies = {
+        f"r{index}": {"type": "x", "properties": properties, "depends_on": [f"r{index - 1}"] if index else []}
+        for index in range(10_000)
+    }
+    budget = Budget()
+    compiled({"resources": bodies}, budget=budget)
+    assert budget.steps < budget.limits.steps / 4
+    assert budget.bytes < budget.limits.bytes / 4
+
+
+@pytest.mark.parametrize("form", [lambda name: name, lambda name: {"not": name}])
+def test_a_chain_of_conditions_may_be_long(form):
+    chain = {f"c{index}": form(f"c{index + 1}") for index in range(3000)}
+    compiled({"conditions": {**chain, "c3000": True}})
+    with pytest.raises(TemplateError, match="depend on each other in a circle: c7 -> c8"):
+        compiled({"conditions": {**chain, "c3000": "c7"}})
+
+
+def test_half_a_surrogate_in_a_url_is_refused_by_name():
+    with pytest.raises(TemplateError, match="make_url: a part is not Unicode"):
+        compiled(holding({"make_url": {"host": "h", "path": "/\ud800"}}))
+
+
+def test_the_names_that_are_compared_are_few_and_short():
+    names = [f"member_{index:05}" for index in range(20_000)]
+    assert nearest("membre_10000", names) in names
+    assert nearest("x" * 65, ["x" * 64]) is None
+    assert nearest("abc", ["abd", "x" * 100_000]) == "abd"
+    assert nearest("something", names) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(1, 1.0), (1, True), ({"a": [1]}, {"a": [1.0]}), ([], []), (2**70, float(2**70)), (None, None)],
+)
+def test_values_that_are_equal_have_one_key(one, other):
+    assert one == other
+    assert equality_key(one) == equality_key(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("1", 1), ([], {}), ([["a"]], [["a", "b"]]), ("", None), (0, None), (["map"], {})]
+)
+def test_values_that_differ_have_other_keys(one, other):
+    assert equality_key(one) != equality_key(other)

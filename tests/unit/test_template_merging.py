@@ -4,7 +4,7 @@ import json
 
 import pytest
 from stoker.template.errors import TemplateError
-from stoker.template.merging import merge_environments
+from stoker.template.merging import Named, merge_environments
 from stoker.template.parameters import parse_declarations
 from stoker.template.versions import VERSIONS
 
@@ -22,7 +22,7 @@ DECLARATIONS = parse_declarations(
 
 def merged(*documents, environment=None):
     files = {f"env{index}.yaml": json.dumps(document) for index, document in enumerate(documents)}
-    return merge_environments(files, list(files), environment, DECLARATIONS)
+    return merge_environments(Named(files, list(files)), environment, DECLARATIONS)
 
 
 def values(strategy, name, *given, section="parameters"):
@@ -161,18 +161,18 @@ def test_a_file_that_was_not_sent_is_named():
     with pytest.raises(
         TemplateError, match=r'^environment_files: the environment file "b.yaml" is not among'
     ):
-        merge_environments({"a.yaml": "{}"}, ["b.yaml"], None, DECLARATIONS)
+        merge_environments(Named({"a.yaml": "{}"}, ["b.yaml"]), None, DECLARATIONS)
 
 
 def test_what_is_no_yaml_is_named_with_its_line():
     with pytest.raises(TemplateError, match=r'environment file "a.yaml" is not valid YAML in line 2'):
-        merge_environments({"a.yaml": "parameters:\n\t- x"}, ["a.yaml"], None, DECLARATIONS)
+        merge_environments(Named({"a.yaml": "parameters:\n\t- x"}, ["a.yaml"]), None, DECLARATIONS)
 
 
 @pytest.mark.parametrize("text", ["", "\n", "# nothing\n", "---\n# nothing\n", "{}"])
 def test_a_file_with_nothing_in_it_changes_nothing(text):
     files = {"a.yaml": "parameters: {text: a}", "b.yaml": text}
-    found = merge_environments(files, list(files), None, DECLARATIONS)
+    found = merge_environments(Named(files, list(files)), None, DECLARATIONS)
     assert found == {"parameters": {"text": "a"}}
 
 

@@ -1,0 +1,36 @@
+"""Requests that ask for much more than they send are refused soon, and before they have taken the memory."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+from harness import attacks
+
+SECONDS, MIB = 2.0, 100.0
+"""Processor time and memory that a request may take that is refused."""
+
+
+@pytest.mark.alone
+def test_what_asks_for_too_much_is_refused_soon_and_takes_little_memory() -> None:
+    tests = pathlib.Path(attacks.__file__).parents[1]
+    ended = subprocess.run(
+        [sys.executable, "-m", "harness.attacks"],
+        cwd=tests,
+        env={**os.environ, "PYTHONPATH": str(tests)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    found = {one["name"]: one for one in map(json.loads, ended.stdout.splitlines())}
+    killed = [name for name in attacks.names() if name not in found]
+    assert not killed, f"took too long or too much: {killed}\n{ended.stderr[-2000:]}"
+    for name, one in found.items():
+        wanted = attacks.expected(name)
+        assert one["ended"].startswith(wanted), name
+        assert bool(wanted) == bool(one["ended"]), f"{name}: {one['ended']}"
+        assert one["seconds"] < SECONDS, f"{name} takes {one['seconds']:.1f} seconds of processor time"
+        assert one["mib"] < MIB, f"{name} takes {one['mib']:.0f} MiB"
