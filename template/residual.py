@@ -276,11 +276,11 @@ def _version(item: dict[str, Residual]) -> Version:
 def plain(tree: Residual) -> Json:
     """A residual in which nothing is deferred, as the literal it stands for."""
     if is_node(tree):
-        return {key: plain(item) for key, item in tree[ARGS][0].items()}
+        return {key: item if isinstance(item, str) else plain(item) for key, item in tree[ARGS][0].items()}
     if isinstance(tree, dict):
-        return {key: plain(item) for key, item in tree.items()}
+        return {key: item if isinstance(item, str) else plain(item) for key, item in tree.items()}
     if isinstance(tree, list):
-        return [plain(item) for item in tree]
+        return [item if isinstance(item, str) else plain(item) for item in tree]
     return tree
 
 
