@@ -1,11 +1,11 @@
 """Search of a registry for the entries that are for a name or a type, wildcards included."""
 
-import fnmatch
 import typing
 from collections.abc import Iterator, Mapping
 
 from .budget import Budget
 from .resource_settings import SETTINGS
+from .wildcards import fits
 
 Json = typing.Any
 _COMPARED = 32
@@ -34,7 +34,7 @@ def matching(entries: Mapping[str, Json], name: str, wild: WildNames, budget: Bu
         yield name
     for key in wild.of(entries):
         budget.step(1 + len(key) // _COMPARED)
-        if key != name and fnmatch.fnmatchcase(name, key):
+        if key != name and fits(name, key):
             yield key
 
 

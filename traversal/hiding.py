@@ -38,7 +38,7 @@ def hide(environment: Environment, goal: Goal, template: Mapping[str, Json], lim
     """
     documents = [template, *goal.files.values(), goal.parameters]
     documents += [environment.parameters, environment.parameter_defaults]
-    budget, most = Budget(limits.budget), limits.template_bytes
+    budget, most = goal.budget or Budget(limits.budget), limits.template_bytes
     try:
         names = hidden_names(documents, depth=limits.depth or DEEPEST, max_bytes=most, budget=budget)
     except LimitExceeded as error:

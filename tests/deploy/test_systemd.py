@@ -21,13 +21,16 @@ API, ONE, TWO = "stoker-api", "stoker-conductor@1", "stoker-conductor@2"
 WATCHDOG = 3.0
 FAR_TOO_OPEN = 20
 """Tenths of systemd's exposure level."""
-LOAD = {
-    "heat_template_version": "2018-08-31",
-    "resources": {
-        f"r{n}": {"type": "OS::Heat::TestResource", "properties": {"wait_secs": 1, "value": str(n)}}
-        for n in range(200)
-    },
-}
+
+
+def load(seconds: float) -> dict[str, object]:
+    """Return a template of 200 resources, each of which waits so long."""
+    names = (str(number) for number in range(200))
+    one = {"type": "OS::Heat::TestResource"}
+    return {
+        "heat_template_version": "2018-08-31",
+        "resources": {f"r{n}": {**one, "properties": {"wait_secs": seconds, "value": n}} for n in names},
+    }
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
@@ -75,6 +78,12 @@ class Site:
             yield
             connection.rollback()
 
+    def claims(self, host: str) -> int:
+        """How many tasks a conductor holds now."""
+        name = self.deployment.database_url.rpartition("/")[2]
+        held = f"SELECT count(*) FROM task WHERE state = 'running' AND member LIKE '{host}/%'"
+        return int(str(self.postgresql.execute(held, name)[0][0]))
+
     def conductors(self) -> dict[str, str]:
         """Host and status as the API tells them."""
         status, body = self.deployment.call("GET", "/v1/t/services")
@@ -107,8 +116,8 @@ def machine(site: Site) -> Iterator[Machine]:
 
 
 def test_what_is_started_serves_when_systemctl_returns(site: Site, machine: Machine) -> None:
-    wait_for(lambda: site.conductors() == {"boiler-1": "up", "boiler-2": "up"}, 3)
-    path = site.deployment.create("first", LOAD)
+    wait_for(lambda: site.conductors() == {"boiler-1": "up", "boiler-2": "up"})
+    path = site.deployment.create("first", load(1))
     assert machine.show(ONE, "StatusText") == "boiler-1 is in the ring"
     assert site.deployment.wait_final(path)["stack_status"] == "CREATE_COMPLETE"
 
@@ -209,7 +218,8 @@ def test_a_conductor_that_has_nothing_to_do_is_left_alone(machine: Machine) -> N
 
 
 def test_a_stop_under_load_ends_well_and_the_others_go_on(site: Site, machine: Machine) -> None:
-    path = site.deployment.create("loaded", LOAD)
+    path = site.deployment.create("loaded", load(10))
+    wait_for(lambda: site.claims("boiler-1") > 0)
     machine.systemctl("stop", ONE)
     assert site.deployment.show(path)["stack_status"] == "CREATE_IN_PROGRESS"
     assert (machine.show(ONE, "Result"), machine.show(ONE, "ExecMainStatus")) == ("success", "0")
@@ -221,8 +231,10 @@ def test_a_stop_that_had_to_leave_work_behind_shows(site: Site, machine: Machine
     site.configure("[conductor]\ndrain = 1\n")
     machine.systemctl("reload", ONE)
     wait_for(lambda: "conductor.drain" in machine.show(ONE, "StatusText"), 10)
-    site.deployment.create("stuck", LOAD)
-    with site.locked("resource"):
+    site.deployment.create("stuck", load(10))
+    wait_for(lambda: site.claims("boiler-1") > 0)
+    # What waits for its next poll then cannot be handed over to the others.
+    with site.locked("task"):
         machine.call("systemctl", "stop", ONE)
     assert (machine.show(ONE, "Result"), machine.show(ONE, "ExecMainStatus")) == ("exit-code", "1")
 
