@@ -34,6 +34,7 @@ ELSEWHERE = {
     "A connection to the database is half open": "tests/process/test_half_open.py: the others take over",
     "One step kills conductor after conductor": "tests/simulation/test_losses.py: the resource fails",
     "The API refuses clients": "tests/unit/test_cli_serving.py: each limit; tests/process/test_attacked.py",
+    "A request asks for too much": "tests/process/test_budget.py: it is refused with the path",
     "An expression takes too long": "tests/process/test_expressions.py: the stack fails, all others go on",
     "Clocks differ": "tests/process/test_clocks.py: nothing is early or late, and each is told",
     "A row is locked": "tests/services/db/test_locks.py: all but its stack go on",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 import sqlalchemy as sa
-from simulation.world import World
+from simulation.world import AtOnce, World
 from stoker.conductor.duties.credentials import Credentials
 from stoker.db import credentials, stacks, tables
 from stoker.db.errors import NameTaken, Unavailable
@@ -92,6 +92,7 @@ class Scene:
             ring=typing.cast(typing.Any, self),
             clock=world.clock,
             give_back=self.desk.delegations.revoke,
+            background=AtOnce(),
         )
 
     def owns(self, shard: int) -> bool:

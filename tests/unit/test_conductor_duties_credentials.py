@@ -4,10 +4,10 @@ import pathlib
 import threading
 import types
 import typing
-from collections.abc import Callable
 
 import pytest
 from harness.waiting import wait_for
+from simulation.world import AtOnce
 from stoker.conductor.background import BackgroundPool
 from stoker.conductor.duties.credentials import LATER, Credentials
 from stoker.conductor.scheduler import Scheduler
@@ -18,14 +18,6 @@ from stoker.traversal.deferral import KeystoneAway
 
 Json = typing.Any
 NOW = 1_800_000_000.0
-
-
-class AtOnce:
-    """Background work without threads."""
-
-    def submit(self, key: object, work: Callable[[], None]) -> bool:
-        work()
-        return True
 
 
 class Scene:
