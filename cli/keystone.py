@@ -5,8 +5,9 @@ import logging
 import typing
 
 from keystoneauth1 import loading
-from keystoneauth1.exceptions import MissingRequiredOptions, NoMatchingPlugin
+from keystoneauth1.exceptions import ClientException, MissingRequiredOptions, NoMatchingPlugin
 from keystonemiddleware import auth_token
+from keystonemiddleware.opts import list_auth_token_opts
 from oslo_config import cfg
 from oslo_policy import opts as policy_opts
 from oslo_policy import policy
@@ -15,10 +16,15 @@ from ..api.auth import Authenticator, NoAuthentication
 from ..api.keystone import KeystoneAuthentication
 from ..api.policy import list_rules
 from ..api.presigned import is_presigned
+from .http_request import Refusal
 from .options import WrongConfiguration
 
 SECTION = "keystone_authtoken"
 POLICY_FILE = "policy.yaml"
+KEYSTONE_ANSWERS_WITHIN = 10
+"""Seconds for one try to check a token, unless http_connect_timeout says otherwise: the middleware's own
+default waits for ever, so that a Keystone that is silent would take one thread of the API after the other."""
+AWAY = Refusal(503, "Keystone is not available; try again later", "ServiceUnavailable")
 WsgiApp = typing.Any
 LOG = logging.getLogger(__name__)
 
@@ -75,6 +81,9 @@ def behind_keystone(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
             f"[{SECTION}] auth_type is missing: the service's own account at Keystone; or, for a service "
             "that everybody may use, set [api] auth_strategy to none"
         )
+    for group, options in list_auth_token_opts():
+        conf.register_opts(options, group)
+    conf.set_default("http_connect_timeout", KEYSTONE_ANSWERS_WITHIN, SECTION)
     settings = {
         "oslo_config_config": conf,
         "delay_auth_decision": True,
@@ -94,7 +103,13 @@ def behind_keystone(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
 
     def dispatch(environ: dict[str, typing.Any], start_response: typing.Any) -> typing.Any:
         if not is_presigned(environ.get("PATH_INFO", "")):
-            return guarded(environ, start_response)
+            try:
+                return guarded(environ, start_response)
+            except ClientException as error:  # The middleware lets out what its own account meets.
+                LOG.warning("Keystone is unavailable, the request is refused: %s", error)
+                status, headers, body = AWAY.to_response()
+                start_response(status, headers)
+                return [body]
         # A signature is no token: Keystone is not asked, and may be away.  What the headers say of who asks
         # is the client's own word.
         return app({**environ, "HTTP_X_IDENTITY_STATUS": "Invalid"}, start_response)
