@@ -227,15 +227,17 @@ def _walk(value: Json, charge: Callable[[int], None], weights: _Weights, deepest
         for item in level:
             if isinstance(item, str):
                 leaves += weights.text + (len(item) if item.isascii() else len(item) * _WIDE)
+            elif item is None or isinstance(item, int | float):
+                leaves += weights.other
+            elif isinstance(item, list | tuple):
+                nested = 1
+                charge(weights.list + len(item) * weights.item)
+                below.extend(item)
             elif isinstance(item, Mapping):
                 nested = 1
                 charge(weights.map + len(item) * weights.entry)
                 leaves += sum(map(len, map(str, item)))
                 below.extend(item.values())
-            elif isinstance(item, list | tuple):
-                nested = 1
-                charge(weights.list + len(item) * weights.item)
-                below.extend(item)
             else:
                 leaves += weights.other
         charge(leaves)

@@ -121,6 +121,8 @@ class Conditions:
 
     def _value(self, tree: Json, path: Path) -> Json:
         """The value of a tree in which only condition functions may stand."""
+        if isinstance(tree, str):  # Most are; the checks below take longer than this function.
+            return tree
         if isinstance(tree, Mapping) and len(tree) == 1:
             ((name, argument),) = tree.items()
             if name in self._version.condition_functions:

@@ -1,6 +1,5 @@
 """Numbers and truth values as users spell them."""
 
-import json
 import math
 import typing
 from collections.abc import Mapping
@@ -55,7 +54,7 @@ def equality_key(value: typing.Any) -> str:
     Texts have hashes that differ from process to process.  A user can choose many numbers or tuples with the
     same hash, which makes a set of them slow, but not many such texts.
     """
-    return json.dumps(_comparable(value))
+    return repr(_comparable(value))
 
 
 def _comparable(value: typing.Any) -> typing.Any:

@@ -1,6 +1,7 @@
 """Requests that ask for much more than they send, each with how it must end.
 
-Run as a program it carries out each attack in a process of its own, and prints a line of JSON for each.
+Run as a program it carries out each attack in a process of its own, and prints a line of JSON for each:
+processor time, memory, how much slower than the reference machine the host was meanwhile, and the end.
 """
 
 import json
@@ -19,6 +20,8 @@ from stoker.template.errors import TemplateError
 from stoker.template.load import load_template
 from stoker.traversal.compiling import compile_goal
 from stoker.traversal.requests import Goal
+
+from .pace import measure
 
 Json = typing.Any
 VERSION = "2018-08-31"
@@ -388,6 +391,7 @@ def a_chain_of_5000_members_of_which_5000_attributes_are_asked() -> None:
 
 
 def _carry_out(name: str) -> dict[str, Json]:
+    pace = measure()
     before, since = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     try:
         _ATTACKS[name][1]()
@@ -396,7 +400,8 @@ def _carry_out(name: str) -> dict[str, Json]:
         ended = str(error)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     taken = time.process_time() - since
-    return {"name": name, "seconds": taken, "mib": grown / 1024, "ended": ended[:300]}
+    slower = pace.worse(measure()).processor
+    return {"name": name, "seconds": taken, "slower": slower, "mib": grown / 1024, "ended": ended[:300]}
 
 
 def main() -> None:

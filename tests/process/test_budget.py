@@ -10,7 +10,12 @@ import pytest
 from harness import attacks
 
 SECONDS, MIB = 2.0, 100.0
-"""Processor time and memory that a request may take that is refused."""
+"""Processor time and memory that a request may take that is refused.
+
+The time is for the reference machine, on which the slowest attacks take 1.3 s: 2,000,000 steps of work,
+each of which shall take less than a microsecond.  A slower host has longer by the factor that `harness.pace`
+measures in the attack's own process, before and after it.
+"""
 
 
 @pytest.mark.alone
@@ -32,5 +37,6 @@ def test_what_asks_for_too_much_is_refused_soon_and_takes_little_memory() -> Non
         wanted = attacks.expected(name)
         assert one["ended"].startswith(wanted), name
         assert bool(wanted) == bool(one["ended"]), f"{name}: {one['ended']}"
-        assert one["seconds"] < SECONDS, f"{name} takes {one['seconds']:.1f} seconds of processor time"
+        taken, most = one["seconds"], SECONDS * one["slower"]
+        assert taken < most, f"{name} takes {taken:.1f} of {most:.1f} seconds of processor time"
         assert one["mib"] < MIB, f"{name} takes {one['mib']:.0f} MiB"

@@ -9,6 +9,7 @@ import typing
 from collections.abc import Iterator
 
 import pytest
+from harness import pace
 from harness.deployment import Deployment, Servers
 from harness.templates import chain, one, template
 from harness.waiting import wait_for
@@ -36,14 +37,6 @@ def yaql(expression: str, data: Json) -> Json:
 
 def pill(expression: str = ENDLESS) -> Json:
     return template({"source": one(value=POISON), "pill": one(value=yaql(expression, LATE))})
-
-
-def slowness() -> float:
-    """Seconds in which this host gives one process a second of a processor: 1 where nothing else runs."""
-    wall, cpu = time.monotonic(), time.process_time()
-    while time.process_time() - cpu < 0.3:
-        pass
-    return max(1.0, (time.monotonic() - wall) / 0.3)
 
 
 class Visitor(threading.Thread):
@@ -86,7 +79,7 @@ def test_poison_stacks_fail_and_all_others_go_on(deployment: Deployment) -> None
             assert "regex" in found["stack_status_reason"]
     assert visitor.wrong == []
     assert len(visitor.waited) > 10
-    assert max(visitor.waited) < slowness(), sorted(visitor.waited)[-5:]
+    assert max(visitor.waited) < pace.measure().wall, sorted(visitor.waited)[-5:]
     listed = deployment.manage("service", "list")
     assert all(listed.count(host) for host in HOSTS)
 
@@ -107,16 +100,16 @@ def test_requests_that_compute_for_ever_are_refused_within_two_seconds(deploymen
     ]
     with Visitor(deployment) as visitor:
         for body, path in cases:
-            slow = slowness()
+            before = pace.measure()
             since = time.monotonic()
             status, answer = deployment.call(
                 "POST", "/v1/t/stacks", {"stack_name": "refused", "template": body}
             )
             taken = time.monotonic() - since
-            assert taken < 2 * max(slow, slowness())
+            assert taken < 2 * before.worse(pace.measure()).wall
             assert (status, answer["error"]["type"]) == (400, "RequestLimitExceeded"), answer
             assert answer["error"]["message"].startswith(path), answer
-    assert max(visitor.waited) < slowness(), sorted(visitor.waited)[-5:]
+    assert max(visitor.waited) < pace.measure().wall, sorted(visitor.waited)[-5:]
     assert visitor.wrong == []
 
 
