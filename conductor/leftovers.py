@@ -55,7 +55,7 @@ def late_result(
     if left is None:
         return {}
     try:
-        return database.write(lambda conn: leftovers.came_back(conn, left, physical_id, now=now))
+        return database.write(lambda conn: leftovers.came_back(conn, left, physical_id, now=now), brief=True)
     except NotFound:
         told = "Task %s made %s (%s, resource %s), and its stack was purged meanwhile: remove it by hand"
         LOG.error(told, claim.task.id, physical_id, claim.resource.type, claim.resource.name)
@@ -68,7 +68,7 @@ def keep_stray(database: Database, claim: Claim, member: MemberId, *, now: float
     if left is None:
         return
     own = replace(left, task=replace(left.task, member=member))
-    database.write(lambda conn: leftovers.keep_stray(conn, own, now=now))
+    database.write(lambda conn: leftovers.keep_stray(conn, own, now=now), brief=True)
 
 
 def keep_leftover(conn: Connection, task: Task, *, now: float) -> None:

@@ -25,6 +25,7 @@ from ..traversal.hints import Hints, announce_all
 from .attempt import StepResult
 from .holdings import Holdings, View
 from .intake import Intake
+from .locked_out import LockedOut
 from .quarantine import Quarantine
 from .reconciler import Reconciler
 from .steps import StepRunner
@@ -87,10 +88,11 @@ class Pipeline:
         self._wake = wake
         self._limits = limits
         self._intake = Intake()
+        self._skipped: LockedOut[TaskId] = LockedOut(monotonic, lambda task_id: task_id)
         self._suspects = Suspects(runner, monotonic)
         self._held = Holdings(clock, monotonic)
         self._tally = Tally(recorder)
-        self._quarantine = Quarantine(database, limits.task_losses, runner.lost_too_often)
+        self._quarantine = Quarantine(database, limits.task_losses, runner.lost_too_often, monotonic)
         self._workers = Workers(
             runner=runner,
             quarantine=self._quarantine,
@@ -103,14 +105,14 @@ class Pipeline:
         self._stops = Stops(
             self._held, self._workers, runner, clock, monotonic, limits.cancel_grace, self._tally
         )
-        self._reconciler = Reconciler(
-            database, hints, self._held, self._workers, self._stops, self._tally, clock
-        )
-        self._strays = Strays(database, hints, self._workers, self._stops, self._tally, clock)
+        shared = (self._workers, self._stops, self._tally, clock, monotonic)
+        self._reconciler = Reconciler(database, hints, self._held, *shared)
+        self._strays = Strays(database, hints, *shared)
+        parts = (self._stops, self._suspects, self._skipped)
+        self._timed = (*parts, self._reconciler, self._quarantine, self._strays)
         self._executor = executor
         self._who: Claimant | None = None
-        self._broken = False
-        self._closed = False
+        self._broken = self._closed = False
 
     # -- from any thread ---------------------------------------------------------------------------
 
@@ -196,7 +198,7 @@ class Pipeline:
         except Unavailable as error:
             LOG.warning("The database is away, work waits: %s", error)
             return self._limits.stalled
-        return None if self._who is None else self._sleep()
+        return self._sleep()
 
     def database_answers(self) -> bool:
         """Return whether the database answers; may take long."""
@@ -209,13 +211,13 @@ class Pipeline:
 
     def hand_over(self) -> None:
         """Give back every task that stands between two looks, for others to go on with."""
-        if self._who is None:
-            return
-        self._reconciler.give_back(self._held.idle())
+        if self._who is not None:
+            self._reconciler.give_back(self._held.idle())
 
     # -- inside ------------------------------------------------------------------------------------
 
     def _work(self, who: Claimant, results: Sequence[tuple[StepResult, Outcome]], slots: int) -> None:
+        self._intake.offer(self._skipped.due())
         wanted = self._intake.take(slots)
         if results or wanted:
             self._exchange(who, results, wanted, slots)
@@ -230,17 +232,19 @@ class Pipeline:
         return max(0, min(spare, self._limits.in_progress - len(self._held)))
 
     def _sleep(self) -> float | None:
-        if self._workers.results or self._suspects or (len(self._intake) and self._free()):
-            return 0.0
-        look = None if self.busy >= 2 * self._limits.threads else self._held.next_look()
-        known = [at for at in (look, self._stops.next_at(), self._suspects.next_at()) if at is not None]
-        return max(0.0, min(known) - self._monotonic()) if known else None
+        moments = [self._strays.late_at()]
+        if self._who is not None:
+            if self._workers.results or self._suspects or (len(self._intake) and self._free()):
+                return 0.0
+            look = None if self.busy >= 2 * self._limits.threads else self._held.next_look()
+            moments += [look, *(part.next_at() for part in self._timed)]
+        first = min((at for at in moments if at is not None), default=None)
+        return None if first is None else max(0.0, first - self._monotonic())
 
     def _collect(self) -> list[tuple[StepResult, Outcome]]:
         """Results to store."""
         waiting = self._workers.results
-        count = min(len(waiting), self._limits.batch)
-        return self._checked([waiting.popleft() for _ in range(count)])
+        return self._checked([waiting.popleft() for _ in range(min(len(waiting), self._limits.batch))])
 
     def _checked(self, found: Iterable[StepResult]) -> list[tuple[StepResult, Outcome]]:
         """Those to store; a mere "look again" goes to the timers at once."""
@@ -274,12 +278,10 @@ class Pipeline:
                     lambda conn: commits.exchange(conn, outcomes, wanted, who=who, now=now, slots=slots),
                     brief=self._suspects.is_trying,
                 )
-        except RowLocked:
+        except Unavailable as error:
+            locked = isinstance(error, RowLocked)  # The results are put off then.
             # Hints alone are not kept: they come again, and what is locked would be among them each time.
-            self._put_back((), wanted if results else ())
-            raise
-        except Unavailable:
-            self._put_back(results, wanted)
+            self._put_back(() if locked else results, () if locked and not results else wanted)
             raise
         self._tally.exchanged(done.claims, wanted, began=now, ended=self._clock())
         refused = {outcome.task_id for outcome in done.refused}
@@ -294,9 +296,9 @@ class Pipeline:
                 self._held.drop(outcome.task_id)
         for claim in done.claims:
             self._stops.replaced(claim.task.id)
-            held = self._held.add(claim)
-            self._stops.watch(held)
+            self._stops.watch(held := self._held.add(claim))
             self._workers.step(held, None, who)
+        self._skipped.settle(wanted, done.locked)
         announce_all(self._hints, done.ready)
 
     def _put_back(self, results: Iterable[tuple[StepResult, Outcome]], wanted: Sequence[TaskId]) -> None:

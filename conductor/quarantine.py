@@ -3,6 +3,7 @@
 import collections
 import logging
 import threading
+import time
 import typing
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,6 +14,7 @@ from ..db.engine import Database
 from ..db.errors import Unavailable
 from ..db.ids import MemberId, TaskId
 from .attempt import StepResult
+from .locked_out import LockedOut
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any
@@ -29,13 +31,20 @@ class Quarantine:
     :param fail: makes the result of a task that fails for that.
     """
 
-    def __init__(self, database: Database, most: int, fail: Callable[[Claim, Claimant], StepResult]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        most: int,
+        fail: Callable[[Claim, Claimant], StepResult],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._database = database
         self._fail = fail
         self._most = most
         self._lock = threading.Lock()
         self._alone: tuple[TaskId, int] | None = None
         self._cleared: collections.deque[TaskId] = collections.deque()
+        self._locked: LockedOut[TaskId] = LockedOut(monotonic, lambda task_id: task_id)
 
     def run(self, claim: Claim, who: Claimant, step: Callable[[], StepResult], progress: Json) -> StepResult:
         """Run the step; or return that it has to be tried again a little later.
@@ -67,12 +76,15 @@ class Quarantine:
 
         :raises Unavailable: it is tried again.
         """
-        waiting = len(self._cleared)
-        if waiting:
-            ids = [self._cleared[index] for index in range(waiting)]
-            self._database.write(lambda conn: losses.forget(conn, ids, who.member))
-            for _ in range(waiting):
-                self._cleared.popleft()
+        ids = [self._cleared.popleft() for _ in range(len(self._cleared))]
+        for _ in self._locked.run(
+            self._database, ids, lambda conn, part: losses.forget(conn, part, who.member)
+        ):
+            pass
+
+    def next_at(self) -> float | None:
+        """Return the moment at which locked rows are tried again; None: there are none."""
+        return self._locked.next_at()
 
     def _enter(self, claim: Claim) -> bool:
         with self._lock:

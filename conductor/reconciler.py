@@ -1,18 +1,21 @@
 """Claims in our name: what the database says that we hold, against what is in memory."""
 
 import logging
+import time
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import sqlalchemy as sa
+from sqlalchemy.engine import Connection
 
 from ..db import answers, tasks
 from ..db.claims import Claim, Claimant
 from ..db.engine import Database
 from ..db.errors import Unavailable
-from ..db.ids import TaskId
+from ..db.ids import TaskId, TraversalId
 from ..traversal.hints import Hints, announce_all
 from .holdings import Holdings
+from .locked_out import LockedOut
 from .stops import Stops
 from .tally import Tally
 from .workers import Workers
@@ -24,6 +27,8 @@ LOG = logging.getLogger(__name__)
 class Reconciler:
     """Used by the mover's thread.
 
+    What others lock is retried later, and delays nothing else.
+
     :ivar uncertain: claims may have been made, or lost, that are not known here.
     """
 
@@ -34,7 +39,19 @@ class Reconciler:
     stops: Stops
     tally: Tally
     clock: Callable[[], float]
+    monotonic: Callable[[], float] = time.monotonic
     uncertain: bool = False
+    _claims: LockedOut[tuple[TaskId, int]] = field(init=False)
+    _answers: LockedOut[tuple[TaskId, int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._claims = LockedOut(self.monotonic, lambda claim: claim)
+        self._answers = LockedOut(self.monotonic, lambda claim: claim)
+
+    def next_at(self) -> float | None:
+        """Return the moment at which locked rows are tried again; None: there are none."""
+        known = [at for at in (self._claims.next_at(), self._answers.next_at()) if at is not None]
+        return min(known, default=None)
 
     def repair(self, kept: Set[tuple[TaskId, int]]) -> None:
         """After an error in the work loop: forget what nothing would ever bring back to it, so that
@@ -79,41 +96,37 @@ class Reconciler:
         :raises Unavailable: it is tried again.
         """
         unfinished = self.workers.unfinished
-        if claims := list(unfinished):
-            self.give_back(claims)
-            for _ in claims:
-                unfinished.popleft()
+        self.give_back([unfinished.popleft() for _ in range(len(unfinished))])
 
     def give_back(self, claimed: Sequence[tuple[TaskId, int]]) -> None:
         """Let others go on with these tasks (with attempt).
 
-        :raises Unavailable: they are ours still.
+        :raises Unavailable: they are ours still, and are given back at the next call.
         """
-        if not claimed:
-            return
         now = self.clock()
-        freed = self.database.write(lambda conn: tasks.release(conn, claimed, now=now))
-        for task_id, attempt in claimed:
-            if self.held.has(task_id, attempt):
-                self.held.drop(task_id)
-        announce_all(self.hints, freed)
+        for part, freed in self._claims.run(
+            self.database, claimed, lambda conn, part: tasks.release(conn, part, now=now)
+        ):
+            for task_id, attempt in part:
+                if self.held.has(task_id, attempt):
+                    self.held.drop(task_id)
+            announce_all(self.hints, freed)
 
     def answer(self, who: Claimant) -> None:
         """Say of claims that we were asked to stop and do not hold that we do not.
 
         :raises Unavailable: it is tried again.
         """
-        asked = list(self.stops.unknown)
-        if not asked:
-            return
-        over = [claim for claim in asked if not self.workers.runs(*claim)]
-        now = self.clock()
-        freed = self.database.write(
-            lambda conn: answers.answer(conn, who.member, asked=asked, over=over, now=now)
-        )
-        announce_all(self.hints, freed)
-        self.tally.not_held(len(asked))
-        del self.stops.unknown[: len(asked)]
+        now, asked = self.clock(), list(self.stops.unknown)
+        self.stops.unknown.clear()
+
+        def work(conn: Connection, part: Sequence[tuple[TaskId, int]]) -> dict[TraversalId, list[TaskId]]:
+            over = [claim for claim in part if not self.workers.runs(*claim)]
+            return answers.answer(conn, who.member, asked=part, over=over, now=now)
+
+        for part, freed in self._answers.run(self.database, asked, work):
+            announce_all(self.hints, freed)
+            self.tally.not_held(len(part))
 
 
 def _claim(claim: Claim) -> tuple[TaskId, int]:

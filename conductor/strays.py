@@ -1,23 +1,27 @@
 """What steps come to whose tasks are not ours any more: what they make must not be forgotten."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..db.claims import Claim, Claimant
 from ..db.engine import Database
-from ..db.errors import Unavailable
+from ..db.errors import RowLocked, Unavailable
+from ..db.ids import TaskId
 from ..traversal.hints import Hints, announce_all
 from .attempt import StepResult
 from .holdings import claim_lines
 from .leftovers import keep_stray, late_result
+from .locked_out import LockedOut
 from .stops import Stops
 from .tally import Tally
 from .workers import Workers
 
+Late = tuple[Claim, StepResult | None]
 
-@dataclass(frozen=True)
+
+@dataclass
 class Strays:
-    """Used by the mover's thread."""
+    """Used by the mover's thread.  What others lock is retried later, and delays nothing else."""
 
     database: Database
     hints: Hints
@@ -25,6 +29,21 @@ class Strays:
     stops: Stops
     tally: Tally
     clock: Callable[[], float]
+    monotonic: Callable[[], float]
+    _locked: LockedOut[Late] = field(init=False)
+    _locked_strays: LockedOut[Claim] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._locked = LockedOut(self.monotonic, lambda late: _key(late[0]))
+        self._locked_strays = LockedOut(self.monotonic, _key)
+
+    def next_at(self) -> float | None:
+        """Return the moment at which `keep` is due; None: nothing is locked."""
+        return self._locked_strays.next_at()
+
+    def late_at(self) -> float | None:
+        """Return the moment at which `take_late` is due; None: nothing is locked."""
+        return self._locked.next_at()
 
     def take_late(self) -> None:
         """Results that came when their tasks were not ours any more: what they have made is removed, unless
@@ -33,13 +52,18 @@ class Strays:
         :raises Unavailable: the rest is kept.
         """
         late = self.workers.late
+        late.extend(self._locked.due())
         while late:
             claim, result = late.popleft()
             try:
                 self._take(claim, result)
+            except RowLocked:
+                self._locked.put_off((claim, result))
+                continue
             except (Unavailable, MemoryError):
                 late.appendleft((claim, result))
                 raise
+            self._locked.done((claim, result))
             self.tally.refused()
 
     def _take(self, claim: Claim, result: StepResult | None) -> None:
@@ -60,9 +84,19 @@ class Strays:
         :raises Unavailable: the rest is kept.
         """
         strays = self.stops.strays
+        strays.extend(self._locked_strays.due())
         while strays:
             claim = strays[0]
-            if self.workers.runs(claim.task.id, claim.task.attempt):
-                with claim_lines(claim):
-                    keep_stray(self.database, claim, who.member, now=self.clock())
+            try:
+                if self.workers.runs(claim.task.id, claim.task.attempt):
+                    with claim_lines(claim):
+                        keep_stray(self.database, claim, who.member, now=self.clock())
+            except RowLocked:
+                self._locked_strays.put_off(claim)
+            else:
+                self._locked_strays.done(claim)
             strays.popleft()
+
+
+def _key(claim: Claim) -> tuple[TaskId, int]:
+    return claim.task.id, claim.task.attempt

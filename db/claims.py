@@ -112,11 +112,13 @@ class Claimed:
     :ivar started: events of the claims' beginning, to be stored by the caller.
     :ivar gone: tasks taken that have nothing to do: their resource another task has deleted meanwhile, or its
         creation, which still went on when they were planned, has come to nothing.
+    :ivar locked: tasks not taken, because another transaction has locked their resource's row.
     """
 
     claims: Sequence[Claim] = ()
     started: Sequence[Event] = ()
     gone: Sequence[Task] = ()
+    locked: Sequence[Task] = ()
 
 
 def claim(
@@ -129,26 +131,38 @@ def claim(
 ) -> Claimed:
     """Claim those of the tasks that are ready and that nobody else is claiming now.
 
+    It waits for no lock: tasks are skipped whose row, or whose resource's row, another transaction holds.
+
     A task is ready only while its traversal is the current one, for whoever supersedes a traversal cancels
     its ready tasks in the same transaction.
 
     :param waiting: tasks to be claimed too, that this transaction has just counted down to no predecessor.
     """
-    taken = _take(conn, waiting, who=who, now=now)
+    seen = list(waiting)
     for part in chunks(task_ids):
-        ready = conn.execute(_READY, {"ids": part}).mappings()
-        taken += _take(conn, [Task.of(dict(row)) for row in ready], who=who, now=now)
-    if not taken:
+        seen += [Task.of(dict(row)) for row in conn.execute(_READY, {"ids": part}).mappings()]
+    if not seen:
         return Claimed()
-    wanted = {task.resource_id for task in taken if task.resource_id is not None}
-    wanted |= {ResourceId(i) for task in taken for i in task.inputs.values()}
-    rows = _with_replacements(conn, resources.by_ids(conn, wanted))
+    shown = {task.resource_id for task in seen if task.resource_id is not None and _is_shown(task)}
+    wanted = {task.resource_id for task in seen if task.resource_id is not None}
+    wanted |= {ResourceId(i) for task in seen for i in task.inputs.values()}
+    rows, locked = resources.lock_free(conn, wanted, shown)
+    skipped = [task for task in seen if task.resource_id in locked]
+    taken = _take(conn, [task for task in seen if task.resource_id not in locked], who=who, now=now)
+    if not taken:
+        return Claimed(locked=skipped)
+    rows = _with_replacements(conn, rows)
     stacks = _stacks(conn, {task.stack_id for task in taken})
     found = [(task, _worked_on(task, rows)) for task in taken]
     begun = [(task, row) for task, row in found if row is not None]
     started = _mark_in_progress(conn, begun, who=who, now=now)
     claims = [_claim(task, resource, rows, stacks[task.stack_id]) for task, resource in begun]
-    return Claimed(claims, started, [task for task, row in found if row is None])
+    return Claimed(claims, started, [task for task, row in found if row is None], skipped)
+
+
+def _is_shown(task: Task) -> bool:
+    """Whether its claim is shown on the resource, whose row is written for it."""
+    return task.kind not in UNDECIDED and task.kind not in SILENT
 
 
 def _worked_on(task: Task, rows: Mapping[ResourceId, Resource]) -> Resource | None:
@@ -190,7 +204,8 @@ def _newest(rows: Mapping[ResourceId, Resource], resource_id: ResourceId) -> Res
 def _take(conn: Connection, seen: Sequence[Task], *, who: Claimant, now: float) -> list[Task]:
     if not seen:
         return []
-    conn.execute(_TAKEN, {"ids": [task.id for task in seen], "claimant": who.member, "now": now})
+    for part in chunks(task.id for task in seen):
+        conn.execute(_TAKEN, {"ids": part, "claimant": who.member, "now": now})
     return [
         replace(
             task,
@@ -232,7 +247,7 @@ def _mark_in_progress(
     started: list[Event] = []
     for task, resource in begun:
         action = task.kind.upper()
-        if task.kind in UNDECIDED or task.kind in SILENT:
+        if not _is_shown(task):
             continue
         if task.attempt > 1 and (resource.action, resource.status) == (action, Status.IN_PROGRESS):
             continue

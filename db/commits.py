@@ -84,12 +84,14 @@ class Exchange:
     :ivar claims: tasks now held.
     :ivar ready: tasks made ready and not claimed here: to be announced by hints.
     :ivar ended: stacks that reached a final status, with it.
+    :ivar locked: ready tasks not claimed, because another transaction has locked their resource's row.
     """
 
     refused: Sequence[Outcome]
     claims: Sequence[Claim]
     ready: Mapping[TraversalId, Sequence[TaskId]]
     ended: Sequence[tuple[StackId, Status]]
+    locked: Sequence[TaskId] = ()
 
 
 def exchange(
@@ -123,6 +125,8 @@ def exchange(
     ready.update(mark_ready(conn, unblocked[len(own) :], now=now))
     others = [*again, *wanted[: max(0, slots - len(own) - len(again))]]
     claimed = claim(conn, others, who=who, now=now, waiting=own)
+    kept = [task for task in claimed.locked if task.state == TaskState.WAITING]
+    ready.update(mark_ready(conn, kept, now=now))
     events.add_many(conn, [*told, *claimed.started])
     ready.update(_end_gone(conn, claimed.gone, now=now))
     over = [*claimed.gone, *(rows[o.task_id] for o in accepted if o.state in FINAL)]
@@ -135,7 +139,8 @@ def exchange(
     for task_id, traversal in ready.items():
         if task_id not in held:
             left.setdefault(traversal, []).append(task_id)
-    return Exchange(refused=refused, claims=list(claimed.claims), ready=left, ended=ended)
+    locked = [task.id for task in claimed.locked]
+    return Exchange(refused, list(claimed.claims), left, ended, locked)
 
 
 _LOCKED = sa.select(tables.task).where(tables.task.c.id.in_(IDS)).order_by(tables.task.c.id).with_for_update()

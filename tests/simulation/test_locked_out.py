@@ -4,12 +4,14 @@ import pathlib
 import typing
 
 import pytest
-from simulation.test_update import ended, template
+from simulation.test_update import ended, on, template
 from simulation.world import World
-from stoker.db import commits
+from stoker.conductor.locked_out import LockedOut
+from stoker.db import commits, resources, tasks
 from stoker.db.errors import RowLocked
 from stoker.db.ids import ResourceId
 from stoker.db.states import Status
+from stoker.db.task_rows import REDELIVER_AFTER
 
 Json = typing.Any
 
@@ -38,3 +40,85 @@ def test_others_go_on_while_one_is_locked_out(
     assert {world.stack(stack.id).status for stack in made} == {Status.COMPLETE}
     assert world.broken == []
     assert len(world.cloud.things) == len(made)
+
+
+def test_others_go_on_while_a_claims_resource_is_locked(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path, hosts=1, threads=8)
+    made = [world.create(f"s{number}", template(a={}, b={"needs": on("a")})) for number in range(6)]
+    t = commits.tables.resource
+    rows = world.database.read(lambda conn: conn.execute(commits.sa.select(t.c.id, t.c.stack_id)).all())
+    locked = {ResourceId(row.id) for row in rows if row.stack_id == made[2].id}
+    real, tries = resources.lock_free, []
+
+    def lock_free(conn: Json, ids: Json, own: Json) -> Json:
+        rows, _ = real(conn, ids, own)
+        if own & locked:
+            tries.append(world.clock.now)
+        return rows, own & locked
+
+    monkeypatch.setattr(resources, "lock_free", lock_free)
+    others = [*made[:2], *made[3:]]
+    assert world.settle(lambda: all(ended(world, stack) for stack in others), within=30)
+    world.settle(lambda: False, within=60)
+    assert not ended(world, made[2])
+    assert 2 < len(tries) < 200, "it is retried, and seldom"
+    locked.clear()
+    assert world.settle(lambda: ended(world, made[2]), within=30)
+    assert {world.stack(stack.id).status for stack in made} == {Status.COMPLETE}
+    assert world.broken == []
+
+
+def test_what_is_given_back_does_not_wait_for_what_is_locked(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path, hosts=1, threads=8)
+    first, second = (world.create(name, template(a={"looks": 3, "after": 1})) for name in ("s0", "s1"))
+    t = commits.tables.task
+    rows = world.database.read(lambda conn: conn.execute(commits.sa.select(t.c.id, t.c.stack_id)).all())
+    locked = {row.id for row in rows if row.stack_id == first.id}
+    real = tasks.release
+    given: list[int] = []
+
+    def release(conn: Json, seen: Json, **options: Json) -> Json:
+        if any(task_id in locked for task_id, _ in seen):
+            raise RowLocked("somebody holds it")
+        given.extend(task_id for task_id, _ in seen)
+        return real(conn, seen, **options)
+
+    monkeypatch.setattr(tasks, "release", release)
+    waits = LockedOut[tuple[int, int]](lambda: world.clock.now, lambda claim: claim)
+
+    def give_back(*claims: tuple[int, int]) -> None:
+        for _ in waits.run(world.database, claims, lambda conn, part: tasks.release(conn, part, now=0.0)):
+            pass
+
+    ids = sorted(row.id for row in rows)
+    give_back(*[(i, 99) for i in ids])
+    assert set(given) == set(ids) - locked
+    assert waits.next_at() is not None
+    give_back()
+    assert set(given) == set(ids) - locked, "not before its pause is over"
+    locked.clear()
+    world.settle(lambda: False, within=1)
+    give_back()
+    assert (sorted(given), waits.next_at()) == (ids, None)
+    assert world.settle(lambda: ended(world, first) and ended(world, second), within=60)
+
+
+def test_a_claim_that_met_a_short_lock_does_not_wait_for_the_next_hint(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path, hosts=1, threads=8)
+    real, tries = resources.lock_free, []
+
+    def lock_free(conn: Json, ids: Json, own: Json) -> Json:
+        rows, _ = real(conn, ids, own)
+        tries.append(world.clock.now)
+        return rows, own if len(tries) < 3 else set()
+
+    monkeypatch.setattr(resources, "lock_free", lock_free)
+    stack = world.create("s", template(a={}))
+    assert world.settle(lambda: ended(world, stack), within=30)
+    assert tries[2] - tries[0] < REDELIVER_AFTER / 2

@@ -7,7 +7,21 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 import sqlalchemy as sa
-from services.db.rows import NOW, Graph, a_stack, new_id, on, set_task, stack_of, store_graph, task, together
+from services.db.rows import (
+    NOW,
+    Graph,
+    a_stack,
+    claim_all,
+    new_id,
+    on,
+    outcome,
+    set_task,
+    stack_of,
+    step,
+    store_graph,
+    task,
+    together,
+)
 from stoker.conductor.duties import stacks as duties
 from stoker.conductor.duties.bypass import LONGEST_PAUSE
 from stoker.conductor.duties.stacks import StackPurge, StackTimeouts
@@ -158,6 +172,40 @@ def test_what_is_due_for_other_tasks_is_done_while_one_is_locked(database: Datab
         left = database.read(lambda conn: set(conn.execute(sa.select(tables.task.c.traversal)).scalars()))
         known = {graph.traversal for graph in graphs}
         assert left & known == {graph.traversal for graph in graphs[:4]}, "the finished ones are cleared away"
+
+
+@on("postgresql", "mariadb")
+@pytest.mark.parametrize("what", ["its task", "its resource"])
+def test_a_claim_skips_what_is_locked_and_takes_all_the_others(database: Database, what: str) -> None:
+    fill(database)
+    graphs = [store_graph(database, {"a": []}) for _ in range(5)]
+    ids = [graph.ids[0] for graph in graphs]
+    table, key = tables.task, ids[2]
+    if what == "its resource":
+        table, key = tables.resource, task(database, ids[2]).resource_id
+    with limited(database) as mine:
+        with holding(database, table, [key]):
+            done = step(mine, wanted=ids)
+            assert [held.task.id for held in done.claims] == [*ids[:2], *ids[3:]]
+            assert task(database, ids[2]).state == TaskState.READY
+            assert done.locked == ([ids[2]] if what == "its resource" else [])
+            ended = step(mine, [outcome(held) for held in done.claims])
+            assert (len(ended.ended), ended.refused) == (4, [])
+        assert [held.task.id for held in step(mine, wanted=ids).claims] == [ids[2]]
+
+
+@on("postgresql", "mariadb")
+def test_a_result_is_stored_although_what_it_makes_ready_is_locked(database: Database) -> None:
+    fill(database)
+    graph = store_graph(database, {"a": [], "b": ["a"]})
+    [first] = claim_all(database, graph.ids[:1])
+    with limited(database) as mine:
+        with holding(database, tables.resource, [task(database, graph.ids[1]).resource_id]):
+            done = step(mine, [outcome(first)])
+            assert (done.claims, done.locked) == ([], [graph.ids[1]])
+            assert done.ready == {graph.traversal: [graph.ids[1]]}
+            assert task(database, graph.ids[1]).state == TaskState.READY
+        assert [held.task.id for held in step(mine, wanted=graph.ids).claims] == [graph.ids[1]]
 
 
 def rename(database: Database, stack_id: StackId) -> None:
