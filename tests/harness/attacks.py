@@ -55,12 +55,17 @@ def expected(name: str) -> str:
 
 _SEALER = Sealer([Sealer.generate_key()]).of_stack("project", "stack")
 _CATALOGUE = Catalogue(RESOURCE_TYPES)
+_RECORDS: list[list[Json]] = []
+"""Lists that take the bodies of the attacks; while there is one, they are not carried out."""
 
 
 def send(template: Json, **goal: Json) -> None:
     """Compile what a request holds, as the API does."""
     if isinstance(template, dict):
         template = {"heat_template_version": VERSION, **template}
+    if _RECORDS:
+        _RECORDS[-1].append({"template": template, **goal})
+        return
     compile_goal(
         Goal(template, **goal),
         identity=Identity("stack", "stack", "project"),
@@ -68,6 +73,26 @@ def send(template: Json, **goal: Json) -> None:
         limits=Limits(),
         sealer=_SEALER,
     )
+
+
+def load(text: str) -> None:
+    """Read a template, as the API does."""
+    if _RECORDS:
+        _RECORDS[-1].append({"template": text})
+        return
+    load_template(text)
+
+
+def requests() -> list[Json]:
+    """Return the body of each attack as a request to create a stack has it, but for the stack's name."""
+    bodies: list[Json] = []
+    _RECORDS.append(bodies)
+    try:
+        for _, run in _ATTACKS.values():
+            run()
+    finally:
+        _RECORDS.pop()
+    return bodies
 
 
 def value(tree: Json, times: int = 1) -> Json:
@@ -305,39 +330,39 @@ def an_environment_file_of_6_mb() -> None:
 
 @attack("the template has more than 10 lines that begin with %")
 def many_lines_of_tag() -> None:
-    load_template("".join(f"%TAG !a{index}! x\n" for index in range(30_000)) + "--- {a: 1}")
+    load("".join(f"%TAG !a{index}! x\n" for index in range(30_000)) + "--- {a: 1}")
 
 
 @attack("the template is not valid YAML")
 def a_number_to_the_base_of_sixty() -> None:
-    load_template("a: 1" + ":1" * 250_000)
+    load("a: 1" + ":1" * 250_000)
 
 
 @attack('the template has the key "49999" twice')
 def json_with_one_key_of_50000_twice() -> None:
-    load_template("{" + ",".join(f'"{index}":1' for index in range(50_000)) + ',"49999":2}')
+    load("{" + ",".join(f'"{index}":1' for index in range(50_000)) + ',"49999":2}')
 
 
 @attack("the template expands to more than")
 def an_alias_of_a_long_text() -> None:
-    load_template("a: &a " + "x" * 400_000 + "\nb: [" + "*a," * 60_000 + "]")
+    load("a: &a " + "x" * 400_000 + "\nb: [" + "*a," * 60_000 + "]")
 
 
 @attack("the template expands to more than")
 def merge_keys_that_multiply() -> None:
     entries = ",".join(f"k{index}: 1" for index in range(5000))
-    load_template(f"a: &a {{{entries}}}\nb: [" + "{<<: *a}," * 5000 + "]")
+    load(f"a: &a {{{entries}}}\nb: [" + "{<<: *a}," * 5000 + "]")
 
 
 @attack("the template ")
 def merge_keys_in_a_long_chain() -> None:
     chain = "".join(f"  a{index}: &a{index} {{<<: *a{index - 1}}}\n" for index in range(1, 900))
-    load_template("x:\n  a0: &a0 {}\n" + chain + "z: {<<: *a899}\n")
+    load("x:\n  a0: &a0 {}\n" + chain + "z: {<<: *a899}\n")
 
 
 @attack("the template is deeper than 100 levels")
 def half_a_million_brackets() -> None:
-    load_template("[" * 500_000)
+    load("[" * 500_000)
 
 
 # -- nested stacks ---------------------------------------------------------------------------------
