@@ -6,8 +6,10 @@ import faulthandler
 import logging
 import os
 import queue
+import select
 import signal
 import sys
+import time
 import typing
 from collections.abc import Callable, Sequence
 from types import FrameType
@@ -30,11 +32,21 @@ ENDS = (Wanted.STOP, Wanted.REPLACE)
 
 
 class Signals:
-    """SIGTERM and SIGINT mean stop, SIGHUP: read the configuration again.  Made by the main thread."""
+    """SIGTERM and SIGINT mean stop, SIGHUP: read the configuration again.  Made by the main thread.
+
+    A handler of Python's runs in the main thread only, between two steps of it.  A signal that arrives while
+    that thread is about to block, or that the kernel gives to another thread, would not be noticed before
+    something else wakes it.  So the interpreter writes a byte to a pipe for each signal, and `next` waits
+    for that.
+    """
 
     def __init__(self) -> None:
         # Of all queues and events only this one may be used in a signal handler.
         self._caught: queue.SimpleQueue[Wanted] = queue.SimpleQueue()
+        self._reader, self._writer = os.pipe()
+        for end in (self._reader, self._writer):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         for number in WANTED:
             signal.signal(number, self._catch)
         signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # Until there is something to report on.
@@ -45,13 +57,21 @@ class Signals:
     def put(self, wanted: Wanted) -> None:
         """As if a signal had said it; from any thread."""
         self._caught.put(wanted)
+        with contextlib.suppress(BlockingIOError):  # Where the pipe is full, `next` wakes anyway.
+            os.write(self._writer, b"\0")
 
     def next(self, seconds: float | None = None) -> Wanted | None:
         """Wait for a signal, or for `seconds`; what it wants, None if none came."""
-        try:
-            return self._caught.get(timeout=seconds)
-        except queue.Empty:
-            return None
+        end = None if seconds is None else time.monotonic() + seconds
+        while True:
+            with contextlib.suppress(queue.Empty):
+                return self._caught.get_nowait()
+            left = None if end is None else end - time.monotonic()
+            if left is not None and left <= 0:
+                return None
+            select.select([self._reader], [], [], left)
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._reader, 4096)
 
 
 def stay(

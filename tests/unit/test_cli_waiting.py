@@ -4,6 +4,8 @@ import os
 import pathlib
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import typing
 from collections.abc import Iterator
@@ -17,9 +19,31 @@ from stoker.cli.waiting import WANTED, Signals, stay
 @pytest.fixture
 def signals() -> Iterator[Signals]:
     before = {number: signal.getsignal(number) for number in WANTED}
-    yield Signals()
+    made = Signals()
+    yield made
+    signal.set_wakeup_fd(-1)
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+ELSEWHERE = """
+import os, signal, threading, time
+from stoker.cli.waiting import Signals
+
+signals = Signals()
+other = threading.Thread(target=time.sleep, args=(30,), daemon=True)
+other.start()
+# The kernel gives the signal to the other thread, and nothing interrupts what the main one waits in.
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
+print(signals.next(20))
+os._exit(0)
+"""
+
+
+def test_a_signal_is_noticed_whichever_thread_the_kernel_gives_it_to() -> None:
+    done = subprocess.run([sys.executable, "-c", ELSEWHERE], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "Wanted.STOP\n", done.stderr
 
 
 class Manager:
