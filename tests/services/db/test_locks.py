@@ -35,7 +35,7 @@ from stoker.db.ids import StackId
 from stoker.db.states import Status, TaskState
 from stoker.traversal.hints import Hints
 
-WAITS = DatabaseLimits(lock=1.0, statement=2.0, idle=1.0, pool=1.0, retry=1.0, busy=0.5)
+WAITS = DatabaseLimits(lock=1.0, statement=5.0, pool=1.0, retry=1.0, busy=0.5)
 LATE = NOW + 100
 Json = typing.Any
 
