@@ -10,7 +10,7 @@ import shlex
 import textwrap
 import time
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import sqlalchemy as sa
 from client.commands import OpenStack
@@ -99,6 +99,7 @@ class Stage:
 
     :ivar away: a server that was taken away, and the option that names it: it comes back when
         ``config validate --connect`` has named it.
+    :ivar before_commands: called when it has been inspected, before what was proposed is run.
     """
 
     directory: pathlib.Path
@@ -106,6 +107,7 @@ class Stage:
     postgres: PostgreSQL
     etcd: Etcd
     away: tuple[Server, str] | None = None
+    before_commands: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         self.things = self.directory / "things"
@@ -131,7 +133,7 @@ class Stage:
 
     def whole(self) -> None:
         """All servers are there, and both conductors are in the ring."""
-        self.away = None
+        self.away, self.before_commands = None, lambda: None
         for server in (self.postgres, self.etcd, self.broker):
             server.start()
         for host in HOSTS:

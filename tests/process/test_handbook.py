@@ -7,6 +7,7 @@ import typing
 from collections.abc import Callable, Iterator
 
 import pytest
+import sqlalchemy as sa
 from harness.deployment import call
 from harness.waiting import wait_for
 from process.handbook import (
@@ -139,7 +140,23 @@ def _hints(scene: Stage) -> Iterator[str]:
         scene.other_api(), "POST", "/v1/t/stacks", {"stack_name": "hints", "template": template(quick=QUICK)}
     )
     assert status == 201
-    yield f"/v1/t/stacks/hints/{answer['stack']['id']}"
+    stack_id = answer["stack"]["id"]
+    engine = sa.create_engine(scene.deployment.database_url, poolclass=sa.NullPool)
+    with engine.connect() as conn:
+        # The owner passes over what is locked: else it might send the hint before anybody has looked.
+        locked = conn.execute(
+            sa.text("SELECT id FROM task WHERE stack_id = :stack AND state = 'ready' FOR UPDATE"),
+            {"stack": stack_id},
+        ).all()
+        assert len(locked) == 1
+
+        def let_go() -> None:
+            later = "UPDATE task SET due_at = due_at + 300 WHERE id = :id"
+            conn.execute(sa.text(later), {"id": locked[0][0]})
+            conn.commit()
+
+        scene.before_commands = let_go
+        yield f"/v1/t/stacks/hints/{stack_id}"
 
 
 @case("The message bus is away")
@@ -220,6 +237,7 @@ def test_what_is_stuck_is_explained_as_the_handbook_shows_and_put_right_as_propo
         else:
             assert commands, indented(told)
             assert scene.show_status(path).endswith("IN_PROGRESS"), "it is stuck"
+        scene.before_commands()
         for command in commands:
             scene.run(command)
         final = scene.deployment.wait_final(path, 60)
