@@ -31,10 +31,10 @@ SHOWN = 300
 """Characters of a value that does not fit that are repeated in the error."""
 
 ERRORS = 100
-"""Of a long list of wrong values only the first ones are compared to find out which error says most."""
+"""Number of errors that are compared to find the one that says most; a long list may have many more."""
 
 MOST_ENTRIES = 100_000
-"""Of a list or map in a body whose entries are checked one by one: a second of work."""
+"""Entries of a body's lists and maps that are checked one by one, at the most: a second of work."""
 
 _TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
 _FALSE = frozenset({"0", "f", "false", "off", "n", "no"})

@@ -1,4 +1,4 @@
-"""Whether the service can do its work, found out without ever waiting long for it."""
+"""Health of the service, determined without a long wait."""
 
 import logging
 import threading

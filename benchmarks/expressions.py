@@ -1,4 +1,4 @@
-"""What it costs to evaluate expressions in helper processes.
+"""Measure the cost of expressions in helper processes.
 
 Usage:
     python benchmarks/expressions.py [--calls 2000]

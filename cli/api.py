@@ -41,7 +41,7 @@ class Api:
         self._http: HttpServer | None = None
 
     def start(self) -> None:
-        """See Daemon."""
+        """Start to serve, see Daemon."""
         self._conf = conf = options.load(self._arguments, program=PROGRAM)
         log.setup(conf, "stoker", VERSION)
         self._parts = parts = open_parts(conf, recorder_of_api(conf, PROGRAM))
@@ -55,7 +55,7 @@ class Api:
         self._systemd.ready(f"serves at {conf.api.bind_host}:{port}")
 
     def serve(self) -> int:
-        """See Daemon."""
+        """Serve until a stop is wanted, see Daemon."""
         conf, http = self._conf, self._http
         assert conf is not None
         assert http is not None
@@ -72,7 +72,7 @@ class Api:
         return 0
 
     def stop(self) -> bool:
-        """See Daemon."""
+        """Stop what was started, see Daemon."""
         if self._http is not None:
             self._http.stop()
         if self._parts is not None:

@@ -45,7 +45,7 @@ class ConductorProcess:
         self._conductor: Conductor | None = None
 
     def start(self) -> None:
-        """See Daemon."""
+        """Start to serve, see Daemon."""
         self._conf = conf = options.load(self._arguments, program=PROGRAM)
         log.setup(conf, "stoker", VERSION)
         recorder = make_recorder(PROGRAM) if conf.metrics.port else None
@@ -58,7 +58,7 @@ class ConductorProcess:
         self._conductor = conductor
 
     def serve(self) -> int:
-        """See Daemon."""
+        """Serve until a stop is wanted, see Daemon."""
         conf, conductor = self._conf, self._conductor
         assert conf is not None
         assert conductor is not None
@@ -75,7 +75,7 @@ class ConductorProcess:
         return WORN_OUT if wanted == Wanted.REPLACE else 0
 
     def stop(self) -> bool:
-        """See Daemon."""
+        """Stop what was started, see Daemon."""
         finished = True
         if (conductor := self._conductor) is not None:
             self._systemd.stopping(conductor.stops_within + STOP_MARGIN)

@@ -51,12 +51,12 @@ class Serve:
         self._embedded = embedded
 
     def start(self) -> None:
-        """See Daemon."""
+        """Start to serve, see Daemon."""
         self._embedded.start()
         self._embedded.report_on_signal()
 
     def serve(self) -> int:
-        """See Daemon."""
+        """Serve until a stop is wanted, see Daemon."""
         print(f"Stoker serves at {self._embedded.url}; use it with:", flush=True)
         print(f"export {client_environment(self._embedded.url)}", flush=True)
         while self.signals.next() != Wanted.STOP:
@@ -64,7 +64,7 @@ class Serve:
         return 0
 
     def stop(self) -> bool:
-        """See Daemon."""
+        """Stop what was started, see Daemon."""
         return self._embedded.stop()
 
 
