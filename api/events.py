@@ -3,10 +3,11 @@
 import dataclasses
 import typing
 
-from ..db import events, stack_queries
+from ..db import events
 from ..db.errors import NotFound
 from ..db.events import EventQuery
 from ..db.ids import StackId
+from ..db.queries import stack_list
 from ..db.stacks import Stack
 from . import views
 from .call import Call, Reply, shortened
@@ -53,7 +54,7 @@ def _listed(call: Call, resource_name: str | None) -> Reply:
     if resource_name is not None and not found and not query.marker and not query.filters:
         raise Fault(404, "HTTPNotFound", f"No events found for resource {resource_name}")
     ids = {item.stack_id for item, _ in found}
-    homes = call.services.database.read(lambda conn: stack_queries.get_many(conn, ids))
+    homes = call.services.database.read(lambda conn: stack_list.get_many(conn, ids))
     shown = []
     for item, stack_name in found:
         if item.stack_id not in homes:  # Purged meanwhile.
@@ -91,7 +92,7 @@ def _marker(call: Call) -> str | None:
         return None
     try:
         item = call.services.database.read(lambda conn: events.get(conn, marker))
-        home = call.services.database.read(lambda conn: stack_queries.get_listed(conn, item.stack_id))
+        home = call.services.database.read(lambda conn: stack_list.get_listed(conn, item.stack_id))
     except NotFound:
         home = None
     if home is None or not call.caller.may_see(home.tenant):

@@ -3,12 +3,13 @@
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ..db import resources, stack_queries
+from ..db import resources
 from ..db.errors import NotFound
-from ..db.holds import HeldTask
 from ..db.ids import StackId
+from ..db.queries import stack_list
 from ..db.resources import Resource
 from ..db.stacks import ListedStack, Stack
+from ..db.work.breakpoints import HeldTask
 from ..traversal.stored import metadata_in_clear
 from . import goals, views
 from .call import Call, Reply, shortened
@@ -48,7 +49,7 @@ def index(call: Call) -> Reply:
 
 def _homes(call: Call, stack: Stack, items: Sequence[Resource]) -> dict[StackId, ListedStack]:
     others = {item.stack_id for item in items} - {stack.id}
-    found = call.services.database.read(lambda conn: stack_queries.get_many(conn, others))
+    found = call.services.database.read(lambda conn: stack_list.get_many(conn, others))
     return {stack.id: stack, **found}
 
 

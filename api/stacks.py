@@ -4,11 +4,13 @@ import typing
 import urllib.parse
 from collections.abc import Mapping
 
-from ..db import content, resources, stack_queries, stopping
+from ..db import content, resources
 from ..db.errors import NotFound
 from ..db.ids import StackId
-from ..db.stack_queries import SORT_KEYS, StackQuery
+from ..db.queries import stack_list
+from ..db.queries.stack_list import SORT_KEYS, StackQuery
 from ..db.stacks import DetailedStack, ListedStack, Stack
+from ..db.work import cancel
 from ..traversal.requests import Preview, PreviewedResource
 from . import goals, views
 from .call import ACCEPTED, Call, Reply, shortened
@@ -128,20 +130,20 @@ def index(call: Call) -> Reply:
     if everybody:
         call.services.auth.authorize(call.caller, "stacks:global_index")
     query = _query(call, everybody=everybody)
-    found = call.services.database.read(lambda conn: stack_queries.list_stacks(conn, query, ListedStack))
+    found = call.services.database.read(lambda conn: stack_list.list_stacks(conn, query, ListedStack))
     shown = [views.stack_summary(call, stack, project=everybody) for stack in found]
     body: dict[str, Json] = {"stacks": shown}
     if query.limit and len(found) == query.limit:
         body["links"] = [views.link(_next_page(call, "stacks", found[-1].id), "next")]
     if call.flag("with_count"):
-        body["count"] = call.services.database.read(lambda conn: stack_queries.count_stacks(conn, query))
+        body["count"] = call.services.database.read(lambda conn: stack_list.count_stacks(conn, query))
     return Reply(body)
 
 
 def detail(call: Call) -> Reply:
     """GET /stacks/detail"""
     query = _query(call, everybody=False)
-    found = call.services.database.read(lambda conn: stack_queries.list_stacks(conn, query, DetailedStack))
+    found = call.services.database.read(lambda conn: stack_list.list_stacks(conn, query, DetailedStack))
     return Reply({"stacks": [views.stack_detail(call, stack) for stack in found]})
 
 
@@ -174,7 +176,7 @@ def _marker(call: Call, tenant: str | None) -> StackId | None:
     if not marker:
         return None
     try:
-        found = call.services.database.read(lambda conn: stack_queries.get_listed(conn, StackId(marker)))
+        found = call.services.database.read(lambda conn: stack_list.get_listed(conn, StackId(marker)))
     except NotFound:
         found = None
     if found is None or tenant not in (None, found.tenant):
@@ -209,7 +211,7 @@ def lookup(call: Call) -> Reply:
     """Any method on /stacks/NAME_OR_ID and what lies below it: redirect to the full path."""
     wanted, database = call.path["stack_name"], call.services.database
     try:
-        found = database.read(lambda conn: stack_queries.find_by_name(conn, call.caller.tenant, wanted))
+        found = database.read(lambda conn: stack_list.find_by_name(conn, call.caller.tenant, wanted))
     except NotFound:
         found = _by_id(call, wanted)
     more = [part for part in (call.path.get("below"),) if part]
@@ -219,7 +221,7 @@ def lookup(call: Call) -> Reply:
 
 def _by_id(call: Call, stack_id: str) -> ListedStack:
     try:
-        found = call.services.database.read(lambda conn: stack_queries.get_listed(conn, StackId(stack_id)))
+        found = call.services.database.read(lambda conn: stack_list.get_listed(conn, StackId(stack_id)))
     except NotFound as error:
         raise not_found("Stack", stack_id) from error
     if not call.caller.may_see(found.tenant):
@@ -234,7 +236,7 @@ def show(call: Call) -> Reply:
     if call.flag("resolve_outputs", default=True) and stack.deleted_at is None:
         body["outputs"] = views.outputs(call, stack, _lookup(call, stack)) if stack.outputs else []
     held = call.services.breakpoints.held(stack)
-    waiting = call.services.database.read(lambda conn: stopping.unanswered(conn, stack.id))
+    waiting = call.services.database.read(lambda conn: cancel.unanswered(conn, stack.id))
     if waiting:
         body["not_stopped"] = [views.not_stopped(step) for step in waiting]
     return Reply({"stack": views.with_breakpoints(body, stack, held)})

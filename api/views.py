@@ -6,14 +6,14 @@ import typing
 import urllib.parse
 from collections.abc import Callable, Iterable, Mapping
 
-from ..db.breakpoints import paused_reason, reached_reason
 from ..db.events import Event
-from ..db.holds import HeldTask
 from ..db.ids import host_of
 from ..db.resources import Resource
 from ..db.sealing import BoundSealer, SealError
 from ..db.stacks import DetailedStack, ListedStack, Stack
-from ..db.stopping import Unanswered
+from ..db.work.breakpoint_rules import paused_reason, reached_reason
+from ..db.work.breakpoints import HeldTask
+from ..db.work.cancel import Unanswered
 from ..resources.contract import physical_name
 from ..template.budget import Budget
 from ..template.errors import TemplateError

@@ -2,7 +2,7 @@
 
 from oslo_config import cfg
 
-from ..db.connecting import DatabaseLimits
+from ..db.connections import DatabaseLimits
 
 _LIMITS = DatabaseLimits()
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from ..db.conductors import STOPPED
 from ..db.ids import MemberId, host_of
-from ..db.inspections import Child, LongStep, Unfinished
+from ..db.queries.inspections import Child, LongStep, Unfinished
 from ..db.states import Standing, Status, TaskState
-from ..db.stopping import ASK_RARELY, MARGIN
-from ..db.task_rows import REDELIVER_MOST, redelivery_delay
+from ..db.work.cancel import ASK_RARELY, MARGIN
+from ..db.work.task_rows import REDELIVER_MOST, redelivery_delay
 from .crew import SKEW, Crew, Reason, ago, restart
 from .manage_base import describe_age, describe_span
 

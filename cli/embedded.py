@@ -13,9 +13,9 @@ from oslo_log import log  # isort: skip
 
 from ..api.watching import Watch
 from ..conductor.service import Conductor
-from ..db import schema
 from ..db.engine import Database
 from ..db.errors import WrongRevision
+from ..db.schema import upgrade
 from ..db.sealing import Sealer
 from ..observe.metrics import API
 from . import options
@@ -124,7 +124,7 @@ class Embedded:
 def _bring_up_to_date(database: Database) -> None:
     """Nothing older works on it: there is this one process."""
     try:
-        schema.sync(database)
+        upgrade.sync(database)
     except WrongRevision as error:
         raise WrongConfiguration(f"{CONNECTION}: {error}") from error
     finally:

@@ -2,7 +2,7 @@
 
 from oslo_config import cfg
 
-from ..db.losses import USUAL_MOST
+from ..db.work.losses import USUAL_MOST
 
 TASK_LOSSES = [
     cfg.IntOpt(

@@ -4,8 +4,9 @@ import typing
 
 from cliff.command import Command
 
-from ..db import conductors, revisions, schema
+from ..db import conductors
 from ..db.engine import Database
+from ..db.schema import revisions, upgrade
 from .manage_base import AdminError, conf_of
 from .opening import connect, open_database
 
@@ -42,14 +43,14 @@ def bring(database: Database, *, expand: bool, contract: bool) -> None:
     :raises AdminError: a conductor would break.
     """
     if expand:
-        schema.expand(database)
+        upgrade.expand(database)
         return
     if revisions.current(database) not in (None, revisions.NEWEST) and (old := outdated(database)):
         raise AdminError(
             f"conductors of an older release run: {', '.join(old)}; they need what would be taken away. "
             "Upgrade or stop them first; `db sync --expand` can be run now"
         )
-    (schema.contract if contract else schema.sync)(database)
+    (upgrade.contract if contract else upgrade.sync)(database)
 
 
 def outdated(database: Database) -> list[str]:

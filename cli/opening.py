@@ -14,13 +14,14 @@ import tooz
 from oslo_config import cfg
 
 from ..conductor.liveness import answered
-from ..db import conductors, revisions
+from ..db import conductors
 from ..db import settings as installation
-from ..db.connecting import DatabaseLimits
+from ..db.connections import DatabaseLimits
 from ..db.engine import Database, Trouble
 from ..db.errors import ShardCountMismatch, Unavailable
-from ..db.notices import Listener
-from ..db.revisions import Fit
+from ..db.notifications import Listener
+from ..db.schema import revisions
+from ..db.schema.revisions import Fit
 from ..db.sealing import Sealer, SealError
 from ..db.server_clock import ServerClock
 from ..observe import metrics

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from cliff.command import Command
 from oslo_config import cfg
 
-from ..db import inspections
 from ..db.engine import Database
+from ..db.queries import inspections
 from ..db.stacks import Stack
 from .manage_base import AdminError, conf_of
 from .opening import open_database

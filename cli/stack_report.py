@@ -5,7 +5,7 @@ import typing
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..db.inspections import FailedResource, Waiting
+from ..db.queries.inspections import FailedResource, Waiting
 from ..db.stacks import Stack
 from ..db.states import Status, TaskState
 from .crew import Crew, Reason, when

@@ -11,11 +11,12 @@ from cliff.command import Command
 from sqlalchemy.engine import Connection
 
 from ..conductor.rescue import NothingToDo, Rescue, Treated
-from ..db import conductors, inspections
+from ..db import conductors
 from ..db.conductors import Conductor
-from ..db.connecting import server_time
+from ..db.connections import server_time
 from ..db.ids import MemberId
-from ..db.inspections import Waiting
+from ..db.queries import inspections
+from ..db.queries.inspections import Waiting
 from ..db.stacks import Stack
 from ..db.states import Status
 from ..ring.hashring import assign

@@ -12,9 +12,10 @@ from oslo_config import cfg  # isort: skip
 from oslo_upgradecheck import upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 
-from ..db import conductors, revisions
+from ..db import conductors
 from ..db.errors import DatabaseError
-from ..db.revisions import Fit
+from ..db.schema import revisions
+from ..db.schema.revisions import Fit
 from ..rpc.contract import VERSION, parsed, understood
 from ..rpc.level import AUTO
 from ..traversal.rotation import Rotation

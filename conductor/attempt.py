@@ -6,12 +6,12 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from ..db import breakpoints, losses
-from ..db.claims import Claim, Claimant, action_of, resource_event
-from ..db.commits import Outcome
-from ..db.leftovers import Leftover
 from ..db.resources import Resource
 from ..db.states import SILENT, UNDECIDED, Status, TaskKind, TaskState, stopped_reason
+from ..db.work import breakpoint_rules, losses
+from ..db.work.claim import Claim, Claimant, action_of, resource_event
+from ..db.work.commit import Outcome
+from ..db.work.orphans import Leftover
 from ..resources.contract import Park, Poll
 from ..resources.errors import Final, StepError, TimedOut, TryAgain
 from ..resources.nesting import ABORTED, ChildFailed
@@ -102,25 +102,25 @@ class Attempt:
 
     def _ended_well(self, **fields: typing.Any) -> StepResult:
         """Done; or held behind the action, where the user wishes it."""
-        hook = breakpoints.stop_at(self.claim.task, breakpoints.POST)
+        hook = breakpoint_rules.stop_at(self.claim.task, breakpoint_rules.POST)
         if hook is None:
             ending: dict[str, Json] = {"state": TaskState.DONE}
-        elif breakpoints.aborts(self.claim.task, hook):
+        elif breakpoint_rules.aborts(self.claim.task, hook):
             ending = self._aborted(hook)
         else:
             ending = {"state": TaskState.HELD, "hook": hook}
         return StepResult(self.claim, self._outcome(**ending, **fields, **self._begun()))
 
     def _aborted(self, hook: str) -> dict[str, Json]:
-        reason = breakpoints.abort_reason(hook, self.claim.resource.name)
+        reason = breakpoint_rules.abort_reason(hook, self.claim.resource.name)
         return {"state": TaskState.FAILED, "reason": reason, "aborts": True}
 
     def held(self) -> StepResult | None:
         """The task waits at a breakpoint before it begins; None: there is none."""
-        hook = breakpoints.stop_at(self.claim.task, breakpoints.PRE)
+        hook = breakpoint_rules.stop_at(self.claim.task, breakpoint_rules.PRE)
         if hook is None:
             return None
-        if breakpoints.aborts(self.claim.task, hook):
+        if breakpoint_rules.aborts(self.claim.task, hook):
             return StepResult(self.claim, self._outcome(**self._aborted(hook)))
         return StepResult(self.claim, self._outcome(TaskState.HELD, hook=hook))
 
@@ -141,8 +141,8 @@ class Attempt:
         """The resource cannot be updated: the task goes on by creating another one in its place, at once or
         when the breakpoint before that is cleared."""
         creation = replace(self.claim.task, kind=TaskKind.CREATE, stepped=False)
-        hook = breakpoints.stop_at(creation, breakpoints.PRE)
-        if hook is not None and breakpoints.aborts(creation, hook):
+        hook = breakpoint_rules.stop_at(creation, breakpoint_rules.PRE)
+        if hook is not None and breakpoint_rules.aborts(creation, hook):
             return StepResult(self.claim, self._outcome(**self._aborted(hook)))
         old, now = self.claim.resource, self.clock()
         wanted = TaskDefinition.from_json(self.claim.task.definition)

@@ -6,11 +6,11 @@ from dataclasses import replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..db import tables
-from ..db.claims import Claim
 from ..db.ids import StackId
+from ..db.schema import tables
 from ..db.stacks import Stack
 from ..db.states import Status, TaskKind, TaskState
+from ..db.work.claim import Claim
 from ..resources.children import ChildGoal, ChildState, Member
 from ..resources.contract import Json, physical_name
 from ..resources.errors import Cancelled, Final

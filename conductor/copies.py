@@ -4,8 +4,8 @@ import typing
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..db.claims import Claim
 from ..db.states import Status
+from ..db.work.claim import Claim
 from ..resources.contract import Done, ResourceType, Step, Target
 from .attempt import StepResult
 from .secrets import Secrets

@@ -6,8 +6,8 @@ import typing
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..db.claims import Claim
 from ..db.ids import TaskId, TraversalId
+from ..db.work.claim import Claim
 from ..observe import logs
 from .attempt import StepResult
 from .timers import TimerQueue

@@ -1,4 +1,4 @@
-"""What steps may leave behind that were given up; see db/leftovers.py."""
+"""What steps may leave behind that were given up; see db/work/orphans.py."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -6,14 +6,15 @@ from dataclasses import replace
 
 from sqlalchemy.engine import Connection
 
-from ..db import claims, leftovers
-from ..db.claims import Claim
 from ..db.engine import Database
 from ..db.errors import NotFound
 from ..db.ids import MemberId, TaskId, TraversalId
-from ..db.leftovers import Leftover
 from ..db.states import TaskKind
-from ..db.task_rows import Task
+from ..db.work import claim as claims
+from ..db.work import orphans
+from ..db.work.claim import Claim
+from ..db.work.orphans import Leftover
+from ..db.work.task_rows import Task
 from ..resources.errors import Final
 from ..template.errors import TemplateError
 from ..template.residual import partial
@@ -55,7 +56,7 @@ def late_result(
     if left is None:
         return {}
     try:
-        return database.write(lambda conn: leftovers.came_back(conn, left, physical_id, now=now), brief=True)
+        return database.write(lambda conn: orphans.came_back(conn, left, physical_id, now=now), brief=True)
     except NotFound:
         told = "Task %s made %s (%s, resource %s), and its stack was purged meanwhile: remove it by hand"
         LOG.error(told, claim.task.id, physical_id, claim.resource.type, claim.resource.name)
@@ -68,7 +69,7 @@ def keep_stray(database: Database, claim: Claim, member: MemberId, *, now: float
     if left is None:
         return
     own = replace(left, task=replace(left.task, member=member))
-    database.write(lambda conn: leftovers.keep_stray(conn, own, now=now), brief=True)
+    database.write(lambda conn: orphans.keep_stray(conn, own, now=now), brief=True)
 
 
 def keep_leftover(conn: Connection, task: Task, *, now: float) -> None:
@@ -76,4 +77,4 @@ def keep_leftover(conn: Connection, task: Task, *, now: float) -> None:
     claim = claims.read(conn, task)
     left = None if claim is None else leftover_of(claim)
     if left is not None:
-        leftovers.keep(conn, left, now=now)
+        orphans.keep(conn, left, now=now)

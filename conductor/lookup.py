@@ -3,7 +3,7 @@
 import typing
 from collections.abc import Mapping
 
-from ..db.claims import Claim
+from ..db.work.claim import Claim
 from ..resources.errors import Final
 from ..template.residual import evaluate, mapping
 from ..traversal.stored import StoredLookup, as_residual

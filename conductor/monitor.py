@@ -5,10 +5,10 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..db.claims import action_of
 from ..db.conductors import ACTIVE
 from ..db.server_clock import ServerClock
 from ..db.states import TaskState
+from ..db.work.claim import action_of
 from ..observe import metrics
 from ..observe.metrics import Sample
 from ..ring.membership import Membership

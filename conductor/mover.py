@@ -5,7 +5,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from ..db.claims import Claimant
+from ..db.work.claim import Claimant
 from .liveness import Liveness, Progress
 from .pipeline import Pipeline
 from .slice import Ring

@@ -12,14 +12,14 @@ import typing
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from ..db import commits
-from ..db.claims import Claimant
-from ..db.commits import Exchange, Outcome
 from ..db.engine import Database
 from ..db.errors import RowLocked, Unavailable
 from ..db.ids import MemberId, TaskId, TraversalId
-from ..db.losses import USUAL_MOST
 from ..db.states import TaskState
+from ..db.work import commit
+from ..db.work.claim import Claimant
+from ..db.work.commit import Exchange, Outcome
+from ..db.work.losses import USUAL_MOST
 from ..observe.recorder import SILENT, Recorder
 from ..traversal.hints import Hints, announce_all
 from .attempt import StepResult
@@ -275,7 +275,7 @@ class Pipeline:
         try:
             with self._suspects.watch([result for result, _ in results]):
                 done: Exchange = self._database.write(
-                    lambda conn: commits.exchange(conn, outcomes, wanted, who=who, now=now, slots=slots),
+                    lambda conn: commit.exchange(conn, outcomes, wanted, who=who, now=now, slots=slots),
                     brief=self._suspects.is_trying,
                 )
         except Unavailable as error:

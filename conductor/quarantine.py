@@ -1,4 +1,4 @@
-"""Steps of tasks that were lost with conductors: see db/losses.py."""
+"""Steps of tasks that were lost with conductors: see db/work/losses.py."""
 
 import collections
 import logging
@@ -8,11 +8,11 @@ import typing
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..db import losses
-from ..db.claims import Claim, Claimant
 from ..db.engine import Database
 from ..db.errors import Unavailable
 from ..db.ids import MemberId, TaskId
+from ..db.work import losses
+from ..db.work.claim import Claim, Claimant
 from .attempt import StepResult
 from .locked_out import LockedOut
 

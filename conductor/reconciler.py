@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..db import answers, tasks
-from ..db.claims import Claim, Claimant
 from ..db.engine import Database
 from ..db.errors import Unavailable
 from ..db.ids import TaskId, TraversalId
+from ..db.work import cancel_answers, tasks
+from ..db.work.claim import Claim, Claimant
 from ..traversal.hints import Hints, announce_all
 from .holdings import Holdings
 from .locked_out import LockedOut
@@ -122,7 +122,7 @@ class Reconciler:
 
         def work(conn: Connection, part: Sequence[tuple[TaskId, int]]) -> dict[TraversalId, list[TaskId]]:
             over = [claim for claim in part if not self.workers.runs(*claim)]
-            return answers.answer(conn, who.member, asked=part, over=over, now=now)
+            return cancel_answers.answer(conn, who.member, asked=part, over=over, now=now)
 
         for part, freed in self._answers.run(self.database, asked, work):
             announce_all(self.hints, freed)

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.engine import Connection
 
-from ..db import endings, inspections, leftovers, losses, rescues, stacks, stopping, tasks
+from ..db import stacks
 from ..db.engine import Database
 from ..db.ids import MemberId, TaskId, TraversalId, host_of
-from ..db.inspections import Child, Unfinished
+from ..db.queries import inspections
+from ..db.queries.inspections import Child, Unfinished
 from ..db.stacks import Stack
 from ..db.states import Status, TaskState
+from ..db.work import cancel, endings, losses, operator, orphans, tasks
 from ..traversal import ending
 from ..traversal.hints import Hints, announce_all
 from .leftovers import keep_leftover
@@ -51,7 +53,7 @@ class FailedStack:
     """
 
     stack: Stack
-    running: Sequence[stopping.Unanswered]
+    running: Sequence[cancel.Unanswered]
 
 
 @dataclass
@@ -139,7 +141,7 @@ class Rescue:
         else:
             raise NothingToDo(f"stack {stack.name} is changed by others all the time; try again")
         stack = self._again(stack)
-        return FailedStack(stack, self._database.read(lambda conn: stopping.unanswered(conn, stack.id)))
+        return FailedStack(stack, self._database.read(lambda conn: cancel.unanswered(conn, stack.id)))
 
     # -- inside ------------------------------------------------------------------------------------
 
@@ -258,23 +260,23 @@ def _carry_out(conn: Connection, groups: _Sorted, now: float) -> tuple[set[TaskI
         (groups.orphaned, None),
         (groups.taken, functools.partial(keep_leftover, now=now)),
     ):
-        held = rescues.still_claimed(conn, [(task.id, task.attempt) for task in claims])
+        held = operator.still_claimed(conn, [(task.id, task.attempt) for task in claims])
         changed |= {task_id for task_id, _ in held}
         gather(tasks.release(conn, held, now=now, taken=taken))
     for found, move in (
-        (groups.hinted, rescues.hint_anew),
-        (groups.woken, rescues.wake),
+        (groups.hinted, operator.hint_anew),
+        (groups.woken, operator.wake),
     ):
         moved = move(conn, [task.id for task in found], now=now)
         changed |= {task_id for ids in moved.values() for task_id in ids}
         gather(moved)
     for task in groups.abandoned:  # One that waits for its conductor under a new name by now is left alone.
-        moved = leftovers.abandon(conn, [task.id], now=now, member=task.member)
+        moved = orphans.abandon(conn, [task.id], now=now, member=task.member)
         changed |= {task_id for ids in moved.values() for task_id in ids}
         gather(moved)
     losses.forget(conn, changed)
     for task in groups.buried:
         if task.member is not None:
-            stopping.answered(conn, [(task.id, task.attempt)], task.member)
+            cancel.answered(conn, [(task.id, task.attempt)], task.member)
             changed.add(task.id)
     return changed, ready

@@ -7,10 +7,10 @@ import typing
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..db.claims import Claim, Claimant, action_of
 from ..db.errors import Unavailable
 from ..db.sealing import SealError
 from ..db.states import DELETING, REMOVING, TaskKind
+from ..db.work.claim import Claim, Claimant, action_of
 from ..resources.catalogue import Catalogue
 from ..resources.contract import Done, Park, Poll, ResourceType, Scaling, Step, Target
 from ..resources.errors import (

@@ -9,8 +9,8 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..db.claims import Claim, Claimant
 from ..db.ids import TaskId, TraversalId
+from ..db.work.claim import Claim, Claimant
 from ..observe import logs
 from .attempt import StepResult
 from .holdings import Held, Holdings, claim_lines

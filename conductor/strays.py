@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..db.claims import Claim, Claimant
 from ..db.engine import Database
 from ..db.errors import RowLocked, Unavailable
 from ..db.ids import TaskId
+from ..db.work.claim import Claim, Claimant
 from ..traversal.hints import Hints, announce_all
 from .attempt import StepResult
 from .holdings import claim_lines

@@ -5,9 +5,9 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterator, Sequence
 
-from ..db.claims import Claimant
 from ..db.errors import RowLocked, Unavailable
 from ..db.ids import TaskId
+from ..db.work.claim import Claimant
 from .attempt import StepResult
 from .holdings import claim_lines
 from .steps import StepRunner

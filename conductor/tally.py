@@ -3,9 +3,9 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from ..db.claims import Claim
 from ..db.ids import TaskId
-from ..db.task_rows import redelivery_delay
+from ..db.work.claim import Claim
+from ..db.work.task_rows import redelivery_delay
 from ..observe import metrics
 from ..observe.recorder import Recorder
 from .attempt import StepResult

@@ -4,8 +4,8 @@ import json
 import typing
 from collections.abc import Mapping
 
-from ..db.claims import Claim
 from ..db.states import DELETING, TaskKind
+from ..db.work.claim import Claim
 from ..resources.contract import Park, Poll, ResourceType, StackFacts, Step, Target, Work
 from ..resources.errors import Final, PropertyError
 from ..resources.properties import changed, resolve_properties, resolve_stored

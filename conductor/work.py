@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..db import credentials, resources
-from ..db.claims import Claim
 from ..db.engine import Database
 from ..db.errors import NotFound
 from ..db.sealing import Sealer
+from ..db.work.claim import Claim
 from ..resources.children import Children
 from ..resources.contract import Peer, Presigned, StackFacts
 from ..resources.errors import Cancelled, Final, TryAgain

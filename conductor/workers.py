@@ -6,8 +6,8 @@ import threading
 import typing
 from collections.abc import Callable
 
-from ..db.claims import Claim, Claimant
 from ..db.ids import MemberId, TaskId
+from ..db.work.claim import Claim, Claimant
 from ..observe import metrics
 from ..observe.recorder import SILENT, Recorder
 from .attempt import StepResult

@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables, upserts
+from . import upserts
 from .errors import NotFound
 from .ids import MemberId, host_of
+from .schema import tables
 
 ACTIVE = "active"
 DRAINING = "draining"

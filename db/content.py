@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables, upserts
+from . import upserts
 from .errors import NotFound
 from .ids import ContentId, SnapshotId, StackId
+from .schema import tables
 
 Json = typing.Any
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables, upserts
+from . import upserts
 from .ids import StackId
+from .schema import tables
 
 Json = typing.Any
 

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from oslo_db import exception as oslo_errors
 from sqlalchemy.engine import Connection, Engine
 
-from . import notices
-from .connecting import WRITE, DatabaseLimits, end_brief, make_engine, server_time, set_brief
+from . import notifications
+from .connections import WRITE, DatabaseLimits, end_brief, make_engine, server_time, set_brief
 from .errors import RowLocked, Unavailable
 from .retries import TryAgain, repeatable
 from .server_clock import ServerClock
@@ -62,7 +62,7 @@ class Database:
         clock: ServerClock | None = None,
         tries: int = 12,
         sleep: Callable[[float], None] = time.sleep,
-        listener: notices.Listener | None = None,
+        listener: notifications.Listener | None = None,
         troubled: Callable[[Trouble], None] = lambda trouble: None,
         answered: Callable[[], None] = lambda: None,
     ) -> None:
@@ -142,7 +142,7 @@ class Database:
 
     def _once(self, work: Callable[[Connection], T], *, write: bool, brief: bool) -> T:
         with self._connection(write=write) as conn, repeatable():
-            told = notices.gathering(conn) if write and self._listener else []
+            told = notifications.gathering(conn) if write and self._listener else []
             with self._waiting(conn, brief=brief):
                 result = _transacted(conn, work, write=write, brief=brief, begun=self._measure)
             self._answered()

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables, trees, upserts
+from . import trees, upserts
 from .errors import NotFound
 from .ids import StackId
+from .schema import tables
 
 Json = typing.Any
 

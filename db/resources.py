@@ -7,12 +7,13 @@ from dataclasses import asdict, dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables, trees
+from . import trees
 from .errors import NotFound
 from .ids import ResourceId, SnapshotId, StackId
+from .schema import tables
 from .stacks import ListedStack
 from .states import Status, stopped_reason
-from .task_rows import IDS, chunks
+from .work.task_rows import IDS, chunks
 
 Json = typing.Any
 

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables
+from .schema import tables
 
 ROWS = "rows"
 """The sequence that resources and tasks share."""

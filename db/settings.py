@@ -5,8 +5,9 @@ import typing
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables, upserts
+from . import upserts
 from .errors import ShardCountMismatch
+from .schema import tables
 
 Json = typing.Any
 SHARD_COUNT = "shard_count"

@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass, replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import content, tables
+from . import content
 from .errors import NotFound
 from .ids import ContentId, SnapshotId, StackId, TraversalId
+from .schema import tables
 from .states import Status
 
 Json = typing.Any

@@ -8,11 +8,12 @@ import sqlalchemy as sa
 from oslo_db import exception as oslo_errors
 from sqlalchemy.engine import Connection
 
-from . import content, tables, trees
+from . import content, trees
 from .errors import NameTaken, NotFound
 from .ids import ContentId, ResourceId, StackId, TraversalId
+from .schema import tables
 from .states import Status
-from .task_rows import IDS
+from .work.task_rows import IDS
 
 Json = typing.Any
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables
 from .ids import StackId
+from .schema import tables
 
 LEVELS = 50
 """More than any tree has."""

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 import oslo_messaging
 
-from ..db.notices import Fact, Notice
+from ..db.notifications import Fact, Notice
 from .bus import LOCAL
 from .outbox import SendQueue
 

@@ -10,7 +10,7 @@ from ..db.ids import ResourceId
 from ..db.resources import Resource
 from ..db.stacks import Stack
 from ..db.states import Status, TaskKind
-from ..db.tasks import Task
+from ..db.work.tasks import Task
 from .change import NotUpdatable, kept_goal
 from .edges import Edges
 from .planning import Job, Plan, Scope, make_plan, needs_of, task_ids

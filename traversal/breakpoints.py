@@ -4,14 +4,15 @@ from collections.abc import Sequence
 
 from sqlalchemy.engine import Connection
 
-from ..db import clearing, holds, resources, stacks
-from ..db.clearing import Cleared
+from ..db import resources, stacks
 from ..db.errors import NotFound
-from ..db.holds import HeldTask
 from ..db.ids import TaskId
 from ..db.resources import Resource
 from ..db.stacks import ListedStack, Stack
 from ..db.states import Status
+from ..db.work import breakpoints, clear_breakpoints
+from ..db.work.breakpoints import HeldTask
+from ..db.work.clear_breakpoints import Cleared
 from ..template.resource_settings import HOOKS
 from ..template.wildcards import fits
 from .desk import Desk
@@ -32,13 +33,13 @@ class Breakpoints:
         """Where the stack is held now, and those nested in it."""
         if stack.status != Status.IN_PROGRESS:
             return []
-        return self._desk.database.read(lambda conn: holds.held_in_tree(conn, stack.id)[0])
+        return self._desk.database.read(lambda conn: breakpoints.held_in_tree(conn, stack.id)[0])
 
     def held_itself(self, stack: ListedStack) -> list[HeldTask]:
         """Where the stack's own resources are held now."""
         if stack.status != Status.IN_PROGRESS:
             return []
-        return self._desk.database.read(lambda conn: holds.held_of(conn, stack.traversal))
+        return self._desk.database.read(lambda conn: breakpoints.held_of(conn, stack.traversal))
 
     def clear(self, stack: Stack, resource: str, hook: str) -> None:
         """Let one resource go on, as Heat's signal asks.
@@ -77,13 +78,13 @@ class Breakpoints:
         stepping = True if step else False if names is None and hook is None else None
 
         def work(conn: Connection) -> tuple[list[HeldTask], Cleared]:
-            found, traversals = holds.held_in_tree(conn, stack.id)
+            found, traversals = breakpoints.held_in_tree(conn, stack.id)
             chosen = _chosen(found, stack, names, hook)
             done = self._clear(conn, [item.id for item in chosen], stepping)
             if done is None:
                 raise InvalidHook(f"Stack {stack.name} went on meanwhile; look where it is held now")
             for traversal in sorted(traversals):
-                clearing.set_stepping(conn, traversal, stepping)
+                clear_breakpoints.set_stepping(conn, traversal, stepping)
             return chosen, done
 
         chosen, done = self._desk.database.write(work)
@@ -91,12 +92,12 @@ class Breakpoints:
         return chosen
 
     def _clear(self, conn: Connection, ids: Sequence[TaskId], stepping: bool | None) -> Cleared | None:
-        return clearing.clear(conn, ids, stepping=stepping, by=None, now=self._desk.clock())
+        return clear_breakpoints.clear(conn, ids, stepping=stepping, by=None, now=self._desk.clock())
 
 
 def _held(conn: Connection, stack: Stack) -> list[HeldTask]:
     now = stacks.get(conn, stack.id)
-    return holds.held_of(conn, now.traversal) if now.status == Status.IN_PROGRESS else []
+    return breakpoints.held_of(conn, now.traversal) if now.status == Status.IN_PROGRESS else []
 
 
 def _row(conn: Connection, stack: Stack, name: str) -> Resource:

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 
 from sqlalchemy.engine import Connection
 
-from ..db import content, resources, stacks, tasks
+from ..db import content, resources, stacks
 from ..db.resources import Resource
 from ..db.stacks import Stack
 from ..db.states import Status
-from ..db.stopping import Heir
+from ..db.work import tasks
+from ..db.work.cancel import Heir
 from .compiling import Compiled
 from .hooks import Breakpoints
 from .planning import Scope

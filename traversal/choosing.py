@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..db.ids import ResourceId
 from ..db.resources import Resource
 from ..db.states import DELETING, Status
-from ..db.tasks import Task
+from ..db.work.tasks import Task
 from ..template.model import CompiledTemplate
 from .definition import TaskDefinition
 

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..db import endings, events, notices, snapshots, stacks, stopping, tables, tasks
+from ..db import events, notifications, snapshots, stacks
 from ..db.ids import StackId, TaskId, TraversalId
+from ..db.schema import tables
 from ..db.stacks import DueStack, LateStack, Stack
 from ..db.states import Status, TaskKind, TaskState
+from ..db.work import cancel, endings, tasks
 from .hints import Hints, announce_all
 
 
@@ -107,7 +109,7 @@ def _fail(
     endings.close_finish_tasks(conn, ids, now=now)
     told = [endings.stack_event(stack, Status.FAILED, reason, by=by, now=now) for stack in late]
     events.add_many(conn, told)
-    notices.about_stacks(conn, ids)
+    notifications.about_stacks(conn, ids)
     if rollback:
         endings.begin_rollbacks(conn, ids, now=now)
 
@@ -136,7 +138,7 @@ def _stop(conn: Connection, late: Sequence[LateStack], now: float, grace: float)
         .order_by(t.c.id)
         .with_for_update()
     ).all()
-    stopping.ask_to_stop(conn, [TaskId(row.id) for row in found], now=now, stop_by=now + grace)
+    cancel.ask_to_stop(conn, [TaskId(row.id) for row in found], now=now, stop_by=now + grace)
     return sorted({TraversalId(row.traversal) for row in found})
 
 

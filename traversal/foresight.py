@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from ..db.ids import ResourceId, StackId
 from ..db.resources import Resource
 from ..db.states import Status, TaskKind
-from ..db.tasks import Task
+from ..db.work.tasks import Task
 from ..resources.catalogue import Catalogue
 from ..resources.contract import ResourceType
 from ..resources.errors import Final, PropertyError

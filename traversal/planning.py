@@ -5,12 +5,12 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..db import clocks
-from ..db.breakpoints import split
 from ..db.ids import ResourceId, StackId, TaskId, TraversalId
 from ..db.resources import Resource
 from ..db.states import Status, TaskKind, TaskState
-from ..db.tasks import REDELIVER_AFTER, Task
+from ..db.work import deadlines
+from ..db.work.breakpoint_rules import split
+from ..db.work.tasks import REDELIVER_AFTER, Task
 from ..template.model import CompiledTemplate, ResourceDefinition, ResourceSettings
 from .definition import TaskDefinition
 from .edges import Edges, without_cycles
@@ -141,7 +141,7 @@ def make_plan(
             state=TaskState.WAITING,
             pending=len(jobs),
             shard=scope.shard,
-            hooks=None if scope.defaults.clock_stands else clocks.COUNTS,
+            hooks=None if scope.defaults.clock_stands else deadlines.COUNTS,
             request=scope.request,
         ),
         after=after,

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ..db import resources, tasks
+from ..db import resources
 from ..db.ids import ResourceId, StackId, TraversalId
 from ..db.resources import Resource
 from ..db.stacks import Stack
-from ..db.tasks import Task
+from ..db.work import tasks
+from ..db.work.tasks import Task
 from ..resources.lifting import lifted
 from ..resources.nesting import NestedType
 from ..template.compile import Identity

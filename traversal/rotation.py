@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..db import content, rotation
+from ..db import content, sealed_rows
 from ..db.engine import Database
 from ..db.ids import ContentId
-from ..db.rotation import COLUMNS, Row, Tree
+from ..db.sealed_rows import COLUMNS, Row, Tree
 from ..db.sealing import BoundSealer, Sealer, SealError, is_bound, sealed_by
 from .tokens import replaced
 
@@ -89,8 +89,8 @@ class Rotation:
         until = self._clock() + patience
         told(self.round())
         while True:
-            before = self._database.read(rotation.running)
-            while (left := before & self._database.read(rotation.running)) and self._clock() < until:
+            before = self._database.read(sealed_rows.running)
+            while (left := before & self._database.read(sealed_rows.running)) and self._clock() < until:
                 self._sleep(PAUSE)
             last = self.round()
             told(last)
@@ -101,7 +101,7 @@ class Rotation:
         """Seal anew what is not sealed as it would be today."""
         found = Round()
         for table in COLUMNS:
-            for rows in rotation.scan(self._database, table, batch=self._batch):
+            for rows in sealed_rows.scan(self._database, table, batch=self._batch):
                 places = {row.key: self._places(table, row) for row in rows}
                 for row in rows:
                     self._count(found, table, row, places[row.key])
@@ -114,7 +114,7 @@ class Rotation:
 
     def _rows(self) -> typing.Iterator[tuple[sa.Table, Row]]:
         for table in COLUMNS:
-            for rows in rotation.scan(self._database, table, batch=self._batch):
+            for rows in sealed_rows.scan(self._database, table, batch=self._batch):
                 yield from ((table, row) for row in rows)
 
     def _count(self, found: Round, table: sa.Table, row: Row, places: Sequence[BoundSealer]) -> None:
@@ -149,7 +149,7 @@ class Rotation:
         self._sealer.binds()  # Not in the transaction: it may ask the database.
         old = [row for row in rows if change(row) != row.values]
         if old:
-            changed = self._database.write(lambda conn: rotation.rewrite(conn, table, old, change))
+            changed = self._database.write(lambda conn: sealed_rows.rewrite(conn, table, old, change))
             found.sealed_anew.update({table.name: changed} if changed else {})
 
     def _renewed(self, place: BoundSealer) -> Change:
@@ -183,7 +183,7 @@ class Rotation:
         if table.name == "setting":
             return [self._sealer.of_installation(row.key)]
         if table.name == "content":
-            found = self._database.read(lambda conn: rotation.holders(conn, ContentId(row.key)))
+            found = self._database.read(lambda conn: sealed_rows.holders(conn, ContentId(row.key)))
             return [self._of(tree) for tree in dict.fromkeys(found.values())]
         return [] if row.tree is None else [self._of(row.tree)]
 
@@ -200,7 +200,7 @@ class Rotation:
         :returns: 1 if somebody has moved.
         """
         old, moved = ContentId(row.key), 0
-        for holder, tree in self._database.read(lambda conn: rotation.holders(conn, old)).items():
+        for holder, tree in self._database.read(lambda conn: sealed_rows.holders(conn, old)).items():
             body = replaced("content", row.values, self._renewed(self._of(tree)))["body"]
             if content.content_id(body) != old:
                 self._rename(holder, old, body)
@@ -209,7 +209,7 @@ class Rotation:
 
     def _rename(self, holder: str, old: ContentId, body: Json) -> None:
         def change(conn: Connection) -> None:
-            rotation.rename_content(conn, holder, old, content.put(conn, body, self._clock()))
+            sealed_rows.rename_content(conn, holder, old, content.put(conn, body, self._clock()))
 
         self._database.write(change)
 

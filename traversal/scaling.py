@@ -9,14 +9,15 @@ from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
 
-from ..db import events, resources, stacks, tasks
-from ..db.endings import KEEP_TASKS
+from ..db import events, resources, stacks
 from ..db.errors import NotFound
 from ..db.ids import ResourceId, TaskId, TraversalId
 from ..db.resources import Resource
 from ..db.stacks import Stack
 from ..db.states import FINAL, Status, TaskKind, TaskState
-from ..db.tasks import REDELIVER_AFTER, Task
+from ..db.work import tasks
+from ..db.work.endings import KEEP_TASKS
+from ..db.work.tasks import REDELIVER_AFTER, Task
 from ..resources.contract import Adjustment, Target
 from ..resources.errors import NoAction, NotSupported
 from ..resources.nesting import NestedType

@@ -4,12 +4,13 @@ import logging
 import typing
 from collections.abc import Mapping
 
-from ..db import events, resources, tasks
+from ..db import events, resources
 from ..db.errors import NotFound
 from ..db.ids import ResourceId, TaskId, TraversalId
 from ..db.resources import Resource
 from ..db.stacks import Stack
 from ..db.states import Status
+from ..db.work import tasks
 from ..resources.contract import Adjustment, Signal, StackFacts, Target
 from ..resources.errors import NoAction, NotSupported
 from ..resources.properties import resolve_stored

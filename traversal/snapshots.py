@@ -13,7 +13,7 @@ from ..db.resources import Resource
 from ..db.snapshots import Snapshot
 from ..db.stacks import Stack
 from ..db.states import Status, TaskKind
-from ..db.tasks import Task
+from ..db.work.tasks import Task
 from ..template.errors import LimitExceeded
 from .actions import check_action, plan_action
 from .change import NotUpdatable, current_goal, kept_goal

@@ -8,26 +8,13 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy.engine import Connection
 
-from ..db import (
-    breakpoints,
-    clocks,
-    content,
-    endings,
-    events,
-    holds,
-    notices,
-    resources,
-    sequences,
-    snapshots,
-    stacks,
-    stopping,
-    tasks,
-)
+from ..db import content, events, notifications, resources, sequences, snapshots, stacks
 from ..db.engine import Database
 from ..db.ids import ResourceId, TaskId, TraversalId
 from ..db.stacks import Stack
 from ..db.states import Status, TaskKind
-from ..db.tasks import Task
+from ..db.work import breakpoint_rules, breakpoints, cancel, deadlines, endings, tasks
+from ..db.work.tasks import Task
 from ..observe.logs import about
 from .compiling import Compiled
 from .ending import stop_inside
@@ -93,7 +80,7 @@ def store_new_stack(conn: Connection, stack: Stack, compiled: Compiled, plan: Pl
 
 def _tell(conn: Connection, stack: Stack, now: float) -> None:
     events.add_many(conn, [endings.stack_event(stack, Status.IN_PROGRESS, stack.reason, by=None, now=now)])
-    notices.about_stacks(conn, [stack.id])
+    notifications.about_stacks(conn, [stack.id])
 
 
 def store_plan(conn: Connection, stack: Stack, plan: Plan, running: Collection[Task], *, now: float) -> Begun:
@@ -103,7 +90,7 @@ def store_plan(conn: Connection, stack: Stack, plan: Plan, running: Collection[T
     """
     running, spared = list(running), set(plan.spared)
     stopped = [task.id for task in running if task.id not in spared]
-    stopping.ask_to_stop(conn, stopped, now=now, stop_by=plan.stop_by)
+    cancel.ask_to_stop(conn, stopped, now=now, stop_by=plan.stop_by)
     resources.delete_many(conn, plan.settled)
     resources.insert_many(conn, plan.resources)
     resources.change_many(conn, plan.changes)
@@ -117,8 +104,8 @@ def store_plan(conn: Connection, stack: Stack, plan: Plan, running: Collection[T
     tasks.inherit(conn, kept, plan.finish.id)
     finish = replace(plan.finish, pending=plan.finish.pending + len(kept))
     tasks.insert_many(conn, [*plan.tasks, finish])
-    _, stops = breakpoints.split(plan.unblocked)
-    aborted = holds.hold(conn, stops, by=None, now=now)
+    _, stops = breakpoint_rules.split(plan.unblocked)
+    aborted = breakpoints.hold(conn, stops, by=None, now=now)
     over = not plan.tasks or stops
     ended = endings.finish(conn, plan.finish.id, by=None, now=now) if over else None
     woken = [] if ended is None else list(ended.woken)
@@ -143,7 +130,7 @@ def begin(
         reason = f"Stack SNAPSHOT was superseded by {action}"
         snapshots.end(conn, [stack.traversal], reason=reason, failed=True)
     if stack.remaining is not None:  # With those of the stacks around it.
-        clocks.go_on(conn, stack.id, stack.traversal, now=scope.now)
+        deadlines.go_on(conn, stack.id, stack.traversal, now=scope.now)
     columns = {"reason": f"Stack {action} started", **columns}
     columns |= {"action": action, "deadline_at": deadline_at}
     begun = stacks.begin(conn, stack.id, seen=stack.traversal, traversal=scope.traversal, **columns)

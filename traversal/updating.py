@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from ..db.ids import ResourceId, TaskId
 from ..db.resources import Resource
 from ..db.states import DELETING, Status, TaskKind
-from ..db.tasks import Task
+from ..db.work.tasks import Task
 from ..template.model import CompiledTemplate, ResourceDefinition
 from .choosing import Choice, goal_of
 from .edges import Edges

@@ -3,9 +3,9 @@
 import collections
 from collections.abc import Mapping
 
-from ...db import census
 from ...db.engine import Database
 from ...db.ids import TaskId
+from ...db.queries import task_counts
 from ..slice import Ring
 
 PAGE = 5000
@@ -31,7 +31,7 @@ class Census:
     def run(self) -> None:
         """One page; behind the last one it begins anew."""
         after, page = self._after, self._page
-        found = self._database.read(lambda conn: census.page(conn, after=after, limit=page))
+        found = self._database.read(lambda conn: task_counts.page(conn, after=after, limit=page))
         self._counting.update(state for _, shard, state in found if self._ring.owns(shard))
         if len(found) == page:
             self._after = found[-1][0]

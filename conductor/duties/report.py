@@ -7,7 +7,7 @@ from ...db import conductors
 from ...db.conductors import ACTIVE, DRAINING, Conductor
 from ...db.engine import Database
 from ...db.errors import RowLocked, Unavailable
-from ...db.revisions import NUMBER
+from ...db.schema.revisions import NUMBER
 from ...ring.membership import Membership
 from ...rpc.contract import VERSION
 from ..slice import Ring

@@ -4,11 +4,12 @@ import functools
 import logging
 from collections.abc import Callable
 
-from ...db import endings, stacks
+from ...db import stacks
 from ...db.engine import Database
 from ...db.ids import StackId
 from ...db.sealing import SealError
 from ...db.stacks import FailedStack, Stack
+from ...db.work import endings
 from ...observe.logs import about
 from ...resources.errors import UnknownType
 from ...template.errors import TemplateError

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from sqlalchemy.engine import Connection
 
 from ...db import content, events, stacks
-from ...db.claims import stack_names
 from ...db.engine import Database
 from ...db.ids import ContentId, StackId
 from ...db.stacks import DeletedStack, DueStack
+from ...db.work.claim import stack_names
 from ...observe import metrics
 from ...observe.logs import about, named
 from ...observe.recorder import SILENT, Recorder

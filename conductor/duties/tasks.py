@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from sqlalchemy.engine import Connection
 
-from ...db import clearing, conductors, leftovers, stopping, tasks
-from ...db.claims import stack_names
+from ...db import conductors
 from ...db.engine import Database
 from ...db.ids import MemberId, TaskId, TraversalId, host_of
-from ...db.losses import USUAL_MOST, Loss
 from ...db.states import FINAL, TaskKind, TaskState
-from ...db.tasks import DueTask
+from ...db.work import cancel, clear_breakpoints, orphans, tasks
+from ...db.work.claim import stack_names
+from ...db.work.losses import USUAL_MOST, Loss
+from ...db.work.tasks import DueTask
 from ...observe import metrics
 from ...observe.logs import about, named
 from ...observe.recorder import SILENT, Recorder
@@ -105,7 +106,7 @@ class TaskDue:
         """Resource timeouts strike: the conductor that runs the step knows it by itself."""
         due = [task for task in mine if task.state == TaskState.RUNNING and task.stop_by is None]
         late = self._log(logging.INFO, due, "A resource's timeout has struck: task %s")
-        for _ in self._claims(late, functools.partial(stopping.expire, now=now, grace=self._grace)):
+        for _ in self._claims(late, functools.partial(cancel.expire, now=now, grace=self._grace)):
             pass
 
     def _claims(self, claims: Sequence[Claimed], work: Callable[..., T]) -> Iterator[T]:
@@ -118,11 +119,11 @@ class TaskDue:
         gone = [task for task in silent if task.state in FINAL and task.member not in present]
         asked = [task for task in silent if task not in gone]
         for member, claims in _by_member(gone).items():
-            for _ in self._claims(claims, functools.partial(stopping.answered, member=member)):
+            for _ in self._claims(claims, functools.partial(cancel.answered, member=member)):
                 pass
         for member, claims in _by_member(asked).items():
             left = {
-                i for ids in self._claims(claims, functools.partial(stopping.put_off, now=now)) for i in ids
+                i for ids in self._claims(claims, functools.partial(cancel.put_off, now=now)) for i in ids
             }
             if left:
                 LOG.warning("Conductor %s is asked again to stop %d tasks", member, len(left))
@@ -161,7 +162,7 @@ class TaskDue:
                 held.setdefault(task.traversal, []).append(task.id)
 
         def lapse(conn: Connection, part: Sequence[list[TaskId]]) -> Ready:
-            return clearing.lapse(conn, part[0], by=None, now=now).ready
+            return clear_breakpoints.lapse(conn, part[0], by=None, now=now).ready
 
         for ready in self._bypass.run(list(held.values()), lapse, key=lambda ids: ids[0], together=1):
             announce_all(self._hints, ready)
@@ -185,7 +186,7 @@ class TaskDue:
 
 def _unanswered(task: DueTask, now: float) -> bool:
     if task.state == TaskState.RUNNING:
-        return task.stop_by is not None and now < task.stop_by + stopping.MARGIN
+        return task.stop_by is not None and now < task.stop_by + cancel.MARGIN
     return task.state in FINAL and task.kind != TaskKind.FINISH
 
 
@@ -252,10 +253,10 @@ class Orphans:
 
     def _release_leftovers(self, member: MemberId) -> None:
         """What waited for steps of a conductor that is gone waits no longer."""
-        waiting = self._database.read(lambda conn: leftovers.of_member(conn, member))
+        waiting = self._database.read(lambda conn: orphans.of_member(conn, member))
         mine = [task_id for task_id, shard in waiting if self._ring.owns(shard)]
         if mine:
             now = self._clock()
-            abandon = functools.partial(leftovers.abandon, now=now, member=member)
+            abandon = functools.partial(orphans.abandon, now=now, member=member)
             for freed in self._bypass.run(mine, abandon, key=str, together=PAGE):
                 announce_all(self._hints, freed)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from stoker.db import revisions
+from stoker.db.schema.upgrade import revisions
 
 ROOT = pathlib.Path(__file__).parents[2]
 RUN = pathlib.Path(__file__).parent / "devstack" / "run"

@@ -11,10 +11,10 @@ PREVIOUS = "HEAD^"
 
 
 def commit_before(path: str) -> str:
-    """The last one that does not know a file; HEAD where the file is not committed yet."""
-    command = ["git", "-C", ROOT, "log", "-1", "--format=%H", "--diff-filter=A", "--", path]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout.strip()
-    return f"{found}^" if found else "HEAD"
+    """Return the last commit that does not have a file, by any name; HEAD where it is not committed yet."""
+    command = ["git", "-C", ROOT, "log", "--follow", "--format=%H", "--diff-filter=A", "--", path]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout.split()
+    return f"{found[-1]}^" if found else "HEAD"
 
 
 def older_version(directory: pathlib.Path, commit: str = PREVIOUS) -> pathlib.Path:

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from harness import programs
 from harness.programs import BIN
 from services.db.rows import a_stack, store
-from stoker.db import revisions, schema
 from stoker.db.engine import Database
+from stoker.db.schema.upgrade import revisions, upgrade
 from stoker.db.sealing import Sealer
 
 KEY = f"[secrets]\nkey = {Sealer.generate_key()}\n"
@@ -307,7 +307,7 @@ def test_what_is_to_be_done_about_the_schema_is_told(
 ) -> None:
     write(tmp_path, KEY, f"[database]\nconnection = sqlite:///{tmp_path}/new.sqlite\n")
     database = Database(f"sqlite:///{tmp_path}/new.sqlite")
-    schema.upgrade(database, revision if revision in ("0001", revisions.EXPANDED) else revisions.NEWEST)
+    upgrade.upgrade(database, revision if revision in ("0001", revisions.EXPANDED) else revisions.NEWEST)
     stamp = sa.text("UPDATE alembic_version SET version_num = :revision")
     database.write(lambda conn: conn.execute(stamp, {"revision": revision}))
     database.close()

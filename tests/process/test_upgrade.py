@@ -19,14 +19,14 @@ from harness.rabbitmq import RabbitMQ
 from harness.third_party import with_plugins
 from harness.waiting import wait_for
 from process.test_takeover import READY, Load, query, repeated, restart, statuses, wait_all_final
-from stoker.db import revisions
+from stoker.db.schema.upgrade import revisions
 from stoker.rpc.level import HOLDS
 
 HOSTS = ("one", "two")
 SCHEMA_BEFORE = f"{revisions.NUMBER - 1:04}_contract"
 OLDER = {
     "the previous commit": PREVIOUS,
-    "the schema before": commit_before(f"db/migrations/versions/{revisions.EXPANDED}.py"),
+    "the schema before": commit_before(f"db/schema/migrations/versions/{revisions.EXPANDED}.py"),
 }
 """The second one is the same until the schema changes again: so that always something is expanded."""
 UPGRADES = [

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from services.db.rows import NOW, A, B, Graph, claim_all, outcome, stack_of, step, store_graph
-from stoker.db import schema, tasks
-from stoker.db.claims import Claim
 from stoker.db.engine import Database
 from stoker.db.ids import TaskId
+from stoker.db.schema.upgrade import upgrade
 from stoker.db.states import Status, TaskState
+from stoker.db.work import tasks
+from stoker.db.work.claim import Claim
 
 Needs = dict[str, list[str]]
 
@@ -62,7 +63,7 @@ def graphs(draw: st.DrawFn) -> Needs:
 def database(tmp_path_factory: pytest.TempPathFactory) -> typing.Iterator[Database]:
     path: pathlib.Path = tmp_path_factory.mktemp("interleavings") / "stoker.sqlite"
     made = Database(f"sqlite:///{path}")
-    schema.upgrade(made)
+    upgrade.upgrade(made)
     yield made
     made.close()
 

@@ -13,12 +13,12 @@ import sqlalchemy as sa
 from simulation.cloud import Cloud
 from simulation.world import World
 from sqlalchemy.engine import Connection
-from stoker.db import commits
-from stoker.db.claims import Claimant
-from stoker.db.commits import Exchange, Outcome
 from stoker.db.engine import Database
 from stoker.db.ids import TaskId
 from stoker.db.states import FINAL, TRANSITIONS, UNSTARTED, TaskState
+from stoker.db.work import commit
+from stoker.db.work.claim import Claimant
+from stoker.db.work.commit import Exchange, Outcome
 
 PER_TURN, PER_TASK = 40, 16
 """Statements of one transaction of the pipeline: so many, and so many for each result and each claim.  What a
@@ -133,7 +133,7 @@ class Audit:
         self.wrong = cloud.wrong
         self._statements = 0
         self._leaked: dict[str, int] = {}
-        self._exchange: Callable[..., Exchange] = commits.exchange
+        self._exchange: Callable[..., Exchange] = commit.exchange
         self._own = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._own.executescript(TRIGGERS)
         cloud.is_owned = lambda physical: self._own.execute(OWNED, (physical,)).fetchone() is not None

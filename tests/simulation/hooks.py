@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 
 import sqlalchemy as sa
 from simulation.world import World
-from stoker.db import stacks, tables, tasks
+from stoker.db import stacks
 from stoker.db.ids import StackId
+from stoker.db.schema.upgrade import tables
 from stoker.db.stacks import Stack
 from stoker.db.states import ACTIVE, Status, TaskKind, TaskState
-from stoker.db.tasks import Task
+from stoker.db.work import tasks
+from stoker.db.work.tasks import Task
 
 Json = typing.Any
 OF_DELETIONS = ("pre-delete", "post-delete")

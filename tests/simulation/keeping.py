@@ -7,9 +7,10 @@ import sqlalchemy as sa
 from simulation.templates import RandomGoal
 from simulation.world import World
 from sqlalchemy.engine import Connection
-from stoker.db import content, resources, snapshots, stacks, tables, trees
+from stoker.db import content, resources, snapshots, stacks, trees
 from stoker.db.ids import StackId
 from stoker.db.resources import Resource
+from stoker.db.schema.upgrade import tables
 from stoker.db.snapshots import Snapshot
 from stoker.db.stacks import Stack
 from stoker.db.states import Status

@@ -15,11 +15,13 @@ from simulation.repeatable import repeatable
 from simulation.users import Users
 from simulation.weather import Weather
 from simulation.world import World
-from stoker.db import commits, events, resources, tables
+from stoker.db import events, resources
 from stoker.db.events import EventQuery
 from stoker.db.ids import StackId
+from stoker.db.schema.upgrade import tables
 from stoker.db.stacks import Stack
 from stoker.db.states import Status
+from stoker.db.work import commit
 
 SETTLE_WITHIN = 4000.0
 """Simulated seconds: longer than any stack's timeout here."""
@@ -68,7 +70,7 @@ class Run:
         """Every transaction is looked at."""
         database = self.world.database
         database.observers = [self._audit.after_commit, self._compare]
-        with mock.patch.object(commits, "exchange", self._audit.exchange):
+        with mock.patch.object(commit, "exchange", self._audit.exchange):
             yield
         database.observers = []
         self._audit.close()

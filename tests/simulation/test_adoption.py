@@ -8,9 +8,9 @@ import pytest
 from simulation.test_update import ended, rows, told
 from simulation.test_update_contract import server, template
 from simulation.world import World
-from stoker.db import tasks
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskState
+from stoker.db.work import tasks
 from stoker.traversal.requests import CreateRequest, Goal, UpdateRequest
 from stoker.traversal.signals import Signals
 

@@ -6,12 +6,13 @@ from collections.abc import Callable, Set
 import pytest
 import sqlalchemy as sa
 from simulation.schedule import play
-from stoker.db import commits, countdown, tables
-from stoker.db.claims import Claimant
-from stoker.db.commits import Outcome
 from stoker.db.ids import TaskId
+from stoker.db.schema.upgrade import tables
 from stoker.db.states import TaskState
-from stoker.db.task_rows import IDS, Task
+from stoker.db.work import commit, countdown
+from stoker.db.work.claim import Claimant
+from stoker.db.work.commit import Outcome
+from stoker.db.work.task_rows import IDS, Task
 from stoker.traversal import planning, start
 from stoker.traversal.edges import Edges
 from stoker.traversal.planning import Plan
@@ -93,7 +94,7 @@ FENCES = {
 def test_a_late_result_that_is_accepted(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr(commits, "_current", FENCES[kind])
+    monkeypatch.setattr(commit, "_current", FENCES[kind])
     found_by(tmp_path, "I2", BROKEN, since=SINCE.get(kind, 0))
 
 

@@ -7,9 +7,12 @@ import pytest
 import sqlalchemy as sa
 from simulation.test_update import created, ended, rows, template, told, updated
 from simulation.world import GRACE, SimConductor, World
-from stoker.db import leftovers, resources, snapshots, stacks, stopping, tables
+from stoker.db import resources, snapshots, stacks
+from stoker.db.schema.upgrade import tables
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind, TaskState
+from stoker.db.work import cancel as stopping
+from stoker.db.work import orphans
 from stoker.resources.errors import Final
 from stoker.traversal.change import NotUpdatable
 
@@ -404,9 +407,9 @@ def test_a_given_up_step_of_a_conductor_that_has_another_name_leaves_nothing_beh
         conductor.turn()
     new = conductor.ring.member()
     assert new not in (old, None)
-    [(waiting, _)] = world.database.read(lambda conn: leftovers.of_member(conn, new))
+    [(waiting, _)] = world.database.read(lambda conn: orphans.of_member(conn, new))
     found_before = world.database.write(
-        lambda conn: leftovers.abandon(conn, [waiting], now=world.clock.now, member=old)
+        lambda conn: orphans.abandon(conn, [waiting], now=world.clock.now, member=old)
     )
     assert found_before == {}, "who has found it under the old name may be late"
     world.pass_time(10)

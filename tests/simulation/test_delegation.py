@@ -9,8 +9,9 @@ import pytest
 import sqlalchemy as sa
 from simulation.world import AtOnce, World
 from stoker.conductor.duties.credentials import Credentials
-from stoker.db import credentials, stacks, tables
+from stoker.db import credentials, stacks
 from stoker.db.errors import NameTaken, Unavailable
+from stoker.db.schema.upgrade import tables
 from stoker.db.stacks import Stack
 from stoker.traversal.deferral import DelegationRefused, Delegator, KeystoneAway, NoAnswer
 from stoker.traversal.delegation import LATER, LOST_AFTER

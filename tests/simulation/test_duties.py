@@ -7,12 +7,14 @@ import pytest
 import sqlalchemy as sa
 from simulation.world import SimConductor, World
 from stoker.conductor.duties.stacks import StackTimeouts
-from stoker.db import events, tables, tasks
+from stoker.db import events
 from stoker.db.events import EventQuery
 from stoker.db.ids import StackId, TaskId
+from stoker.db.schema.upgrade import tables
 from stoker.db.stacks import DueStack, Stack
 from stoker.db.states import Status, TaskKind, TaskState
-from stoker.db.tasks import Task
+from stoker.db.work import tasks
+from stoker.db.work.tasks import Task
 from stoker.traversal import ending
 
 Json = typing.Any

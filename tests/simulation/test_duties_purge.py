@@ -8,9 +8,10 @@ import pytest
 import sqlalchemy as sa
 from simulation.world import SHARDS, World
 from stoker.conductor.duties.stacks import StackPurge
-from stoker.db import content, events, stacks, tables
+from stoker.db import content, events, stacks
 from stoker.db.events import EventQuery
 from stoker.db.ids import ContentId, StackId
+from stoker.db.schema.upgrade import tables
 from stoker.db.stacks import Stack
 from stoker.db.states import Status
 from stoker.traversal.start import new_traversal

@@ -14,9 +14,9 @@ from stoker.conductor.stops import Stops
 from stoker.conductor.suspects import Suspects
 from stoker.conductor.tally import Tally
 from stoker.conductor.workers import Workers
-from stoker.db import tasks
 from stoker.db.stacks import Stack
 from stoker.db.states import Status
+from stoker.db.work import tasks
 
 Json = typing.Any
 MANY = {f"r{number}": {"looks": 3, "after": 2} for number in range(6)}

@@ -5,10 +5,11 @@ import typing
 
 import pytest
 from simulation.world import SELF_STOP, TIMEOUT, World
-from stoker.db import events, tasks
+from stoker.db import events
 from stoker.db.events import Event, EventQuery
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskState
+from stoker.db.work import tasks
 
 Json = typing.Any
 

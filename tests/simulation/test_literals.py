@@ -16,8 +16,9 @@ from simulation.test_nested import INNER, hot, settled
 from simulation.test_update import ended, rows
 from simulation.world import KEY, World
 from stoker.api.views import StackLookup, output
-from stoker.db import content, snapshots, tables
+from stoker.db import content, snapshots
 from stoker.db import resources as resource_rows
+from stoker.db.schema.upgrade import tables
 from stoker.db.sealing import Sealer
 from stoker.db.stacks import Stack
 from stoker.db.states import Status

@@ -7,11 +7,12 @@ import pytest
 from simulation.test_update import ended, on, template
 from simulation.world import World
 from stoker.conductor.locked_out import LockedOut
-from stoker.db import commits, resources, tasks
+from stoker.db import resources
 from stoker.db.errors import RowLocked
 from stoker.db.ids import ResourceId
 from stoker.db.states import Status
-from stoker.db.task_rows import REDELIVER_AFTER
+from stoker.db.work import commit, tasks
+from stoker.db.work.task_rows import REDELIVER_AFTER
 
 Json = typing.Any
 
@@ -21,17 +22,17 @@ def test_others_go_on_while_one_is_locked_out(
 ) -> None:
     world = World(tmp_path, hosts=1, threads=8)
     made = [world.create(f"s{number}", template(a={"looks": 3, "after": 1})) for number in range(6)]
-    t = commits.tables.resource
-    rows = world.database.read(lambda conn: conn.execute(commits.sa.select(t.c.id, t.c.stack_id)).all())
+    t = commit.tables.resource
+    rows = world.database.read(lambda conn: conn.execute(commit.sa.select(t.c.id, t.c.stack_id)).all())
     locked = {ResourceId(row.id) for row in rows if row.stack_id == made[2].id}
-    real = commits.exchange
+    real = commit.exchange
 
     def exchange(conn: Json, outcomes: Json, *args: Json, **options: Json) -> Json:
         if any(outcome.resource_id in locked for outcome in outcomes):
             raise RowLocked("somebody holds it")
         return real(conn, outcomes, *args, **options)
 
-    monkeypatch.setattr(commits, "exchange", exchange)
+    monkeypatch.setattr(commit, "exchange", exchange)
     others = [*made[:2], *made[3:]]
     assert world.settle(lambda: all(ended(world, stack) for stack in others), within=30)
     assert not ended(world, made[2])
@@ -47,8 +48,8 @@ def test_others_go_on_while_a_claims_resource_is_locked(
 ) -> None:
     world = World(tmp_path, hosts=1, threads=8)
     made = [world.create(f"s{number}", template(a={}, b={"needs": on("a")})) for number in range(6)]
-    t = commits.tables.resource
-    rows = world.database.read(lambda conn: conn.execute(commits.sa.select(t.c.id, t.c.stack_id)).all())
+    t = commit.tables.resource
+    rows = world.database.read(lambda conn: conn.execute(commit.sa.select(t.c.id, t.c.stack_id)).all())
     locked = {ResourceId(row.id) for row in rows if row.stack_id == made[2].id}
     real, tries = resources.lock_free, []
 
@@ -75,8 +76,8 @@ def test_what_is_given_back_does_not_wait_for_what_is_locked(
 ) -> None:
     world = World(tmp_path, hosts=1, threads=8)
     first, second = (world.create(name, template(a={"looks": 3, "after": 1})) for name in ("s0", "s1"))
-    t = commits.tables.task
-    rows = world.database.read(lambda conn: conn.execute(commits.sa.select(t.c.id, t.c.stack_id)).all())
+    t = commit.tables.task
+    rows = world.database.read(lambda conn: conn.execute(commit.sa.select(t.c.id, t.c.stack_id)).all())
     locked = {row.id for row in rows if row.stack_id == first.id}
     real = tasks.release
     given: list[int] = []

@@ -9,11 +9,13 @@ import sqlalchemy as sa
 from simulation.test_update import ended, rows, template
 from simulation.world import TIMEOUT, SimConductor, World
 from stoker.conductor.rescue import Rescue
-from stoker.db import conductors, losses, tables, task_rows
+from stoker.db import conductors
 from stoker.db.conductors import DRAINING, STOPPED, Conductor
 from stoker.db.ids import TaskId
+from stoker.db.schema.upgrade import tables
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskState
+from stoker.db.work import losses, task_rows
 
 Json = typing.Any
 

@@ -10,10 +10,11 @@ from simulation.test_breakpoints import rest, status
 from simulation.test_nested import INNER, child, children, hot, server
 from simulation.test_update import ended, rows
 from simulation.world import World
-from stoker.db import clearing, tables, tasks
 from stoker.db.ids import StackId
+from stoker.db.schema.upgrade import tables
 from stoker.db.stacks import Stack
 from stoker.db.states import ACTIVE
+from stoker.db.work import clear_breakpoints, tasks
 from stoker.traversal.breakpoints import InvalidHook
 
 Json = typing.Any
@@ -181,7 +182,7 @@ def test_a_standing_parent_goes_on_when_its_child_ends_as_failed(world: World) -
     [item] = world.breakpoints.held(world.stack(stack.id))
     assert item.until is not None
     assert clock(world, stack) == "stands"
-    world.database.write(lambda conn: clearing.lapse(conn, [item.id], by=None, now=item.until))
+    world.database.write(lambda conn: clear_breakpoints.lapse(conn, [item.id], by=None, now=item.until))
     assert below(world, stack, "n").status == "FAILED"
     left = world.stack(stack.id).deadline_at
     assert left is not None

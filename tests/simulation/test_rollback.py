@@ -7,8 +7,8 @@ import pytest
 from simulation.test_update import all_rows, created, ended, on, rows, template, told, updated
 from simulation.world import World
 from stoker.conductor.duties import rollbacks
-from stoker.db import endings, tasks
 from stoker.db.states import Status, TaskState
+from stoker.db.work import endings, tasks
 from stoker.traversal.change import NotUpdatable
 
 Json = typing.Any

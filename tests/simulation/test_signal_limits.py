@@ -12,7 +12,7 @@ from simulation.test_nested import hot, settled
 from simulation.test_update import rows
 from simulation.world import World
 from stoker.api.faults import fault_of
-from stoker.db import tables
+from stoker.db.schema.upgrade import tables
 from stoker.db.stacks import Stack
 from stoker.template.errors import LimitExceeded
 from stoker.traversal.signal_limits import SignalLimits

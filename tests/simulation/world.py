@@ -24,15 +24,16 @@ from stoker.conductor.pool import NoThread
 from stoker.conductor.slice import Absentees
 from stoker.conductor.steps import StepRunner
 from stoker.conductor.work import Surroundings
-from stoker.db import schema, settings, stacks, tables
-from stoker.db.claims import Claimant
+from stoker.db import settings, stacks
 from stoker.db.engine import Database
 from stoker.db.errors import Unavailable
 from stoker.db.ids import MemberId, StackId, TaskId, TraversalId, host_of
-from stoker.db.notices import Listener
+from stoker.db.notifications import Listener
+from stoker.db.schema.upgrade import tables, upgrade
 from stoker.db.sealing import Sealer
 from stoker.db.server_clock import ServerClock
 from stoker.db.stacks import Stack
+from stoker.db.work.claim import Claimant
 from stoker.observe.recorder import SILENT, Recorder
 from stoker.resources.catalogue import Catalogue
 from stoker.resources.heat.registry import RESOURCE_TYPES
@@ -142,7 +143,7 @@ def _new_database() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "new.sqlite"
         database = Database(f"sqlite:///{path}")
-        schema.upgrade(database)
+        upgrade.upgrade(database)
         database.write(lambda conn: settings.shard_count(conn, SHARDS))
         database.close()
         return path.read_bytes()

@@ -3,20 +3,20 @@
 import pathlib
 
 from stoker.cli.opening import LOOK_AGAIN, binds_tokens
-from stoker.db import revisions, schema
 from stoker.db.engine import Database
+from stoker.db.schema.upgrade import revisions, upgrade
 from stoker.db.sealing import Sealer, is_bound
 
 
 def test_tokens_are_bound_once_the_schema_is_contracted(tmp_path: pathlib.Path) -> None:
     database, now = Database(f"sqlite:///{tmp_path}/stoker.sqlite"), [100.0]
-    schema.upgrade(database, revisions.EXPANDED)
+    upgrade.upgrade(database, revisions.EXPANDED)
     place = Sealer([Sealer.generate_key()], binds=binds_tokens(database, lambda: now[0])).of_credential(
         "root"
     )
     old = place.seal("secret")
     assert not is_bound(old)
-    schema.upgrade(database, revisions.NEWEST)
+    upgrade.upgrade(database, revisions.NEWEST)
     assert not is_bound(place.seal("secret")), "it does not ask the database for each token"
     now[0] += LOOK_AGAIN
     assert is_bound(new := place.seal("secret"))

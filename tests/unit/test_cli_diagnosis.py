@@ -10,7 +10,7 @@ from stoker.cli.manage_base import describe_moment
 from stoker.cli.stack_report import Report, as_json, as_text, of_stack
 from stoker.db.conductors import STOPPED, Conductor
 from stoker.db.ids import ContentId, MemberId, StackId, TaskId, TraversalId
-from stoker.db.inspections import Child, LongStep, Unfinished, Waiting
+from stoker.db.queries.inspections import Child, LongStep, Unfinished, Waiting
 from stoker.db.stacks import Stack
 from stoker.db.states import Standing, Status, TaskKind, TaskState
 

@@ -7,16 +7,17 @@ import pytest
 import sqlalchemy as sa
 from stoker.cli.manage_base import AdminError
 from stoker.cli.migrating import bring, outdated
-from stoker.db import conductors, revisions, schema, tables
+from stoker.db import conductors
 from stoker.db.conductors import ACTIVE, Conductor
 from stoker.db.engine import Database
+from stoker.db.schema.upgrade import revisions, tables, upgrade
 from stoker.rpc.contract import VERSION
 
 
 @pytest.fixture
 def database(tmp_path: pathlib.Path) -> Database:
     made = Database(f"sqlite:///{tmp_path}/one.sqlite")
-    schema.upgrade(made, revisions.EXPANDED)
+    upgrade.upgrade(made, revisions.EXPANDED)
     return made
 
 

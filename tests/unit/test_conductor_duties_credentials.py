@@ -11,9 +11,10 @@ from simulation.world import AtOnce
 from stoker.conductor.background import BackgroundPool
 from stoker.conductor.duties.credentials import LATER, Credentials
 from stoker.conductor.scheduler import Scheduler
-from stoker.db import credentials, schema
+from stoker.db import credentials
 from stoker.db.engine import Database
 from stoker.db.ids import StackId
+from stoker.db.schema.upgrade import upgrade
 from stoker.traversal.deferral import KeystoneAway
 
 Json = typing.Any
@@ -53,7 +54,7 @@ class Scene:
 @pytest.fixture
 def scene(tmp_path: pathlib.Path) -> Scene:
     database = Database(f"sqlite:///{tmp_path}/stoker.sqlite")
-    schema.upgrade(database)
+    upgrade.upgrade(database)
     return Scene(database)
 
 
@@ -86,7 +87,7 @@ class Other:
 
 def test_a_keystone_that_hangs_holds_no_thread_of_the_duties(tmp_path: pathlib.Path) -> None:
     database = Database(f"sqlite:///{tmp_path}/stoker.sqlite")
-    schema.upgrade(database)
+    upgrade.upgrade(database)
 
     def gone(conn: Json) -> None:
         for stack_id in map(StackId, "12345"):

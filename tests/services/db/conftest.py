@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 import sqlalchemy as sa
-from stoker.db import schema, tables
 from stoker.db.engine import Database
+from stoker.db.schema.upgrade import tables, upgrade
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql", "mariadb"])
@@ -21,7 +21,7 @@ def upgraded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         server: typing.Any = request.getfixturevalue(kind)
         url = server.create_database()
     database = Database(url, pool_size=20)
-    schema.upgrade(database)
+    upgrade.upgrade(database)
     yield database
     database.close()
 

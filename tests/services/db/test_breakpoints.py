@@ -19,12 +19,14 @@ from services.db.rows import (
     task,
     together,
 )
-from stoker.db import clearing, events, holds, inspections, tasks
-from stoker.db.clearing import Cleared
+from stoker.db import events
 from stoker.db.engine import Database
 from stoker.db.events import EventQuery
 from stoker.db.ids import TaskId
+from stoker.db.queries import inspections
 from stoker.db.states import Status, TaskState
+from stoker.db.work import breakpoints, clear_breakpoints, tasks
+from stoker.db.work.clear_breakpoints import Cleared
 
 NEEDS: dict[str, list[str]] = {"a": [], "b": ["a"], "c": ["b"], "d": []}
 
@@ -45,7 +47,7 @@ def clear(
     database: Database, graph: Graph, *names: str, stepping: bool | None = None, now: float = NOW
 ) -> Cleared | None:
     ids = [graph.tasks[name] for name in names]
-    return database.write(lambda conn: clearing.clear(conn, ids, stepping=stepping, by="x", now=now))
+    return database.write(lambda conn: clear_breakpoints.clear(conn, ids, stepping=stepping, by="x", now=now))
 
 
 def states(database: Database, graph: Graph) -> dict[str, TaskState]:
@@ -191,7 +193,7 @@ def test_the_end_of_a_breakpoints_time_is_seen_by_the_duty(database: Database) -
 
     def lapse(now: float) -> Cleared:
         ids: list[TaskId] = [graph.tasks["b"]]
-        return database.write(lambda conn: clearing.lapse(conn, ids, by="x", now=now))
+        return database.write(lambda conn: clear_breakpoints.lapse(conn, ids, by="x", now=now))
 
     assert lapse(NOW + 49).ready == {}
     assert lapse(NOW + 50).ready == {graph.traversal: [graph.tasks["b"]]}
@@ -208,7 +210,7 @@ def test_a_stacks_reason_names_ten_breakpoints_and_counts_the_others(database: D
     reason = stack_of(database, graph.stack.id).reason
     assert reason.startswith("CREATE paused at breakpoints: pre-create on r00, pre-create on r01, ")
     assert reason.endswith("pre-create on r09, and 3 more")
-    found = database.read(lambda conn: holds.held_of(conn, graph.traversal))
+    found = database.read(lambda conn: breakpoints.held_of(conn, graph.traversal))
     assert [item.resource_name for item in found] == [f"r{n:02}" for n in range(13)]
 
 

@@ -18,12 +18,13 @@ from services.db.rows import (
     task,
     together,
 )
-from stoker.db import events, tasks
-from stoker.db.claims import Claim, Claimant
+from stoker.db import events
 from stoker.db.engine import Database
 from stoker.db.events import EventQuery
 from stoker.db.ids import MemberId, TaskId
 from stoker.db.states import Status, TaskKind, TaskState
+from stoker.db.work import tasks
+from stoker.db.work.claim import Claim, Claimant
 
 
 def event_texts(database: Database, graph: Graph) -> list[tuple[str, str, str]]:

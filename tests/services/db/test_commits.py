@@ -19,12 +19,14 @@ from services.db.rows import (
     task,
     together,
 )
-from stoker.db import events, resources, stack_queries, tasks
-from stoker.db.commits import Outcome
+from stoker.db import events, resources
 from stoker.db.engine import Database
 from stoker.db.errors import NotFound
 from stoker.db.events import EventQuery
+from stoker.db.queries import stack_list
 from stoker.db.states import Status, TaskState
+from stoker.db.work import tasks
+from stoker.db.work.commit import Outcome
 
 WIDE = 12
 
@@ -172,7 +174,7 @@ def test_a_deletion_that_ended_well_removes_the_row(database: Database) -> None:
     gone = stack_of(database, graph.stack.id)
     assert (gone.status, gone.live_name, gone.deleted_at) == (Status.COMPLETE, None, NOW)
     with pytest.raises(NotFound):
-        database.read(lambda conn: stack_queries.find_by_name(conn, "tenant", graph.stack.name))
+        database.read(lambda conn: stack_list.find_by_name(conn, "tenant", graph.stack.name))
 
 
 def test_a_retry_costs_one_and_starts_the_timeout_afresh(database: Database) -> None:

@@ -1,10 +1,11 @@
 """Rows of credentials: one for a tree of stacks, given back when the last of them is gone."""
 
 from services.db.rows import NOW, a_stack, stack_of, store
-from stoker.db import credentials, endings, stacks
+from stoker.db import credentials, stacks
 from stoker.db.engine import Database
 from stoker.db.ids import StackId
 from stoker.db.stacks import Stack
+from stoker.db.work import endings
 
 
 def unused(database: Database, now: float = NOW) -> list[StackId]:

@@ -8,9 +8,10 @@ import sqlalchemy as sa
 from harness.mariadb import MariaDB
 from harness.postgresql import PostgreSQL
 from services.db.rows import on, raised, together
-from stoker.db import schema, sequences, tables
+from stoker.db import sequences
 from stoker.db.engine import Database
 from stoker.db.errors import DatabaseError, Unavailable
+from stoker.db.schema.upgrade import tables, upgrade
 
 
 def add(conn: sa.Connection, name: str, value: int = 0) -> None:
@@ -79,7 +80,7 @@ def test_a_restart_of_the_server_is_not_noticed_and_its_absence_is_one_error(
 ) -> None:
     with kind() as server:
         database = Database(server.create_database(), tries=3)
-        schema.upgrade(database)
+        upgrade.upgrade(database)
         reader = Database(database.url, tries=3)
         assert values(reader) == {}
         server.restart()

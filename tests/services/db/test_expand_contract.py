@@ -12,18 +12,20 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from services.db.rows import NOW, A, a_resource, a_stack
-from stoker.db import conductors, resources, revisions, schema, stacks, tables, tasks
-from stoker.db.claims import claim
+from stoker.db import conductors, resources, stacks
 from stoker.db.conductors import ACTIVE, Conductor
 from stoker.db.engine import Database
 from stoker.db.errors import WrongRevision
 from stoker.db.ids import ResourceId, TaskId
-from stoker.db.revisions import Fit, fit_of, place_of
+from stoker.db.schema.upgrade import revisions, tables, upgrade
+from stoker.db.schema.upgrade.revisions import Fit, fit_of, place_of
 from stoker.db.stacks import Stack
 from stoker.db.states import TaskKind, TaskState
-from stoker.db.tasks import Task
+from stoker.db.work import tasks
+from stoker.db.work.claim import claim
+from stoker.db.work.tasks import Task
 
-VERSIONS = pathlib.Path(schema.__file__).parent / "migrations/versions"
+VERSIONS = pathlib.Path(upgrade.__file__).parent / "migrations/versions"
 FROZEN = {
     "0001_initial.py": "750c5f9fb758381772d2eb1d1cc8bc3d244fc525601f59b92caad868c511ac1e",
     "0002_expand.py": "47c6175bb3f3a4521a51e01b42f63e947e4be7ef898006a8422777785bdfd021",
@@ -124,12 +126,12 @@ def test_what_databases_were_made_with_does_not_change(name: str) -> None:
 
 @pytest.mark.parametrize("number", range(2, revisions.NUMBER + 1))
 def test_what_expands_only_adds_and_what_contracts_takes_away(fresh: Database, number: int) -> None:
-    schema.upgrade(fresh, CHAIN[CHAIN.index(f"{number:04}_expand") - 1])
+    upgrade.upgrade(fresh, CHAIN[CHAIN.index(f"{number:04}_expand") - 1])
     old = shape(fresh)
-    schema.upgrade(fresh, f"{number:04}_expand")
+    upgrade.upgrade(fresh, f"{number:04}_expand")
     expanded = shape(fresh)
     assert breaches(old, expanded) == []
-    schema.upgrade(fresh, f"{number:04}_contract")
+    upgrade.upgrade(fresh, f"{number:04}_contract")
     contracted = shape(fresh)
     # So that the code that works on one of them works on the other: what it does not give need not be given.
     for table, columns in expanded.columns.items():
@@ -152,7 +154,7 @@ def test_what_expands_only_adds_and_what_contracts_takes_away(fresh: Database, n
 )
 def test_a_breach_of_the_rule_would_be_seen(tmp_path: pathlib.Path, statement: str, why: str | None) -> None:
     database = Database(f"sqlite:///{tmp_path}/one.sqlite")
-    schema.upgrade(database)
+    upgrade.upgrade(database)
     old = shape(database)
     database.write(lambda conn: conn.exec_driver_sql(statement))
     assert breaches(old, shape(database)) == ([] if why is None else [why])
@@ -233,11 +235,11 @@ def reported(host: str) -> Conductor:
 
 
 def test_a_database_with_rows_goes_all_the_way_with_both_releases_at_work(fresh: Database) -> None:
-    schema.upgrade(fresh, BEFORE)
+    upgrade.upgrade(fresh, BEFORE)
     old = old_release(fresh)
     store_old(fresh, old, "a", 1)
     before = rows_of(fresh)
-    schema.expand(fresh)
+    upgrade.expand(fresh)
     assert fit_of(revisions.current(fresh)) == Fit.EXPANDED
     after = rows_of(fresh)
     assert [row.pop("losses") for row in after["task"]] == [None]
@@ -261,8 +263,8 @@ def test_a_database_with_rows_goes_all_the_way_with_both_releases_at_work(fresh:
     fresh.write(store_new)
     assert [c.host for c in fresh.read(conductors.list_all)] == ["a", "b", "c"]
     work_on(fresh)
-    schema.contract(fresh)
-    schema.contract(fresh)
+    upgrade.contract(fresh)
+    upgrade.contract(fresh)
     assert fit_of(revisions.current(fresh)) == Fit.EXACT
     assert [c.host for c in fresh.read(conductors.list_all)] == ["a", "b", "c"]
     with fresh.engine.connect() as conn:
@@ -282,20 +284,20 @@ def work_on(database: Database) -> None:
 
 def test_what_comes_first_is_told(fresh: Database) -> None:
     with pytest.raises(WrongRevision, match="at no version: first it has to be expanded"):
-        schema.contract(fresh)
-    schema.upgrade(fresh, BEFORE)
+        upgrade.contract(fresh)
+    upgrade.upgrade(fresh, BEFORE)
     with pytest.raises(WrongRevision, match=f"at {BEFORE}: first it has to be expanded"):
-        schema.contract(fresh)
-    schema.expand(fresh)
-    schema.expand(fresh)
+        upgrade.contract(fresh)
+    upgrade.expand(fresh)
+    upgrade.expand(fresh)
     assert revisions.current(fresh) == revisions.EXPANDED
-    schema.sync(fresh)
-    schema.expand(fresh)
+    upgrade.sync(fresh)
+    upgrade.expand(fresh)
     assert revisions.current(fresh) == revisions.NEWEST
     for newer in ("0004_expand", "0007_contract", "something else"):
         stamp = sa.text("UPDATE alembic_version SET version_num = :newer")
         fresh.write(lambda conn: conn.execute(stamp, {"newer": newer}))  # noqa: B023
-        for bring in (schema.expand, schema.contract, schema.sync):
+        for bring in (upgrade.expand, upgrade.contract, upgrade.sync):
             with pytest.raises(WrongRevision, match=f"at {newer}, this release knows {revisions.NEWEST}"):
                 bring(fresh)
 
@@ -304,11 +306,11 @@ def test_a_release_expands_nothing_over_what_an_older_one_has_left_to_contract(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = Database(f"sqlite:///{tmp_path}/one.sqlite")
-    schema.expand(database)
-    monkeypatch.setattr(schema, "EXPANDED", "0004_expand")
+    upgrade.expand(database)
+    monkeypatch.setattr(upgrade, "EXPANDED", "0004_expand")
     with pytest.raises(WrongRevision, match="at 0003_expand: first it has to be contracted"):
-        schema.expand(database)
-    schema.contract(database)
+        upgrade.expand(database)
+    upgrade.contract(database)
     assert revisions.current(database) == "0003_contract"
     database.close()
 

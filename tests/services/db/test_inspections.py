@@ -20,11 +20,12 @@ from services.db.rows import (
     store_graph,
     task,
 )
-from stoker.db import inspections, resources
-from stoker.db.connecting import server_time
+from stoker.db import resources
+from stoker.db.connections import server_time
 from stoker.db.engine import Database
 from stoker.db.ids import ResourceId, StackId
-from stoker.db.inspections import Unfinished, Waiting
+from stoker.db.queries import inspections
+from stoker.db.queries.inspections import Unfinished, Waiting
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskState
 

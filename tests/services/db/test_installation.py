@@ -3,11 +3,12 @@
 import pytest
 import sqlalchemy as sa
 from services.db.rows import NOW, a_stack, new_id, on, raised, store, together
-from stoker.db import conductors, content, sequences, settings, stacks, tables
+from stoker.db import conductors, content, sequences, settings, stacks
 from stoker.db.conductors import ACTIVE, DRAINING, Conductor
 from stoker.db.engine import Database
 from stoker.db.errors import NotFound, ShardCountMismatch
 from stoker.db.ids import ContentId
+from stoker.db.schema.upgrade import tables
 
 OLD = NOW + content.KEEP_UNUSED + 1
 

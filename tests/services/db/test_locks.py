@@ -27,11 +27,12 @@ from stoker.conductor.duties.bypass import LONGEST_PAUSE
 from stoker.conductor.duties.stacks import StackPurge, StackTimeouts
 from stoker.conductor.duties.tasks import TaskDue
 from stoker.conductor.slice import Ring
-from stoker.db import stacks, tables
-from stoker.db.connecting import DatabaseLimits
+from stoker.db import stacks
+from stoker.db.connections import DatabaseLimits
 from stoker.db.engine import Database
 from stoker.db.errors import NotFound, RowLocked, TooSlow, Unavailable
 from stoker.db.ids import StackId
+from stoker.db.schema.upgrade import tables
 from stoker.db.states import Status, TaskState
 from stoker.traversal.hints import Hints
 

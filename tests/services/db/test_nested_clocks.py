@@ -16,9 +16,9 @@ from services.db.rows import (
     task,
     together,
 )
-from stoker.db import clearing
 from stoker.db.engine import Database
 from stoker.db.states import TaskState
+from stoker.db.work import clear_breakpoints
 
 
 def tree_of(database: Database) -> tuple[Graph, list[Graph]]:
@@ -51,7 +51,7 @@ def stop(database: Database, child: Graph, *, now: float) -> None:
 
 def clear(database: Database, child: Graph, *, now: float) -> None:
     ids = [child.tasks["b"]]
-    done = database.write(lambda conn: clearing.clear(conn, ids, stepping=None, by="x", now=now))
+    done = database.write(lambda conn: clear_breakpoints.clear(conn, ids, stepping=None, by="x", now=now))
     assert done is not None
 
 

@@ -3,9 +3,10 @@
 import sqlalchemy as sa
 from services.db.rows import NOW, a_stack, store
 from stoker.cli.purge import Purged, purge
-from stoker.db import content, events, tables
+from stoker.db import content, events
 from stoker.db.engine import Database
 from stoker.db.ids import StackId
+from stoker.db.schema.upgrade import tables
 from stoker.db.stacks import Stack
 from stoker.db.states import Status
 

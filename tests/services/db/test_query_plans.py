@@ -8,27 +8,17 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 from services.db.rows import NOW, a_resource, a_snapshot, a_stack, on
-from stoker.db import (
-    census,
-    clearing,
-    clocks,
-    content,
-    endings,
-    events,
-    holds,
-    resources,
-    snapshots,
-    stacks,
-    tables,
-    tasks,
-)
-from stoker.db.breakpoints import Stop
-from stoker.db.claims import Claimant, claim
-from stoker.db.endings import stack_event
+from stoker.db import content, events, resources, snapshots, stacks
 from stoker.db.engine import Database
 from stoker.db.ids import ContentId, MemberId, ResourceId, StackId, TaskId, TraversalId
+from stoker.db.queries import task_counts
+from stoker.db.schema.upgrade import tables
 from stoker.db.states import Status, TaskKind, TaskState
-from stoker.db.tasks import DueTask, Task
+from stoker.db.work import breakpoints, clear_breakpoints, deadlines, endings, tasks
+from stoker.db.work.breakpoint_rules import Stop
+from stoker.db.work.claim import Claimant, claim
+from stoker.db.work.endings import stack_event
+from stoker.db.work.tasks import DueTask, Task
 
 COUNT = 2000
 BIG = ("stack", "task", "resource", "event", "content", "content_use", "stack_tag", "snapshot")
@@ -56,7 +46,7 @@ DUTIES: dict[str, typing.Callable[[sa.Connection], object]] = {
     "tasks due, next page": lambda conn: tasks.due(conn, NOW, limit=500, after=(NOW - 1, 5)),
     "stack deadlines": lambda conn: stacks.due(conn, NOW, limit=500),
     "stack deadlines, next page": lambda conn: stacks.due(conn, NOW, limit=500, after=(NOW - 1, STACK)),
-    "tasks by state": lambda conn: census.page(conn, after=TaskId(5), limit=500),
+    "tasks by state": lambda conn: task_counts.page(conn, after=TaskId(5), limit=500),
     "members that claim": tasks.claiming_members,
     "claims of a member": lambda conn: tasks.claims_of(conn, MemberId("gone/1")),
     "give back": lambda conn: tasks.release(conn, [(TaskId(3), 1)], now=NOW),
@@ -74,12 +64,12 @@ DUTIES: dict[str, typing.Callable[[sa.Connection], object]] = {
     "purge of stacks": lambda conn: stacks.purge(conn, [STACK]),
     "snapshots' copies": lambda conn: resources.copies(conn, STACK),
     "end of a snapshot": lambda conn: snapshots.end(conn, [TRAVERSAL], reason="", failed=False),
-    "what is held": lambda conn: holds.held_of(conn, TRAVERSAL),
-    "hold": lambda conn: holds.hold(conn, [Stop(HELD, "pre-create")], by=None, now=NOW),
-    "go on": lambda conn: clearing.clear(conn, [TaskId(9)], stepping=True, by=None, now=NOW),
-    "end of a breakpoint's time": lambda conn: clearing.lapse(conn, [TaskId(9)], by=None, now=NOW),
-    "clock stands": lambda conn: clocks.stand(conn, TaskId(8), now=NOW),
-    "clock goes on": lambda conn: clocks.go_on(conn, STACK, TRAVERSAL, now=NOW),
+    "what is held": lambda conn: breakpoints.held_of(conn, TRAVERSAL),
+    "hold": lambda conn: breakpoints.hold(conn, [Stop(HELD, "pre-create")], by=None, now=NOW),
+    "go on": lambda conn: clear_breakpoints.clear(conn, [TaskId(9)], stepping=True, by=None, now=NOW),
+    "end of a breakpoint's time": lambda conn: clear_breakpoints.lapse(conn, [TaskId(9)], by=None, now=NOW),
+    "clock stands": lambda conn: deadlines.stand(conn, TaskId(8), now=NOW),
+    "clock goes on": lambda conn: deadlines.go_on(conn, STACK, TRAVERSAL, now=NOW),
     "sweep of contents": lambda conn: content.sweep(conn, NOW, limit=10, after=ContentId("5")),
 }
 

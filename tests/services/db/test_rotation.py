@@ -20,10 +20,11 @@ from services.db.rows import (
     store_graph,
     together,
 )
-from stoker.db import content, resources, snapshots, stacks, tables
+from stoker.db import content, resources, snapshots, stacks
 from stoker.db.engine import Database
 from stoker.db.ids import ResourceId
-from stoker.db.rotation import COLUMNS
+from stoker.db.schema.upgrade import tables
+from stoker.db.sealed_rows import COLUMNS
 from stoker.db.sealing import BoundSealer, Sealer
 from stoker.template.residual import quote, retokened, sealed
 from stoker.traversal.rotation import Rotation, Round

@@ -5,9 +5,9 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from services.db.rows import on
-from stoker.db import revisions, schema, tables
 from stoker.db.engine import Database
 from stoker.db.errors import Unavailable
+from stoker.db.schema.upgrade import revisions, tables, upgrade
 
 FACTS = {"compare_type": True, "compare_server_default": True}
 
@@ -34,14 +34,14 @@ def test_a_difference_would_be_seen(database: Database) -> None:
 
 def test_an_upgraded_database_is_at_the_newest_revision_and_stays_there(database: Database) -> None:
     assert revisions.current(database) == revisions.NEWEST
-    schema.upgrade(database)
+    upgrade.upgrade(database)
     assert revisions.current(database) == revisions.NEWEST
 
 
 def test_a_database_that_was_never_migrated_is_at_no_revision(tmp_path: object) -> None:
     fresh = Database(f"sqlite:///{tmp_path}/fresh.sqlite")
     assert revisions.current(fresh) is None
-    schema.upgrade(fresh)
+    upgrade.upgrade(fresh)
     assert revisions.current(fresh) == revisions.NEWEST
     fresh.close()
 

@@ -8,12 +8,13 @@ import pytest
 import sqlalchemy as sa
 from services.db.rows import NOW, a_resource, a_stack, new_id, store
 from sqlalchemy.engine import Connection
-from stoker.db import events, resources, tables
+from stoker.db import events, resources
 from stoker.db.engine import Database
 from stoker.db.errors import NotFound
 from stoker.db.events import EventQuery
 from stoker.db.ids import StackId
-from stoker.db.stack_queries import SORT_KEYS, StackQuery, count_stacks, get_many, list_stacks
+from stoker.db.queries.stack_list import SORT_KEYS, StackQuery, count_stacks, get_many, list_stacks
+from stoker.db.schema.upgrade import tables
 from stoker.db.stacks import DetailedStack, ListedStack
 
 TAGS = {"none": (), "x": ("x",), "y": ("y",), "xy": ("x", "y"), "xyz": ("x", "y", "z")}

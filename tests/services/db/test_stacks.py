@@ -14,12 +14,15 @@ from services.db.rows import (
     store_graph,
     together,
 )
-from stoker.db import events, resources, snapshots, stack_queries, stacks, tables, tasks
+from stoker.db import events, resources, snapshots, stacks
 from stoker.db.engine import Database
 from stoker.db.errors import NameTaken, NotFound
 from stoker.db.ids import StackId
+from stoker.db.queries import stack_list
+from stoker.db.schema.upgrade import tables
 from stoker.db.stacks import Stack
 from stoker.db.states import Status
+from stoker.db.work import tasks
 
 
 def test_of_two_creations_of_one_name_exactly_one_wins(database: Database) -> None:
@@ -30,7 +33,7 @@ def test_of_two_creations_of_one_name_exactly_one_wins(database: Database) -> No
         assert [type(error) for error in errors] == [NameTaken] * 2
         assert str(errors[0]) == f"The Stack (web{turn}) already exists."
         [won] = [result for result in results if isinstance(result, Stack)]
-        assert database.read(lambda conn: stack_queries.find_by_name(conn, "tenant", won.name)).id == won.id  # noqa: B023
+        assert database.read(lambda conn: stack_list.find_by_name(conn, "tenant", won.name)).id == won.id  # noqa: B023
 
 
 def test_a_name_is_taken_within_a_tenant_among_living_top_level_stacks_only(database: Database) -> None:
@@ -44,7 +47,7 @@ def test_a_name_is_taken_within_a_tenant_among_living_top_level_stacks_only(data
         store(database, a_stack(name="web"))
     assert database.write(lambda conn: stacks.mark_deleted(conn, first.id, first.traversal, NOW + 9))
     with pytest.raises(NotFound, match=r"The Stack \(web\) could not be found"):
-        database.read(lambda conn: stack_queries.find_by_name(conn, "tenant", "web"))
+        database.read(lambda conn: stack_list.find_by_name(conn, "tenant", "web"))
     gone = stack_of(database, first.id)
     assert (gone.name, gone.status, gone.deleted_at) == ("web", Status.COMPLETE, NOW + 9)
     store(database, a_stack(name="web"))
@@ -52,7 +55,7 @@ def test_a_name_is_taken_within_a_tenant_among_living_top_level_stacks_only(data
 
 def test_a_nested_stack_is_found_by_its_name_behind_a_top_level_one(database: Database) -> None:
     def found(name: str, tenant: str = "tenant") -> StackId:
-        return database.read(lambda conn: stack_queries.find_by_name(conn, tenant, name)).id
+        return database.read(lambda conn: stack_list.find_by_name(conn, tenant, name)).id
 
     root = store(database, a_stack(name="web"))
     other = store(database, a_stack(name="other", tenant="other"))

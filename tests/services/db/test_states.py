@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 from services.db.rows import NOW, A, Graph, new_id, set_task, step, store_graph, task
-from stoker.db import clearing, holds, stacks, tables, tasks
-from stoker.db.commits import Outcome
-from stoker.db.countdown import Final, make_ready
+from stoker.db import stacks
 from stoker.db.engine import Database
+from stoker.db.schema.upgrade import tables
 from stoker.db.states import FINAL, TRANSITIONS, UNSTARTED, TaskState
-from stoker.db.tasks import DueTask
+from stoker.db.work import breakpoints, clear_breakpoints, tasks
+from stoker.db.work.commit import Outcome
+from stoker.db.work.countdown import Final, make_ready
+from stoker.db.work.tasks import DueTask
 
 W, READY, RUN, PARK, HELD = (
     TaskState.WAITING,
@@ -64,7 +66,7 @@ def reach(database: Database, graph: Graph) -> None:
     set_task(database, one, hooks={"pre-create": {}})
     done = Final(replace(task(database, one), successors=[one], finish_id=None))
     set_task(database, one, pending=1)
-    database.write(lambda conn: holds.count_down(conn, [done], now=NOW))
+    database.write(lambda conn: breakpoints.count_down(conn, [done], now=NOW))
     set_task(database, one, hooks=None, pending=0)
 
 
@@ -72,7 +74,9 @@ def clear(hook: str) -> Operation:
     def operation(database: Database, graph: Graph) -> object:
         one = graph.tasks["one"]
         set_task(database, one, hook=hook)
-        cleared = database.write(lambda conn: clearing.clear(conn, [one], stepping=None, by=None, now=NOW))
+        cleared = database.write(
+            lambda conn: clear_breakpoints.clear(conn, [one], stepping=None, by=None, now=NOW)
+        )
         set_task(database, one, hook=None)
         return cleared
 
@@ -83,7 +87,7 @@ def lapse(hook: str) -> Operation:
     def operation(database: Database, graph: Graph) -> object:
         one = graph.tasks["one"]
         set_task(database, one, hook=hook, hooks={hook: {"timeout": 1, "then": "fail"}})
-        lapsed = database.write(lambda conn: clearing.lapse(conn, [one], by=None, now=NOW))
+        lapsed = database.write(lambda conn: clear_breakpoints.lapse(conn, [one], by=None, now=NOW))
         set_task(database, one, hook=None, hooks=None)
         return lapsed
 

@@ -24,13 +24,14 @@ from services.db.rows import (
     task,
     together,
 )
-from stoker.db import commits, endings, events, stacks, tasks
-from stoker.db.claims import Claim
+from stoker.db import events, stacks
 from stoker.db.engine import Database
 from stoker.db.events import EventQuery
 from stoker.db.stacks import DueStack
 from stoker.db.states import Status, TaskKind, TaskState
-from stoker.db.tasks import Task
+from stoker.db.work import commit, endings, tasks
+from stoker.db.work.claim import Claim
+from stoker.db.work.tasks import Task
 from stoker.traversal import ending
 
 STOPPED = {TaskState.CANCELLED, TaskState.FAILED}
@@ -128,7 +129,7 @@ def test_who_supersedes_waits_for_a_task_that_is_just_being_put_back(
     def work(conn: sa.Connection) -> None:
         if put_back is park:
             parked = outcome(held, TaskState.PARKED, due_at=NOW + 9)
-            commits.exchange(conn, [parked], [], who=A, now=NOW, slots=0)
+            commit.exchange(conn, [parked], [], who=A, now=NOW, slots=0)
         else:
             tasks.release(conn, [(held.task.id, 1)], now=NOW)
         threads.append(threading.Thread(target=lambda: database.write(lambda other: supersede(other, graph))))

@@ -14,9 +14,11 @@ from services.db.rows import (
     store,
     store_graph,
 )
-from stoker.db import content, events, resources, stack_queries, tables
+from stoker.db import content, events, resources
 from stoker.db.engine import Database
 from stoker.db.events import EventQuery
+from stoker.db.queries import stack_list
+from stoker.db.schema.upgrade import tables
 from stoker.db.sealing import Sealer
 from stoker.db.states import Status, TaskState
 
@@ -31,7 +33,7 @@ def test_every_character_survives_in_names_reasons_and_templates(database: Datab
     )
     store(database, stack)
     assert stack_of(database, stack.id) == stack
-    assert database.read(lambda conn: stack_queries.find_by_name(conn, "tenant", name)).id == stack.id
+    assert database.read(lambda conn: stack_list.find_by_name(conn, "tenant", name)).id == stack.id
     template = {"description": STRANGE, STRANGE: [STRANGE]}
     key = database.write(lambda conn: content.put(conn, template, NOW))
     assert database.read(lambda conn: content.get(conn, key)) == template

@@ -19,7 +19,7 @@ from sqlalchemy.engine import Connection
 from stoker.cli import options
 from stoker.cli.opening import make_notifier
 from stoker.cli.options import WrongConfiguration
-from stoker.db import notices
+from stoker.db import notifications
 from stoker.db.stacks import Stack
 from stoker.rpc.notifier import Notifier
 
@@ -152,7 +152,7 @@ def test_no_secret_is_in_a_notification(world: World, heard: Heard) -> None:
 def test_what_did_not_happen_is_not_told(world: World, heard: Heard) -> None:
     def begin_and_break(conn: Connection) -> None:
         broken.append(conn)
-        notices.about_stacks(conn, [stack.id])
+        notifications.about_stacks(conn, [stack.id])
         raise (DBDeadlock() if len(broken) < 3 else KeyError("a bug"))
 
     broken: list[Connection] = []

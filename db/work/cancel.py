@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import breakpoints, tables
-from .ids import MemberId, StackId, TaskId, TraversalId
-from .states import UNSTARTED, Standing, Status, TaskKind, TaskState, stopped_reason
+from ..ids import MemberId, StackId, TaskId, TraversalId
+from ..schema import tables
+from ..states import UNSTARTED, Standing, Status, TaskKind, TaskState, stopped_reason
+from . import breakpoint_rules
 from .task_rows import chunks
 
 BEGUN = (TaskState.PARKED, TaskState.READY)
@@ -113,7 +114,7 @@ def _cancel(conn: Connection, rows: Iterable[typing.Any], *, now: float) -> int:
             .where(t.c.id.in_(part))
             .values(state=TaskState.CANCELLED, due_at=None, waits_on=None, member=None, hook=None)
         )
-    deleted = [row.resource_id for row in unstarted if row.hook == breakpoints.POST_DELETE]
+    deleted = [row.resource_id for row in unstarted if row.hook == breakpoint_rules.POST_DELETE]
     for part in chunks(deleted):
         conn.execute(sa.delete(tables.resource).where(tables.resource.c.id.in_(part)))
     show_aborted(conn, [row.resource_id for row in unstarted if row.attempt > 0], now=now)

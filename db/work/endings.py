@@ -7,11 +7,13 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import clocks, credentials, events, notices, snapshots, stacks, tables, tasks
+from .. import credentials, events, notifications, snapshots, stacks
+from ..ids import StackId, TaskId, TraversalId
+from ..schema import tables
+from ..stacks import LateStack, Stack
+from ..states import Status, TaskKind, TaskState
+from . import deadlines, tasks
 from .countdown import ABORTED
-from .ids import StackId, TaskId, TraversalId
-from .stacks import LateStack, Stack
-from .states import Status, TaskKind, TaskState
 
 ROLLBACK_STARTED = "Stack ROLLBACK started"
 PLANNED_WITHIN = 3600.0
@@ -64,8 +66,8 @@ def finish(conn: Connection, finish_id: TaskId, *, by: str | None, now: float) -
     if row is None or row.state != TaskState.WAITING:
         return None
     if row.pending > 0:
-        if clocks.may_stand(row):
-            clocks.stand(conn, finish_id, now=now)
+        if deadlines.may_stand(row):
+            deadlines.stand(conn, finish_id, now=now)
         return None
     # The row stays a while; its due_at brings the purge duty.
     conn.execute(
@@ -110,7 +112,7 @@ def end_stack(
         if failure is not None and not failure.rolled_back:
             stacks.forgo_rollback(conn, stack_id)
     events.add_many(conn, [stack_event(stack, status, reason, by=by, now=now)])
-    notices.about_stacks(conn, [stack_id])
+    notifications.about_stacks(conn, [stack_id])
     begin_rollbacks(conn, [stack_id], now=now)
     woken = tasks.wake(conn, f"stack:{stack_id}", now=now)
     return Ended(
@@ -144,7 +146,7 @@ def begin_rollbacks(conn: Connection, stack_ids: Sequence[StackId], *, now: floa
         begun.append(stack_event(late, Status.IN_PROGRESS, reason, by=None, now=now))
     if begun:
         events.add_many(conn, begun)
-        notices.about_stacks(conn, [StackId(event.stack_id) for event in begun])
+        notifications.about_stacks(conn, [StackId(event.stack_id) for event in begun])
 
 
 def give_up_rollback(conn: Connection, seen: Stack, why: str, *, by: str | None, now: float) -> Ended | None:

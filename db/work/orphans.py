@@ -13,10 +13,12 @@ from dataclasses import dataclass, replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import resources, sequences, stacks, tables, task_rows
-from .ids import MemberId, ResourceId, StackId, TaskId, TraversalId
-from .resources import Resource
-from .states import FINAL, Status, TaskKind, TaskState
+from .. import resources, sequences, stacks
+from ..ids import MemberId, ResourceId, StackId, TaskId, TraversalId
+from ..resources import Resource
+from ..schema import tables
+from ..states import FINAL, Status, TaskKind, TaskState
+from . import task_rows
 from .task_rows import Task
 
 RETRIES = 5

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, fields
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables
-from .errors import NotFound
-from .ids import StackId
-from .stacks import ListedStack, S, tagged
+from ..errors import NotFound
+from ..ids import StackId
+from ..schema import tables
+from ..stacks import ListedStack, S, tagged
 
 SORT_KEYS = {
     "stack_name": "name",

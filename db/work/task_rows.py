@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables
-from .ids import MemberId, ResourceId, StackId, TaskId, TraversalId
-from .states import Standing, TaskKind, TaskState
+from ..ids import MemberId, ResourceId, StackId, TaskId, TraversalId
+from ..schema import tables
+from ..states import Standing, TaskKind, TaskState
 
 Json = typing.Any
 IDS: sa.BindParameter[typing.Any] = sa.bindparam("ids", expanding=True)

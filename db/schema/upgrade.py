@@ -7,9 +7,9 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy.engine import Connection
 
+from ..engine import Database
+from ..errors import WrongRevision
 from . import revisions
-from .engine import Database
-from .errors import WrongRevision
 from .revisions import EXPANDED, NEWEST, Fit, fit_of, place_of
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables
 from .ids import StackId
-from .task_rows import IDS
+from .schema import tables
+from .work.task_rows import IDS
 
 _GATHERED = "stoker_notices"
 

@@ -13,17 +13,19 @@ from dataclasses import dataclass, field, replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import breakpoints, clocks, endings, events, holds, leftovers, losses, resources, tables
-from .breakpoints import Stop
-from .claims import Claim, Claimant, claim
+from .. import events, resources
+from ..events import Event
+from ..ids import ResourceId, StackId, TaskId, TraversalId
+from ..resources import Resource
+from ..schema import tables
+from ..states import FINAL, TRANSITIONS, UNSTARTED, Standing, Status, TaskKind, TaskState, stopped_reason
+from . import breakpoint_rules, breakpoints, deadlines, endings, losses, orphans
+from .breakpoint_rules import Stop
+from .cancel import waits_for_child
+from .carry_over import Wishes, put_back
+from .claim import Claim, Claimant, claim
 from .countdown import Final, mark_ready, unblock
-from .events import Event
-from .heirs import Wishes, put_back
-from .ids import ResourceId, StackId, TaskId, TraversalId
-from .leftovers import Leftover
-from .resources import Resource
-from .states import FINAL, TRANSITIONS, UNSTARTED, Standing, Status, TaskKind, TaskState, stopped_reason
-from .stopping import waits_for_child
+from .orphans import Leftover
 from .task_rows import IDS, REDELIVER_AFTER, Task, chunks
 
 Json = typing.Any
@@ -113,12 +115,12 @@ def exchange(
     refused = [o for o in outcomes if not _current(o, rows.get(o.task_id), who)]
     accepted = [_of_superseded(o, rows[o.task_id]) for o in _cancel_stopped(conn, accepted, rows)]
     ready = _store(conn, accepted, rows, changed, now=now)
-    unblocked, stops = holds.divide(conn, unblock(conn, _ended(accepted, rows), now=now))
+    unblocked, stops = breakpoints.divide(conn, unblock(conn, _ended(accepted, rows), now=now))
     stops += _reached(accepted, rows)
     told = [event for o in accepted for event in (o.begun, o.event) if event is not None]
     if stops:
         events.add_many(conn, told)
-        told, aborted = [], holds.hold(conn, stops, by=who.host, now=now)
+        told, aborted = [], breakpoints.hold(conn, stops, by=who.host, now=now)
         unblocked = [task for task in unblocked if task.traversal not in aborted]
     own = unblocked[: min(slots, len(accepted))]
     again = list(ready)[: min(slots, len(accepted)) - len(own)]
@@ -131,7 +133,7 @@ def exchange(
     ready.update(_end_gone(conn, claimed.gone, now=now))
     over = [*claimed.gone, *(rows[o.task_id] for o in accepted if o.state in FINAL)]
     behind = [rows[o.task_id] for o in accepted if o.task_id in standing and o.state == TaskState.PARKED]
-    clocks.stand_behind(conn, [task.id for task in behind], now=now)
+    deadlines.stand_behind(conn, [task.id for task in behind], now=now)
     ended, woken = _finish(conn, over, [stop.task for stop in stops], who=who, now=now)
     ready.update(woken)
     held = {held.task.id for held in claimed.claims}
@@ -215,7 +217,7 @@ def _cancel_stopped(
 
 
 def _cancelled(outcome: Outcome, task: Task) -> Outcome:
-    if breakpoints.is_post(outcome.hook):
+    if breakpoint_rules.is_post(outcome.hook):
         return replace(outcome, state=TaskState.DONE, hook=None)
     if outcome.hook is not None:  # Nothing was begun, so the resource is as it was.
         return replace(outcome, state=TaskState.CANCELLED, hook=None, replacement=None)
@@ -273,7 +275,7 @@ def _store(
     _store_resources(conn, accepted, now=now)
     for outcome in accepted:
         if outcome.leftover is not None and outcome.state in FINAL:
-            leftovers.keep(conn, outcome.leftover, now=now)
+            orphans.keep(conn, outcome.leftover, now=now)
     return ready
 
 
@@ -341,7 +343,7 @@ def _end_gone(conn: Connection, gone: Sequence[Task], *, now: float) -> dict[Tas
     copies = [task.spare_id for task in gone if task.kind == TaskKind.SNAPSHOT]
     resources.delete_many(conn, [copy_id for copy_id in copies if copy_id is not None])
     conn.execute(_ENDED, {"ids": [task.id for task in gone], "reached": TaskState.DONE})
-    return holds.count_down(conn, [Final(task) for task in gone], now=now)
+    return breakpoints.count_down(conn, [Final(task) for task in gone], now=now)
 
 
 def _ended(accepted: Sequence[Outcome], rows: Mapping[TaskId, Task]) -> list[Final]:
@@ -373,7 +375,7 @@ def _finish(
 ) -> tuple[list[tuple[StackId, Status]], dict[TaskId, TraversalId]]:
     """End the traversals of tasks that have ended, where nothing is left to do; ended stacks, and parents'
     tasks woken."""
-    finish_ids = {task.finish_id for task in (*over, *held)} | clocks.newer_finishes(conn, over)
+    finish_ids = {task.finish_id for task in (*over, *held)} | deadlines.newer_finishes(conn, over)
     ended: list[tuple[StackId, Status]] = []
     woken: dict[TaskId, TraversalId] = {}
     for finish_id in sorted(f for f in finish_ids if f is not None):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .states import DELETING, UNDECIDED, TaskKind
+from ..states import DELETING, UNDECIDED, TaskKind
 from .task_rows import Task
 
 PRE, POST = "pre", "post"

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from sqlalchemy.engine import Connection
 
-from . import leftovers, stopping
-from .ids import MemberId, TaskId, TraversalId
-from .releases import release
+from ..ids import MemberId, TaskId, TraversalId
+from . import cancel, orphans
+from .release import release
 
 Claims = Sequence[tuple[TaskId, int]]
 
@@ -20,7 +20,7 @@ def answer(
     :param over: those of which no step runs: one that was never begun leaves nothing behind.
     """
     ready = release(conn, over, now=now)
-    stopping.answered(conn, asked, member)
-    for traversal, task_ids in leftovers.without_step(conn, over, now=now).items():
+    cancel.answered(conn, asked, member)
+    for traversal, task_ids in orphans.without_step(conn, over, now=now).items():
         ready.setdefault(traversal, []).extend(task_ids)
     return ready

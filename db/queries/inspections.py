@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import breakpoints, events, tables, trees
-from .ids import MemberId, StackId, TaskId, TraversalId
-from .stacks import Stack, with_tags
-from .states import ACTIVE, Standing, Status, TaskKind, TaskState
+from .. import events, trees
+from ..ids import MemberId, StackId, TaskId, TraversalId
+from ..schema import tables
+from ..stacks import Stack, with_tags
+from ..states import ACTIVE, Standing, Status, TaskKind, TaskState
+from ..work import breakpoint_rules
 
 SHOWN = sorted({*ACTIVE, TaskState.HELD})
 
@@ -150,7 +152,7 @@ def waiting(conn: Connection, stack_id: StackId, *, present: Collection[str], li
 
 def _with_reached(conn: Connection, found: Sequence[Unfinished]) -> list[Unfinished]:
     """The event that tells of a breakpoint is what keeps the moment at which it was reached."""
-    held = {(t.stack_id, t.resource, breakpoints.reached_reason(t.hook)): t.id for t in found if t.hook}
+    held = {(t.stack_id, t.resource, breakpoint_rules.reached_reason(t.hook)): t.id for t in found if t.hook}
     told = events.latest(conn, {stack for stack, _, _ in held}, {reason for _, _, reason in held})
     since = {held[key]: at for key, at in told.items() if key in held}
     return [replace(task, held_since=since.get(task.id)) for task in found]

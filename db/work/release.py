@@ -5,14 +5,15 @@ from collections.abc import Callable, Sequence
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import losses, tables
+from ..ids import TaskId, TraversalId
+from ..schema import tables
+from ..states import TaskState
+from . import losses
+from .breakpoints import count_down
+from .cancel import ASK_AGAIN, show_aborted
+from .carry_over import left_behind
 from .countdown import Final
-from .heirs import left_behind
-from .holds import count_down
-from .ids import TaskId, TraversalId
 from .losses import Loss
-from .states import TaskState
-from .stopping import ASK_AGAIN, show_aborted
 from .task_rows import Locked, Task, chunks, set_ready
 
 Taken = Callable[[Connection, Task], None]

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import snapshots, stacks, tables
+from . import snapshots, stacks
 from .engine import Database
 from .ids import ContentId, SnapshotId, StackId, TaskId
+from .schema import tables
 from .states import TaskState
 
 Json = typing.Any

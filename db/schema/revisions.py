@@ -13,7 +13,7 @@ import re
 
 import sqlalchemy as sa
 
-from .engine import Database
+from ..engine import Database
 
 NUMBER = 3
 """Of the schema that this code is written for."""

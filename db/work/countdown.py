@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables
-from .ids import TaskId, TraversalId
-from .states import TaskKind, TaskState
-from .stopping import cancel_behind_failure
+from ..ids import TaskId, TraversalId
+from ..schema import tables
+from ..states import TaskKind, TaskState
+from .cancel import cancel_behind_failure
 from .task_rows import IDS, REDELIVER_AFTER, Task, chunks
 
 ABORTED = "abort"

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import clocks, tables
-from .ids import MemberId, StackId, TaskId, TraversalId
-from .releases import release as release
-from .states import FINAL, TaskKind, TaskState
-from .stopping import cancel_unstarted as cancel_unstarted
+from ..ids import MemberId, StackId, TaskId, TraversalId
+from ..schema import tables
+from ..states import FINAL, TaskKind, TaskState
+from . import deadlines
+from .cancel import cancel_unstarted as cancel_unstarted
+from .release import release as release
 from .task_rows import REDELIVER_AFTER as REDELIVER_AFTER
 from .task_rows import Locked, lock, set_ready
 from .task_rows import Task as Task
@@ -42,7 +43,7 @@ def wake_locked(conn: Connection, parked: Sequence[Locked], *, now: float) -> di
     woken = set_ready(conn, parked, now=now)
     # A nested stack may have ended while it stood at breakpoints, and its parent with it.
     for stack_id, traversal in sorted({(row.stack_id, row.traversal) for row in parked}):
-        clocks.go_on(conn, stack_id, traversal, now=now)
+        deadlines.go_on(conn, stack_id, traversal, now=now)
     return woken
 
 

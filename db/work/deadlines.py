@@ -15,9 +15,9 @@ from collections.abc import Iterable, Sequence
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables
-from .ids import StackId, TaskId, TraversalId
-from .states import ACTIVE, Standing, Status, TaskKind, TaskState
+from ..ids import StackId, TaskId, TraversalId
+from ..schema import tables
+from ..states import ACTIVE, Standing, Status, TaskKind, TaskState
 from .task_rows import CHUNK, Task, chunks
 
 COUNTS = {"clock": "counts"}

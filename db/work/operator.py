@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables, tasks
-from .ids import TaskId, TraversalId
-from .states import TaskState
+from ..ids import TaskId, TraversalId
+from ..schema import tables
+from ..states import TaskState
+from . import tasks
 from .task_rows import chunks, lock_many, set_ready
 
 

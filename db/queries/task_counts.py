@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables
-from .ids import TaskId
+from ..ids import TaskId
+from ..schema import tables
 
 _PAGE = (
     sa.select(tables.task.c.id, tables.task.c.shard, tables.task.c.state)

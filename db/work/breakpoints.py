@@ -12,13 +12,15 @@ from dataclasses import dataclass, replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import breakpoints, clocks, events, notices, resources, tables, trees
-from .breakpoints import NAMED, Stop, split
+from .. import events, notifications, resources, trees
+from ..ids import ResourceId, StackId, TaskId, TraversalId
+from ..notifications import AtBreakpoint, Fact
+from ..resources import Resource
+from ..schema import tables
+from ..states import Status, TaskState
+from . import breakpoint_rules, deadlines
+from .breakpoint_rules import NAMED, Stop, split
 from .countdown import Final, mark_ready, unblock
-from .ids import ResourceId, StackId, TaskId, TraversalId
-from .notices import AtBreakpoint, Fact
-from .resources import Resource
-from .states import Status, TaskState
 from .task_rows import Task
 
 
@@ -26,9 +28,9 @@ def count_down(conn: Connection, ended: Sequence[Final], *, now: float) -> dict[
     """Take the tasks off the counts of their finish tasks and successors; the tasks that became ready."""
     ready, stops = go_on(conn, unblock(conn, ended, now=now), by=None, now=now)
     standing = {stop.task.finish_id for stop in stops}
-    standing |= clocks.newer_finishes(conn, [final.task for final in ended])
+    standing |= deadlines.newer_finishes(conn, [final.task for final in ended])
     for finish_id in sorted(i for i in standing if i is not None):
-        clocks.stand(conn, finish_id, now=now)
+        deadlines.stand(conn, finish_id, now=now)
     return ready
 
 
@@ -66,7 +68,7 @@ def hold(conn: Connection, stops: Sequence[Stop], *, by: str | None, now: float)
     rows = resources.by_ids(conn, {ResourceId(stop.task.resource_id or 0) for stop in stops})
     aborted: set[TraversalId] = set()
     for stop in sorted(stops, key=lambda stop: stop.task.id):
-        if breakpoints.aborts(stop.task, stop.hook) and stop.task.traversal not in aborted:
+        if breakpoint_rules.aborts(stop.task, stop.hook) and stop.task.traversal not in aborted:
             aborted.add(stop.task.traversal)
             _abort(conn, stop, rows, now=now)
     kept = [stop for stop in stops if stop.task.traversal not in aborted]
@@ -85,7 +87,7 @@ def _store(conn: Connection, stops: Sequence[Stop], *, now: float) -> None:
     t = tables.task
     groups: dict[tuple[str, float | None], list[int]] = {}
     for stop in stops:
-        groups.setdefault((stop.hook, breakpoints.limit(stop.task, stop.hook)), []).append(stop.task.id)
+        groups.setdefault((stop.hook, breakpoint_rules.limit(stop.task, stop.hook)), []).append(stop.task.id)
     for (hook, seconds), ids in sorted(groups.items(), key=lambda group: min(group[1])):
         values = {
             "state": TaskState.HELD,
@@ -104,7 +106,7 @@ def _abort(conn: Connection, stop: Stop, rows: dict[ResourceId, Resource], *, no
     t = tables.task
     conn.execute(sa.update(t).where(t.c.id == stop.task.id).values(state=TaskState.CANCELLED, due_at=None))
     found = rows.get(ResourceId(stop.task.resource_id or 0))
-    reason = breakpoints.abort_reason(stop.hook, "" if found is None else found.name)
+    reason = breakpoint_rules.abort_reason(stop.hook, "" if found is None else found.name)
     unblock(conn, [Final(stop.task, failure=reason, aborts=True)], now=now)
 
 
@@ -122,10 +124,10 @@ def tell(
     :param fact: REACHED or CLEARED.
     :param by: host of the conductor; None: the API.
     """
-    say = breakpoints.reached_reason if fact == Fact.REACHED else breakpoints.cleared_reason
+    say = breakpoint_rules.reached_reason if fact == Fact.REACHED else breakpoint_rules.cleared_reason
     told = [(_event_of(row, say(hook), by, now), hook) for row, hook in found]
     events.add_many(conn, [event for event, _ in told])
-    notices.at_breakpoints(
+    notifications.at_breakpoints(
         conn,
         fact,
         [
@@ -225,7 +227,7 @@ def show_on_stack(conn: Connection, stack_id: StackId, traversal: TraversalId) -
         held = sa.select(sa.func.count()).where(t.c.traversal == traversal, t.c.state == TaskState.HELD)
         count = len(found) if len(found) < NAMED else int(conn.execute(held).scalar_one())
         named = [(item.hook, item.resource_name) for item in found]
-        reason = s.c.action + sa.literal(breakpoints.paused_reason("", named, count))
+        reason = s.c.action + sa.literal(breakpoint_rules.paused_reason("", named, count))
     else:
         reason = sa.literal("Stack ") + s.c.action + sa.literal(" started")
     conn.execute(

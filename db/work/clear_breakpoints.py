@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import breakpoints, clocks, endings, holds, resources, tables
+from .. import resources
+from ..ids import ResourceId, TaskId, TraversalId
+from ..notifications import Fact
+from ..schema import tables
+from ..states import TaskKind, TaskState
+from . import breakpoint_rules, breakpoints, deadlines, endings
 from .countdown import Final, unblock
-from .ids import ResourceId, TaskId, TraversalId
-from .notices import Fact
-from .states import TaskKind, TaskState
 from .task_rows import REDELIVER_AFTER, Task, chunks
 
 
@@ -42,13 +44,13 @@ def clear(
     gone = [row.id for row in rows.values() if row.id in _deleted(found)]
     resources.delete_many(conn, gone)
     for finish_id, count in sorted(Counter(_finish_ids(found)).items()):
-        holds.count_held(conn, finish_id, -count)
+        breakpoints.count_held(conn, finish_id, -count)
     for traversal in sorted({task.traversal for task in found}):
         set_stepping(conn, traversal, stepping)
     told = [(rows[i], task.hook or "") for task in found if (i := ResourceId(task.resource_id or 0)) in rows]
-    holds.tell(conn, Fact.CLEARED, told, by, now)
+    breakpoints.tell(conn, Fact.CLEARED, told, by, now)
     for stack_id, traversal in sorted({(task.stack_id, task.traversal) for task in found}):
-        clocks.go_on(conn, stack_id, traversal, now=now)
+        deadlines.go_on(conn, stack_id, traversal, now=now)
     return _go_on(conn, found, by=by, now=now)
 
 
@@ -79,9 +81,9 @@ def _store(conn: Connection, found: Sequence[Task], *, now: float) -> None:
     changed = [
         {
             "row_id": task.id,
-            "reached": TaskState.DONE if breakpoints.is_post(task.hook) else TaskState.READY,
+            "reached": TaskState.DONE if breakpoint_rules.is_post(task.hook) else TaskState.READY,
             "ahead": {hook: given for hook, given in (task.hooks or {}).items() if hook != task.hook} or None,
-            "due": None if breakpoints.is_post(task.hook) else now + REDELIVER_AFTER,
+            "due": None if breakpoint_rules.is_post(task.hook) else now + REDELIVER_AFTER,
         }
         for task in found
     ]
@@ -90,7 +92,7 @@ def _store(conn: Connection, found: Sequence[Task], *, now: float) -> None:
 
 def _deleted(found: Sequence[Task]) -> set[int | None]:
     """Rows that were kept only to show where the breakpoint is."""
-    return {task.resource_id for task in found if task.hook == breakpoints.POST_DELETE}
+    return {task.resource_id for task in found if task.hook == breakpoint_rules.POST_DELETE}
 
 
 def _finish_ids(found: Sequence[Task]) -> list[TaskId]:
@@ -111,13 +113,13 @@ def set_stepping(conn: Connection, traversal: TraversalId, stepping: bool | None
 
 
 def _go_on(conn: Connection, found: Sequence[Task], *, by: str | None, now: float) -> Cleared:
-    ready = {task.id: task.traversal for task in found if not breakpoints.is_post(task.hook)}
-    ended = [task for task in found if breakpoints.is_post(task.hook)]
-    free, _ = holds.go_on(conn, unblock(conn, [Final(task) for task in ended], now=now), by=by, now=now)
+    ready = {task.id: task.traversal for task in found if not breakpoint_rules.is_post(task.hook)}
+    ended = [task for task in found if breakpoint_rules.is_post(task.hook)]
+    free, _ = breakpoints.go_on(conn, unblock(conn, [Final(task) for task in ended], now=now), by=by, now=now)
     ready.update(free)
     for stack_id, traversal in sorted({(task.stack_id, task.traversal) for task in found}):
-        holds.show_on_stack(conn, stack_id, traversal)
-    finishes = {*_finish_ids(found), *clocks.newer_finishes(conn, ended)}
+        breakpoints.show_on_stack(conn, stack_id, traversal)
+    finishes = {*_finish_ids(found), *deadlines.newer_finishes(conn, ended)}
     ready.update(_end(conn, finishes, by=by, now=now))
     return Cleared(_by_traversal(ready))
 
@@ -145,7 +147,7 @@ def lapse(conn: Connection, task_ids: Iterable[TaskId], *, by: str | None, now: 
     """What the breakpoints' own limits say, for those of the tasks that are held and due: they go on, or the
     stack's action ends."""
     due = [task for task in _lock(conn, task_ids) if task.due_at is not None and task.due_at <= now]
-    fail = [task for task in due if breakpoints.fails_at_limit(task, task.hook or "")]
+    fail = [task for task in due if breakpoint_rules.fails_at_limit(task, task.hook or "")]
     stopped = {task.traversal for task in fail}
     ready: dict[TraversalId, Sequence[TaskId]] = {}
     for task in {task.traversal: task for task in reversed(fail)}.values():
@@ -160,11 +162,11 @@ def lapse(conn: Connection, task_ids: Iterable[TaskId], *, by: str | None, now: 
 
 def _fail(conn: Connection, task: Task, *, by: str | None, now: float) -> Cleared:
     hook, t = task.hook or "", tables.task
-    state = TaskState.DONE if breakpoints.is_post(hook) else TaskState.CANCELLED
+    state = TaskState.DONE if breakpoint_rules.is_post(hook) else TaskState.CANCELLED
     rows = resources.by_ids(conn, [ResourceId(task.resource_id or 0)])
     name = next((row.name for row in rows.values()), "")
     conn.execute(sa.update(t).where(t.c.id == task.id).values(state=state, hook=None, due_at=None))
     resources.delete_many(conn, [row.id for row in rows.values() if row.id in _deleted([task])])
-    reason = breakpoints.abort_reason(hook, name)
+    reason = breakpoint_rules.abort_reason(hook, name)
     unblock(conn, [Final(task, failure=reason, aborts=True)], now=now)
     return Cleared(_by_traversal(_end(conn, _finish_ids([task]), by=by, now=now)))

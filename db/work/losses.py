@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables
-from .ids import MemberId, TaskId
-from .states import TaskState
+from ..ids import MemberId, TaskId
+from ..schema import tables
+from ..states import TaskState
 from .task_rows import Task, chunks
 
 Json = typing.Any

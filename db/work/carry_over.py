@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import tables
-from .ids import TaskId
-from .states import Status, TaskKind
-from .stopping import stopped, superseded
+from ..ids import TaskId
+from ..schema import tables
+from ..states import Status, TaskKind
+from .cancel import stopped, superseded
 from .task_rows import Task
 
 

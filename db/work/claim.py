@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import events, resources, tables
-from .events import Event
-from .ids import MemberId, ResourceId, StackId, TaskId
-from .resources import Resource
-from .states import ACTING, DELETING, SILENT, UNDECIDED, Status, TaskKind, TaskState
+from .. import events, resources
+from ..events import Event
+from ..ids import MemberId, ResourceId, StackId, TaskId
+from ..resources import Resource
+from ..schema import tables
+from ..states import ACTING, DELETING, SILENT, UNDECIDED, Status, TaskKind, TaskState
 from .task_rows import IDS, Task, chunks
 
 Json = typing.Any
