@@ -4,9 +4,9 @@ import json
 import typing
 from collections.abc import Mapping
 
+from ..planning.requests import EXISTING, AdoptedResource
 from ..template.errors import TemplateError
 from ..template.load import load_document
-from ..traversal.requests import EXISTING, AdoptedResource
 from .body import check_depth, check_texts
 from .call import fitting
 from .faults import bad_request

@@ -4,7 +4,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..traversal.deferral import Delegator
+from ..keystone.delegated_auth import Delegator
 from .faults import Fault
 
 USER_LENGTH = 255

@@ -11,10 +11,10 @@ import jsonschema
 from ..db import resources, stacks
 from ..db.errors import NotFound
 from ..db.ids import StackId
-from ..db.sealing import BoundSealer
 from ..db.stacks import ListedStack, Stack
 from ..db.states import Status
-from ..traversal.requests import TypeForbidden
+from ..planning.requests import TypeForbidden
+from ..sealing.sealer import BoundSealer
 from .auth import Caller
 from .faults import bad_request, not_found
 from .services import Services

@@ -5,16 +5,16 @@ import typing
 from collections.abc import Callable, Mapping
 
 from ..db.errors import NameTaken, NotFound, RowLocked, TooSlow, Unavailable
-from ..db.sealing import SealError
+from ..engine.breakpoints import InvalidHook
+from ..engine.change import NotUpdatable
+from ..engine.signals import ActionInProgress, NotAvailable
+from ..engine.updates import Changing
+from ..keystone.delegated_auth import DelegationRefused, KeystoneAway
+from ..planning.requests import TypeForbidden
 from ..resources.errors import NotSupported, PropertyError, SignalError, UnknownType
 from ..sandbox.errors import HelperUnavailable
+from ..sealing.sealer import SealError
 from ..template.errors import TemplateError
-from ..traversal.breakpoints import InvalidHook
-from ..traversal.change import NotUpdatable
-from ..traversal.deferral import DelegationRefused, KeystoneAway
-from ..traversal.requests import TypeForbidden
-from ..traversal.signals import ActionInProgress, NotAvailable
-from ..traversal.updates import Changing
 
 Json = typing.Any
 

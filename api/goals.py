@@ -4,9 +4,9 @@ import re
 import typing
 from collections.abc import Mapping, Sequence
 
+from ..planning.requests import CreateRequest, Goal, UpdateRequest
 from ..template.budget import Budget, charged_at
 from ..template.load import load_document
-from ..traversal.requests import CreateRequest, Goal, UpdateRequest
 from .adoption import adoption
 from .call import LARGEST, Call, shortened
 from .faults import bad_request

@@ -2,12 +2,12 @@
 
 import typing
 
+from ..planning.requests import TypeForbidden
 from ..resources import render
 from ..resources.contract import ResourceType
 from ..rpc.contract import WORK_TOPIC
 from ..template import versions
 from ..template.errors import TemplateError
-from ..traversal.requests import TypeForbidden
 from . import views
 from .call import Call, Reply
 from .faults import Fault, bad_request, not_found

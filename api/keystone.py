@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from oslo_policy import policy
 
-from ..traversal.deferral import Delegator
+from ..keystone.delegated_auth import Delegator
 from .auth import USER_LENGTH, Caller
 from .faults import Fault
 from .policy import IS_ADMIN, TYPE_RULE

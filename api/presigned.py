@@ -8,8 +8,8 @@ from sqlalchemy.engine import Connection
 from ..db import resources, stacks
 from ..db.errors import NotFound
 from ..db.stacks import Stack
-from ..traversal.addresses import SignalAddresses, row_of
-from ..traversal.signals import Replaced
+from ..engine.signals import Replaced
+from ..sealing.signal_urls import SignalAddresses, row_of
 from .auth import Caller
 from .call import Call, Reply
 from .faults import Fault, bad_request

@@ -3,9 +3,9 @@
 import typing
 from collections.abc import Mapping, Sequence
 
-from ..db.sealing import BoundSealer
+from ..planning.preview import Effect, Foreseen
+from ..sealing.sealer import BoundSealer
 from ..template.model import ResourceDefinition
-from ..traversal.foresight import Effect, Foreseen
 from . import goals, views
 from .call import Call, Reply
 

@@ -10,7 +10,7 @@ from ..db.queries import stack_list
 from ..db.resources import Resource
 from ..db.stacks import ListedStack, Stack
 from ..db.work.breakpoints import HeldTask
-from ..traversal.stored import metadata_in_clear
+from ..sealing.stored import metadata_in_clear
 from . import goals, views
 from .call import Call, Reply, shortened
 from .faults import bad_request, resource_not_found

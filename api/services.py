@@ -5,17 +5,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..db.engine import Database
-from ..db.sealing import Sealer
+from ..engine.breakpoints import Breakpoints
+from ..engine.exports import Exports
+from ..engine.signals import Signals
+from ..engine.snapshots import Snapshots
+from ..engine.stacks import Orders
+from ..engine.updates import Updates
 from ..resources.catalogue import Catalogue
 from ..ring.observer import Roll
+from ..sealing.sealer import Sealer
+from ..sealing.signal_urls import SignalAddresses
 from ..template.budget import BudgetLimits
-from ..traversal.addresses import SignalAddresses
-from ..traversal.breakpoints import Breakpoints
-from ..traversal.exports import Exports
-from ..traversal.orders import Orders
-from ..traversal.signals import Signals
-from ..traversal.snapshots import Snapshots
-from ..traversal.updates import Updates
 from .auth import Authenticator
 from .watching import Watch
 

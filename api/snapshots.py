@@ -10,8 +10,8 @@ from ..db.errors import NotFound
 from ..db.ids import SnapshotId
 from ..db.snapshots import Snapshot
 from ..db.stacks import Stack
-from ..traversal.exports import snapshot_document
-from ..traversal.stored import Masked
+from ..engine.exports import snapshot_document
+from ..sealing.stored import Masked
 from . import views
 from .call import ACCEPTED, Call, Reply, fitting
 from .faults import Fault

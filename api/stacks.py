@@ -11,7 +11,7 @@ from ..db.queries import stack_list
 from ..db.queries.stack_list import SORT_KEYS, StackQuery
 from ..db.stacks import DetailedStack, ListedStack, Stack
 from ..db.work import cancel
-from ..traversal.requests import Preview, PreviewedResource
+from ..planning.requests import Preview, PreviewedResource
 from . import goals, views
 from .call import ACCEPTED, Call, Reply, shortened
 from .faults import Fault, bad_request, not_found

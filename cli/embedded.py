@@ -16,8 +16,8 @@ from ..conductor.service import Conductor
 from ..db.engine import Database
 from ..db.errors import WrongRevision
 from ..db.schema import upgrade
-from ..db.sealing import Sealer
 from ..observe.metrics import API
+from ..sealing.sealer import Sealer
 from . import options
 from .observing import recorder_of_api, report_on_signal
 from .opening import CONNECTION

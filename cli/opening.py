@@ -22,7 +22,6 @@ from ..db.errors import ShardCountMismatch, Unavailable
 from ..db.notifications import Listener
 from ..db.schema import revisions
 from ..db.schema.revisions import Fit
-from ..db.sealing import Sealer, SealError
 from ..db.server_clock import ServerClock
 from ..observe import metrics
 from ..observe.recorder import SILENT, Recorder
@@ -31,8 +30,9 @@ from ..ring.timing import MembershipTiming
 from ..rpc.bus import Bus, open_bus
 from ..rpc.level import Level
 from ..rpc.notifier import SERVICE, Notifier, open_notifier
+from ..sealing.sealer import Sealer, SealError
+from ..sealing.signal_urls import KEY_BYTES, SignalAddresses
 from ..template.residual import ARGS, sealed
-from ..traversal.addresses import KEY_BYTES, SignalAddresses
 from . import config_files
 from .options import WrongConfiguration
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from cliff.command import Command
 
-from ..traversal.rotation import BATCH, Rotation, Round
+from ..sealing.rotation import BATCH, Rotation, Round
 from .manage_base import AdminError
 from .opening import binds_tokens, make_sealer
 from .sessions import session_of

@@ -2,7 +2,7 @@
 
 from oslo_config import cfg
 
-from ..traversal.signal_limits import SignalLimits
+from ..engine.signal_limits import SignalLimits
 
 _USUAL = SignalLimits()
 SIGNALS = [

@@ -18,7 +18,7 @@ from ..db.schema import revisions
 from ..db.schema.revisions import Fit
 from ..rpc.contract import VERSION, parsed, understood
 from ..rpc.level import AUTO
-from ..traversal.rotation import Rotation
+from ..sealing.rotation import Rotation
 from .config_check import problems
 from .opening import make_sealer, open_database
 from .options import WrongConfiguration

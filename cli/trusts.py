@@ -5,7 +5,7 @@ from keystoneauth1.exceptions import MissingRequiredOptions, NoMatchingPlugin
 from keystoneauth1.session import Session
 from oslo_config import cfg
 
-from ..traversal.trusts import Trusts
+from ..keystone.trusts import Trusts
 from .options import WrongConfiguration
 
 SECTION = "trustee"

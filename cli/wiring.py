@@ -12,8 +12,12 @@ from ..conductor.service import Conductor, ConductorSettings
 from ..conductor.steps import StepRunner
 from ..conductor.work import Surroundings
 from ..db.engine import Database
-from ..db.sealing import Sealer
+from ..engine.context import Desk, OrderSettings
+from ..engine.nested_stacks import Nesting
+from ..engine.updates import Updates
+from ..keystone.delegated_auth import NO_DEFERRAL, Deferral
 from ..observe.recorder import SILENT, Recorder
+from ..planning.plan import Defaults
 from ..resources.catalogue import Catalogue
 from ..ring.group import Group
 from ..ring.membership import Membership, Self
@@ -22,14 +26,10 @@ from ..rpc.level import Level
 from ..rpc.notifier import Notifier
 from ..rpc.outbox import Outbox
 from ..sandbox import shared as evaluator
+from ..sealing.sealer import Sealer
+from ..sealing.signal_urls import SignalAddresses
 from ..template.budget import BudgetLimits
 from ..template.compile import Limits
-from ..traversal.addresses import SignalAddresses
-from ..traversal.deferral import NO_DEFERRAL, Deferral
-from ..traversal.desk import Desk, OrderSettings
-from ..traversal.nesting import Nesting
-from ..traversal.planning import Defaults
-from ..traversal.updates import Updates
 from .opening import (
     binds_tokens,
     check_backend,

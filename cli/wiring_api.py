@@ -10,13 +10,13 @@ from ..api.app import make_app
 from ..api.health import DatabaseHealth
 from ..api.services import ApiLimits, Services
 from ..api.watching import Watch
+from ..engine.breakpoints import Breakpoints
+from ..engine.exports import Exports
+from ..engine.signals import Signals
+from ..engine.snapshots import Snapshots
+from ..engine.stacks import Orders
+from ..engine.updates import Updates
 from ..observe.exposition import Prometheus
-from ..traversal.breakpoints import Breakpoints
-from ..traversal.exports import Exports
-from ..traversal.orders import Orders
-from ..traversal.signals import Signals
-from ..traversal.snapshots import Snapshots
-from ..traversal.updates import Updates
 from .api_options import connection_limits, request_limits
 from .keystone import behind_keystone, make_auth
 from .opening import connect

@@ -12,10 +12,10 @@ from ..db.work import breakpoint_rules, losses
 from ..db.work.claim import Claim, Claimant, action_of, resource_event
 from ..db.work.commit import Outcome
 from ..db.work.orphans import Leftover
+from ..planning.task_definition import TaskDefinition
 from ..resources.contract import Park, Poll
 from ..resources.errors import Final, StepError, TimedOut, TryAgain
 from ..resources.nesting import ABORTED, ChildFailed
-from ..traversal.definition import TaskDefinition
 from .secrets import Secrets
 
 LOG = logging.getLogger(__name__)

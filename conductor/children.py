@@ -11,18 +11,18 @@ from ..db.schema import tables
 from ..db.stacks import Stack
 from ..db.states import Status, TaskKind, TaskState
 from ..db.work.claim import Claim
+from ..engine.hidden_parameters import SECRET_TEMPLATE, secret_parameters, template_is_secret
+from ..engine.nested_stacks import Nesting
+from ..engine.parents import Nest, child_id
+from ..planning.task_definition import TaskDefinition
 from ..resources.children import ChildGoal, ChildState, Member
 from ..resources.contract import Json, physical_name
 from ..resources.errors import Cancelled, Final
 from ..resources.lifting import lifted
+from ..sealing.stored import RowLookup
 from ..template.budget import Budget
 from ..template.errors import TemplateError
 from ..template.residual import evaluate, is_node, partial
-from ..traversal.definition import TaskDefinition
-from ..traversal.hiding import SECRET_TEMPLATE, secret_parameters, template_is_secret
-from ..traversal.nesting import Nesting
-from ..traversal.nests import Nest, child_id
-from ..traversal.stored import RowLookup
 from .lookup import SealedLookup
 from .secrets import Secrets
 from .targets import kept_properties
@@ -121,7 +121,7 @@ class StepChildren:
         return self._nesting.look(child, self._claim.task.stack_id)
 
     def _lifted(self, goal: ChildGoal) -> ChildGoal:
-        """The goal with what its secrets are: see resources/lifting.py, and traversal/hiding.py.
+        """The goal with what its secrets are: see resources/lifting.py, and engine/hidden_parameters.py.
 
         :raises Final: its template is made of a secret.
         """

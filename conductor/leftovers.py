@@ -15,10 +15,10 @@ from ..db.work import orphans
 from ..db.work.claim import Claim
 from ..db.work.orphans import Leftover
 from ..db.work.task_rows import Task
+from ..planning.task_definition import TaskDefinition
 from ..resources.errors import Final
 from ..template.errors import TemplateError
 from ..template.residual import partial
-from ..traversal.definition import TaskDefinition
 from .attempt import StepResult
 from .lookup import SealedLookup
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from ..db.work.claim import Claim
 from ..resources.errors import Final
+from ..sealing.stored import StoredLookup, as_residual
 from ..template.residual import evaluate, mapping
-from ..traversal.stored import StoredLookup, as_residual
 from .secrets import Secrets
 
 Json = typing.Any

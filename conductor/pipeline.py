@@ -20,8 +20,8 @@ from ..db.work import commit
 from ..db.work.claim import Claimant
 from ..db.work.commit import Exchange, Outcome
 from ..db.work.losses import USUAL_MOST
+from ..engine.announce import Hints, announce_all
 from ..observe.recorder import SILENT, Recorder
-from ..traversal.hints import Hints, announce_all
 from .attempt import StepResult
 from .holdings import Holdings, View
 from .intake import Intake

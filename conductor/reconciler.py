@@ -13,7 +13,7 @@ from ..db.errors import Unavailable
 from ..db.ids import TaskId, TraversalId
 from ..db.work import cancel_answers, tasks
 from ..db.work.claim import Claim, Claimant
-from ..traversal.hints import Hints, announce_all
+from ..engine.announce import Hints, announce_all
 from .holdings import Holdings
 from .locked_out import LockedOut
 from .stops import Stops

@@ -14,8 +14,8 @@ from ..db.queries.inspections import Child, Unfinished
 from ..db.stacks import Stack
 from ..db.states import Status, TaskState
 from ..db.work import cancel, endings, losses, operator, orphans, tasks
-from ..traversal import ending
-from ..traversal.hints import Hints, announce_all
+from ..engine import cancel as ending
+from ..engine.announce import Hints, announce_all
 from .leftovers import keep_leftover
 
 PAGE = 500

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from ..db.engine import Database
 from ..db.ids import StackId, TaskId, TraversalId
 from ..db.server_clock import ServerClock
+from ..engine.announce import Hints, announce
+from ..engine.updates import Updates
 from ..observe import metrics
 from ..observe.recorder import SILENT, Recorder
 from ..ring.membership import Membership
 from ..rpc.bus import Server
-from ..traversal.hints import Hints, announce
-from ..traversal.updates import Updates
 from .background import BackgroundPool
 from .duties.census import Census
 from .duties.credentials import Credentials

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..db.errors import Unavailable
-from ..db.sealing import SealError
 from ..db.states import DELETING, REMOVING, TaskKind
 from ..db.work.claim import Claim, Claimant, action_of
+from ..engine.nested_stacks import Nesting
+from ..planning.task_definition import TaskDefinition
 from ..resources.catalogue import Catalogue
 from ..resources.contract import Done, Park, Poll, ResourceType, Scaling, Step, Target
 from ..resources.errors import (
@@ -27,10 +28,9 @@ from ..resources.properties import changed
 from ..resources.verdict import Verdict, checkable
 from ..sandbox.errors import HelperUnavailable
 from ..sandbox.shared import charged_to
+from ..sealing.sealer import SealError
 from ..template.errors import TemplateError
 from ..template.residual import evaluate, holds_secret, partial
-from ..traversal.definition import TaskDefinition
-from ..traversal.nesting import Nesting
 from .attempt import Attempt, StepResult
 from .children import StepChildren
 from .copies import copy_columns, with_copy

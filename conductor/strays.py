@@ -7,7 +7,7 @@ from ..db.engine import Database
 from ..db.errors import RowLocked, Unavailable
 from ..db.ids import TaskId
 from ..db.work.claim import Claim, Claimant
-from ..traversal.hints import Hints, announce_all
+from ..engine.announce import Hints, announce_all
 from .attempt import StepResult
 from .holdings import claim_lines
 from .leftovers import keep_stray, late_result

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 
 from ..db.states import DELETING, TaskKind
 from ..db.work.claim import Claim
+from ..planning.plan import task_key
+from ..planning.task_definition import TaskDefinition
 from ..resources.contract import Park, Poll, ResourceType, StackFacts, Step, Target, Work
 from ..resources.errors import Final, PropertyError
 from ..resources.properties import changed, resolve_properties, resolve_stored
+from ..sealing.stored import metadata_in_clear
 from ..template.errors import TemplateError
 from ..template.residual import (
     evaluate,
@@ -19,9 +22,6 @@ from ..template.residual import (
     members,
     partial,
 )
-from ..traversal.definition import TaskDefinition
-from ..traversal.planning import task_key
-from ..traversal.stored import metadata_in_clear
 from .lookup import ClaimLookup, SealedLookup, stored_properties
 from .secrets import Secrets
 

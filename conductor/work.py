@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from ..db import credentials, resources
 from ..db.engine import Database
 from ..db.errors import NotFound
-from ..db.sealing import Sealer
 from ..db.work.claim import Claim
+from ..keystone.delegated_auth import NO_DEFERRAL, CredentialGone, Deferral, KeystoneAway
 from ..resources.children import Children
 from ..resources.contract import Peer, Presigned, StackFacts
 from ..resources.errors import Cancelled, Final, TryAgain
+from ..sealing.sealer import Sealer
+from ..sealing.signal_urls import SignalAddresses
+from ..sealing.stored import metadata_in_clear
 from ..template.residual import ARGS
-from ..traversal.addresses import SignalAddresses
-from ..traversal.deferral import NO_DEFERRAL, CredentialGone, Deferral, KeystoneAway
-from ..traversal.stored import metadata_in_clear
 from .secrets import Secrets
 
 Json = typing.Any

@@ -1,5 +1,5 @@
 """Rows of the credentials that users hand over to stacks: one for each stack that has no parent, and one for
-each delegation that has begun and whose stack is not stored yet (traversal/delegation.py)."""
+each delegation that has begun and whose stack is not stored yet (keystone/delegations.py)."""
 
 import typing
 from dataclasses import dataclass

@@ -60,7 +60,7 @@ class TaskKind(enum.StrEnum):
     DELETE_SNAPSHOT = "delete_snapshot"  #: of a copy that a snapshot keeps
     ADOPT = "adopt"
     OBSERVE = "observe"  #: a check before an update: what it finds is that one's business, and fails nothing
-    SCALE = "scale"  #: of a group, because of a signal: beside the traversals, see traversal/scaling.py
+    SCALE = "scale"  #: of a group, because of a signal: beside the traversals, see engine/scaling.py
     FINISH = "finish"  #: counts the unfinished tasks of its traversal; never claimed
 
 

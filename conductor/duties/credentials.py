@@ -9,9 +9,9 @@ from ...db import credentials
 from ...db.credentials import Unused
 from ...db.engine import Database
 from ...db.ids import StackId
-from ...db.sealing import SealError
+from ...keystone.delegated_auth import KeystoneAway
 from ...observe.logs import about
-from ...traversal.deferral import KeystoneAway
+from ...sealing.sealer import SealError
 from ..background import Background
 from ..slice import Ring
 from .stacks import FIRST_SHARD

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from ...db import stacks
 from ...db.engine import Database
 from ...db.ids import StackId
-from ...db.sealing import SealError
 from ...db.stacks import FailedStack, Stack
 from ...db.work import endings
+from ...engine.change import NotUpdatable
+from ...engine.updates import Updates
 from ...observe.logs import about
 from ...resources.errors import UnknownType
+from ...sealing.sealer import SealError
 from ...template.errors import TemplateError
-from ...traversal.change import NotUpdatable
-from ...traversal.updates import Updates
 from ..background import Background
 from ..slice import Ring
 

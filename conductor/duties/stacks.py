@@ -11,11 +11,11 @@ from ...db.engine import Database
 from ...db.ids import ContentId, StackId
 from ...db.stacks import DeletedStack, DueStack
 from ...db.work.claim import stack_names
+from ...engine import cancel
+from ...engine.announce import Hints
 from ...observe import metrics
 from ...observe.logs import about, named
 from ...observe.recorder import SILENT, Recorder
-from ...traversal import ending
-from ...traversal.hints import Hints
 from ..slice import Ring
 from .bypass import TOGETHER, Bypass
 
@@ -87,20 +87,20 @@ class StackTimeouts:
         """Those whose rows others hold stay due: the next rounds come back to them."""
         found = {stack.id: stack for stack in due}
 
-        def work(conn: Connection, part: Sequence[DueStack]) -> ending.TimedOut:
+        def work(conn: Connection, part: Sequence[DueStack]) -> cancel.TimedOut:
             now = self._clock()
-            return ending.time_out_all(conn, part, by=self._host, now=now, grace=self._grace)
+            return cancel.time_out_all(conn, part, by=self._host, now=now, grace=self._grace)
 
         for ended in self._bypass.run(due, work, key=lambda stack: stack.id):
             self._tell([found[stack_id] for stack_id in ended.stacks], ended)
 
-    def _tell(self, stacks_ended: Sequence[DueStack], ended: ending.TimedOut) -> None:
+    def _tell(self, stacks_ended: Sequence[DueStack], ended: cancel.TimedOut) -> None:
         now = self._clock()
         self._recorder.add(metrics.TIMEOUTS, "stack", amount=len(stacks_ended))
         for stack in stacks_ended:
             self._recorder.observe(metrics.DUE_LAG, "stack", value=now - stack.deadline_at)
         self._log(stacks_ended)
-        ending.tell(self._hints, ended)
+        cancel.tell(self._hints, ended)
 
     def _log(self, ended: Iterable[DueStack]) -> None:
         found = {stack.id: stack for stack in ended}

@@ -15,10 +15,10 @@ from ...db.work import cancel, clear_breakpoints, orphans, tasks
 from ...db.work.claim import stack_names
 from ...db.work.losses import USUAL_MOST, Loss
 from ...db.work.tasks import DueTask
+from ...engine.announce import Hints, announce_all
 from ...observe import metrics
 from ...observe.logs import about, named
 from ...observe.recorder import SILENT, Recorder
-from ...traversal.hints import Hints, announce_all
 from ..leftovers import keep_leftover
 from ..slice import Absentees, Ring
 from .bypass import Bypass

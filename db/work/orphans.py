@@ -23,7 +23,7 @@ from .task_rows import Task
 
 RETRIES = 5
 INSISTS = {"insists": True}
-"""The definition of a deletion of which nobody sees that it has failed; see traversal/definition.py."""
+"""The definition of a deletion of which nobody sees that it has failed; see planning/task_definition.py."""
 NAME_LENGTH = 255
 
 

@@ -12,7 +12,7 @@ REFERENCE = "OS::stack_id"
 class ProviderTemplate(NestedType):
     """Its properties are the template's parameters, its attributes the outputs.
 
-    Which these are only the template says, which is among the files of the stack; see traversal/trees.py.
+    Only the template says which these are; it is among the files of the stack.  See planning/nested_check.py.
     """
 
     description = "A stack of a template that is mapped to a type, or named in its place."

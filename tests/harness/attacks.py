@@ -12,14 +12,14 @@ import time
 import typing
 from collections.abc import Callable
 
-from stoker.db.sealing import Sealer
+from stoker.engine.compile import compile_goal
+from stoker.planning.requests import Goal
 from stoker.resources.catalogue import Catalogue
 from stoker.resources.heat.registry import RESOURCE_TYPES
+from stoker.sealing.sealer import Sealer
 from stoker.template.compile import Identity, Limits
 from stoker.template.errors import TemplateError
 from stoker.template.load import load_template
-from stoker.traversal.compiling import compile_goal
-from stoker.traversal.requests import Goal
 
 from .pace import measure
 

@@ -6,7 +6,7 @@ import subprocess
 
 from client.serving import Service
 from harness.programs import BIN, run
-from stoker.db.sealing import Sealer
+from stoker.sealing.sealer import Sealer
 
 TEMPLATE = {
     "heat_template_version": "2018-08-31",

@@ -14,8 +14,8 @@ from stoker.db.schema.upgrade import tables
 from stoker.db.snapshots import Snapshot
 from stoker.db.stacks import Stack
 from stoker.db.states import Status
-from stoker.traversal.change import NotUpdatable
-from stoker.traversal.signals import ActionInProgress
+from stoker.engine.change import NotUpdatable
+from stoker.engine.signals import ActionInProgress
 
 Json = typing.Any
 

@@ -9,7 +9,7 @@ from stoker.db import events, resources
 from stoker.db.events import EventQuery
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind
-from stoker.traversal.change import NotUpdatable
+from stoker.engine.change import NotUpdatable
 
 
 @pytest.fixture

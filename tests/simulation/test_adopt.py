@@ -12,10 +12,10 @@ from simulation.world import World
 from stoker.db.schema.upgrade import tables
 from stoker.db.stacks import Stack
 from stoker.db.states import Status
+from stoker.engine.change import NotUpdatable
+from stoker.engine.signals import ActionInProgress
+from stoker.planning.requests import AdoptedResource, CreateRequest, Goal, UpdateRequest
 from stoker.template.residual import retokened
-from stoker.traversal.change import NotUpdatable
-from stoker.traversal.requests import AdoptedResource, CreateRequest, Goal, UpdateRequest
-from stoker.traversal.signals import ActionInProgress
 
 Json = typing.Any
 

@@ -11,8 +11,8 @@ from simulation.world import World
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskState
 from stoker.db.work import tasks
-from stoker.traversal.requests import CreateRequest, Goal, UpdateRequest
-from stoker.traversal.signals import Signals
+from stoker.engine.signals import Signals
+from stoker.planning.requests import CreateRequest, Goal, UpdateRequest
 
 Json = typing.Any
 

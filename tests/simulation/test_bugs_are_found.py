@@ -13,10 +13,11 @@ from stoker.db.work import commit, countdown
 from stoker.db.work.claim import Claimant
 from stoker.db.work.commit import Outcome
 from stoker.db.work.task_rows import IDS, Task
-from stoker.traversal import planning, start
-from stoker.traversal.edges import Edges
-from stoker.traversal.planning import Plan
-from stoker.traversal.updating import UpdatePlanner
+from stoker.engine import start
+from stoker.planning import plan as planning
+from stoker.planning.graph import Edges
+from stoker.planning.plan import Plan
+from stoker.planning.update import UpdatePlanner
 
 BROKEN = "Traceback"
 SEEDS = 100

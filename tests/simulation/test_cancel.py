@@ -13,8 +13,8 @@ from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import cancel as stopping
 from stoker.db.work import orphans
+from stoker.engine.change import NotUpdatable
 from stoker.resources.errors import Final
-from stoker.traversal.change import NotUpdatable
 
 Json = typing.Any
 

@@ -14,8 +14,8 @@ from simulation.test_update import all_rows, ended, on, rows, template, updated
 from simulation.world import World
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind
-from stoker.traversal.change import NotUpdatable
-from stoker.traversal.updates import ROLLED_BACK, UNCANCELLED
+from stoker.engine.change import NotUpdatable
+from stoker.engine.updates import ROLLED_BACK, UNCANCELLED
 
 Json = typing.Any
 OLD = template(a={"value": "old", "looks": 2}, b={"needs": on("a"), "size": 1}, c={"needs": on("b")})

@@ -13,11 +13,11 @@ from stoker.db import credentials, stacks
 from stoker.db.errors import NameTaken, Unavailable
 from stoker.db.schema.upgrade import tables
 from stoker.db.stacks import Stack
-from stoker.traversal.deferral import DelegationRefused, Delegator, KeystoneAway, NoAnswer
-from stoker.traversal.delegation import LATER, LOST_AFTER
-from stoker.traversal.orders import Orders
-from stoker.traversal.requests import CreateRequest, Goal, UpdateRequest
-from stoker.traversal.updates import Updates
+from stoker.engine.stacks import Orders
+from stoker.engine.updates import Updates
+from stoker.keystone.delegated_auth import DelegationRefused, Delegator, KeystoneAway, NoAnswer
+from stoker.keystone.delegations import LATER, LOST_AFTER
+from stoker.planning.requests import CreateRequest, Goal, UpdateRequest
 
 Json = typing.Any
 TEMPLATE = {

@@ -15,7 +15,7 @@ from stoker.db.stacks import DueStack, Stack
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import tasks
 from stoker.db.work.tasks import Task
-from stoker.traversal import ending
+from stoker.engine import cancel
 
 Json = typing.Any
 DAY = 86400.0
@@ -109,7 +109,7 @@ def test_a_stack_that_went_on_to_something_else_does_not_time_out_with_the_other
     world.orders.delete(gone_on)
     world.pass_time(301)
     ended = world.database.write(
-        lambda conn: ending.time_out_all(conn, seen, by="host0", now=world.clock.now, grace=30.0)
+        lambda conn: cancel.time_out_all(conn, seen, by="host0", now=world.clock.now, grace=30.0)
     )
     assert ended.stacks == [late.id]
     assert (world.stack(gone_on.id).action, world.stack(gone_on.id).status) == ("DELETE", "IN_PROGRESS")

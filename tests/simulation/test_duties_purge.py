@@ -14,7 +14,7 @@ from stoker.db.ids import ContentId, StackId
 from stoker.db.schema.upgrade import tables
 from stoker.db.stacks import Stack
 from stoker.db.states import Status
-from stoker.traversal.start import new_traversal
+from stoker.engine.start import new_traversal
 
 Json = typing.Any
 DAY = 86400.0

@@ -19,13 +19,13 @@ from stoker.api.views import StackLookup, output
 from stoker.db import content, snapshots
 from stoker.db import resources as resource_rows
 from stoker.db.schema.upgrade import tables
-from stoker.db.sealing import Sealer
 from stoker.db.stacks import Stack
 from stoker.db.states import Status
-from stoker.traversal.exports import snapshot_document
-from stoker.traversal.requests import Goal, UpdateRequest
-from stoker.traversal.signals import Signals
-from stoker.traversal.stored import MASK, Masked, metadata_in_clear
+from stoker.engine.exports import snapshot_document
+from stoker.engine.signals import Signals
+from stoker.planning.requests import Goal, UpdateRequest
+from stoker.sealing.sealer import Sealer
+from stoker.sealing.stored import MASK, Masked, metadata_in_clear
 
 Json = typing.Any
 SECRET = "another-project's-word"

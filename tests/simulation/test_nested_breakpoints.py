@@ -15,7 +15,7 @@ from stoker.db.schema.upgrade import tables
 from stoker.db.stacks import Stack
 from stoker.db.states import ACTIVE
 from stoker.db.work import clear_breakpoints, tasks
-from stoker.traversal.breakpoints import InvalidHook
+from stoker.engine.breakpoints import InvalidHook
 
 Json = typing.Any
 MIDDLE = "file:///middle.yaml"

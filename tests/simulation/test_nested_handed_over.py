@@ -12,7 +12,7 @@ from simulation.test_update import rows
 from simulation.world import World
 from stoker.db.stacks import Stack
 from stoker.db.states import Status
-from stoker.traversal.signals import ActionInProgress
+from stoker.engine.signals import ActionInProgress
 
 Json = typing.Any
 MIDDLE = "file:///middle.yaml"

@@ -14,7 +14,7 @@ from stoker.db.ids import SnapshotId, StackId
 from stoker.db.snapshots import Snapshot
 from stoker.db.stacks import Stack
 from stoker.db.states import Status
-from stoker.traversal.requests import Goal, UpdateRequest
+from stoker.planning.requests import Goal, UpdateRequest
 
 Json = typing.Any
 MIDDLE = "file:///middle.yaml"

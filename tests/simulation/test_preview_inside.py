@@ -11,8 +11,8 @@ from simulation.world import World
 from stoker.db import resources
 from stoker.db.ids import StackId
 from stoker.db.stacks import Stack
-from stoker.traversal.foresight import Foreseen
-from stoker.traversal.requests import Goal, UpdateRequest
+from stoker.planning.preview import Foreseen
+from stoker.planning.requests import Goal, UpdateRequest
 
 Json = typing.Any
 OUTER = "file:///outer.yaml"

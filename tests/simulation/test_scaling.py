@@ -13,9 +13,9 @@ from stoker.db.errors import NotFound
 from stoker.db.schema.upgrade import tables
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind
+from stoker.engine.signals import Signals
 from stoker.resources.errors import NotSupported
 from stoker.template.errors import TemplateError
-from stoker.traversal.signals import Signals
 
 Json = typing.Any
 

@@ -14,9 +14,9 @@ from simulation.world import World
 from stoker.api.faults import fault_of
 from stoker.db.schema.upgrade import tables
 from stoker.db.stacks import Stack
+from stoker.engine.signal_limits import SignalLimits
+from stoker.engine.signals import Signals
 from stoker.template.errors import LimitExceeded
-from stoker.traversal.signal_limits import SignalLimits
-from stoker.traversal.signals import Signals
 
 Json = typing.Any
 LIMITS = SignalLimits(size=2000, kept=5, total=4000, reason=100)

@@ -14,10 +14,10 @@ from stoker.db.ids import SnapshotId
 from stoker.db.snapshots import Snapshot
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind
+from stoker.engine.change import NotUpdatable
+from stoker.engine.signals import ActionInProgress
+from stoker.engine.snapshots import Snapshots
 from stoker.template.errors import LimitExceeded
-from stoker.traversal.change import NotUpdatable
-from stoker.traversal.signals import ActionInProgress
-from stoker.traversal.snapshots import Snapshots
 
 Json = typing.Any
 

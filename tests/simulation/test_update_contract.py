@@ -9,9 +9,9 @@ from simulation.world import World
 from stoker.db import resources
 from stoker.db.stacks import Stack
 from stoker.db.states import Status
+from stoker.planning.requests import Goal, UpdateRequest
 from stoker.resources.heat.none import NoneResource
 from stoker.template.errors import TemplateError
-from stoker.traversal.requests import Goal, UpdateRequest
 
 Json = typing.Any
 

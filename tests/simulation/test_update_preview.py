@@ -11,9 +11,9 @@ from simulation.world import World
 from stoker.db import sequences
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind
+from stoker.engine.change import NotUpdatable
+from stoker.planning.requests import Goal, UpdateRequest
 from stoker.template.errors import TemplateError
-from stoker.traversal.change import NotUpdatable
-from stoker.traversal.requests import Goal, UpdateRequest
 
 Json = typing.Any
 

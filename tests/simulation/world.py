@@ -30,24 +30,24 @@ from stoker.db.errors import Unavailable
 from stoker.db.ids import MemberId, StackId, TaskId, TraversalId, host_of
 from stoker.db.notifications import Listener
 from stoker.db.schema.upgrade import tables, upgrade
-from stoker.db.sealing import Sealer
 from stoker.db.server_clock import ServerClock
 from stoker.db.stacks import Stack
 from stoker.db.work.claim import Claimant
+from stoker.engine.breakpoints import Breakpoints
+from stoker.engine.context import Desk, OrderSettings
+from stoker.engine.exports import Exports
+from stoker.engine.nested_stacks import Nesting
+from stoker.engine.snapshots import Snapshots
+from stoker.engine.stacks import Orders
+from stoker.engine.updates import Updates
 from stoker.observe.recorder import SILENT, Recorder
+from stoker.planning.plan import Defaults
+from stoker.planning.requests import AdoptedResource, CreateRequest, Goal, UpdateRequest
 from stoker.resources.catalogue import Catalogue
 from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.ring.hashring import Assignment, Member, View, assign
-from stoker.traversal.addresses import SignalAddresses
-from stoker.traversal.breakpoints import Breakpoints
-from stoker.traversal.desk import Desk, OrderSettings
-from stoker.traversal.exports import Exports
-from stoker.traversal.nesting import Nesting
-from stoker.traversal.orders import Orders
-from stoker.traversal.planning import Defaults
-from stoker.traversal.requests import AdoptedResource, CreateRequest, Goal, UpdateRequest
-from stoker.traversal.snapshots import Snapshots
-from stoker.traversal.updates import Updates
+from stoker.sealing.sealer import Sealer
+from stoker.sealing.signal_urls import SignalAddresses
 
 SHARDS = 64
 TIMEOUT = 2.0

@@ -10,7 +10,7 @@ from stoker.api.auth import NoAuthentication
 from stoker.api.presigned import is_presigned
 from stoker.api.services import ApiLimits, Services
 from stoker.resources.contract import StackFacts
-from stoker.traversal.addresses import SignalAddresses
+from stoker.sealing.signal_urls import SignalAddresses
 
 ADDRESSES = SignalAddresses("", b"key")
 MADE = ADDRESSES.presigned(StackFacts(id="1", name="n", tenant="t"), "r", 5)

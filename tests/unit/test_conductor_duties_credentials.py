@@ -15,7 +15,7 @@ from stoker.db import credentials
 from stoker.db.engine import Database
 from stoker.db.ids import StackId
 from stoker.db.schema.upgrade import upgrade
-from stoker.traversal.deferral import KeystoneAway
+from stoker.keystone.delegated_auth import KeystoneAway
 
 Json = typing.Any
 NOW = 1_800_000_000.0

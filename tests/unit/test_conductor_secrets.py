@@ -4,7 +4,7 @@ import typing
 
 import pytest
 from stoker.conductor.secrets import Secrets
-from stoker.db.sealing import Sealer
+from stoker.sealing.sealer import Sealer
 
 WORD = "correct-horse"
 

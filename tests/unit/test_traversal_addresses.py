@@ -2,7 +2,7 @@
 
 import pytest
 from stoker.resources.contract import StackFacts
-from stoker.traversal.addresses import SignalAddresses
+from stoker.sealing.signal_urls import SignalAddresses
 
 STACK = StackFacts(id="1d", name="my stack", tenant="t")
 NAMED = {"tenant_id": "t", "stack_name": "my stack", "stack_id": "1d", "resource_name": "a/b", "row": "17"}

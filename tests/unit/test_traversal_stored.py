@@ -8,9 +8,8 @@ from stoker.api.faults import fault_of
 from stoker.api.views import StackLookup, output, unsealer
 from stoker.db.ids import StackId
 from stoker.db.resources import Resource
-from stoker.db.sealing import Sealer, SealError
-from stoker.template.residual import evaluate, is_deferred, partial, quote, sealed, unquoted
-from stoker.traversal.stored import (
+from stoker.sealing.sealer import Sealer, SealError
+from stoker.sealing.stored import (
     MASK,
     Masked,
     as_residual,
@@ -19,6 +18,7 @@ from stoker.traversal.stored import (
     metadata_changed,
     metadata_in_clear,
 )
+from stoker.template.residual import evaluate, is_deferred, partial, quote, sealed, unquoted
 
 Json = typing.Any
 KEY = Sealer.generate_key()

@@ -34,7 +34,7 @@ from stoker.db.errors import NotFound, RowLocked, TooSlow, Unavailable
 from stoker.db.ids import StackId
 from stoker.db.schema.upgrade import tables
 from stoker.db.states import Status, TaskState
-from stoker.traversal.hints import Hints
+from stoker.engine.announce import Hints
 
 WAITS = DatabaseLimits(lock=1.0, statement=5.0, pool=1.0, retry=1.0, busy=0.5)
 LATE = NOW + 100

@@ -25,9 +25,9 @@ from stoker.db.engine import Database
 from stoker.db.ids import ResourceId
 from stoker.db.schema.upgrade import tables
 from stoker.db.sealed_rows import COLUMNS
-from stoker.db.sealing import BoundSealer, Sealer
+from stoker.sealing.rotation import Rotation, Round
+from stoker.sealing.sealer import BoundSealer, Sealer
 from stoker.template.residual import quote, retokened, sealed
-from stoker.traversal.rotation import Rotation, Round
 
 OLD_KEY, NEW_KEY, LOST_KEY = (Sealer.generate_key() for _ in range(3))
 OLD, NEW, BOTH = Sealer([OLD_KEY]), Sealer([NEW_KEY]), Sealer([NEW_KEY, OLD_KEY])

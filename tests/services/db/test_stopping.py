@@ -32,7 +32,7 @@ from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import commit, endings, tasks
 from stoker.db.work.claim import Claim
 from stoker.db.work.tasks import Task
-from stoker.traversal import ending
+from stoker.engine import cancel
 
 STOPPED = {TaskState.CANCELLED, TaskState.FAILED}
 
@@ -47,7 +47,7 @@ def supersede(conn: sa.Connection, graph: Graph) -> list[Task]:
 
 def time_out(conn: sa.Connection, graph: Graph) -> bool:
     due = DueStack(graph.stack.id, graph.stack.shard, graph.traversal, NOW)
-    return bool(ending.time_out_all(conn, [due], by="a", now=NOW, grace=30.0).stacks)
+    return bool(cancel.time_out_all(conn, [due], by="a", now=NOW, grace=30.0).stacks)
 
 
 def park(database: Database, held: Claim) -> None:

@@ -19,8 +19,8 @@ from stoker.db.engine import Database
 from stoker.db.events import EventQuery
 from stoker.db.queries import stack_list
 from stoker.db.schema.upgrade import tables
-from stoker.db.sealing import Sealer
 from stoker.db.states import Status, TaskState
+from stoker.sealing.sealer import Sealer
 
 STRANGE = "Ünïcödé 中文 العربية 🚀🧑‍🚀 'quoted' \"double\" %s :name \\ back\nnewline\t\u2028"
 LONG = "🚀" * 60_000

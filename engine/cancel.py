@@ -1,0 +1,154 @@
+"""Ending traversals before their work is done."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from ..db import events, notifications, snapshots, stacks
+from ..db.ids import StackId, TaskId, TraversalId
+from ..db.schema import tables
+from ..db.stacks import DueStack, LateStack, Stack
+from ..db.states import Status, TaskKind, TaskState
+from ..db.work import cancel, endings, tasks
+from .announce import Hints, announce_all
+
+
+@dataclass(frozen=True)
+class TimedOut:
+    """Stacks that were failed by one transaction.
+
+    :ivar stacks: their ids.
+    :ivar running: those of their traversals of which something still runs: to be told to stop.
+    :ivar woken: parents' tasks that waited for the stacks: to be announced by hints.
+    """
+
+    stacks: Sequence[StackId] = ()
+    running: Sequence[TraversalId] = ()
+    woken: Mapping[TraversalId, Sequence[TaskId]] = field(default_factory=dict)
+
+
+def tell(hints: Hints, ended: TimedOut) -> None:
+    """Say what has ended, once it is committed."""
+    for traversal in ended.running:
+        hints.cancel(traversal)
+    announce_all(hints, ended.woken)
+
+
+def time_out_all(conn: Connection, due: Sequence[DueStack], *, by: str, now: float, grace: float) -> TimedOut:
+    """Fail each of the stacks whose deadline has passed while it still does what it did.
+
+    What runs is stopped by the cancel that the caller sends; what it comes to until then is still recorded on
+    its resources, but starts nothing.
+
+    :param by: host of the conductor, for the events.
+    :param grace: seconds in which what runs may end.
+    """
+    seen = {stack.id: stack.traversal for stack in due}
+    late = [
+        stack
+        for stack in stacks.lock_due(conn, seen, now)
+        if stack.traversal == seen[stack.id] and stack.status == Status.IN_PROGRESS
+    ]
+    if not late:
+        return TimedOut()
+    for action in sorted({stack.action for stack in late}):
+        those = [stack for stack in late if stack.action == action]
+        _fail(conn, those, _reason(action), by=by, now=now)
+    running = [*_stop(conn, late, now, grace), *stop_inside(conn, [s.id for s in late], now=now, grace=grace)]
+    return TimedOut([stack.id for stack in late], running, _wake(conn, late, now))
+
+
+def stop(conn: Connection, seen: Stack, reason: str, *, now: float, grace: float) -> TimedOut | None:
+    """Fail a stack that is in progress, because the user wishes it; None if it is not as `seen` any more.
+
+    :param grace: seconds in which what runs may end.
+    """
+    stack = stacks.lock(conn, seen.id)
+    if stack.traversal != seen.traversal or stack.status != Status.IN_PROGRESS:
+        return None
+    late = [LateStack(stack.id, stack.name, stack.traversal, stack.action, stack.status)]
+    _fail(conn, late, reason, rollback=False, now=now)
+    running = [*_stop(conn, late, now, grace), *stop_inside(conn, [stack.id], now=now, grace=grace)]
+    return TimedOut([stack.id], running, _wake(conn, late, now))
+
+
+def stop_inside(
+    conn: Connection, stack_ids: Sequence[StackId], *, now: float, grace: float
+) -> list[TraversalId]:
+    """Fail what is being done to the stacks nested in these, on all levels; the traversals of which something
+    still runs, to be told to stop.
+
+    Nobody waits for them any more: the caller has ended what their parents did.
+
+    :param grace: seconds in which what runs may end.
+    """
+    children = stacks.lock_inside(conn, stack_ids)
+    if not children:
+        return []
+    _fail(conn, children, "Stopped with the stack that it is part of", rollback=False, now=now)
+    return _stop(conn, children, now, grace)
+
+
+def _fail(
+    conn: Connection,
+    late: Sequence[LateStack],
+    reason: str,
+    *,
+    now: float,
+    rollback: bool = True,
+    by: str | None = None,
+) -> None:
+    """End what is done to stacks whose rows are locked."""
+    for stack in late:
+        tasks.cancel_unstarted(conn, stack.id, stack.traversal, now=now)
+    ids = [stack.id for stack in late]
+    stacks.fail_locked(conn, ids, reason, now, rollback=rollback)
+    _end_snapshots(conn, late, reason)
+    endings.close_finish_tasks(conn, ids, now=now)
+    told = [endings.stack_event(stack, Status.FAILED, reason, by=by, now=now) for stack in late]
+    events.add_many(conn, told)
+    notifications.about_stacks(conn, ids)
+    if rollback:
+        endings.begin_rollbacks(conn, ids, now=now)
+
+
+def _reason(action: str) -> str:
+    return f"{action.title()} timed out"
+
+
+def _end_snapshots(conn: Connection, late: Sequence[LateStack], reason: str) -> None:
+    """Fail what the stacks do to their snapshots."""
+    traversals = [stack.traversal for stack in late if stack.action in snapshots.CONCERNED]
+    if traversals:
+        snapshots.end(conn, traversals, reason=reason, failed=True)
+
+
+def _stop(conn: Connection, late: Sequence[LateStack], now: float, grace: float) -> list[TraversalId]:
+    """Note that all that runs for the stacks, of whatever traversal, is to stop; the traversals."""
+    t = tables.task
+    found = conn.execute(
+        sa.select(t.c.id, t.c.traversal)
+        .where(
+            t.c.stack_id.in_([stack.id for stack in late]),
+            t.c.state == TaskState.RUNNING,
+            t.c.kind != TaskKind.DELETE_SNAPSHOT,  # They go on beside whatever the stack does.
+        )
+        .order_by(t.c.id)
+        .with_for_update()
+    ).all()
+    cancel.ask_to_stop(conn, [TaskId(row.id) for row in found], now=now, stop_by=now + grace)
+    return sorted({TraversalId(row.traversal) for row in found})
+
+
+def _wake(conn: Connection, late: Sequence[LateStack], now: float) -> Mapping[TraversalId, Sequence[TaskId]]:
+    """Few stacks are waited for, so that is asked for all of them at once."""
+    t = tables.task
+    names = [f"stack:{stack.id}" for stack in late]
+    awaited = conn.execute(sa.select(t.c.waits_on).where(t.c.waits_on.in_(names)).distinct()).scalars()
+    woken: dict[TraversalId, list[TaskId]] = {}
+    for name in sorted(awaited):
+        for traversal, task_ids in tasks.wake(conn, name, now=now).items():
+            woken.setdefault(traversal, []).extend(task_ids)
+    return woken

@@ -1,0 +1,166 @@
+"""Starting an update: the new goal and its plan in one transaction, at whatever moment."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlalchemy.engine import Connection
+
+from ..db import content, resources, stacks
+from ..db.resources import Resource
+from ..db.stacks import Stack
+from ..db.states import Status
+from ..db.work import tasks
+from ..db.work.cancel import Heir
+from ..planning.breakpoints import Breakpoints
+from ..planning.plan import Scope
+from ..planning.type_facts import TypeFacts
+from ..planning.update import StillToBeAdopted, UpdatePlanner
+from .compile import Compiled
+from .start import Begun, begin, by_resource, running_of, store_plan
+
+
+class NotUpdatable(Exception):
+    """The stack cannot be updated as it is now; the text says why."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What an update asks for.
+
+    :ivar stack: as it was when the goal was compiled.
+    :ivar columns: of the stack to set beside the goal: timeout_mins, disable_rollback …
+    :ivar action: UPDATE, or ROLLBACK.
+    :ivar converge: look first at what is really there.
+    :ivar deadline_at: seconds since the epoch.
+    :ivar tags: None leaves them.
+    :ivar stops: whether breakpoints hold.
+    """
+
+    stack: Stack
+    compiled: Compiled
+    parameter_view: Mapping[str, str]
+    deadline_at: float
+    action: str = "UPDATE"
+    converge: bool = False
+    columns: Mapping[str, object] = field(default_factory=dict)
+    tags: Sequence[str] | None = None
+    stops: bool = True
+
+
+def start_update(conn: Connection, change: Change, scope: Scope, types: TypeFacts) -> Begun | None:
+    """Supersede whatever the stack does with an update to a new goal; None if the stack was changed by
+    somebody else meanwhile: compile again, for the old goal that this one was merged with is not the current
+    one any more.
+
+    :raises NotUpdatable: the stack is deleted, or is being deleted, or is suspended.
+    """
+    stack = stacks.lock(conn, change.stack.id)
+    if stack.traversal != change.stack.traversal:
+        return None
+    check_updatable(stack)
+    scope = replace(scope, breakpoints=_breakpoints(stack, change))
+    goal = _goal(conn, stack, change, scope.now)
+    updating = begin(
+        conn,
+        stack,
+        scope,
+        action=change.action,
+        deadline_at=change.deadline_at,
+        **{**goal, **change.columns},
+    )
+    if change.tags is not None:
+        stacks.set_tags(conn, stack.id, change.tags)
+    planner = functools.partial(
+        UpdatePlanner,
+        compiled=change.compiled.plan,
+        scope=scope,
+        types=types,
+        going_back=change.action == "ROLLBACK",
+        observing=change.converge,
+    )
+    begun = by_resource(tasks.begun_of_traversal(conn, stack.traversal))
+    heir = Heir(scope.traversal)
+    if begun:
+        other = any(goal[key] != getattr(stack, key) for key in ("files_id", "environment_id"))
+        begun_plan = planner(_rows(conn, stack, change), running=begun)
+        heir = replace(heir, wanted=begun_plan.continued(surroundings_changed=other))
+    kept = tasks.cancel_unstarted(conn, stack.id, stack.traversal, now=scope.now, heir=heir)
+    running = running_of(conn, stack)
+    going_on = {row: task for row, task in begun.items() if task.id in kept}
+    try:
+        plan = planner(_rows(conn, stack, change), running={**going_on, **running}).plan()
+    except StillToBeAdopted as error:
+        raise NotUpdatable(str(error)) from error
+    return store_plan(conn, updating, plan, running.values(), now=scope.now)
+
+
+def _rows(conn: Connection, stack: Stack, change: Change) -> list[Resource]:
+    """Those that the update starts from; `stack` as it was before."""
+    existing = resources.of_stack(conn, stack.id)
+    if change.action == "ROLLBACK" and not stack.previous:
+        return [_left_alone(row) if _only_adopted(row) else row for row in existing]
+    return existing
+
+
+def _only_adopted(row: Resource) -> bool:
+    """Whether nothing was done to it yet but to adopt it: before that begins it has its thing, too."""
+    return row.action == "ADOPT" or (row.action == "INIT" and row.physical_id is not None)
+
+
+def _left_alone(row: Resource) -> Resource:
+    """What was only adopted is not removed when that is taken back."""
+    return replace(row, definition={**(row.definition or {}), "deletion_policy": "Retain"})
+
+
+def _breakpoints(stack: Stack, change: Change) -> Breakpoints:
+    return Breakpoints(
+        registry=change.compiled.environment["resource_registry"],
+        abort=bool(change.columns.get("abort_on_breakpoint", stack.abort_on_breakpoint)),
+        active=change.stops and change.action != "ROLLBACK",
+    )
+
+
+def check_updatable(stack: Stack) -> None:
+    """:raises NotUpdatable: the stack is deleted, or is being deleted, or is suspended."""
+    if stack.action == "DELETE":
+        raise NotUpdatable(f"Updating a stack when it is deleting is not supported: stack {stack.name}")
+    if stack.action == "SUSPEND":
+        raise NotUpdatable("Updating a stack when it is suspended is not supported: resume it first")
+
+
+GOALS = ("CREATE", "UPDATE", "ROLLBACK", "ADOPT", "RESTORE")
+"""Actions that bring a stack to a goal; the others leave it as it is."""
+
+
+def kept_goal(stack: Stack) -> Mapping[str, object] | None:
+    """The last complete goal of a stack that begins something: its current one, if that was reached."""
+    if stack.status != Status.COMPLETE or stack.action not in GOALS:
+        return stack.previous
+    return current_goal(stack)
+
+
+def current_goal(stack: Stack) -> Mapping[str, object]:
+    """The goal that the stack has now."""
+    return {
+        "template": stack.template_id,
+        "environment": stack.environment_id,
+        "files": stack.files_id,
+        "parameters": stack.parameters,
+    }
+
+
+def _goal(conn: Connection, stack: Stack, change: Change, now: float) -> dict[str, object]:
+    """Columns of the new goal, with the last complete one beside it."""
+    compiled = change.compiled
+    previous = stack.previous if change.action == "ROLLBACK" else kept_goal(stack)
+    return {
+        "template_id": content.put(conn, compiled.template, now),
+        "environment_id": content.put(conn, compiled.environment, now),
+        "files_id": content.put(conn, dict(compiled.files), now),
+        "previous": previous,
+        "parameters": compiled.parameters,
+        "parameter_view": change.parameter_view,
+        "outputs": compiled.outputs,
+        "description": compiled.plan.description,
+    }

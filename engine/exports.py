@@ -1,0 +1,151 @@
+"""A stack as a document that another installation, or this one, can adopt; and abandoning a stack."""
+
+import functools
+import typing
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy.engine import Connection
+
+from ..db import content, resources, stacks, trees
+from ..db.ids import ContentId, StackId
+from ..db.resources import Resource
+from ..db.snapshots import Snapshot
+from ..db.stacks import Stack
+from ..db.states import Status
+from ..planning.plan import Scope, TooFewIds, ids_needed
+from ..sealing.stored import InClear, Masked
+from .context import Desk
+from .parents import living_child
+from .signals import ActionInProgress
+from .start import Begun, running_of, start_delete, tell
+
+Json = typing.Any
+Shown = InClear | Masked
+"""What becomes of stored values: opened, or masked."""
+
+
+class Exports:
+    """Exports and abandons stacks.  Thread-safe."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def export(self, stack: Stack) -> dict[str, Json]:
+        """Heat's document of a stack, as `adopt` takes it: with its secrets in clear."""
+        return self._desk.database.read(lambda conn: self._document(conn, stack))
+
+    def abandon(self, stack: Stack) -> dict[str, Json]:
+        """Delete a stack, but leave alone all that it has made; its document.  Its snapshots, of which the
+        document says nothing, are deleted as with every stack.
+
+        :raises ActionInProgress: something is going on: what it will make could not be in the document.
+        """
+        timeout = self._desk.timeout(stack.timeout_mins)
+        while True:
+            counts = self._desk.database.read(lambda conn: _copies(conn, stack.id))
+            scopes = {key: self._desk.scope(key, ids_needed(count)) for key, count in counts.items()}
+            work = functools.partial(self._abandon, own=stack.id, scopes=scopes, timeout=timeout)
+            try:
+                document, begun = self._desk.database.write(work)
+            except TooFewIds:
+                continue
+            for each in begun:
+                tell(self._desk.hints, each)
+            return document
+
+    def _abandon(
+        self, conn: Connection, own: StackId, scopes: Mapping[StackId, Scope], timeout: float
+    ) -> tuple[dict[str, Json], list[Begun]]:
+        stack = stacks.lock(conn, own)
+        inside = sorted(conn.execute(trees.inside([own])).scalars())
+        if not scopes.keys() >= set(inside):
+            raise TooFewIds
+        tree = [stack, *(stacks.lock(conn, StackId(key)) for key in inside)]
+        for each in tree:
+            if each.status == Status.IN_PROGRESS or running_of(conn, each):
+                raise ActionInProgress(each.name, each.action)
+        document = self._document(conn, stack)
+        begun = []
+        for each in tree:
+            resources.delete_many(conn, [row.id for row in resources.of_stack(conn, each.id)])
+            begun.append(start_delete(conn, scopes[each.id], timeout=timeout))
+        return document, [each for each in begun if each is not None]
+
+    def _document(self, conn: Connection, stack: Stack) -> dict[str, Json]:
+        shown = InClear(self._desk.sealer_of(stack).open)
+        keys = (stack.template_id, stack.environment_id, stack.files_id)
+        found = content.get_many(conn, keys)
+        rows = [row for row in resources.of_stack(conn, stack.id) if row.replaced_by is None]
+        return {
+            **_goal([found[key] for key in keys], stack.parameters, shown),
+            **_identity(stack),
+            "action": stack.action,
+            "status": stack.status,
+            "tags": list(stack.tags) or None,
+            "resources": {row.name: self._entry(conn, row, shown) for row in rows},
+        }
+
+    def _entry(self, conn: Connection, row: Resource, shown: Shown) -> dict[str, Json]:
+        entry = _resource(row, shown)
+        child = living_child(conn, row, self._desk.catalogue)
+        return entry if child is None else {**entry, **self._document(conn, child)}
+
+
+def _copies(conn: Connection, stack_id: StackId) -> dict[StackId, int]:
+    """How much snapshots keep of a stack, and of each that is nested in it."""
+    found = [stack_id, *conn.execute(trees.inside([stack_id])).scalars()]
+    return {StackId(key): len(resources.copies(conn, StackId(key))) for key in found}
+
+
+def snapshot_document(
+    stack: Stack,
+    snapshot: Snapshot,
+    contents: Mapping[ContentId, Json],
+    copies: Sequence[Resource],
+    shown: Shown,
+) -> dict[str, Json]:
+    """Heat's document of a stack as it was when the snapshot was taken.
+
+    :param contents: those of the snapshot.
+    :param copies: what it keeps of the resources.
+    """
+    bodies = [contents[key] for key in snapshot.contents]
+    return {
+        **_goal(bodies, snapshot.goal["parameters"], shown),
+        **_identity(stack),
+        "action": "SNAPSHOT",
+        "status": snapshot.status,
+        "tags": list(snapshot.tags) or None,
+        "resources": {row.name: _resource(row, shown) for row in copies if row.status == Status.COMPLETE},
+    }
+
+
+def _identity(stack: Stack) -> dict[str, Json]:
+    return {
+        "name": stack.name,
+        "id": stack.id,
+        "project_id": stack.tenant,
+        "stack_user_project_id": stack.tenant,
+    }
+
+
+def _goal(bodies: Sequence[Json], parameters: Json, shown: Shown) -> dict[str, Json]:
+    template, environment, files = bodies
+    values = {**shown.residual(environment["parameters"]), **shown.residual(parameters)}
+    return {
+        "template": template,
+        "environment": {**shown.residual(environment), "parameters": values},
+        "files": files,
+    }
+
+
+def _resource(row: Resource, shown: Shown) -> dict[str, Json]:
+    return {
+        "name": row.name,
+        "resource_id": row.physical_id,
+        "type": row.type,
+        "action": row.action,
+        "status": row.status,
+        "metadata": shown.metadata(row),
+        "resource_data": shown.data(row),
+    }

@@ -1,0 +1,121 @@
+"""What a tree of stacks hides: found before the root is compiled, and handed on in the environment.
+
+A name that any template of the tree declares hidden is hidden in all of the tree: its values are sealed in
+each environment, among the parameters of each stack, and in whatever is made of them.  The names stand in the
+environment's ``encrypted_param_names``, which each nested stack gets from the stack around it.
+"""
+
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from ..planning.requests import EXISTING, Goal
+from ..template.budget import Budget
+from ..template.compile import Limits
+from ..template.environment import Environment, is_template_name
+from ..template.errors import LimitExceeded
+from ..template.hidden import hidden_names
+from ..template.model import CompiledTemplate
+from ..template.residual import holds_secret, is_deferred, is_node, members
+
+Json = typing.Any
+SECRET_TEMPLATE = (
+    "must not be made of the value of a hidden parameter, for a template is stored and shown; hand it over "
+    "as a parameter of the nested stack"
+)
+_HOLDERS = frozenset(
+    {"template", "type", "properties", "resource", "resource_def", "resource_properties", "resources"}
+)
+"""Keys in the properties of nested types under which a template, or the name of one, may stand."""
+DEEPEST = 20
+"""Levels of templates inside of texts that are searched where nested stacks may be as deep as they like."""
+
+
+def hide(environment: Environment, goal: Goal, template: Mapping[str, Json], limits: Limits) -> Environment:
+    """Return a root stack's environment with the names of all parameters that its tree hides.
+
+    :raises LimitExceeded: it takes too long to find them.
+    """
+    documents = [template, *goal.files.values(), goal.parameters]
+    documents += [environment.parameters, environment.parameter_defaults]
+    budget, most = goal.budget or Budget(limits.budget), limits.template_bytes
+    try:
+        names = hidden_names(documents, depth=limits.depth or DEEPEST, max_bytes=most, budget=budget)
+    except LimitExceeded as error:
+        raise LimitExceeded(error.message, ("files",)) from error
+    return hiding(environment, names)
+
+
+def hiding(environment: Environment, names: typing.AbstractSet[str]) -> Environment:
+    """Return the environment with more names of hidden parameters."""
+    return replace(environment, encrypted_param_names=sorted({*environment.encrypted_param_names, *names}))
+
+
+def without_secrets(goal: Goal, environment: Environment) -> Goal:
+    """Return the goal without the files that were merged into its environment and name what is hidden there.
+
+    They have done their work, and are not stored: values that are sealed in the environment would stand in
+    them in clear.
+    """
+    told = {
+        name
+        for name in goal.environment_files
+        if name != EXISTING
+        and any(secret in goal.files[name] for secret in environment.encrypted_param_names)
+    }
+    return replace(goal, files={name: text for name, text in goal.files.items() if name not in told})
+
+
+def leaves_open(plan: CompiledTemplate, is_nested: Callable[[str], bool]) -> bool:
+    """Return whether the template of a nested stack is made of values that are not known before a step.
+
+    Nobody can tell yet what such a template hides.
+    """
+    return any(
+        _is_open(definition.properties)
+        for definition in plan.resources.values()
+        if is_nested(definition.type) and not is_template_name(definition.type)
+    )
+
+
+def _is_open(tree: Json, *, may_hold: bool = True) -> bool:
+    """:param may_hold: the tree may hold a template, if it is not known yet."""
+    if parts := members(tree):
+        inside = ((name, value) for name, value in parts.items() if name != "parameters")
+        return any(_is_open(value, may_hold=name in _HOLDERS) for name, value in inside)
+    if isinstance(tree, list):
+        return any(_is_open(item, may_hold=may_hold) for item in tree)
+    return may_hold and is_deferred(tree)
+
+
+def secret_parameters(
+    given: Mapping[str, Json], kept: Json, is_secret: Callable[[Json], bool]
+) -> frozenset[str]:
+    """Return the names of a child's parameters whose values hold secrets.
+
+    :param given: the parameters, in clear.
+    :param kept: the properties of the child's resource, with secrets still sealed; those of a child whose
+        template is a file are its parameters, others have them in ``parameters``.
+    :param is_secret: judges the value of a parameter that stands in neither.
+    """
+    places = (kept, members(kept).get("parameters"))
+
+    def judged(name: str, value: Json) -> bool:
+        for place in places:
+            if is_node(place) and is_deferred(place) and not members(place):
+                return holds_secret(place)
+            if name in members(place):
+                return holds_secret(members(place)[name])
+        return is_secret(value)
+
+    return frozenset(name for name, value in given.items() if judged(name, value))
+
+
+def template_is_secret(type_name: str, properties: Json) -> bool:
+    """Return whether the template of a nested stack is made of a secret.
+
+    :param properties: of the nested stack's resource, with secrets still sealed.
+    """
+    if is_template_name(type_name):
+        return False
+    return holds_secret(members(properties).get("template") if members(properties) else properties)

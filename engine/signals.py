@@ -1,0 +1,187 @@
+"""Signals to resources, and marking them unhealthy: changes that no task makes."""
+
+import logging
+import typing
+from collections.abc import Mapping
+
+from ..db import events, resources
+from ..db.errors import NotFound
+from ..db.ids import ResourceId, TaskId, TraversalId
+from ..db.resources import Resource
+from ..db.stacks import Stack
+from ..db.states import Status
+from ..db.work import tasks
+from ..resources.contract import Adjustment, Signal, StackFacts, Target
+from ..resources.errors import NoAction, NotSupported
+from ..resources.properties import resolve_stored
+from ..sealing.stored import StoredLookup, in_clear, metadata_changed, metadata_in_clear
+from ..template.residual import evaluate
+from .announce import announce_all
+from .breakpoints import Breakpoints, InvalidHook
+from .context import Desk
+from .scaling import Wish, scale
+
+LOG = logging.getLogger(__name__)
+Json = typing.Any
+TRIES = 10
+NO_REASON = "state changed by resource_mark_unhealthy api"
+
+
+class ActionInProgress(Exception):
+    """Another action on the stack has not ended."""
+
+    def __init__(self, stack_name: str, action: str) -> None:
+        super().__init__(f"Stack {stack_name} already has an action ({action}) in progress.")
+
+
+class NotAvailable(Exception):
+    """The resource is not made yet."""
+
+    def __init__(self, resource: str) -> None:
+        super().__init__(f"The Resource ({resource}) is not available.")
+
+
+class Replaced(Exception):
+    """The resource of this name is not the one that was meant."""
+
+
+class Signals:
+    """Carries out signals.  Thread-safe."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def signal(
+        self, stack: Stack, resource_name: str, details: Json, *, row: ResourceId | None = None
+    ) -> None:
+        """Hand the details to the resource; what waits for it is woken.
+
+        Two signals at once are both kept: the loser of the compare-and-swap reads again.
+
+        As in Heat, details that hold ``unset_hook`` clear a breakpoint, and are not for the resource.
+
+        :param row: of the resource, if it must be this one and not another one of the same name.
+        :raises InvalidHook: see Breakpoints.clear.
+        :raises NotFound: no such resource.
+        :raises Replaced: another one has the name now.
+        :raises NotAvailable: it is not made yet; its first step would put its own metadata over the signal's.
+        :raises NotSupported: its type takes no signals, or it is being deleted.
+        :raises SignalError: the details are of no use.
+        :raises LimitExceeded: they are too large, or the resource keeps as much as it may.
+        """
+        if isinstance(details, Mapping) and "unset_hook" in details:
+            if not isinstance(details["unset_hook"], str):
+                raise InvalidHook(f"unset_hook must be the name of a hook, not {details['unset_hook']!r}")
+            Breakpoints(self._desk).clear(stack, resource_name, details["unset_hook"])
+            return
+        limits = self._desk.settings.signals
+        limits.check_details(details)
+        for _ in range(TRIES):
+            resource = self._desk.database.read(lambda conn: resources.by_name(conn, stack.id, resource_name))
+            if row not in (None, resource.id):
+                raise Replaced(resource_name)
+            if resource.metadata is None or resource.action == "INIT":
+                raise NotAvailable(resource_name)
+            if resource.action == "DELETE":
+                raise NotSupported(f"Signal resource during {resource.action} is not supported")
+            target = self._target(stack, resource)
+            taken = self._desk.catalogue.get(resource.plugin).handle_signal(target, details)
+            limits.check_reason(taken.reason)
+            if taken.adjustment is not None:
+                self._scale(stack, resource, taken, taken.adjustment)
+                return
+            metadata = metadata_changed(
+                resource.metadata, target.metadata, taken.metadata, self._desk.sealer_of(stack).seal
+            )
+            limits.check_metadata(target.metadata, taken.metadata, metadata)
+            if self._store(resource, metadata, taken.reason):
+                return
+        raise NotSupported(f"Resource {resource_name} gets too many signals at once")
+
+    def mark_unhealthy(self, stack: Stack, wanted: str, *, unhealthy: bool, reason: str) -> None:
+        """Say that a resource is broken (the next update replaces it), or that it is not.
+
+        A resource that is being deleted, and a sound one that is said to be sound, stay as they are.
+
+        :param wanted: the resource's name, or else its physical id.
+        :raises NotFound: no such resource.
+        :raises LimitExceeded: the reason is too long.
+        :raises ActionInProgress: something is done to the resource right now.
+        """
+        now = self._desk.clock()
+        self._desk.settings.signals.check_reason(reason)
+
+        def change(conn: typing.Any) -> None:
+            resource = _named(conn, stack, wanted)
+            if resource.action == "DELETE":
+                return
+            if resource.status == Status.IN_PROGRESS:
+                raise ActionInProgress(stack.name, resource.action)
+            if not unhealthy and (resource.action, resource.status) != ("CHECK", Status.FAILED):
+                return
+            status = Status.FAILED if unhealthy else Status.COMPLETE
+            text = reason or NO_REASON
+            resources.set_status(conn, resource.id, action="CHECK", status=status, reason=text, now=now)
+            events.add_many(conn, [_event(resource, "CHECK", status, text, now)])
+
+        self._desk.database.write(change)
+
+    def _scale(self, stack: Stack, policy: Resource, taken: Signal, wanted: Adjustment) -> None:
+        told = _event(policy, "SIGNAL", Status.COMPLETE, taken.reason, self._desk.clock())
+        try:
+            scale(self._desk, stack, Wish(policy, wanted, told), self._target)
+        except NoAction as error:
+            LOG.info("Signal to %s/%s changes nothing: %s", stack.id, policy.name, error)
+
+    def _target(self, stack: Stack, resource: Resource) -> Target:
+        unseal = self._desk.sealer_of(stack).open
+        schema = self._desk.catalogue.get(resource.plugin).properties_schema
+        return Target(
+            id=resource.id,
+            name=resource.name,
+            type=resource.plugin,
+            stack=StackFacts(stack.id, stack.name, stack.tenant),
+            properties=resolve_stored(schema, evaluate(resource.properties or {}, StoredLookup(unseal))),
+            key=resource.key or "",
+            physical_id=resource.physical_id,
+            metadata=metadata_in_clear(resource, unseal),
+            data=in_clear(resource.data, unseal) or {},
+        )
+
+    def _store(self, resource: Resource, metadata: Json, reason: str) -> bool:
+        now = self._desk.clock()
+
+        def change(conn: typing.Any) -> dict[TraversalId, list[TaskId]] | None:
+            if not resources.set_metadata(
+                conn, resource.id, seen=resource.generation, metadata=metadata, now=now
+            ):
+                return None
+            events.add_many(conn, [_event(resource, "SIGNAL", Status.COMPLETE, reason, now)])
+            return tasks.wake(conn, f"resource:{resource.id}", now=now)
+
+        woken = self._desk.database.write(change)
+        announce_all(self._desk.hints, woken or {})
+        return woken is not None
+
+
+def _named(conn: typing.Any, stack: Stack, wanted: str) -> Resource:
+    try:
+        return resources.by_name(conn, stack.id, wanted)
+    except NotFound:
+        for resource in resources.of_stack(conn, stack.id):
+            if resource.physical_id == wanted and resource.replaced_by is None:
+                return resource
+        raise
+
+
+def _event(resource: Resource, action: str, status: Status, reason: str, now: float) -> events.Event:
+    return events.new(
+        stack_id=resource.stack_id,
+        resource_name=resource.name,
+        resource_type=resource.type,
+        physical_id=resource.physical_id,
+        action=action,
+        status=status,
+        reason=reason,
+        at=now,
+    )

@@ -1,0 +1,118 @@
+"""Keystone's trusts: the service's own account may act for a user, in one project, with roles that he has."""
+
+import functools
+import typing
+from collections.abc import Callable, Sequence
+
+from keystoneauth1 import exceptions
+from keystoneauth1.plugin import AUTH_INTERFACE
+from keystoneauth1.session import Session
+
+from .delegated_auth import CredentialGone, DelegationRefused, Delegator, KeystoneAway, NoAnswer
+
+Json = typing.Any
+KEPT = 1024
+"""Sessions that are kept with their tokens, those used last."""
+IDENTITY = {"service_type": "identity", "interface": AUTH_INTERFACE, "min_version": "3"}
+MARK = "stoker_delegation"
+"""Attribute of a trust that says which delegation has made it.  Keystone keeps what it does not know."""
+_REFUSED = (exceptions.Unauthorized, exceptions.Forbidden, exceptions.BadRequest, exceptions.NotFound)
+
+
+class Trusts:
+    """Implements deferral.Deferral.
+
+    As in Heat the trust impersonates the user: services see him act.  It has no end but that of the stack, of
+    the user, or of his roles.
+
+    :param make_session: a session of the service's own account; with a trust's id, scoped to that.
+    :param roles: names of those that are handed over; empty: all that the user has.
+    """
+
+    wanted = True
+
+    def __init__(self, make_session: Callable[[str | None], Session], *, roles: Sequence[str]) -> None:
+        self._roles = roles
+        self._make = make_session
+        self._own = functools.cache(lambda: make_session(None))
+        self._session = functools.lru_cache(KEPT)(make_session)
+
+    def delegate(self, who: Delegator, mark: str) -> Json:
+        """See Deferral."""
+        if missing := sorted({*self._roles} - {*who.roles}):
+            raise DelegationRefused(f"you do not have the roles {', '.join(missing)} in the project")
+        try:
+            own = self._own()
+            trust = {
+                "trustor_user_id": who.user_id,
+                "trustee_user_id": own.get_user_id(),
+                "project_id": who.project_id,
+                "impersonation": True,
+                "allow_redelegation": False,
+                "roles": [{"name": name} for name in self._roles or who.roles],
+                MARK: mark,
+            }
+        except exceptions.ClientException as error:
+            raise KeystoneAway(f"the service's own account: {error}") from error
+        try:
+            made = own.post(
+                "/OS-TRUST/trusts",
+                json={"trust": trust},
+                endpoint_filter=IDENTITY,
+                authenticated=False,
+                headers={"X-Auth-Token": who.token},
+            )
+        except _REFUSED as error:
+            raise DelegationRefused(str(error)) from error
+        except exceptions.ClientException as error:
+            raise NoAnswer(str(error)) from error
+        return {"trust": made.json()["trust"]["id"]}
+
+    def marked(self, mark: str) -> Sequence[Json]:
+        """See Deferral.  Keystone lists all trusts of the service's account; it cannot be asked for less."""
+        try:
+            own = self._own()
+            query = {"trustee_user_id": own.get_user_id()}
+            answer = own.get("/OS-TRUST/trusts", params=query, endpoint_filter=IDENTITY)
+        except exceptions.ClientException as error:
+            raise KeystoneAway(f"the service's own account: {error}") from error
+        return [{"trust": trust["id"]} for trust in answer.json()["trusts"] if trust.get(MARK) == mark]
+
+    def session(self, credential: Json) -> Session:
+        """See Deferral."""
+        return self._checked(self._session(credential["trust"]))
+
+    def is_good(self, credential: Json) -> bool:
+        """See Deferral."""
+        try:
+            self._checked(self._make(credential["trust"]))
+        except CredentialGone:
+            return False
+        return True
+
+    def revoke(self, credential: Json) -> None:
+        """See Deferral."""
+        trust = credential["trust"]
+        try:
+            # Not one that was kept: its token may be of no use any more without our notice.
+            session = self._checked(self._make(trust))
+            session.delete(f"/OS-TRUST/trusts/{trust}", endpoint_filter=IDENTITY)
+        except CredentialGone:
+            return  # With its user, his roles or the project.
+        except exceptions.ClientException as error:
+            raise KeystoneAway(str(error)) from error
+
+    def _checked(self, session: Session) -> Session:
+        """With a token."""
+        try:
+            session.get_token()
+            return session
+        except _REFUSED as error:
+            refused = str(error)
+        except exceptions.ClientException as error:
+            raise KeystoneAway(str(error)) from error
+        try:
+            self._own().get_token()
+        except exceptions.ClientException as error:
+            raise KeystoneAway(f"the service's own account: {error}") from error
+        raise CredentialGone(refused)

@@ -1,0 +1,277 @@
+"""Checking the stacks inside of a stack before anything of it is made.
+
+What a nested resource's properties say is compiled as the child will be, as far as it is known by then; where
+a value comes from another resource only names and types can be judged.
+"""
+
+import json
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from ..resources.catalogue import Catalogue
+from ..resources.children import ChildGoal
+from ..resources.errors import UnknownType
+from ..resources.lifting import lifted
+from ..resources.nesting import NestedType
+from ..resources.properties import validate_properties
+from ..sealing.stored import StoredLookup
+from ..template.budget import Budget
+from ..template.compile import Limits, describe
+from ..template.environment import Environment, is_template_name, nested_environment
+from ..template.errors import (
+    LimitExceeded,
+    TemplateError,
+)
+from ..template.load import load_template
+from ..template.model import CompiledTemplate, ResourceDefinition
+from ..template.residual import evaluate, is_deferred, references
+from .nested_names import asked, check_attributes, check_names, missing
+
+Json = typing.Any
+_OUTPUT = 400
+"""Bytes that one attribute of one member of a group takes in its generated template."""
+_WRITTEN = 500
+"""Characters of JSON that one step of work writes."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A child to be compiled.
+
+    :ivar environment: the child's.
+    :ivar secret: names of parameters whose values hold secrets.
+    """
+
+    template: Mapping[str, Json]
+    parameters: Mapping[str, Json]
+    environment: Environment
+    facade: Mapping[str, Json]
+    secret: frozenset[str]
+    depth: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in the tree a child stands.
+
+    :ivar environment: of the stack around it.
+    :ivar copies: how many stacks like that one there will be.
+    """
+
+    environment: Environment
+    depth: int
+    copies: int
+
+
+Compile = Callable[[Branch], CompiledTemplate]
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A child's template.
+
+    :ivar number: another one for each text.
+    :ivar stored: bytes of its resources and outputs, without what its functions make.
+    :ivar described: the declarations of its parameters, as `describe` returns them.
+    """
+
+    number: int
+    stored: int
+    template: Mapping[str, Json]
+    described: Mapping[str, Json]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Resources of a stack and of those inside of it, and bytes that are stored of them."""
+
+    resources: int
+    stored: int
+
+
+@dataclass
+class Tree:
+    """One check of everything below one stack.
+
+    Equal children are compiled once, and equal templates read once.
+
+    :ivar files: of the stack.
+    :ivar compile: compiles and checks one child, without what is below it.
+    :ivar unseal: opens the token of a secret.
+    :ivar budget: of the request.
+    :ivar count: resources found so far.
+    """
+
+    catalogue: Catalogue
+    limits: Limits
+    files: Mapping[str, str]
+    compile: Compile
+    unseal: Callable[[str], Json]
+    budget: Budget = field(default_factory=Budget)
+    count: int = 0
+    _parsed: dict[str, Parsed] = field(default_factory=dict)
+    _checked: dict[str, Cost] = field(default_factory=dict)
+
+    def check(
+        self, plan: CompiledTemplate, environment: Environment, depth: int = 0, copies: int = 1
+    ) -> Cost:
+        """Check what is below a stack.
+
+        :param copies: how many stacks like this one there will be.
+        :returns: the cost of one of them; bytes of the stack itself are not included.
+        :raises TemplateError: with the path from this stack down.
+        """
+        self._count(len(plan.resources) * copies)
+        resources, stored, uses = len(plan.resources), 0, asked(plan)
+        for definition in plan.resources.values():
+            plugin = self._nested(definition)
+            if plugin is None:
+                continue
+            try:
+                place = Place(environment, depth + 1, copies)
+                cost = self._check_child(definition, plugin, uses.get(definition.name, {}), place)
+            except TemplateError as error:
+                raise type(error)(error.message, ("resources", definition.name, *error.path)) from error
+            resources, stored = resources + cost.resources, stored + cost.stored
+        return Cost(resources, stored)
+
+    def _count(self, more: int) -> None:
+        self.count += more
+        if self.limits.resources and self.count > self.limits.resources:
+            raise LimitExceeded(
+                f"the stack and those inside of it have more than {self.limits.resources} resources",
+                ["resources"],
+            )
+
+    def _nested(self, definition: ResourceDefinition) -> NestedType | None:
+        try:
+            plugin = self.catalogue.get(definition.type)
+        except UnknownType:
+            return None
+        return plugin if isinstance(plugin, NestedType) else None
+
+    def _check_child(
+        self, definition: ResourceDefinition, plugin: NestedType, uses: Mapping[str, None], place: "Place"
+    ) -> Cost:
+        """:param uses: attributes of the child that its parent's template uses."""
+        if self.limits.depth and place.depth > self.limits.depth:
+            raise LimitExceeded(f"stacks may be nested {self.limits.depth} levels deep")
+        goal = self._goal(definition, plugin)
+        if goal is None:
+            return Cost(0, 0)
+        parsed, given = self._read(goal), goal.parameters
+        if is_template_name(definition.type):
+            check_attributes(definition.name, parsed.template, uses)
+        below = nested_environment(place.environment, definition.name, self.budget)
+        secret: frozenset[str] = frozenset()
+        if not goal.generated:
+            given, secret = self._opened(given)
+        if any(is_deferred(value) for value in given.values()):
+            check_names(parsed.described, given, below)
+            given = {name: value for name, value in given.items() if not is_deferred(value)}
+            if missing(parsed.described, given, below):
+                return Cost(0, 0)
+        branch = Branch(parsed.template, given, below, static_facade(definition), secret, place.depth)
+        copies = place.copies * goal.copies
+        cost = self._compiled_before(parsed, branch, copies)
+        return Cost(cost.resources * goal.copies, cost.stored * goal.copies)
+
+    def _compiled_before(self, parsed: Parsed, branch: Branch, copies: int) -> Cost:
+        """Check one child, or return what was found of an equal one."""
+        entries = branch.environment.registry.get("resources")
+        key = json.dumps(
+            [
+                parsed.number,
+                branch.parameters,
+                sorted(branch.secret),
+                entries,
+                branch.facade,
+                branch.depth,
+            ],
+            sort_keys=True,
+        )
+        self.budget.step(1 + len(key) // _WRITTEN)
+        if (found := self._checked.get(key)) is not None:
+            self._count(found.resources * copies)
+            self.budget.store(found.stored * copies)
+            return found
+        before = self.budget.stored
+        child = self.compile(branch)
+        made = self.budget.stored - before
+        own = parsed.stored + made
+        self.budget.store(own * copies - made)
+        below = self.check(child, branch.environment, branch.depth, copies)
+        found = self._checked[key] = Cost(below.resources, own + below.stored)
+        return found
+
+    def _read(self, goal: ChildGoal) -> Parsed:
+        """Read the child's template, or return what was read of an equal one."""
+        text = goal.template if isinstance(goal.template, str) else json.dumps(goal.template, sort_keys=True)
+        if text not in self._parsed:
+            most = 0 if goal.generated else self.limits.template_bytes
+            template = load_template(goal.template, max_bytes=most, budget=self.budget)
+            described, before = describe(template)["Parameters"], self.budget.stored
+            self.budget.take_stored([template.get("resources"), template.get("outputs")])
+            stored = self.budget.stored - before
+            self._parsed[text] = Parsed(len(self._parsed), stored, template, described)
+        return self._parsed[text]
+
+    def _opened(self, given: Mapping[str, Json]) -> tuple[dict[str, Json], frozenset[str]]:
+        """The parameters with those in clear that hang on secrets only, and the names of those."""
+        secret = {name for name, value in given.items() if is_deferred(value) and not references(value)}
+        lookup = StoredLookup(self.unseal)
+        opened = {
+            n: evaluate(value, lookup, self.budget) if n in secret else value for n, value in given.items()
+        }
+        return opened, frozenset(secret)
+
+    def _goal(self, definition: ResourceDefinition, plugin: NestedType) -> ChildGoal | None:
+        """What is known of the child; values that come from other resources are residuals."""
+        given = definition.properties
+        if is_template_name(definition.type):
+            return static_goal(definition, plugin, given, self.files)
+        given = validate_properties(plugin.properties_schema, given)
+        if definition.wanted and not self._charge_members(definition, plugin, given):
+            return None
+        goal = static_goal(definition, plugin, given, self.files)
+        if goal is None or not goal.generated:
+            return goal
+        assert isinstance(goal.template, Mapping), "a generated template is a map"
+        for body in goal.template["resources"].values():
+            self.budget.take_value(body)  # They may share their properties, which are copied now.
+        return lifted(goal, None)
+
+    def _charge_members(
+        self, definition: ResourceDefinition, plugin: NestedType, given: Mapping[str, Json]
+    ) -> bool:
+        """Charge what is asked of the members of a group, before it is asked of each; False: nothing is known
+        of them."""
+        goal = static_goal(replace(definition, wanted=()), plugin, given, self.files)
+        if goal is None or not isinstance(goal.template, Mapping):
+            return goal is not None
+        self.budget.take(len(goal.template["resources"]) * goal.copies * len(definition.wanted) * _OUTPUT)
+        return True
+
+
+def static_facade(definition: ResourceDefinition) -> dict[str, Json]:
+    """What of the resource's definition its child's template may ask for, as far as no step has to say it."""
+    return {"metadata": {}, "deletion_policy": definition.deletion_policy, "update_policy": {}}
+
+
+def static_goal(
+    definition: ResourceDefinition, plugin: NestedType, given: Mapping[str, Json], files: Mapping[str, str]
+) -> ChildGoal | None:
+    """What a child will be; None: not enough is known.
+
+    :param given: the resource's properties, as far as they are known.
+    :param files: of the stack around it.
+    :raises TemplateError: its template is not among them.
+    """
+    if not is_template_name(definition.type):
+        return plugin.static_goal(given, definition)
+    if definition.type not in files:
+        raise TemplateError(
+            f"the template {definition.type} is not among the files of the request", ("type",)
+        )
+    return ChildGoal(files[definition.type], {n: value for n, value in given.items() if value is not None})

@@ -1,0 +1,309 @@
+"""Pure planning: from a compiled template, or from the resources there are, to tasks and edges."""
+
+import typing
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..db.ids import ResourceId, StackId, TaskId, TraversalId
+from ..db.resources import Resource
+from ..db.states import Status, TaskKind, TaskState
+from ..db.work import deadlines
+from ..db.work.breakpoint_rules import split
+from ..db.work.tasks import REDELIVER_AFTER, Task
+from ..template.model import CompiledTemplate, ResourceDefinition, ResourceSettings
+from .breakpoints import Breakpoints
+from .graph import Edges, without_cycles
+from .task_definition import TaskDefinition
+
+Json = typing.Any
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What holds where neither the environment nor the type says otherwise.
+
+    :ivar timeout: seconds one action of a resource may take; None: only the stack's deadline limits it.
+    :ivar retries: how often a step that may work later is tried again.
+    :ivar clock_stands: a stack's deadline stands still while all that is unfinished is held at breakpoints.
+    :ivar cancel_grace: seconds in which a step that is asked to stop may end.
+    """
+
+    timeout: float | None = None
+    retries: int = 5
+    clock_stands: bool = True
+    cancel_grace: float = 30.0
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The traversal a plan is for, and where its ids begin.
+
+    :ivar first_id: first of a reserved block of ids.
+    :ivar id_count: how many they are.
+    :ivar request: the id of the user's request that wants it, if one does.
+    """
+
+    stack_id: StackId
+    traversal: TraversalId
+    shard: int
+    first_id: int
+    id_count: int
+    now: float
+    defaults: Defaults = Defaults()
+    breakpoints: Breakpoints = Breakpoints()
+    request: str | None = None
+
+
+class TooFewIds(Exception):
+    """Rows have come since the ids were reserved; reserve again."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a traversal does, and what its start changes.
+
+    :ivar resources: rows to insert.
+    :ivar tasks: to be inserted, with the finish task.
+    :ivar finish: the traversal's last task; its `pending` is the number of the others.
+    :ivar after: (old task, new task): the new one waits until the old one, of an older traversal, has ended.
+    :ivar settled: rows that go at once: nothing was ever made for them.
+    :ivar changes: columns to set, by row.
+    :ivar spared: old tasks that do what is still wanted, so they are not stopped.
+    :ivar stop_by: until when the other old tasks that run may go on.
+    """
+
+    resources: Sequence[Resource]
+    tasks: Sequence[Task]
+    finish: Task
+    after: Sequence[tuple[Task, TaskId]] = ()
+    settled: Sequence[ResourceId] = ()
+    changes: Mapping[ResourceId, Mapping[str, Json]] = field(default_factory=dict)
+    spared: Sequence[TaskId] = ()
+    stop_by: float = 0.0
+
+    @property
+    def ready(self) -> list[TaskId]:
+        """Tasks that can be claimed at once."""
+        return [task.id for task in self.tasks if task.state == TaskState.READY]
+
+    @property
+    def unblocked(self) -> list[Task]:
+        """Tasks that nothing but their breakpoints keeps from that."""
+        return [task for task in self.tasks if task.state == TaskState.WAITING and not task.pending]
+
+
+def task_key(task_id: TaskId) -> str:
+    """The idempotency key of a task's action: the same for every attempt."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"stoker-task-{task_id}"))
+
+
+@dataclass(frozen=True)
+class Job:
+    """A task in the making.
+
+    :ivar inputs: as the task's.
+    :ivar spare: as the task's.
+    :ivar settings: what the environment says of the resource.
+    """
+
+    id: TaskId
+    kind: TaskKind
+    row: ResourceId
+    definition: Json = None
+    inputs: Mapping[str, ResourceId] = field(default_factory=dict)
+    spare: ResourceId | None = None
+    settings: ResourceSettings = ResourceSettings()
+
+
+def make_plan(
+    jobs: Sequence[Job],
+    edges: Edges,
+    running: Mapping[ResourceId, Task],
+    finish_id: TaskId,
+    scope: Scope,
+    **rows: typing.Any,
+) -> Plan:
+    """The plan of these jobs.
+
+    :param running: tasks of older traversals that still run on a resource; its new task comes after them.
+    :param rows: the plan's fields that concern rows.
+    """
+    after = [(old, job.id) for job in jobs if (old := running.get(job.row)) is not None]
+    late = {task_id for _, task_id in after}
+    return Plan(
+        tasks=[_task(job, edges, finish_id, scope, late=job.id in late) for job in jobs],
+        finish=Task(
+            id=finish_id,
+            traversal=scope.traversal,
+            stack_id=scope.stack_id,
+            kind=TaskKind.FINISH,
+            state=TaskState.WAITING,
+            pending=len(jobs),
+            shard=scope.shard,
+            hooks=None if scope.defaults.clock_stands else deadlines.COUNTS,
+            request=scope.request,
+        ),
+        after=after,
+        stop_by=scope.now + scope.defaults.cancel_grace,
+        **rows,
+    )
+
+
+def _task(job: Job, edges: Edges, finish_id: TaskId, scope: Scope, *, late: bool) -> Task:
+    pending = edges.count_before(job.id) + late
+    settings, defaults = job.settings, scope.defaults
+    task = Task(
+        id=job.id,
+        traversal=scope.traversal,
+        stack_id=scope.stack_id,
+        resource_id=job.row,
+        spare_id=job.spare,
+        kind=job.kind,
+        state=TaskState.WAITING if pending else TaskState.READY,
+        pending=pending,
+        shard=scope.shard,
+        due_at=None if pending else scope.now + REDELIVER_AFTER,
+        timeout=settings.timeout if settings.timeout is not None else defaults.timeout,
+        retries_left=settings.retries if settings.retries is not None else defaults.retries,
+        finish_id=finish_id,
+        definition=job.definition,
+        restricted=sorted(settings.restricted_actions) if job.kind == TaskKind.UPDATE else (),
+        inputs=job.inputs,
+        successors=edges.after(job.id),
+        hooks=scope.breakpoints.of(job.kind, settings),
+        request=scope.request,
+    )
+    free, _ = split([task])
+    return task if free else replace(task, state=TaskState.WAITING, due_at=None)
+
+
+def ids_needed(count: int) -> int:
+    """Ids a plan for `count` resources takes: resources, their tasks, and the finish task."""
+    return 2 * count + 1
+
+
+def task_ids(scope: Scope, count: int) -> tuple[list[TaskId], TaskId]:
+    """Ids for so many tasks, after as many for resources, and for the finish task.
+
+    :raises TooFewIds: fewer are reserved.
+    """
+    if ids_needed(count) > scope.id_count:
+        raise TooFewIds
+    first = scope.first_id + count
+    return [TaskId(first + index) for index in range(count)], TaskId(first + count)
+
+
+def plan_create(compiled: CompiledTemplate, scope: Scope) -> Plan:
+    """Tasks that create every resource, each after all it requires."""
+    names = list(compiled.resources)
+    rows = {name: ResourceId(scope.first_id + index) for index, name in enumerate(names)}
+    ids, finish_id = task_ids(scope, len(names))
+    task_of, edges = dict(zip(names, ids, strict=True)), Edges()
+    jobs, new = [], []
+    for name, definition in compiled.resources.items():
+        needed = {other: rows[other] for other in definition.requires}
+        row = new_row(definition, rows[name], scope, requires=list(needed.values()))
+        new.append(row)
+        jobs.append(
+            Job(
+                task_of[name],
+                TaskKind.CREATE,
+                row.id,
+                row.definition,
+                inputs=needed,
+                settings=definition.settings,
+            )
+        )
+        for other in definition.requires:
+            edges.add(task_of[other], task_of[name])
+    return make_plan(jobs, edges, {}, finish_id, scope, resources=new)
+
+
+def new_row(
+    definition: ResourceDefinition,
+    row_id: ResourceId,
+    scope: Scope,
+    *,
+    requires: Sequence[ResourceId] = (),
+    replaces: ResourceId | None = None,
+) -> Resource:
+    """The row of a resource that nothing was made for yet."""
+    return Resource(
+        id=row_id,
+        stack_id=scope.stack_id,
+        name=definition.name,
+        type=definition.declared_type,
+        plugin=definition.type,
+        action="INIT",
+        status=Status.COMPLETE,
+        reason="",
+        definition=TaskDefinition.of(definition).to_json(),
+        requires=requires,
+        replaces=replaces,
+        key=str(uuid.uuid4()),
+        created_at=scope.now,
+        updated_at=scope.now,
+    )
+
+
+def plan_delete(
+    existing: Sequence[Resource],
+    running: Mapping[ResourceId, Task],
+    scope: Scope,
+    copies: Sequence[Resource] = (),
+) -> Plan:
+    """Tasks that delete every resource, each before all that it requires.
+
+    :param running: see make_plan.
+    :param copies: what snapshots keep of the resources: goes before the resource itself.
+    """
+    settled = [r.id for r in existing if r.action == "INIT" and r.id not in running]
+    gone = set(settled)
+    rows = [resource for resource in existing if resource.id not in gone]
+    ids, finish_id = task_ids(scope, len(rows) + len(copies))
+    task_of = {row.id: task_id for row, task_id in zip([*rows, *copies], ids, strict=True)}
+    edges = Edges()
+    by_name: dict[str, list[TaskId]] = {}
+    for row in rows:
+        by_name.setdefault(row.name, []).append(task_of[row.id])
+    for copy in copies:
+        for task_id in by_name.get(copy.name, ()):
+            edges.add(task_of[copy.id], task_id)
+    others = {row.id: row for row in rows}
+    for row_id, required in needs_of(rows).items():
+        for other in required:
+            edges.add(task_of[row_id], task_of[other])
+    jobs = [delete_job(task_of[row.id], TaskKind.DELETE, row, others, scope) for row in rows]
+    jobs += [Job(task_of[copy.id], TaskKind.DELETE_SNAPSHOT, copy.id) for copy in copies]
+    return make_plan(jobs, edges, running, finish_id, scope, resources=[], settled=settled)
+
+
+def needs_of(rows: Sequence[Resource]) -> dict[ResourceId, list[ResourceId]]:
+    """Which of these rows each of them needs, without circles."""
+    return without_cycles({row.id: [ResourceId(i) for i in row.requires] for row in rows})
+
+
+def delete_job(
+    task_id: TaskId, kind: TaskKind, row: Resource, others: Mapping[ResourceId, Resource], scope: Scope
+) -> Job:
+    """A deletion.
+
+    A creation may have begun without leaving a trace of its properties: to find what it may have made, they
+    are resolved once more, so the deletion gets what the resource refers to.
+
+    :param others: the stack's resources, but for those that go without a deletion of their own.
+    """
+    stored = TaskDefinition.from_json(row.definition)
+    definition = TaskDefinition(retain=stored.deletion_policy == "Retain").to_json()
+    required = [] if row.properties is not None else [others[i] for i in row.requires if i in others]
+    # Of those of one name it was given the values of one that was made.
+    required.sort(key=lambda other: (other.attributes is not None, other.id))
+    return Job(
+        task_id,
+        kind,
+        row.id,
+        definition,
+        inputs={other.name: other.id for other in required},
+        settings=scope.breakpoints.settings_of(row.name),
+    )

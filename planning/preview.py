@@ -1,0 +1,251 @@
+"""What an update would do, read off its plan: pure, and nothing is stored.
+
+The plan is the very one that the update would be begun with, and what it leaves to a step is judged as that
+step would judge it.  Only a value that another resource brings forth is not known before that resource has
+changed; where all hangs on such a value this says so and does not guess.
+"""
+
+import enum
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..db.ids import ResourceId, StackId
+from ..db.resources import Resource
+from ..db.states import Status, TaskKind
+from ..db.work.tasks import Task
+from ..resources.catalogue import Catalogue
+from ..resources.contract import ResourceType
+from ..resources.errors import Final, PropertyError
+from ..resources.properties import changed, replacement_needed, resolve_properties, resolve_stored
+from ..resources.verdict import RESTRICTED, Verdict, judge, may_replace, survives_failure
+from ..sealing.stored import RowLookup, SealedRowLookup, StoredLookup
+from ..template.errors import TemplateError
+from ..template.model import CompiledTemplate, Reference, ResourceDefinition
+from ..template.residual import evaluate, is_deferred, is_node, partial, references
+from .plan import Plan
+from .task_definition import TaskDefinition
+
+Json = typing.Any
+
+
+OBSERVED = "may be updated or replaced: depends on what is really there, which is looked at first"
+
+
+class Effect(enum.StrEnum):
+    """What becomes of a resource; the words are Heat's."""
+
+    UNCHANGED = "unchanged"
+    UPDATED = "updated"
+    REPLACED = "replaced"
+    ADDED = "added"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """What an update would do to one resource.
+
+    :ivar reason: what has to be said of it: that it may yet come otherwise, or cannot be; empty else.
+    :ivar row: the resource as it is; None: there is none.
+    :ivar definition: the resource as it shall be; None: it shall not be.
+    :ivar inside: the stacks that it is and will be, where that was asked for.
+    """
+
+    name: str
+    effect: Effect
+    reason: str = ""
+    row: Resource | None = None
+    definition: ResourceDefinition | None = None
+    inside: "Sequence[Inside]" = ()
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What becomes of the resources of a stack that a resource is.
+
+    :ivar stack_id: "": it is still to be made.
+    :ivar items: None: that cannot be said before the update.
+    """
+
+    stack_id: StackId
+    stack_name: str
+    items: "Sequence[Foreseen] | None"
+
+
+class Unchangeable(Exception):
+    """The update would fail: a property would have to change that never may."""
+
+
+class Foresight:
+    """Reads one plan.
+
+    :param existing: the stack's rows.
+    :param running: resources that older traversals still work on.
+    :param unseal: opens the token of a secret.
+    """
+
+    def __init__(
+        self,
+        compiled: CompiledTemplate,
+        existing: Sequence[Resource],
+        running: Mapping[ResourceId, Task],
+        *,
+        catalogue: Catalogue,
+        unseal: Callable[[str], Json],
+    ) -> None:
+        self._compiled = compiled
+        self._existing = {row.id: row for row in existing}
+        self._running = running
+        self._catalogue = catalogue
+        self._unseal = unseal
+        self._found: dict[str, Foreseen] = {}
+        self._in_place: set[str] = set()
+        self._rows: dict[str, Resource] = {}
+
+    def read(self, plan: Plan) -> list[Foreseen]:
+        """What the plan would do to each resource, in the template's order; what goes comes last.
+
+        :raises Unchangeable: it would fail.
+        :raises TemplateError: a value that is known by now does not fit.
+        """
+        new = {row.name: row for row in plan.resources}
+        updates = {
+            self._existing[task.resource_id].name: self._existing[task.resource_id]
+            for task in plan.tasks
+            if task.kind == TaskKind.UPDATE and task.resource_id is not None
+        }
+        observed = {task.resource_id for task in plan.tasks if task.kind == TaskKind.OBSERVE}
+        current = {row.name: row for row in self._existing.values() if row.replaced_by is None}
+        for name, definition in self._compiled.resources.items():
+            if name in new:
+                effect = Effect.ADDED if new[name].replaces is None else Effect.REPLACED
+                self._found[name] = Foreseen(name, effect, row=current.get(name), definition=definition)
+            elif name in updates:
+                found = self._updated(updates[name], definition)
+                if updates[name].id in observed and found.effect != Effect.REPLACED:
+                    found = replace(found, reason=found.reason or OBSERVED)
+                self._found[name] = found
+            else:
+                self._found[name] = Foreseen(name, Effect.UNCHANGED, row=current[name], definition=definition)
+            if (row := self._found[name].row) is not None:
+                self._rows[name] = row
+        gone = [row for name, row in current.items() if name not in self._compiled.resources]
+        return [*self._found.values(), *(Foreseen(row.name, Effect.DELETED, row=row) for row in gone)]
+
+    def known(self, definition: ResourceDefinition) -> dict[str, Json] | None:
+        """A resource's properties, after `read`; None: some hang on what is not known yet.
+
+        :raises TemplateError: one of them does not fit.
+        """
+        plugin = self._catalogue.get(definition.type)
+        return None if self._unknown(definition, plugin) else self._known(definition, plugin, {})
+
+    def kept(self, definition: ResourceDefinition) -> Json:
+        """The properties that `known` gives, with their secrets sealed."""
+        return partial(definition.properties, SealedRowLookup(self._rows))
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _updated(self, row: Resource, definition: ResourceDefinition) -> Foreseen:
+        effect, reason = self._effect(row, definition)
+        verdict = {Effect.UPDATED: Verdict.IN_PLACE, Effect.REPLACED: Verdict.REPLACE}.get(effect)
+        word = None if verdict is None else RESTRICTED[verdict]
+        if word in definition.settings.restricted_actions and not reason:
+            reason = f"the update would fail: {word} is restricted for resource."
+        return Foreseen(row.name, effect, reason, row, definition)
+
+    def _effect(self, row: Resource, definition: ResourceDefinition) -> tuple[Effect, str]:
+        if row.id in self._running:
+            return Effect.UPDATED, f"may be replaced: depends on how its {row.action} ends"
+        if row.plugin != definition.type:
+            return Effect.REPLACED, ""
+        plugin = self._catalogue.get(row.plugin)
+        if row.status == Status.FAILED:
+            if not survives_failure(plugin, action=row.action):
+                return Effect.REPLACED, ""
+            return Effect.UPDATED, f"may be replaced: depends on what its failed {row.action} has left"
+        return self._judged(plugin, row, definition)
+
+    def _judged(
+        self, plugin: ResourceType, row: Resource, definition: ResourceDefinition
+    ) -> tuple[Effect, str]:
+        schema = plugin.properties_schema
+        before = resolve_stored(schema, evaluate(row.properties or {}, StoredLookup(self._unseal)))
+        unknown = self._unknown(definition, plugin)
+        known = self._known(definition, plugin, unknown)
+        after = {**known, **{name: before.get(name) for name in unknown}}
+        redefined = row.definition != _stored(definition)
+        try:
+            verdict = judge(plugin, before, after, redefined=redefined)
+        except Final as error:
+            raise Unchangeable(f"resources.{row.name}: {error}") from error
+        sources = sorted({source for found in unknown.values() for source in found})
+        depends = f"depends on {', '.join(sources)}: values that are not known before the update"
+        if verdict == Verdict.REPLACE and unknown and not self._must(plugin, before, after):
+            return Effect.UPDATED, f"may be replaced: {depends}"
+        if verdict == Verdict.REPLACE:
+            return Effect.REPLACED, ""
+        if may_replace(plugin, unknown):
+            return Effect.UPDATED, f"may be replaced: {depends}"
+        self._in_place.add(row.name)
+        if verdict == Verdict.SAME:
+            return (Effect.UPDATED, f"may stay unchanged: {depends}") if unknown else (Effect.UNCHANGED, "")
+        return Effect.UPDATED, ""
+
+    def _must(self, plugin: ResourceType, before: Mapping[str, Json], after: Mapping[str, Json]) -> bool:
+        """Whether what is known alone makes a replacement necessary."""
+        schema = plugin.properties_schema
+        return plugin.always_replaced or bool(replacement_needed(schema, changed(schema, before, after)))
+
+    def _unknown(self, definition: ResourceDefinition, plugin: ResourceType) -> dict[str, list[str]]:
+        """Properties whose values are not known yet, each with the resources it waits for."""
+        properties = definition.properties
+        if is_node(properties):  # a function makes all of them
+            waits = self._waits(properties)
+            return dict.fromkeys(plugin.properties_schema, waits) if waits else {}
+        found = {name: self._waits(tree) for name, tree in properties.items()}
+        return {name: waits for name, waits in found.items() if waits}
+
+    def _waits(self, tree: Json) -> list[str]:
+        return [reference.resource for reference in references(tree) if not self._is_known(reference)]
+
+    def _is_known(self, reference: Reference) -> bool:
+        other = self._found[reference.resource]
+        if other.effect == Effect.UNCHANGED:
+            return not other.reason
+        if reference.attribute is not None or reference.resource not in self._in_place or other.row is None:
+            return False
+        plugin = self._catalogue.get(other.row.plugin)
+        return type(plugin).reference_id is ResourceType.reference_id
+
+    def _known(
+        self, definition: ResourceDefinition, plugin: ResourceType, unknown: Mapping[str, Json]
+    ) -> dict[str, Json]:
+        """The other properties, resolved.
+
+        :raises TemplateError: one of them does not fit.
+        """
+        lookup, path = RowLookup(self._rows, self._unseal), ("resources", definition.name, "properties")
+        if is_node(definition.properties):
+            values = {} if unknown else evaluate(definition.properties, lookup)
+            secret = set(values)
+        else:
+            secret = {name for name, tree in definition.properties.items() if is_deferred(tree)}
+            values = {
+                name: evaluate(tree, lookup)
+                for name, tree in definition.properties.items()
+                if name not in unknown
+            }
+        schema = {name: prop for name, prop in plugin.properties_schema.items() if name not in unknown}
+        try:
+            known = resolve_properties(schema, values, secret)
+            if not unknown:
+                plugin.validate(known)
+        except PropertyError as error:
+            raise TemplateError(f"Property error: {error.message}", (*path, *error.path)) from error
+        return known
+
+
+def _stored(definition: ResourceDefinition) -> Json:
+    return TaskDefinition.of(definition).to_json()

@@ -1,0 +1,347 @@
+"""Pure planning of an update: from the resources there are and those the template wants, to tasks and edges.
+
+What is known to be the same is settled here, and costs neither a message nor a task.  Whether another
+resource is updated in place or replaced only its step can tell, for it depends on values that are known then;
+so an UPDATE task carries the id of a possible replacement, and a CLEANUP task stands ready that deletes the
+resource if it was replaced, after all that depend on it have moved over.
+"""
+
+import typing
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..db.ids import ResourceId, TaskId
+from ..db.resources import Resource
+from ..db.states import DELETING, Status, TaskKind
+from ..db.work.tasks import Task
+from ..template.model import CompiledTemplate, ResourceDefinition
+from .graph import Edges
+from .plan import Job, Plan, Scope, TooFewIds, delete_job, make_plan, needs_of, new_row
+from .row_choice import Choice, goal_of
+from .type_facts import TypeFacts
+
+Json = typing.Any
+
+
+def update_ids_needed(existing: int, wanted: int) -> int:
+    """Ids a plan takes: rows, their replacements, tasks and observations for what is wanted; deletions; the
+    finish task."""
+    return 4 * wanted + existing + 1
+
+
+@dataclass
+class _Ids:
+    next: int
+    end: int
+
+    def take(self) -> int:
+        """One id of the reserved block.
+
+        :raises TooFewIds: it is used up.
+        """
+        if self.next >= self.end:
+            raise TooFewIds
+        self.next += 1
+        return self.next - 1
+
+
+class StillToBeAdopted(Exception):
+    """What a resource is by now nobody knows before it is adopted, so it cannot be brought to something else.
+
+    The text names it.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"Resource {name} is still to be adopted, and would be something else by this update: update the "
+            "stack with the template and parameters that it was adopted with first, or leave the resource out"
+        )
+
+
+class UpdatePlanner:
+    """Makes one plan.
+
+    :param running: tasks of older traversals that go on for the time being, by resource.
+    :param observing: what is really there is looked at first.
+    :param going_back: this is a rollback: what an update has replaced, and is still there, is taken again.
+    """
+
+    def __init__(
+        self,
+        existing: Sequence[Resource],
+        compiled: CompiledTemplate,
+        running: Mapping[ResourceId, Task],
+        scope: Scope,
+        types: TypeFacts,
+        *,
+        going_back: bool = False,
+        observing: bool = False,
+    ) -> None:
+        self._compiled = compiled
+        self._running = running
+        self._scope = scope
+        self._types = types
+        self._observing = observing
+        self._ids = _Ids(scope.first_id, scope.first_id + scope.id_count)
+        self._unmade = {row.id for row in existing if row.id not in running and _is_unmade(row, types)}
+        self._current = Choice(compiled, running, self._unmade, going_back).among(existing)
+        kept = {row.id for row in self._current.values()}
+        self._obsolete = [row for row in existing if row.id not in kept]
+        self._superseded = _by_name(self._obsolete)
+        self._existing = {row.id: row for row in existing}
+        self._others = {r.id: r for r in existing if r.id not in self._unmade}
+        self._restored = {row.id for row in self._current.values() if row.replaced_by is not None}
+        self._rows: dict[str, ResourceId] = {}
+        self._jobs: dict[str, Job] = {}
+        self._firsts: dict[str, Job] = {}
+        self._changed: set[str] = set()
+        self._deletions: dict[ResourceId, Job] = {}
+        self._new: list[Resource] = []
+        self._changes: dict[ResourceId, dict[str, Json]] = {}
+        self._settled: list[ResourceId] = []
+        self._spared: list[TaskId] = []
+
+    def continued(self, *, surroundings_changed: bool) -> frozenset[TaskId]:
+        """Those of the older tasks that make a resource by the very definition that it shall have, and of
+        which is stored with what.
+
+        :param surroundings_changed: the stack has other files or another environment now: of a nested stack
+            that may mean another template, so its update supersedes what it does.
+        """
+        return frozenset(
+            task.id
+            for row in self._current.values()
+            if (task := self._running.get(row.id)) is not None
+            and task.kind == TaskKind.CREATE
+            and task.definition == goal_of(self._compiled, row.name)
+            and not (surroundings_changed and self._types.always_updated(row.plugin))
+            and row.progress is not None
+            and row.progress["task"] == task.id
+        )
+
+    def plan(self) -> Plan:
+        """The plan."""
+        for definition in self._compiled.resources.values():
+            self._want(definition)
+        for row in self._obsolete:
+            self._discard(row)
+        self._set_requires()
+        edges = self._edges()
+        jobs = [*self._firsts.values(), *self._jobs.values(), *self._deletions.values()]
+        return make_plan(
+            jobs,
+            edges,
+            self._running,
+            TaskId(self._ids.take()),
+            self._scope,
+            resources=self._new,
+            changes=self._changes,
+            settled=self._settled,
+            spared=self._spared,
+        )
+
+    # -- what each resource needs ------------------------------------------------------------------
+
+    def _want(self, definition: ResourceDefinition) -> None:
+        row, goal = self._current.get(definition.name), goal_of(self._compiled, definition.name)
+        if row is not None and row.id in self._unmade:
+            if _is_there(row, self._types) and row.plugin == definition.type:
+                if row.definition != goal:
+                    raise StillToBeAdopted(definition.name)
+                self._adopt(row, definition, goal)
+                return
+            self._settled.append(row.id)
+            row = None
+        if row is None:
+            self._create(definition, goal, replaces=None)
+        elif self._replaced_for_certain(row, definition):
+            self._create(definition, goal, replaces=row.id)
+            self._obsolete.append(row)
+            self._superseded.setdefault(row.name, []).append(row)
+        elif self._is_same(row, definition, goal):
+            self._rows[definition.name] = row.id
+        else:
+            self._update(row, definition, goal)
+
+    def _adopt(self, row: Resource, definition: ResourceDefinition, goal: Json) -> None:
+        """Where what it refers to is changed it is adopted before that, as it is, and updated after it."""
+        inputs = {name: self._before(name) for name in definition.requires}
+        task_id = TaskId(self._ids.take())
+        adoption = Job(task_id, TaskKind.ADOPT, row.id, goal, inputs=inputs, settings=definition.settings)
+        if _refers_to_any(definition, self._changed):
+            self._update(row, definition, goal)
+            self._firsts[row.name] = adoption
+        else:
+            self._rows[row.name] = row.id
+            self._jobs[row.name] = adoption
+
+    def _before(self, name: str) -> ResourceId:
+        """The row that a resource has before the update."""
+        row = self._current.get(name)
+        return self._rows[name] if row is None or row.id in self._settled else row.id
+
+    def _replaced_for_certain(self, row: Resource, definition: ResourceDefinition) -> bool:
+        """Whether that is known already, and needs no step that finds or forbids it."""
+        if row.id in self._running or "replace" in definition.settings.restricted_actions:
+            return False
+        other = row.plugin != definition.type or row.status == Status.FAILED
+        return other and not self._types.asked_first(row)
+
+    def _is_same(self, row: Resource, definition: ResourceDefinition, goal: Json) -> bool:
+        return (
+            row.definition == goal
+            and row.status != Status.FAILED
+            and row.id not in self._running
+            and row.id not in self._restored
+            and not self._is_observed(row)
+            and not self._types.always_replaced(definition.type)
+            and not self._types.always_updated(definition.type)
+            and not _refers_to_any(definition, self._jobs)
+            and not _is_behind(row, definition, map(self._before, definition.requires))
+        )
+
+    def _is_observed(self, row: Resource) -> bool:
+        return self._observing and row.id not in self._running and self._types.observable(row)
+
+    def _create(self, definition: ResourceDefinition, goal: Json, *, replaces: ResourceId | None) -> None:
+        row_id = ResourceId(self._ids.take())
+        self._changed.add(definition.name)
+        self._rows[definition.name] = row_id
+        if replaces is not None:
+            self._changes.setdefault(replaces, {})["replaced_by"] = row_id
+        self._supersede_others(definition.name, row_id)
+        self._new.append(new_row(definition, row_id, self._scope, replaces=replaces))
+        self._jobs[definition.name] = self._job(definition, goal, TaskKind.CREATE, row_id)
+
+    def _supersede_others(self, name: str, by: ResourceId) -> None:
+        for other in self._superseded.get(name, ()):
+            if other.replaced_by is None and other.id != by:
+                self._changes.setdefault(other.id, {}).setdefault("replaced_by", by)
+
+    def _job(self, definition: ResourceDefinition, goal: Json, kind: TaskKind, row_id: ResourceId) -> Job:
+        """What it requires stands before it in the template."""
+        inputs = {name: self._rows[name] for name in definition.requires}
+        task_id = TaskId(self._ids.take())
+        return Job(task_id, kind, row_id, goal, inputs=inputs, settings=definition.settings)
+
+    def _update(self, row: Resource, definition: ResourceDefinition, goal: Json) -> None:
+        self._rows[definition.name] = row.id
+        if row.definition != goal or row.status == Status.FAILED or _refers_to_any(definition, self._changed):
+            self._changed.add(definition.name)
+        if row.id in self._restored:
+            self._supersede_others(row.name, row.id)
+            self._changes.setdefault(row.id, {}).update(replaced_by=None, replaces=row.replaced_by)
+        job = self._job(definition, goal, TaskKind.UPDATE, row.id)
+        self._jobs[definition.name] = replace(job, spare=ResourceId(self._ids.take()))
+        if self._is_observed(row):
+            look = Job(TaskId(self._ids.take()), TaskKind.OBSERVE, row.id, settings=definition.settings)
+            self._firsts[row.name] = look
+        old = self._running.get(row.id)
+        if old is not None and _goes_on(old, goal):
+            self._spared.append(old.id)
+        self._delete(row, TaskKind.CLEANUP)
+
+    def _discard(self, row: Resource) -> None:
+        if row.id in self._unmade:
+            self._settled.append(row.id)
+            return
+        old = self._running.get(row.id)
+        if old is not None and old.kind in DELETING:
+            self._spared.append(old.id)
+        self._delete(row, TaskKind.DELETE)
+
+    def _delete(self, row: Resource, kind: TaskKind) -> None:
+        self._deletions[row.id] = delete_job(TaskId(self._ids.take()), kind, row, self._others, self._scope)
+
+    # -- how they depend on each other -------------------------------------------------------------
+
+    def _set_requires(self) -> None:
+        """What a row needs: until it is updated what it needed so far, and what the new goal wants; of that
+        also the possible replacement."""
+        new = {row.id: index for index, row in enumerate(self._new)}
+        for name, definition in self._compiled.resources.items():
+            wanted = {self._rows[other] for other in definition.requires}
+            wanted |= {
+                job.spare
+                for other in definition.requires
+                if (job := self._jobs.get(other)) is not None and job.spare is not None
+            }
+            row_id = self._rows[name]
+            if row_id in new:
+                row = self._new[new[row_id]]
+                self._new[new[row_id]] = replace(row, requires=sorted(wanted))
+            elif not wanted <= (had := {ResourceId(i) for i in self._existing[row_id].requires}):
+                self._changes.setdefault(row_id, {})["requires"] = sorted(wanted | had)
+
+    def _edges(self) -> Edges:
+        """From each task to those that wait for it."""
+        edges = Edges()
+        for name, first in self._firsts.items():
+            edges.add(first.id, self._jobs[name].id)
+            if first.kind == TaskKind.ADOPT:
+                self._adopt_before_change(first, self._compiled.resources[name].requires, edges)
+        for name, job in self._jobs.items():
+            for other in self._compiled.resources[name].requires:
+                if other in self._jobs:
+                    edges.add(self._jobs[other].id, job.id)
+                # Its inputs are found by the row that was there, also after its replacement.
+                if (cleanup := self._deletions.get(self._rows[other])) is not None:
+                    edges.add(job.id, cleanup.id)
+        needs = needs_of(list(self._existing.values()))
+        for row_id, deletion in self._deletions.items():
+            if (own := self._jobs.get(self._existing[row_id].name)) is not None:
+                edges.add(own.id, deletion.id)
+        for row_id, required in needs.items():
+            for needed in required:
+                if needed not in self._deletions:
+                    continue
+                if (above := self._deletions.get(row_id)) is not None:
+                    edges.add(above.id, self._deletions[needed].id)
+                if (moved := self._jobs.get(self._existing[row_id].name)) is not None:
+                    edges.add(moved.id, self._deletions[needed].id)
+        return edges
+
+    def _adopt_before_change(self, adoption: Job, requires: Iterable[str], edges: Edges) -> None:
+        """Behind the adoptions of what it needs, and before that is changed."""
+        for job in (jobs[name] for name in requires for jobs in (self._firsts, self._jobs) if name in jobs):
+            if job.kind == TaskKind.ADOPT:
+                edges.add(job.id, adoption.id)
+            elif job.kind != TaskKind.OBSERVE:
+                edges.add(adoption.id, job.id)
+
+
+def _by_name(rows: Iterable[Resource]) -> dict[str, list[Resource]]:
+    found: dict[str, list[Resource]] = {}
+    for row in rows:
+        found.setdefault(row.name, []).append(row)
+    return found
+
+
+def _is_behind(row: Resource, definition: ResourceDefinition, stands_on: Iterable[ResourceId]) -> bool:
+    """Whether an update was to change what it refers to, and ended before it could follow: until it does it
+    requires also what might have come of that; see `_set_requires`."""
+    return bool(definition.references) and not set(stands_on).issuperset(row.requires)
+
+
+def _refers_to_any(definition: ResourceDefinition, names: Container[str]) -> bool:
+    return any(reference.resource in names for reference in definition.references)
+
+
+def _is_unmade(row: Resource, types: TypeFacts) -> bool:
+    """Whether nothing was begun with it, or only an adoption that was stopped, which changes nothing as long
+    as no nested stack goes on with it."""
+    if row.action == "ADOPT" and row.was_stopped:
+        return row.physical_id is None or not types.nested(row.plugin)
+    return row.action == "INIT"
+
+
+def _is_there(row: Resource, types: TypeFacts) -> bool:
+    """Whether what is to be adopted is known; a nested stack has no id of its own by then, but its data."""
+    return row.physical_id is not None or bool(row.data and types.nested(row.plugin))
+
+
+def _goes_on(old: Task, goal: Json) -> bool:
+    """Whether a step that still runs does what is still wanted.  A thing that is being adopted would be
+    replaced if its adoption were stopped."""
+    wanted = old.kind in (TaskKind.CREATE, TaskKind.UPDATE) and old.definition == goal
+    return wanted or old.kind == TaskKind.ADOPT

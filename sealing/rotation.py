@@ -1,0 +1,227 @@
+"""Sealing anew, with the newest key and bound to its place, what was sealed by an older one or before tokens
+were bound."""
+
+import collections
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from ..db import content, sealed_rows
+from ..db.engine import Database
+from ..db.ids import ContentId
+from ..db.sealed_rows import COLUMNS, Row, Tree
+from .sealer import BoundSealer, Sealer, SealError, is_bound, sealed_by
+from .tokens import replaced
+
+Json = typing.Any
+Change = Callable[[str], str]
+BATCH = 100
+PAUSE = 0.5
+"""Seconds between two looks whether steps have ended."""
+
+
+@dataclass
+class Round:
+    """What one look at everything has found, and done.
+
+    :ivar held: how many values each key has sealed that are still so, by fingerprint and table.
+    :ivar unbound: how many values are bound to no place, by table.
+    :ivar sealed_anew: rows in which there was something to do, by table.
+    :ivar moved: contents whose stacks now refer to them by their new id.
+    :ivar broken: where a value stands that its own key does not open.
+    """
+
+    held: dict[str, collections.Counter[str]] = field(default_factory=dict)
+    unbound: collections.Counter[str] = field(default_factory=collections.Counter)
+    sealed_anew: collections.Counter[str] = field(default_factory=collections.Counter)
+    moved: int = 0
+    broken: list[str] = field(default_factory=list)
+
+    @property
+    def quiet(self) -> bool:
+        """There was nothing to do."""
+        return not self.sealed_anew and not self.moved
+
+
+class Rotation:
+    """Looks at every value that is stored, while others work with them.
+
+    A round may be broken off at any place: the next one goes on with what is left.
+
+    :param batch: rows of a transaction.
+    :param clock: seconds since the epoch, UTC.
+    :param sleep: waits so many seconds.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        sealer: Sealer,
+        *,
+        clock: Callable[[], float],
+        sleep: Callable[[float], None],
+        batch: int = BATCH,
+    ) -> None:
+        self._database = database
+        self._sealer = sealer
+        self._clock = clock
+        self._sleep = sleep
+        self._batch = batch
+
+    def look(self) -> Round:
+        """Count what each key has sealed; changes nothing."""
+        found = Round()
+        for table, row in self._rows():
+            self._count(found, table, row, self._places(table, row))
+        return found
+
+    def run(self, told: Callable[[Round], None], *, patience: float) -> tuple[Round, int]:
+        """Rounds until one finds nothing to do although all steps have ended that ran before it: they may
+        have read what was sealed by an older key, and store it again.
+
+        :param told: of each round.
+        :param patience: seconds to wait for steps, or for somebody who goes on sealing with an older key.
+        :returns: the last round, and how many of those steps run on.
+        """
+        until = self._clock() + patience
+        told(self.round())
+        while True:
+            before = self._database.read(sealed_rows.running)
+            while (left := before & self._database.read(sealed_rows.running)) and self._clock() < until:
+                self._sleep(PAUSE)
+            last = self.round()
+            told(last)
+            if last.quiet or self._clock() >= until:
+                return last, len(left)
+
+    def round(self) -> Round:
+        """Seal anew what is not sealed as it would be today."""
+        found = Round()
+        for table in COLUMNS:
+            for rows in sealed_rows.scan(self._database, table, batch=self._batch):
+                places = {row.key: self._places(table, row) for row in rows}
+                for row in rows:
+                    self._count(found, table, row, places[row.key])
+                self._renew(found, table, rows, places)
+                for row in rows if table.name == "content" else ():
+                    found.moved += self._move(row)
+        return found
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _rows(self) -> typing.Iterator[tuple[sa.Table, Row]]:
+        for table in COLUMNS:
+            for rows in sealed_rows.scan(self._database, table, batch=self._batch):
+                yield from ((table, row) for row in rows)
+
+    def _count(self, found: Round, table: sa.Table, row: Row, places: Sequence[BoundSealer]) -> None:
+        """Contents that nobody holds on to wait to be swept away; none of them is still needed."""
+        if table.name == "content" and not places:
+            return
+
+        def count(token: str) -> str:
+            found.held.setdefault(sealed_by(token), collections.Counter())[table.name] += 1
+            if not is_bound(token):
+                found.unbound[table.name] += 1
+            known = sealed_by(token) in self._sealer.fingerprints
+            if known and not any(_opens(place, token) for place in places):
+                found.broken.append(f"{table.name} {row.key}")
+            return token
+
+        replaced(table.name, row.values, count)
+
+    def _renew(
+        self,
+        found: Round,
+        table: sa.Table,
+        rows: Sequence[Row],
+        places: Mapping[Json, Sequence[BoundSealer]],
+    ) -> None:
+        def change(row: Row) -> Mapping[str, Json]:
+            known = places[row.key]
+            if table.name == "content":
+                return replaced(table.name, row.values, self._in_place(known))
+            return replaced(table.name, row.values, self._renewed(known[0])) if known else row.values
+
+        self._sealer.binds()  # Not in the transaction: it may ask the database.
+        old = [row for row in rows if change(row) != row.values]
+        if old:
+            changed = self._database.write(lambda conn: sealed_rows.rewrite(conn, table, old, change))
+            found.sealed_anew.update({table.name: changed} if changed else {})
+
+    def _renewed(self, place: BoundSealer) -> Change:
+        """A token as it would be sealed today in a place, if it can be opened there."""
+
+        def renew(token: str) -> str:
+            return place.seal(place.open(token)) if self._is_old(token) and _opens(place, token) else token
+
+        return renew
+
+    def _in_place(self, places: Sequence[BoundSealer]) -> Change:
+        """What becomes of a content's tokens in the row that it has.
+
+        Its holders move to another one, but who has just read its id still wants to open it.  What is bound
+        to no place may be that of many, so it stays so here, and is only sealed by the newest key.
+        """
+
+        def renew(token: str) -> str:
+            if sealed_by(token) == self._sealer.fingerprints[0]:
+                return token
+            if not is_bound(token):
+                return self._sealer.rewrapped(token)
+            return next((place.seal(place.open(token)) for place in places if _opens(place, token)), token)
+
+        return renew
+
+    def _places(self, table: sa.Table, row: Row) -> list[BoundSealer]:
+        """Where the row's values belong; none: that is not known any more."""
+        if table.name == "credential":
+            return [self._sealer.of_credential(row.key)]
+        if table.name == "setting":
+            return [self._sealer.of_installation(row.key)]
+        if table.name == "content":
+            found = self._database.read(lambda conn: sealed_rows.holders(conn, ContentId(row.key)))
+            return [self._of(tree) for tree in dict.fromkeys(found.values())]
+        return [] if row.tree is None else [self._of(row.tree)]
+
+    def _of(self, tree: Tree) -> BoundSealer:
+        return self._sealer.of_stack(tree.project_id, tree.root_id)
+
+    def _move(self, row: Row) -> int:
+        """A content's id follows from its text, so one that is sealed anew has another: all that refers to it
+        has to refer to that one, or what is equal would be stored twice from now on.  What is bound is
+        shared within one tree of stacks only.
+
+        The old row stays for those who have just read its id, and is swept away like any that nobody uses.
+
+        :returns: 1 if somebody has moved.
+        """
+        old, moved = ContentId(row.key), 0
+        for holder, tree in self._database.read(lambda conn: sealed_rows.holders(conn, old)).items():
+            body = replaced("content", row.values, self._renewed(self._of(tree)))["body"]
+            if content.content_id(body) != old:
+                self._rename(holder, old, body)
+                moved = 1
+        return moved
+
+    def _rename(self, holder: str, old: ContentId, body: Json) -> None:
+        def change(conn: Connection) -> None:
+            sealed_rows.rename_content(conn, holder, old, content.put(conn, body, self._clock()))
+
+        self._database.write(change)
+
+    def _is_old(self, token: str) -> bool:
+        if sealed_by(token) != self._sealer.fingerprints[0]:
+            return sealed_by(token) in self._sealer.fingerprints
+        return not is_bound(token) and self._sealer.binds()
+
+
+def _opens(place: BoundSealer, token: str) -> bool:
+    try:
+        place.open(token)
+    except SealError:
+        return False
+    return True

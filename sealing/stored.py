@@ -1,0 +1,244 @@
+"""Stored values as they are read: in clear, masked, or as part of a residual.
+
+========================================== ============================================================
+column                                     form
+========================================== ============================================================
+stack.parameters, .outputs[].value,        residuals; only secrets are left to be opened in parameters
+.previous and snapshot.goal, content.body
+of an environment
+resource.definition, task.definition       their fields are residuals
+resource.properties                        residual in which only secrets are left
+resource.reference_id, .attributes[],      a secret's node, or quoted data
+.data
+resource.metadata                          what the template says: residual in which only secrets are
+                                           left; what signals and others have put there: quoted data
+all other JSON                             literal, read as it is
+========================================== ============================================================
+
+Releases before 0.2 stored data without quoting it.  It is read by the same rules, which open or evaluate
+nothing that only looks like a secret or a function.
+"""
+
+import typing
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
+
+from ..db.resources import Resource
+from ..template.residual import (
+    ARGS,
+    FN,
+    evaluate,
+    is_deferred,
+    is_node,
+    mapping,
+    members,
+    quote,
+    retokened,
+    sealed,
+    token_of,
+    unquoted,
+)
+
+Json = typing.Any
+MASK = "******"
+SCALARS = (str, int, float, type(None))
+"""Most parts of large values."""
+Unseal = Callable[[str], Json]
+"""Opens the token of a secret."""
+
+
+class StoredLookup:
+    """Implements template.residual.Lookup for values that were resolved before they were stored: they hold
+    secrets at the most.
+
+    :param unseal: opens the token of a secret.
+    """
+
+    def __init__(self, unseal: Unseal) -> None:
+        self.unseal = unseal
+
+    def reference_id(self, resource: str) -> Json:
+        """Stored values refer to no resource."""
+        raise LookupError(resource)
+
+    def attribute(self, resource: str, name: str) -> Json:
+        """Stored values refer to no resource."""
+        raise LookupError(f"{resource}.{name}")
+
+
+class SealedRowLookup:
+    """Implements template.residual.Lookup on rows of resources, by their names, for `partial`: secrets stay
+    sealed."""
+
+    def __init__(self, rows: Mapping[str, Resource]) -> None:
+        self._rows = rows
+
+    def reference_id(self, resource: str) -> Json:
+        """As it was when the resource's last action ended."""
+        return as_residual(self._rows[resource].reference_id)
+
+    def attribute(self, resource: str, name: str) -> Json:
+        """As it was when the resource's last action ended."""
+        found = self._rows[resource].attributes or {}
+        if name == "":
+            return mapping({key: as_residual(value) for key, value in found.items()})
+        return as_residual(found.get(name))
+
+    def unseal(self, token: str) -> Json:
+        """Nothing needs it that keeps secrets sealed."""
+        raise AssertionError("a secret would be opened")
+
+
+class RowLookup:
+    """Implements template.residual.Lookup on rows of resources, by their names; in clear."""
+
+    def __init__(self, rows: Mapping[str, Resource], unseal: Unseal) -> None:
+        self._rows = rows
+        self.unseal = unseal
+
+    def reference_id(self, resource: str) -> Json:
+        """As it was when the resource's last action ended."""
+        return in_clear(self._rows[resource].reference_id, self.unseal)
+
+    def attribute(self, resource: str, name: str) -> Json:
+        """As it was when the resource's last action ended."""
+        found = self._rows[resource].attributes or {}
+        if name == "":
+            return {key: in_clear(value, self.unseal) for key, value in found.items()}
+        return in_clear(found.get(name), self.unseal)
+
+
+def in_clear(value: Json, unseal: Unseal) -> Json:
+    """Return the data of a reference, an attribute or a resource's data."""
+    token = token_of(value)
+    return unquoted(value) if token is None else unseal(token)
+
+
+def as_residual(value: Json) -> Json:
+    """Return the same as part of a residual: a secret stays sealed."""
+    return value if token_of(value) is not None else quote(unquoted(value))
+
+
+def metadata_in_clear(row: Resource, unseal: Unseal) -> dict[str, Json]:
+    """Return a resource's metadata as its type and its guests see it."""
+    lookup = StoredLookup(unseal)
+    if _is_made(row.metadata):
+        found = evaluate(row.metadata, lookup)
+        return found if isinstance(found, dict) else {}
+    code = _code_in(row.definition)
+    return {
+        key: evaluate(value, lookup) if key in code else _data(value)
+        for key, value in members(row.metadata).items()
+    }
+
+
+def metadata_changed(
+    stored: Json, before: Mapping[str, Json], after: Mapping[str, Json], seal: Callable[[Json], str]
+) -> Json:
+    """Return changed metadata as it is to be stored; what has not changed stays as it is, sealed or not.
+
+    :param stored: as it was.
+    :param before, after: in clear.
+    :param seal: makes the token of a secret.
+    """
+    if _is_made(stored):
+        return sealed(seal(dict(after)))
+    entries = members(stored)
+    same = {key for key in entries if key in after and after[key] is before.get(key)}
+    return mapping({key: entries[key] if key in same else quote(value) for key, value in after.items()})
+
+
+def metadata_retokened(metadata: Json, definition: Json, change: Callable[[str], str]) -> Json:
+    """Return a resource's metadata with `change` of each secret's token in its place."""
+    if _is_made(metadata):
+        return retokened(metadata, change)
+    code = _code_in(definition)
+    entries = members(metadata).items()
+    made = {key: retokened(value, change) if key in code else value for key, value in entries}
+    return {**metadata, ARGS: [made]} if is_node(metadata) else made
+
+
+def masked(tree: Json) -> Json:
+    """Return a residual as it may be shown: secrets masked, functions as in a template."""
+    if is_node(tree):
+        if tree[FN] == "sealed":
+            return MASK
+        if tree[FN] == "literal":
+            return {key: masked(item) for key, item in tree[ARGS][0].items()}
+        args = [masked(arg) for arg in tree[ARGS]]
+        single = len(args) == 1
+        return {tree[FN]: args[0] if single else [arg for arg in args if arg != ""]}
+    if isinstance(tree, dict):
+        return {key: masked(item) for key, item in tree.items()}
+    if isinstance(tree, list):
+        return [masked(item) for item in tree]
+    return tree
+
+
+@dataclass(frozen=True)
+class InClear:
+    """Shows what is stored to who may read its secrets.
+
+    :ivar unseal: opens the token of a secret.
+    """
+
+    unseal: Unseal
+
+    def residual(self, tree: Json) -> Json:
+        """Return a value of which only secrets are left to be opened."""
+        return evaluate(tree, StoredLookup(self.unseal))
+
+    def data(self, row: Resource) -> Json:
+        """Return what the resource's type remembers."""
+        return in_clear(row.data, self.unseal) or {}
+
+    def metadata(self, row: Resource) -> Json:
+        """Return the resource's metadata."""
+        return metadata_in_clear(row, self.unseal)
+
+
+class Masked:
+    """Shows what is stored without its secrets."""
+
+    def residual(self, tree: Json) -> Json:
+        """Return a value of which only secrets are left to be opened."""
+        return masked(tree)
+
+    def data(self, row: Resource) -> Json:
+        """Return what the resource's type remembers."""
+        return in_clear(row.data, lambda token: MASK) or {}
+
+    def metadata(self, row: Resource) -> Json:
+        """Return the resource's metadata."""
+        return masked(row.metadata or {})
+
+
+def _is_made(metadata: Json) -> bool:
+    """Whether it is sealed, or made by a function, as a whole."""
+    return is_node(metadata) and metadata[FN] != "literal"
+
+
+def _code_in(definition: Json) -> Container[str]:
+    """The entries of metadata that are the template's, and in which it says more than data."""
+    wanted = (definition or {}).get("metadata", {})
+    if _is_made(wanted):
+        return _Everything()
+    return {key for key, value in members(wanted).items() if is_deferred(value)}
+
+
+class _Everything:
+    def __contains__(self, key: object) -> bool:
+        return True
+
+
+def _data(value: Json) -> Json:
+    """What was quoted; of what never was, a secret's token, which nobody shall see, is masked."""
+    if token_of(value) is not None:
+        return MASK
+    if is_node(value) and value[FN] == "literal":
+        value = value[ARGS][0]
+    if isinstance(value, dict):
+        return {key: item if isinstance(item, SCALARS) else _data(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [item if isinstance(item, SCALARS) else _data(item) for item in value]
+    return value
