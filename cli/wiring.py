@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import oslo_messaging
 from oslo_config import cfg
 
-from ..conductor.pipeline import PipelineLimits
 from ..conductor.service import Conductor, ConductorSettings
-from ..conductor.steps import StepRunner
-from ..conductor.work import Surroundings
+from ..conductor.steps.context import Surroundings
+from ..conductor.steps.runner import StepRunner
+from ..conductor.worker.pipeline import PipelineLimits
 from ..db.engine import Database
 from ..engine.context import Desk, OrderSettings
 from ..engine.nested_stacks import Nesting

@@ -12,14 +12,14 @@ from ..db.work.claim import action_of
 from ..observe import metrics
 from ..observe.metrics import Sample
 from ..ring.membership import Membership
-from .duties.census import Census
 from .duties.report import Report
-from .holdings import Held
+from .duties.task_counts import Census
 from .liveness import Liveness
 from .ownership import Ownership
-from .pipeline import Pipeline
-from .pool import Pool
 from .scheduler import Scheduler
+from .worker.claimed import Held
+from .worker.pipeline import Pipeline
+from .worker.thread_pool import Pool
 
 STUCK_AFTER = 10.0
 """Seconds for which a loop may be late before the conductor counts as stuck."""

@@ -18,21 +18,21 @@ from ..observe.recorder import SILENT, Recorder
 from ..ring.membership import Membership
 from ..rpc.bus import Server
 from .background import BackgroundPool
-from .duties.census import Census
 from .duties.credentials import Credentials
 from .duties.report import Report, WornOut
 from .duties.rollbacks import Rollbacks
 from .duties.stacks import StackPurge, StackTimeouts
+from .duties.task_counts import Census
 from .duties.tasks import Orphans, TaskDue
 from .liveness import Liveness, Progress
 from .monitor import Monitor
-from .mover import Mover
 from .ownership import Ownership
-from .pipeline import Pipeline, PipelineLimits
-from .pool import Pool
 from .scheduler import ROUND_ENDS_WITHIN, Duty, Scheduler
 from .slice import Absentees
-from .steps import StepRunner
+from .steps.runner import StepRunner
+from .worker.loop import Mover
+from .worker.pipeline import Pipeline, PipelineLimits
+from .worker.thread_pool import Pool
 
 Json = typing.Any
 LOG = logging.getLogger(__name__)

@@ -19,9 +19,9 @@ from ...engine.announce import Hints, announce_all
 from ...observe import metrics
 from ...observe.logs import about, named
 from ...observe.recorder import SILENT, Recorder
-from ..leftovers import keep_leftover
 from ..slice import Absentees, Ring
-from .bypass import Bypass
+from ..worker.orphans import keep_leftover
+from .skip_locked import Bypass
 
 LOG = logging.getLogger(__name__)
 T = typing.TypeVar("T")

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 from simulation.test_update import ended, template
 from simulation.world import SimConductor, World
-from stoker.conductor import pipeline
-from stoker.conductor.holdings import Holdings
-from stoker.conductor.pool import NoThread
-from stoker.conductor.stops import Stops
-from stoker.conductor.suspects import Suspects
-from stoker.conductor.tally import Tally
-from stoker.conductor.workers import Workers
+from stoker.conductor.worker import pipeline
+from stoker.conductor.worker.cancellation import Stops
+from stoker.conductor.worker.claimed import Holdings
+from stoker.conductor.worker.executor import Workers
+from stoker.conductor.worker.metrics import Tally
+from stoker.conductor.worker.thread_pool import NoThread
+from stoker.conductor.worker.unstorable import Suspects
 from stoker.db.stacks import Stack
 from stoker.db.states import Status
 from stoker.db.work import tasks

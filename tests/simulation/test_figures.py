@@ -7,7 +7,7 @@ import typing
 import pytest
 from harness.counting import Counting
 from simulation.world import GRACE, TIMEOUT, World
-from stoker.conductor.duties.census import Census
+from stoker.conductor.duties.task_counts import Census
 from stoker.db.ids import StackId
 from stoker.db.stacks import Stack
 from stoker.db.states import Status

@@ -19,11 +19,11 @@ from simulation import cloud, threads
 from stoker.conductor.duties.rollbacks import Rollbacks
 from stoker.conductor.duties.stacks import StackPurge, StackTimeouts
 from stoker.conductor.duties.tasks import Orphans, TaskDue
-from stoker.conductor.pipeline import Pipeline, PipelineLimits
-from stoker.conductor.pool import NoThread
 from stoker.conductor.slice import Absentees
-from stoker.conductor.steps import StepRunner
-from stoker.conductor.work import Surroundings
+from stoker.conductor.steps.runner.context import Surroundings
+from stoker.conductor.steps.runner.runner import StepRunner
+from stoker.conductor.worker.pipeline import Pipeline, PipelineLimits
+from stoker.conductor.worker.thread_pool import NoThread
 from stoker.db import settings, stacks
 from stoker.db.engine import Database
 from stoker.db.errors import Unavailable

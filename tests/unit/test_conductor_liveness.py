@@ -5,12 +5,12 @@ import typing
 
 import pytest
 from harness.waiting import wait_for
-from stoker.conductor import mover
 from stoker.conductor.liveness import Liveness, Progress, answered
-from stoker.conductor.mover import Mover
-from stoker.conductor.pipeline import Pipeline
 from stoker.conductor.scheduler import Scheduler
 from stoker.conductor.slice import Ring
+from stoker.conductor.worker import loop
+from stoker.conductor.worker.loop import Mover
+from stoker.conductor.worker.pipeline import Pipeline
 from stoker.db.ids import MemberId
 
 GRACE = 5.0
@@ -85,7 +85,7 @@ def test_a_mover_beats_while_it_waits_and_not_while_it_hangs() -> None:
     turns = wheel.turns
     wait_for(lambda: wheel.turns > turns, 5)
     clock.now += 100
-    assert alive.late(GRACE) == [mover.NAME]
+    assert alive.late(GRACE) == [loop.NAME]
     wheel.go_on.set()
     wait_for(lambda: not alive.late(GRACE), 5)
     assert found.stop(5)

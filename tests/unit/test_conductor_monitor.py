@@ -10,8 +10,8 @@ from harness.waiting import wait_for
 from stoker.conductor.duties.report import Report
 from stoker.conductor.liveness import Liveness
 from stoker.conductor.monitor import Monitor, ranges
-from stoker.conductor.pool import Pool
 from stoker.conductor.slice import Ring
+from stoker.conductor.worker.thread_pool import Pool
 from stoker.db.engine import Database
 from stoker.db.errors import Unavailable
 from stoker.db.ids import MemberId

@@ -23,7 +23,7 @@ from services.db.rows import (
     together,
 )
 from stoker.conductor.duties import stacks as duties
-from stoker.conductor.duties.bypass import LONGEST_PAUSE
+from stoker.conductor.duties.skip_locked import LONGEST_PAUSE
 from stoker.conductor.duties.stacks import StackPurge, StackTimeouts
 from stoker.conductor.duties.tasks import TaskDue
 from stoker.conductor.slice import Ring

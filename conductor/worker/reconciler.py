@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..db.engine import Database
-from ..db.errors import Unavailable
-from ..db.ids import TaskId, TraversalId
-from ..db.work import cancel_answers, tasks
-from ..db.work.claim import Claim, Claimant
-from ..engine.announce import Hints, announce_all
-from .holdings import Holdings
+from ...db.engine import Database
+from ...db.errors import Unavailable
+from ...db.ids import TaskId, TraversalId
+from ...db.work import cancel_answers, tasks
+from ...db.work.claim import Claim, Claimant
+from ...engine.announce import Hints, announce_all
+from .cancellation import Stops
+from .claimed import Holdings
+from .executor import Workers
 from .locked_out import LockedOut
-from .stops import Stops
-from .tally import Tally
-from .workers import Workers
+from .metrics import Tally
 
 LOG = logging.getLogger(__name__)
 

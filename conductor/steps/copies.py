@@ -4,12 +4,12 @@ import typing
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..db.states import Status
-from ..db.work.claim import Claim
-from ..resources.contract import Done, ResourceType, Step, Target
-from .attempt import StepResult
+from ...db.states import Status
+from ...db.work.claim import Claim
+from ...resources.contract import Done, ResourceType, Step, Target
+from .outcomes import StepResult
 from .secrets import Secrets
-from .targets import kept_data
+from .target import kept_data
 
 Json = typing.Any
 AS_IT_IS = ("type", "plugin", "physical_id", "properties", "metadata")

@@ -6,21 +6,21 @@ from dataclasses import replace
 
 from sqlalchemy.engine import Connection
 
-from ..db.engine import Database
-from ..db.errors import NotFound
-from ..db.ids import MemberId, TaskId, TraversalId
-from ..db.states import TaskKind
-from ..db.work import claim as claims
-from ..db.work import orphans
-from ..db.work.claim import Claim
-from ..db.work.orphans import Leftover
-from ..db.work.task_rows import Task
-from ..planning.task_definition import TaskDefinition
-from ..resources.errors import Final
-from ..template.errors import TemplateError
-from ..template.residual import partial
-from .attempt import StepResult
-from .lookup import SealedLookup
+from ...db.engine import Database
+from ...db.errors import NotFound
+from ...db.ids import MemberId, TaskId, TraversalId
+from ...db.states import TaskKind
+from ...db.work import claim as claims
+from ...db.work import orphans
+from ...db.work.claim import Claim
+from ...db.work.orphans import Leftover
+from ...db.work.task_rows import Task
+from ...planning.task_definition import TaskDefinition
+from ...resources.errors import Final
+from ...template.errors import TemplateError
+from ...template.residual import partial
+from ..steps.lookup import SealedLookup
+from ..steps.outcomes import StepResult
 
 LOG = logging.getLogger(__name__)
 

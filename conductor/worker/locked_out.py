@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 
 from sqlalchemy.engine import Connection
 
-from ..db.engine import Database
-from ..db.errors import RowLocked
+from ...db.engine import Database
+from ...db.errors import RowLocked
 from .timers import TimerQueue
 
 LOG = logging.getLogger(__name__)

@@ -4,24 +4,16 @@ import json
 import typing
 from collections.abc import Mapping
 
-from ..db.states import DELETING, TaskKind
-from ..db.work.claim import Claim
-from ..planning.plan import task_key
-from ..planning.task_definition import TaskDefinition
-from ..resources.contract import Park, Poll, ResourceType, StackFacts, Step, Target, Work
-from ..resources.errors import Final, PropertyError
-from ..resources.properties import changed, resolve_properties, resolve_stored
-from ..sealing.stored import metadata_in_clear
-from ..template.errors import TemplateError
-from ..template.residual import (
-    evaluate,
-    holds_secret,
-    is_deferred,
-    is_node,
-    mapping,
-    members,
-    partial,
-)
+from ...db.states import DELETING, TaskKind
+from ...db.work.claim import Claim
+from ...planning.plan import task_key
+from ...planning.task_definition import TaskDefinition
+from ...resources.contract import Park, Poll, ResourceType, StackFacts, Step, Target, Work
+from ...resources.errors import Final, PropertyError
+from ...resources.properties import changed, resolve_properties, resolve_stored
+from ...sealing.stored import metadata_in_clear
+from ...template.errors import TemplateError
+from ...template.residual import evaluate, holds_secret, is_deferred, is_node, mapping, members, partial
 from .lookup import ClaimLookup, SealedLookup, stored_properties
 from .secrets import Secrets
 

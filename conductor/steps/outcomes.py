@@ -6,16 +6,16 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from ..db.resources import Resource
-from ..db.states import SILENT, UNDECIDED, Status, TaskKind, TaskState, stopped_reason
-from ..db.work import breakpoint_rules, losses
-from ..db.work.claim import Claim, Claimant, action_of, resource_event
-from ..db.work.commit import Outcome
-from ..db.work.orphans import Leftover
-from ..planning.task_definition import TaskDefinition
-from ..resources.contract import Park, Poll
-from ..resources.errors import Final, StepError, TimedOut, TryAgain
-from ..resources.nesting import ABORTED, ChildFailed
+from ...db.resources import Resource
+from ...db.states import SILENT, UNDECIDED, Status, TaskKind, TaskState, stopped_reason
+from ...db.work import breakpoint_rules, losses
+from ...db.work.claim import Claim, Claimant, action_of, resource_event
+from ...db.work.commit import Outcome
+from ...db.work.orphans import Leftover
+from ...planning.task_definition import TaskDefinition
+from ...resources.contract import Park, Poll
+from ...resources.errors import Final, StepError, TimedOut, TryAgain
+from ...resources.nesting import ABORTED, ChildFailed
 from .secrets import Secrets
 
 LOG = logging.getLogger(__name__)

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterable
 
-from ..db.ids import TaskId
+from ...db.ids import TaskId
 
 
 class Intake:

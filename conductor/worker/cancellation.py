@@ -9,15 +9,15 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..db.ids import TaskId, TraversalId
-from ..db.work.claim import Claim, Claimant
-from ..observe import logs
-from .attempt import StepResult
-from .holdings import Held, Holdings, claim_lines
-from .steps import StepRunner
-from .tally import Tally
+from ...db.ids import TaskId, TraversalId
+from ...db.work.claim import Claim, Claimant
+from ...observe import logs
+from ..steps.outcomes import StepResult
+from ..steps.runner import StepRunner
+from .claimed import Held, Holdings, claim_lines
+from .executor import Step, Workers
+from .metrics import Tally
 from .timers import TimerQueue
-from .workers import Step, Workers
 
 LOG = logging.getLogger(__name__)
 SURELY = 0.01

@@ -5,18 +5,18 @@ import typing
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..db import credentials, resources
-from ..db.engine import Database
-from ..db.errors import NotFound
-from ..db.work.claim import Claim
-from ..keystone.delegated_auth import NO_DEFERRAL, CredentialGone, Deferral, KeystoneAway
-from ..resources.children import Children
-from ..resources.contract import Peer, Presigned, StackFacts
-from ..resources.errors import Cancelled, Final, TryAgain
-from ..sealing.sealer import Sealer
-from ..sealing.signal_urls import SignalAddresses
-from ..sealing.stored import metadata_in_clear
-from ..template.residual import ARGS
+from ...db import credentials, resources
+from ...db.engine import Database
+from ...db.errors import NotFound
+from ...db.work.claim import Claim
+from ...keystone.delegated_auth import NO_DEFERRAL, CredentialGone, Deferral, KeystoneAway
+from ...resources.children import Children
+from ...resources.contract import Peer, Presigned, StackFacts
+from ...resources.errors import Cancelled, Final, TryAgain
+from ...sealing.sealer import Sealer
+from ...sealing.signal_urls import SignalAddresses
+from ...sealing.stored import metadata_in_clear
+from ...template.residual import ARGS
 from .secrets import Secrets
 
 Json = typing.Any

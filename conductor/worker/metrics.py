@@ -3,13 +3,13 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from ..db.ids import TaskId
-from ..db.work.claim import Claim
-from ..db.work.task_rows import redelivery_delay
-from ..observe import metrics
-from ..observe.recorder import Recorder
-from .attempt import StepResult
-from .holdings import Held
+from ...db.ids import TaskId
+from ...db.work.claim import Claim
+from ...db.work.task_rows import redelivery_delay
+from ...observe import metrics
+from ...observe.recorder import Recorder
+from ..steps.outcomes import StepResult
+from .claimed import Held
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ import typing
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..db.errors import Unavailable
-from ..db.states import DELETING, REMOVING, TaskKind
-from ..db.work.claim import Claim, Claimant, action_of
-from ..engine.nested_stacks import Nesting
-from ..planning.task_definition import TaskDefinition
-from ..resources.catalogue import Catalogue
-from ..resources.contract import Done, Park, Poll, ResourceType, Scaling, Step, Target
-from ..resources.errors import (
+from ...db.errors import Unavailable
+from ...db.states import DELETING, REMOVING, TaskKind
+from ...db.work.claim import Claim, Claimant, action_of
+from ...engine.nested_stacks import Nesting
+from ...planning.task_definition import TaskDefinition
+from ...resources.catalogue import Catalogue
+from ...resources.contract import Done, Park, Poll, ResourceType, Scaling, Step, Target
+from ...resources.errors import (
     Cancelled,
     Final,
     PropertyError,
@@ -24,22 +24,22 @@ from ..resources.errors import (
     TryAgain,
     UnknownType,
 )
-from ..resources.properties import changed
-from ..resources.verdict import Verdict, checkable
-from ..sandbox.errors import HelperUnavailable
-from ..sandbox.shared import charged_to
-from ..sealing.sealer import SealError
-from ..template.errors import TemplateError
-from ..template.residual import evaluate, holds_secret, partial
-from .attempt import Attempt, StepResult
+from ...resources.properties import changed
+from ...resources.verdict import Verdict, checkable
+from ...sandbox.errors import HelperUnavailable
+from ...sandbox.shared import charged_to
+from ...sealing.sealer import SealError
+from ...template.errors import TemplateError
+from ...template.residual import evaluate, holds_secret, partial
+from ..worker.orphans import leftover_of
 from .children import StepChildren
+from .context import StepWork, Surroundings
 from .copies import copy_columns, with_copy
-from .decide import Restricted, check_allowed, decide
-from .leftovers import leftover_of
+from .decision import Restricted, check_allowed, decide
 from .lookup import ClaimLookup, SealedLookup
+from .outcomes import Attempt, StepResult
 from .secrets import Secrets
-from .targets import kept_data, kept_values, live_changes, make_target, never_made, restored
-from .work import StepWork, Surroundings
+from .target import kept_data, kept_values, live_changes, make_target, never_made, restored
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any

@@ -5,10 +5,10 @@ import logging
 import threading
 from collections.abc import Callable
 
-from ..db.work.claim import Claimant
-from .liveness import Liveness, Progress
+from ...db.work.claim import Claimant
+from ..liveness import Liveness, Progress
+from ..slice import Ring
 from .pipeline import Pipeline
-from .slice import Ring
 
 LOG = logging.getLogger(__name__)
 

@@ -3,18 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..db.engine import Database
-from ..db.errors import RowLocked, Unavailable
-from ..db.ids import TaskId
-from ..db.work.claim import Claim, Claimant
-from ..engine.announce import Hints, announce_all
-from .attempt import StepResult
-from .holdings import claim_lines
-from .leftovers import keep_stray, late_result
+from ...db.engine import Database
+from ...db.errors import RowLocked, Unavailable
+from ...db.ids import TaskId
+from ...db.work.claim import Claim, Claimant
+from ...engine.announce import Hints, announce_all
+from ..steps.outcomes import StepResult
+from .cancellation import Stops
+from .claimed import claim_lines
+from .executor import Workers
 from .locked_out import LockedOut
-from .stops import Stops
-from .tally import Tally
-from .workers import Workers
+from .metrics import Tally
+from .orphans import keep_stray, late_result
 
 Late = tuple[Claim, StepResult | None]
 

@@ -6,26 +6,26 @@ from dataclasses import replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..db.ids import StackId
-from ..db.schema import tables
-from ..db.stacks import Stack
-from ..db.states import Status, TaskKind, TaskState
-from ..db.work.claim import Claim
-from ..engine.hidden_parameters import SECRET_TEMPLATE, secret_parameters, template_is_secret
-from ..engine.nested_stacks import Nesting
-from ..engine.parents import Nest, child_id
-from ..planning.task_definition import TaskDefinition
-from ..resources.children import ChildGoal, ChildState, Member
-from ..resources.contract import Json, physical_name
-from ..resources.errors import Cancelled, Final
-from ..resources.lifting import lifted
-from ..sealing.stored import RowLookup
-from ..template.budget import Budget
-from ..template.errors import TemplateError
-from ..template.residual import evaluate, is_node, partial
+from ...db.ids import StackId
+from ...db.schema import tables
+from ...db.stacks import Stack
+from ...db.states import Status, TaskKind, TaskState
+from ...db.work.claim import Claim
+from ...engine.hidden_parameters import SECRET_TEMPLATE, secret_parameters, template_is_secret
+from ...engine.nested_stacks import Nesting
+from ...engine.parents import Nest, child_id
+from ...planning.task_definition import TaskDefinition
+from ...resources.children import ChildGoal, ChildState, Member
+from ...resources.contract import Json, physical_name
+from ...resources.errors import Cancelled, Final
+from ...resources.lifting import lifted
+from ...sealing.stored import RowLookup
+from ...template.budget import Budget
+from ...template.errors import TemplateError
+from ...template.residual import evaluate, is_node, partial
 from .lookup import SealedLookup
 from .secrets import Secrets
-from .targets import kept_properties
+from .target import kept_properties
 
 
 class StepChildren:

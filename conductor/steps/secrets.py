@@ -3,9 +3,9 @@
 import typing
 from collections.abc import Iterator, Mapping
 
-from ..sealing.sealer import BoundSealer
-from ..sealing.stored import in_clear
-from ..template.residual import quote, sealed
+from ...sealing.sealer import BoundSealer
+from ...sealing.stored import in_clear
+from ...template.residual import quote, sealed
 
 Json = typing.Any
 SHORTEST_REDACTED = 3

@@ -6,15 +6,15 @@ import threading
 import typing
 from collections.abc import Callable
 
-from ..db.ids import MemberId, TaskId
-from ..db.work.claim import Claim, Claimant
-from ..observe import metrics
-from ..observe.recorder import SILENT, Recorder
-from .attempt import StepResult
-from .holdings import Held, claim_lines
-from .pool import NoThread
+from ...db.ids import MemberId, TaskId
+from ...db.work.claim import Claim, Claimant
+from ...observe import metrics
+from ...observe.recorder import SILENT, Recorder
+from ..steps.outcomes import StepResult
+from ..steps.runner import StepRunner
+from .claimed import Held, claim_lines
 from .quarantine import Quarantine
-from .steps import StepRunner
+from .thread_pool import NoThread
 
 Json = typing.Any
 

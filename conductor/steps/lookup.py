@@ -3,10 +3,10 @@
 import typing
 from collections.abc import Mapping
 
-from ..db.work.claim import Claim
-from ..resources.errors import Final
-from ..sealing.stored import StoredLookup, as_residual
-from ..template.residual import evaluate, mapping
+from ...db.work.claim import Claim
+from ...resources.errors import Final
+from ...sealing.stored import StoredLookup, as_residual
+from ...template.residual import evaluate, mapping
 from .secrets import Secrets
 
 Json = typing.Any

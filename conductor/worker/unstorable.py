@@ -5,12 +5,12 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterator, Sequence
 
-from ..db.errors import RowLocked, Unavailable
-from ..db.ids import TaskId
-from ..db.work.claim import Claimant
-from .attempt import StepResult
-from .holdings import claim_lines
-from .steps import StepRunner
+from ...db.errors import RowLocked, Unavailable
+from ...db.ids import TaskId
+from ...db.work.claim import Claimant
+from ..steps.outcomes import StepResult
+from ..steps.runner import StepRunner
+from .claimed import claim_lines
 from .timers import TimerQueue
 
 LOG = logging.getLogger(__name__)

@@ -12,28 +12,28 @@ import typing
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from ..db.engine import Database
-from ..db.errors import RowLocked, Unavailable
-from ..db.ids import MemberId, TaskId, TraversalId
-from ..db.states import TaskState
-from ..db.work import commit
-from ..db.work.claim import Claimant
-from ..db.work.commit import Exchange, Outcome
-from ..db.work.losses import USUAL_MOST
-from ..engine.announce import Hints, announce_all
-from ..observe.recorder import SILENT, Recorder
-from .attempt import StepResult
-from .holdings import Holdings, View
+from ...db.engine import Database
+from ...db.errors import RowLocked, Unavailable
+from ...db.ids import MemberId, TaskId, TraversalId
+from ...db.states import TaskState
+from ...db.work import commit
+from ...db.work.claim import Claimant
+from ...db.work.commit import Exchange, Outcome
+from ...db.work.losses import USUAL_MOST
+from ...engine.announce import Hints, announce_all
+from ...observe.recorder import SILENT, Recorder
+from ..steps.outcomes import StepResult
+from ..steps.runner import StepRunner
+from .cancellation import Message, Stops
+from .claimed import Holdings, View
+from .executor import Executor, Workers
 from .intake import Intake
+from .late_results import Strays
 from .locked_out import LockedOut
+from .metrics import Tally
 from .quarantine import Quarantine
 from .reconciler import Reconciler
-from .steps import StepRunner
-from .stops import Message, Stops
-from .strays import Strays
-from .suspects import Suspects
-from .tally import Tally
-from .workers import Executor, Workers
+from .unstorable import Suspects
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any

@@ -8,12 +8,12 @@ import typing
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..db.engine import Database
-from ..db.errors import Unavailable
-from ..db.ids import MemberId, TaskId
-from ..db.work import losses
-from ..db.work.claim import Claim, Claimant
-from .attempt import StepResult
+from ...db.engine import Database
+from ...db.errors import Unavailable
+from ...db.ids import MemberId, TaskId
+from ...db.work import losses
+from ...db.work.claim import Claim, Claimant
+from ..steps.outcomes import StepResult
 from .locked_out import LockedOut
 
 LOG = logging.getLogger(__name__)

@@ -1,11 +1,11 @@
 """What an update's first step finds that it has to do."""
 
-from ..db.states import Status
-from ..db.work.claim import Claim
-from ..resources.contract import ResourceType, Target, Work
-from ..resources.errors import StepError
-from ..resources.verdict import RESTRICTED, Verdict, judge, survives_failure
-from .targets import fits
+from ...db.states import Status
+from ...db.work.claim import Claim
+from ...resources.contract import ResourceType, Target, Work
+from ...resources.errors import StepError
+from ...resources.verdict import RESTRICTED, Verdict, judge, survives_failure
+from .target import fits
 
 
 class Restricted(StepError):

@@ -6,10 +6,10 @@ import typing
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..db.ids import TaskId, TraversalId
-from ..db.work.claim import Claim
-from ..observe import logs
-from .attempt import StepResult
+from ...db.ids import TaskId, TraversalId
+from ...db.work.claim import Claim
+from ...observe import logs
+from ..steps.outcomes import StepResult
 from .timers import TimerQueue
 
 Json = typing.Any
