@@ -8,8 +8,8 @@ from ..planning.requests import EXISTING, AdoptedResource
 from ..template.errors import TemplateError
 from ..template.load import load_document
 from .body import check_depth, check_texts
-from .call import fitting
-from .faults import bad_request
+from .errors import bad_request
+from .request import fitting
 from .schemas import ADOPTED
 
 Json = typing.Any

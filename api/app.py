@@ -11,12 +11,12 @@ from ..observe.metrics import CONTENT_TYPE
 from ..observe.recorder import SILENT
 from ..sandbox.shared import charged_to
 from .body import read_body
-from .call import Call, Operation, Reply
-from .faults import Fault, bad_request, fault_of, not_found
-from .presigned import signed_by
+from .context import Services
+from .errors import Fault, bad_request, fault_of, not_found
+from .handlers.signals import signed_by
+from .request import Call, Operation, Reply
+from .request_log import METHODS, Watch, request_id
 from .routes import BELOW_A_NAME, LOOKUP, ROUTES
-from .services import Services
-from .watching import METHODS, Watch, request_id
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any

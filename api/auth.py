@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..keystone.delegated_auth import Delegator
-from .faults import Fault
+from .errors import Fault
 
 USER_LENGTH = 255
 _FOR_NOBODY = frozenset({"stacks:global_index"})

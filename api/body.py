@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import falcon
 
-from .faults import Fault, bad_request
+from .errors import Fault, bad_request
 
 Json = typing.Any
 

@@ -8,7 +8,7 @@ from oslo_policy import policy
 
 from ..keystone.delegated_auth import Delegator
 from .auth import USER_LENGTH, Caller
-from .faults import Fault
+from .errors import Fault
 from .policy import IS_ADMIN, TYPE_RULE
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from . import actions, events, installation, presigned, previews, resources, snapshots, stacks
-from .call import Operation
+from .handlers import actions, events, meta, previews, resources, signals, snapshots, stacks
+from .request import Operation
 
 _TENANT = "/v1/{tenant_id}"
 _NAME = f"{_TENANT}/stacks/{{stack_name}}"
@@ -14,32 +14,30 @@ _TYPES = f"{_TENANT}/resource_types"
 _VERSIONS = f"{_TENANT}/template_versions"
 
 _LOOKUP = Operation(stacks.lookup, "stacks:lookup")
-_NO_SOFTWARE = dict.fromkeys(("GET", "POST", "PUT", "DELETE"), Operation(installation.no_software, None))
+_NO_SOFTWARE = dict.fromkeys(("GET", "POST", "PUT", "DELETE"), Operation(meta.no_software, None))
 _EVERY_METHOD = dict.fromkeys(("GET", "POST", "PUT", "PATCH", "DELETE"), _LOOKUP)
 
 Routes = Mapping[str, Mapping[str, Operation]]
 
 ROUTES: Routes = {
-    "/": {"GET": Operation(installation.api_versions, None)},
-    "/v1": {"GET": Operation(installation.api_versions, None)},
-    "/healthcheck": dict.fromkeys(("GET", "HEAD"), Operation(installation.health, None)),
+    "/": {"GET": Operation(meta.api_versions, None)},
+    "/v1": {"GET": Operation(meta.api_versions, None)},
+    "/healthcheck": dict.fromkeys(("GET", "HEAD"), Operation(meta.health, None)),
     f"{_TENANT}/validate": {"POST": Operation(stacks.validate, "stacks:validate_template")},
-    _TYPES: {"GET": Operation(installation.list_types, "stacks:list_resource_types")},
-    f"{_TYPES}/{{type_name}}": {"GET": Operation(installation.show_type, "stacks:resource_schema")},
-    f"{_TYPES}/{{type_name}}/template": {
-        "GET": Operation(installation.type_template, "stacks:generate_template")
-    },
-    _VERSIONS: {"GET": Operation(installation.list_versions, "stacks:list_template_versions")},
+    _TYPES: {"GET": Operation(meta.list_types, "stacks:list_resource_types")},
+    f"{_TYPES}/{{type_name}}": {"GET": Operation(meta.show_type, "stacks:resource_schema")},
+    f"{_TYPES}/{{type_name}}/template": {"GET": Operation(meta.type_template, "stacks:generate_template")},
+    _VERSIONS: {"GET": Operation(meta.list_versions, "stacks:list_template_versions")},
     f"{_VERSIONS}/{{template_version}}/functions": {
-        "GET": Operation(installation.list_functions, "stacks:list_template_functions")
+        "GET": Operation(meta.list_functions, "stacks:list_template_functions")
     },
     f"{_TENANT}/software_configs": _NO_SOFTWARE,
     f"{_TENANT}/software_configs/{{config_id}}": _NO_SOFTWARE,
     f"{_TENANT}/software_deployments": _NO_SOFTWARE,
     f"{_TENANT}/software_deployments/{{deployment_id}}": _NO_SOFTWARE,
     f"{_TENANT}/software_deployments/metadata/{{server_id}}": _NO_SOFTWARE,
-    f"{_TENANT}/build_info": {"GET": Operation(installation.build_info, "build_info:build_info")},
-    f"{_TENANT}/services": {"GET": Operation(installation.services, "service:index")},
+    f"{_TENANT}/build_info": {"GET": Operation(meta.build_info, "build_info:build_info")},
+    f"{_TENANT}/services": {"GET": Operation(meta.services, "service:index")},
     f"{_TENANT}/stacks": {
         "GET": Operation(stacks.index, "stacks:index"),
         "POST": Operation(stacks.create, "stacks:create"),
@@ -82,7 +80,7 @@ ROUTES: Routes = {
     f"{_RESOURCE}/metadata": {"GET": Operation(resources.metadata, "resource:metadata")},
     f"{_RESOURCE}/signal": {"POST": Operation(resources.signal, "resource:signal")},
     f"{_RESOURCE}/signal/{{row}}": dict.fromkeys(
-        ("POST", "PUT"), Operation(presigned.signal, None, presigned=True)
+        ("POST", "PUT"), Operation(signals.signal, None, presigned=True)
     ),
     f"{_STACK}/events": {"GET": Operation(events.index, "events:index")},
     f"{_RESOURCE}/events": {"GET": Operation(events.of_resource, "events:index")},

@@ -9,7 +9,7 @@ from . import threading_backend  # noqa: F401  - first: it decides how oslo work
 from oslo_config import cfg  # isort: skip
 from oslo_log import log
 
-from ..api.watching import Watch
+from ..api.request_log import Watch
 from . import options
 from .main_thread import run
 from .observing import recorder_of_api, report_on_signal

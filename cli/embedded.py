@@ -11,7 +11,7 @@ from . import threading_backend  # noqa: F401  - first: it decides how oslo work
 
 from oslo_log import log  # isort: skip
 
-from ..api.watching import Watch
+from ..api.request_log import Watch
 from ..conductor.service import Conductor
 from ..db.engine import Database
 from ..db.errors import WrongRevision

@@ -10,7 +10,7 @@ from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.receiver import ChunkedReceiver
 from waitress.utilities import BadRequest, Error
 
-from ..api.faults import Fault
+from ..api.errors import Fault
 from .http_limits import RequestLimits
 
 SINGLE = frozenset({b"host", b"content-length", b"transfer-encoding", b"content-type"})

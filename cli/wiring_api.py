@@ -7,9 +7,9 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from ..api.app import make_app
+from ..api.context import ApiLimits, Services
 from ..api.health import DatabaseHealth
-from ..api.services import ApiLimits, Services
-from ..api.watching import Watch
+from ..api.request_log import Watch
 from ..engine.breakpoints import Breakpoints
 from ..engine.exports import Exports
 from ..engine.signals import Signals

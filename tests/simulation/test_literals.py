@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from simulation.test_nested import INNER, hot, settled
 from simulation.test_update import ended, rows
 from simulation.world import KEY, World
-from stoker.api.views import StackLookup, output
+from stoker.api.views.stacks.stacks import StackLookup, output
 from stoker.db import content, snapshots
 from stoker.db import resources as resource_rows
 from stoker.db.schema.upgrade import tables

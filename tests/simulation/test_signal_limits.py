@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from simulation.test_nested import hot, settled
 from simulation.test_update import rows
 from simulation.world import World
-from stoker.api.faults import fault_of
+from stoker.api.errors import fault_of
 from stoker.db.schema.upgrade import tables
 from stoker.db.stacks import Stack
 from stoker.engine.signal_limits import SignalLimits

@@ -4,8 +4,8 @@ import time
 
 import pytest
 from stoker.api import schemas
-from stoker.api.call import MOST_ENTRIES, fitting
-from stoker.api.faults import Fault, fault_of
+from stoker.api.errors import Fault, fault_of
+from stoker.api.request import MOST_ENTRIES, fitting
 from stoker.sandbox.errors import HelperUnavailable
 
 NAMES = {"type": "array", "items": {"type": "string"}}

@@ -6,10 +6,10 @@ import re
 import pytest
 from oslo_config import cfg
 from oslo_policy import policy
-from stoker.api.actions import ACTIONS
-from stoker.api.faults import Fault
-from stoker.api.goals import changes_nothing
+from stoker.api.errors import Fault
+from stoker.api.handlers.actions import ACTIONS
 from stoker.api.keystone import KeystoneAuthentication
+from stoker.api.parse import changes_nothing
 from stoker.api.policy import list_rules
 from stoker.api.routes import ROUTES
 

@@ -7,8 +7,8 @@ import falcon.testing
 import pytest
 from stoker.api.app import make_app
 from stoker.api.auth import NoAuthentication
-from stoker.api.presigned import is_presigned
-from stoker.api.services import ApiLimits, Services
+from stoker.api.context import ApiLimits, Services
+from stoker.api.handlers.signals import is_presigned
 from stoker.resources.contract import StackFacts
 from stoker.sealing.signal_urls import SignalAddresses
 

@@ -4,18 +4,19 @@ import typing
 import urllib.parse
 from collections.abc import Mapping
 
-from ..db import content, resources
-from ..db.errors import NotFound
-from ..db.ids import StackId
-from ..db.queries import stack_list
-from ..db.queries.stack_list import SORT_KEYS, StackQuery
-from ..db.stacks import DetailedStack, ListedStack, Stack
-from ..db.work import cancel
-from ..planning.requests import Preview, PreviewedResource
-from . import goals, views
-from .call import ACCEPTED, Call, Reply, shortened
-from .faults import Fault, bad_request, not_found
-from .schemas import VALIDATE
+from ...db import content, resources
+from ...db.errors import NotFound
+from ...db.ids import StackId
+from ...db.queries import stack_list
+from ...db.queries.stack_list import SORT_KEYS, StackQuery
+from ...db.stacks import DetailedStack, ListedStack, Stack
+from ...db.work import cancel
+from ...planning.requests import Preview, PreviewedResource
+from .. import parse
+from ..errors import Fault, bad_request, not_found
+from ..request import ACCEPTED, Call, Reply, shortened
+from ..schemas import VALIDATE
+from ..views import stacks
 
 Json = typing.Any
 
@@ -40,9 +41,9 @@ _FILTERS = {
 
 def create(call: Call) -> Reply:
     """POST /stacks"""
-    stack = call.services.orders.create(goals.create_request(call))
-    url = views.stack_url(call, stack)
-    return Reply({"stack": {"id": stack.id, "links": [views.link(url)]}}, 201, {"Location": url})
+    stack = call.services.orders.create(parse.create_request(call))
+    url = stacks.stack_url(call, stack)
+    return Reply({"stack": {"id": stack.id, "links": [stacks.link(url)]}}, 201, {"Location": url})
 
 
 def update(call: Call) -> Reply:
@@ -52,39 +53,39 @@ def update(call: Call) -> Reply:
 
 def update_existing(call: Call) -> Reply:
     """PATCH …: what the request leaves out stays"""
-    goals.authorize_patch(call)
+    parse.authorize_patch(call)
     return _update(call, existing=True)
 
 
 def _update(call: Call, *, existing: bool) -> Reply:
     stack = call.stack()
-    call.services.updates.update(stack, goals.update_request(call, existing=existing))
+    call.services.updates.update(stack, parse.update_request(call, existing=existing))
     return ACCEPTED
 
 
 def preview(call: Call) -> Reply:
     """POST /stacks/preview"""
-    return Reply({"stack": _preview(call, call.services.orders.preview(goals.create_request(call)))})
+    return Reply({"stack": _preview(call, call.services.orders.preview(parse.create_request(call)))})
 
 
 def _preview(call: Call, found: Preview) -> dict[str, Json]:
-    url = f"{call.base_url}/v1/{views.quoted(call.caller.tenant)}/stacks/{found.name}/None"
+    url = f"{call.base_url}/v1/{stacks.quoted(call.caller.tenant)}/stacks/{found.name}/None"
     return {
         "id": "None",
         "stack_name": found.name,
-        "description": found.description or views.NO_DESCRIPTION,
-        "template_description": found.description or views.NO_DESCRIPTION,
+        "description": found.description or stacks.NO_DESCRIPTION,
+        "template_description": found.description or stacks.NO_DESCRIPTION,
         "parameters": dict(found.parameters),
         "timeout_mins": found.timeout_mins,
         "disable_rollback": found.disable_rollback,
         "tags": list(found.tags) or None,
-        "links": [views.link(url)],
+        "links": [stacks.link(url)],
         "stack_owner": call.caller.user,
         "stack_user_project_id": call.caller.tenant,
         "parent": None,
         "capabilities": [],
         "notification_topics": [],
-        "creation_time": views.iso(call.services.clock()),
+        "creation_time": stacks.iso(call.services.clock()),
         "updated_time": None,
         "deletion_time": None,
         "resources": [_previewed(call, found.name, item) for item in found.resources],
@@ -93,7 +94,7 @@ def _preview(call: Call, found: Preview) -> dict[str, Json]:
 
 def _previewed(call: Call, stack_name: str, item: PreviewedResource) -> dict[str, Json]:
     identity = {"tenant": call.caller.tenant, "stack_name": stack_name, "stack_id": "None", "path": ""}
-    now = views.iso(call.services.clock())
+    now = stacks.iso(call.services.clock())
     return {
         "resource_name": item.name,
         "resource_type": item.type,
@@ -106,8 +107,8 @@ def _previewed(call: Call, stack_name: str, item: PreviewedResource) -> dict[str
         "physical_resource_id": "",
         "creation_time": now,
         "updated_time": now,
-        "properties": views.masked(item.properties),
-        "metadata": views.masked(item.metadata),
+        "properties": stacks.masked(item.properties),
+        "metadata": stacks.masked(item.metadata),
         "attributes": {},
         "description": item.description,
         "required_by": list(item.required_by),
@@ -121,7 +122,7 @@ def validate(call: Call) -> Reply:
     if unknown := sorted(set(call.parts("ignore_errors")) - set(IGNORABLE)):
         wrong, known = shortened(", ".join(unknown)), ", ".join(IGNORABLE)
         raise bad_request(f"Invalid codes in ignore_errors: {wrong}; known are: {known}")
-    return Reply(call.services.orders.validate(call.caller.tenant, goals.goal(call, body)))
+    return Reply(call.services.orders.validate(call.caller.tenant, parse.goal(call, body)))
 
 
 def index(call: Call) -> Reply:
@@ -131,10 +132,10 @@ def index(call: Call) -> Reply:
         call.services.auth.authorize(call.caller, "stacks:global_index")
     query = _query(call, everybody=everybody)
     found = call.services.database.read(lambda conn: stack_list.list_stacks(conn, query, ListedStack))
-    shown = [views.stack_summary(call, stack, project=everybody) for stack in found]
+    shown = [stacks.stack_summary(call, stack, project=everybody) for stack in found]
     body: dict[str, Json] = {"stacks": shown}
     if query.limit and len(found) == query.limit:
-        body["links"] = [views.link(_next_page(call, "stacks", found[-1].id), "next")]
+        body["links"] = [stacks.link(_next_page(call, "stacks", found[-1].id), "next")]
     if call.flag("with_count"):
         body["count"] = call.services.database.read(lambda conn: stack_list.count_stacks(conn, query))
     return Reply(body)
@@ -144,13 +145,13 @@ def detail(call: Call) -> Reply:
     """GET /stacks/detail"""
     query = _query(call, everybody=False)
     found = call.services.database.read(lambda conn: stack_list.list_stacks(conn, query, DetailedStack))
-    return Reply({"stacks": [views.stack_detail(call, stack) for stack in found]})
+    return Reply({"stacks": [stacks.stack_detail(call, stack) for stack in found]})
 
 
 def _next_page(call: Call, path: str, marker: str) -> str:
     pairs = [(name, value) for name, value in urllib.parse.parse_qsl(call.query_string) if name != "marker"]
     query = urllib.parse.urlencode([*pairs, ("marker", marker)])
-    return f"{call.base_url}/v1/{views.quoted(call.caller.tenant)}/{path}?{query}"
+    return f"{call.base_url}/v1/{stacks.quoted(call.caller.tenant)}/{path}?{query}"
 
 
 def _query(call: Call, *, everybody: bool) -> StackQuery:
@@ -215,7 +216,7 @@ def lookup(call: Call) -> Reply:
     except NotFound:
         found = _by_id(call, wanted)
     more = [part for part in (call.path.get("below"),) if part]
-    url = views.stack_url(call, found, *more)
+    url = stacks.stack_url(call, found, *more)
     return Reply(None, 302, {"Location": f"{url}?{call.query_string}" if call.query_string else url})
 
 
@@ -232,19 +233,19 @@ def _by_id(call: Call, stack_id: str) -> ListedStack:
 def show(call: Call) -> Reply:
     """GET /stacks/NAME/ID"""
     stack = call.stack()
-    body = views.stack_detail(call, stack)
+    body = stacks.stack_detail(call, stack)
     if call.flag("resolve_outputs", default=True) and stack.deleted_at is None:
-        body["outputs"] = views.outputs(call, stack, _lookup(call, stack)) if stack.outputs else []
+        body["outputs"] = stacks.outputs(call, stack, _lookup(call, stack)) if stack.outputs else []
     held = call.services.breakpoints.held(stack)
     waiting = call.services.database.read(lambda conn: cancel.unanswered(conn, stack.id))
     if waiting:
-        body["not_stopped"] = [views.not_stopped(step) for step in waiting]
-    return Reply({"stack": views.with_breakpoints(body, stack, held)})
+        body["not_stopped"] = [stacks.not_stopped(step) for step in waiting]
+    return Reply({"stack": stacks.with_breakpoints(body, stack, held)})
 
 
-def _lookup(call: Call, stack: Stack) -> views.StackLookup:
+def _lookup(call: Call, stack: Stack) -> stacks.StackLookup:
     found = call.services.database.read(lambda conn: resources.of_stack(conn, stack.id))
-    return views.StackLookup(found, call.sealer_of(stack))
+    return stacks.StackLookup(found, call.sealer_of(stack))
 
 
 def delete(call: Call) -> Reply:
@@ -273,8 +274,8 @@ def template(call: Call) -> Reply:
 def environment(call: Call) -> Reply:
     """GET …/environment"""
     stack = call.stack()
-    stored = views.masked(_content(call, stack.environment_id))
-    return Reply({**stored, "parameters": {**stored["parameters"], **views.masked(dict(stack.parameters))}})
+    stored = stacks.masked(_content(call, stack.environment_id))
+    return Reply({**stored, "parameters": {**stored["parameters"], **stacks.masked(dict(stack.parameters))}})
 
 
 def files(call: Call) -> Reply:
@@ -290,7 +291,7 @@ def _content(call: Call, key: typing.Any) -> Mapping[str, Json]:
 def outputs(call: Call) -> Reply:
     """GET …/outputs"""
     stack = call.stack()
-    return Reply({"outputs": [views.output(name, item, None) for name, item in stack.outputs.items()]})
+    return Reply({"outputs": [stacks.output(name, item, None) for name, item in stack.outputs.items()]})
 
 
 def output_show(call: Call) -> Reply:
@@ -298,4 +299,4 @@ def output_show(call: Call) -> Reply:
     stack, key = call.stack(), call.path["output_key"]
     if key not in stack.outputs:
         raise Fault(404, "NotFound", f"Specified output key {key} not found.")
-    return Reply({"output": views.output(key, stack.outputs[key], _lookup(call, stack))})
+    return Reply({"output": stacks.output(key, stack.outputs[key], _lookup(call, stack))})

@@ -3,12 +3,12 @@
 import typing
 from collections.abc import Callable, Mapping
 
-from ..db.stacks import Stack
-from ..db.states import TaskKind
-from . import views
-from .call import Call, Reply, shortened
-from .faults import bad_request
-from .schemas import GO_ON
+from ...db.stacks import Stack
+from ...db.states import TaskKind
+from ..errors import bad_request
+from ..request import Call, Reply, shortened
+from ..schemas import GO_ON
+from ..views import stacks
 
 Json = typing.Any
 
@@ -43,7 +43,7 @@ def _go_on(*, step: bool) -> Callable[[Call, Stack], Json]:
         cleared = call.services.breakpoints.go_on(
             stack, names=wanted.get("resources"), hook=wanted.get("hook"), step=step
         )
-        return {"cleared": [views.breakpoint_view(item) for item in cleared]}
+        return {"cleared": [stacks.breakpoint_view(item) for item in cleared]}
 
     return act
 

@@ -3,15 +3,15 @@
 import dataclasses
 import typing
 
-from ..db import events
-from ..db.errors import NotFound
-from ..db.events import EventQuery
-from ..db.ids import StackId
-from ..db.queries import stack_list
-from ..db.stacks import Stack
-from . import views
-from .call import Call, Reply, shortened
-from .faults import Fault, bad_request, not_found
+from ...db import events
+from ...db.errors import NotFound
+from ...db.events import EventQuery
+from ...db.ids import StackId
+from ...db.queries import stack_list
+from ...db.stacks import Stack
+from ..errors import Fault, bad_request, not_found
+from ..request import Call, Reply, shortened
+from ..views import stacks
 
 Json = typing.Any
 _FILTERS = {
@@ -59,14 +59,14 @@ def _listed(call: Call, resource_name: str | None) -> Reply:
     for item, stack_name in found:
         if item.stack_id not in homes:  # Purged meanwhile.
             continue
-        view = views.event_summary(call, homes[item.stack_id], item)
+        view = stacks.event_summary(call, homes[item.stack_id], item)
         shown.append(_below(call, stack, stack_name, view) if query.nested_depth else view)
     return Reply({"events": shown})
 
 
 def _below(call: Call, root: Stack, stack_name: str, view: Json) -> Json:
     """An event of a tree: without the link to the root, the client asks for each stack's events itself."""
-    link = views.link(views.stack_url(call, root), "root_stack")
+    link = stacks.link(stacks.stack_url(call, root), "root_stack")
     return {**view, "stack_name": stack_name, "links": [*view["links"], link]}
 
 
@@ -109,6 +109,6 @@ def show(call: Call) -> Reply:
         raise not_found("Event", wanted) from error
     if item.stack_id != stack.id or item.resource_name != call.path["resource_name"]:
         raise not_found("Event", wanted)
-    shown = views.event_summary(call, stack, item)
+    shown = stacks.event_summary(call, stack, item)
     detail = {"resource_type": item.resource_type, "resource_properties": item.properties or {}}
     return Reply({"event": {**shown, **detail}})

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy.engine import Connection
 
-from ..db import resources, stacks
-from ..db.errors import NotFound
-from ..db.stacks import Stack
-from ..engine.signals import Replaced
-from ..sealing.signal_urls import SignalAddresses, row_of
-from .auth import Caller
-from .call import Call, Reply
-from .faults import Fault, bad_request
+from ...db import resources, stacks
+from ...db.errors import NotFound
+from ...db.stacks import Stack
+from ...engine.signals import Replaced
+from ...sealing.signal_urls import SignalAddresses, row_of
+from ..auth import Caller
+from ..errors import Fault, bad_request
+from ..request import Call, Reply
 
 GONE = "the resource that this address was made for was deleted or replaced"
 _PATH = re.compile("/v1/[^/]+/stacks/[^/]+/[^/]+/resources/[^/]+/signal/[^/]+/?")

@@ -6,21 +6,21 @@ import typing
 import urllib.parse
 from collections.abc import Callable, Iterable, Mapping
 
-from ..db.events import Event
-from ..db.ids import host_of
-from ..db.resources import Resource
-from ..db.stacks import DetailedStack, ListedStack, Stack
-from ..db.work.breakpoint_rules import paused_reason, reached_reason
-from ..db.work.breakpoints import HeldTask
-from ..db.work.cancel import Unanswered
-from ..resources.contract import physical_name
-from ..sealing.sealer import BoundSealer, SealError
-from ..sealing.stored import MASK, in_clear
-from ..sealing.stored import masked as masked
-from ..template.budget import Budget
-from ..template.errors import TemplateError
-from ..template.residual import evaluate
-from .call import Call
+from ...db.events import Event
+from ...db.ids import host_of
+from ...db.resources import Resource
+from ...db.stacks import DetailedStack, ListedStack, Stack
+from ...db.work.breakpoint_rules import paused_reason, reached_reason
+from ...db.work.breakpoints import HeldTask
+from ...db.work.cancel import Unanswered
+from ...resources.contract import physical_name
+from ...sealing.sealer import BoundSealer, SealError
+from ...sealing.stored import MASK, in_clear
+from ...sealing.stored import masked as masked
+from ...template.budget import Budget
+from ...template.errors import TemplateError
+from ...template.residual import evaluate
+from ..request import Call
 
 Json = typing.Any
 LOG = logging.getLogger(__name__)

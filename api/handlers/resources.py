@@ -3,18 +3,19 @@
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ..db import resources
-from ..db.errors import NotFound
-from ..db.ids import StackId
-from ..db.queries import stack_list
-from ..db.resources import Resource
-from ..db.stacks import ListedStack, Stack
-from ..db.work.breakpoints import HeldTask
-from ..sealing.stored import metadata_in_clear
-from . import goals, views
-from .call import Call, Reply, shortened
-from .faults import bad_request, resource_not_found
-from .schemas import MARK_UNHEALTHY
+from ...db import resources
+from ...db.errors import NotFound
+from ...db.ids import StackId
+from ...db.queries import stack_list
+from ...db.resources import Resource
+from ...db.stacks import ListedStack, Stack
+from ...db.work.breakpoints import HeldTask
+from ...sealing.stored import metadata_in_clear
+from .. import parse
+from ..errors import bad_request, resource_not_found
+from ..request import Call, Reply, shortened
+from ..schemas import MARK_UNHEALTHY
+from ..views import stacks
 
 Json = typing.Any
 _COLUMNS = {
@@ -41,8 +42,8 @@ def index(call: Call) -> Reply:
         if item.stack_id in homes and fits(item):
             home = homes[item.stack_id]
             name = stack_name if depth else None
-            view = views.resource_summary(call, home, item, required.get(item.id, ()), stack_name=name)
-            view = views.held_summary(view, held.get(item.id))
+            view = stacks.resource_summary(call, home, item, required.get(item.id, ()), stack_name=name)
+            view = stacks.held_summary(view, held.get(item.id))
             shown.append({**view, **_values(call, stack, item)} if detailed else view)
     return Reply({"resources": shown})
 
@@ -87,11 +88,11 @@ def _filter(call: Call) -> Callable[[Resource], bool]:
 
 
 def _values(call: Call, stack: Stack, item: Resource) -> dict[str, Json]:
-    lookup = views.StackLookup([item], call.sealer_of(stack))
+    lookup = stacks.StackLookup([item], call.sealer_of(stack))
     return {
         "attributes": lookup.attribute(item.name, "") or {},
         "description": (item.definition or {}).get("description", ""),
-        "properties": views.masked(item.properties or {}),
+        "properties": stacks.masked(item.properties or {}),
     }
 
 
@@ -110,8 +111,8 @@ def show(call: Call) -> Reply:
         found for found, _ in call.services.database.read(lambda conn: resources.of_tree(conn, stack, 0))
     ]
     required = _required_by(siblings).get(item.id, ())
-    view = views.held_summary(
-        views.resource_summary(call, stack, item, required), _held(call, [stack]).get(item.id)
+    view = stacks.held_summary(
+        stacks.resource_summary(call, stack, item, required), _held(call, [stack]).get(item.id)
     )
     shown = {**view, **_values(call, stack, item)}
     for name in call.values("with_attr"):
@@ -122,7 +123,7 @@ def show(call: Call) -> Reply:
 def metadata(call: Call) -> Reply:
     """GET …/resources/NAME/metadata"""
     stack, item = _find(call)
-    unseal = views.unsealer(call.sealer_of(stack))
+    unseal = stacks.unsealer(call.sealer_of(stack))
     return Reply({"metadata": metadata_in_clear(item, unseal)})
 
 
@@ -143,7 +144,7 @@ def mark_unhealthy(call: Call) -> Reply:
         call.services.signals.mark_unhealthy(
             stack,
             wanted,
-            unhealthy=goals.boolean(body["mark_unhealthy"], "mark_unhealthy", default=False),
+            unhealthy=parse.boolean(body["mark_unhealthy"], "mark_unhealthy", default=False),
             reason=body.get("resource_status_reason") or "",
         )
     except NotFound as error:

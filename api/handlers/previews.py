@@ -3,11 +3,12 @@
 import typing
 from collections.abc import Mapping, Sequence
 
-from ..planning.preview import Effect, Foreseen
-from ..sealing.sealer import BoundSealer
-from ..template.model import ResourceDefinition
-from . import goals, views
-from .call import Call, Reply
+from ...planning.preview import Effect, Foreseen
+from ...sealing.sealer import BoundSealer
+from ...template.model import ResourceDefinition
+from .. import parse
+from ..request import Call, Reply
+from ..views import stacks
 
 Json = typing.Any
 NOT_SHOWN = "what becomes of the resources inside of it is not known before the update"
@@ -26,7 +27,7 @@ def update_existing(call: Call) -> Reply:
 def _preview(call: Call, *, existing: bool) -> Reply:
     inside = call.flag("show_nested")
     stack = call.living_stack()
-    request = goals.update_request(call, existing=existing)
+    request = parse.update_request(call, existing=existing)
     changes: dict[str, list[Json]] = {effect.value: [] for effect in Effect}
     identity = _identity(stack.tenant, stack.name, stack.id)
     found = call.services.updates.preview(stack, request, inside=inside)
@@ -70,12 +71,12 @@ def _resource(
     description = definition.description if definition is not None else ""
     metadata = definition.metadata if definition is not None else {}
     declared = definition.declared_type if definition is not None else ""
-    now = views.iso(call.services.clock())
+    now = stacks.iso(call.services.clock())
     if row is not None:
         description = description or (row.definition or {}).get("description", "")
         metadata = row.metadata or {}
         declared = row.type
-    attributes = {} if row is None else views.StackLookup([row], sealer).attribute(row.name, "")
+    attributes = {} if row is None else stacks.StackLookup([row], sealer).attribute(row.name, "")
     return {
         "resource_name": item.name,
         "resource_type": declared,
@@ -86,9 +87,9 @@ def _resource(
         "stack_identity": identity,
         "stack_name": identity["stack_name"],
         "physical_resource_id": "" if row is None else row.physical_id or "",
-        "creation_time": now if row is None else views.iso(row.created_at),
-        "updated_time": now if row is None else views.iso(row.updated_at),
-        "metadata": views.masked(metadata),
+        "creation_time": now if row is None else stacks.iso(row.created_at),
+        "updated_time": now if row is None else stacks.iso(row.updated_at),
+        "metadata": stacks.masked(metadata),
         "attributes": attributes,
         "description": description,
         "required_by": sorted(required_by),

@@ -5,17 +5,17 @@ from collections.abc import Sequence
 
 from sqlalchemy.engine import Connection
 
-from ..db import content, resources, snapshots
-from ..db.errors import NotFound
-from ..db.ids import SnapshotId
-from ..db.snapshots import Snapshot
-from ..db.stacks import Stack
-from ..engine.exports import snapshot_document
-from ..sealing.stored import Masked
-from . import views
-from .call import ACCEPTED, Call, Reply, fitting
-from .faults import Fault
-from .schemas import SNAPSHOT
+from ...db import content, resources, snapshots
+from ...db.errors import NotFound
+from ...db.ids import SnapshotId
+from ...db.snapshots import Snapshot
+from ...db.stacks import Stack
+from ...engine.exports import snapshot_document
+from ...sealing.stored import Masked
+from ..errors import Fault
+from ..request import ACCEPTED, Call, Reply, fitting
+from ..schemas import SNAPSHOT
+from ..views import stacks
 
 Json = typing.Any
 
@@ -78,7 +78,7 @@ def _shown(call: Call, stack: Stack, found: Sequence[Snapshot]) -> list[dict[str
                 "data": snapshot_document(
                     stack, item, contents, resources.copies(conn, stack.id, item.id), Masked()
                 ),
-                "creation_time": views.iso(item.created_at),
+                "creation_time": stacks.iso(item.created_at),
             }
             for item in found
         ]

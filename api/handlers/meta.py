@@ -2,15 +2,15 @@
 
 import typing
 
-from ..planning.requests import TypeForbidden
-from ..resources import render
-from ..resources.contract import ResourceType
-from ..rpc.contract import WORK_TOPIC
-from ..template import versions
-from ..template.errors import TemplateError
-from . import views
-from .call import Call, Reply
-from .faults import Fault, bad_request, not_found
+from ...planning.requests import TypeForbidden
+from ...resources import render
+from ...resources.contract import ResourceType
+from ...rpc.contract import WORK_TOPIC
+from ...template import versions
+from ...template.errors import TemplateError
+from ..errors import Fault, bad_request, not_found
+from ..request import Call, Reply
+from ..views import stacks
 
 Json = typing.Any
 
@@ -91,8 +91,8 @@ def services(call: Call) -> Reply:
             "topic": WORK_TOPIC,
             "report_interval": 1,
             "status": "unknown" if isinstance(roll, str) else "up" if item.host in roll.hosts else "down",
-            "created_at": views.iso(item.started_at),
-            "updated_at": views.iso(item.heartbeat_at),
+            "created_at": stacks.iso(item.started_at),
+            "updated_at": stacks.iso(item.heartbeat_at),
             "deleted_at": None,
             "state": item.state,
             "shards_owned": item.shards_owned,
@@ -104,7 +104,7 @@ def services(call: Call) -> Reply:
 
 def api_versions(call: Call) -> Reply:
     """GET /"""
-    version = {"id": "v1.0", "status": "CURRENT", "links": [views.link(f"{call.base_url}/v1/")]}
+    version = {"id": "v1.0", "status": "CURRENT", "links": [stacks.link(f"{call.base_url}/v1/")]}
     return Reply({"versions": [version]}, 300)
 
 

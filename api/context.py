@@ -17,7 +17,7 @@ from ..sealing.sealer import Sealer
 from ..sealing.signal_urls import SignalAddresses
 from ..template.budget import BudgetLimits
 from .auth import Authenticator
-from .watching import Watch
+from .request_log import Watch
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from ..db.states import Status
 from ..planning.requests import TypeForbidden
 from ..sealing.sealer import BoundSealer
 from .auth import Caller
-from .faults import bad_request, not_found
-from .services import Services
+from .context import Services
+from .errors import bad_request, not_found
 
 Json = typing.Any
 

@@ -8,8 +8,8 @@ from ..planning.requests import CreateRequest, Goal, UpdateRequest
 from ..template.budget import Budget, charged_at
 from ..template.load import load_document
 from .adoption import adoption
-from .call import LARGEST, Call, shortened
-from .faults import bad_request
+from .errors import bad_request
+from .request import LARGEST, Call, shortened
 from .schemas import CREATE, NAME_PATTERN, UPDATE
 
 Json = typing.Any
