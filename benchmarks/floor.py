@@ -13,7 +13,7 @@ import uuid
 
 import psycopg
 import sqlalchemy as sa
-from stoker.cli import options
+from stoker.cli.config import options
 from stoker.rpc.client import HintSender
 from stoker.rpc.transport import open_transport
 

@@ -10,7 +10,7 @@ import signal
 import typing
 from collections.abc import Iterator
 
-from stoker.cli import threading_backend  # noqa: F401  - first: it decides how oslo works, for all tests
+from stoker.cli.daemon import threading_backend  # noqa: F401  - first: it decides how oslo works, for all tests
 
 import hypothesis  # isort: skip
 import pytest

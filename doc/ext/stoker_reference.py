@@ -13,7 +13,7 @@ import yaml
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
-from stoker.cli import manage
+from stoker.cli.programs import manage
 from stoker.observe.metrics import METRICS
 from stoker.resources.catalogue import Catalogue
 from stoker.resources.contract import ResourceType

@@ -15,7 +15,8 @@ import pytest
 import yaml
 from client.serving import Service
 from harness.waiting import wait_for
-from stoker.cli import manage, options
+from stoker.cli.config import options
+from stoker.cli.programs import manage
 from stoker.observe.metrics import METRICS
 from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.rpc.notifier import event_types

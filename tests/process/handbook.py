@@ -25,7 +25,7 @@ from harness.server import Server
 from harness.third_party import with_plugins
 from harness.waiting import wait_for
 from oslo_config import cfg
-from stoker.cli import manage
+from stoker.cli.programs import manage
 
 Json = typing.Any
 HANDBOOK = pathlib.Path(__file__).parents[2] / "doc" / "handbook.md"

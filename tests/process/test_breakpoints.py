@@ -13,7 +13,7 @@ from harness.listening import Heard, listening
 from harness.rabbitmq import RabbitMQ
 from harness.waiting import wait_for
 from oslo_config import cfg
-from stoker.cli import options
+from stoker.cli.config import options
 
 HOSTS = ("one", "two")
 COUNT = 24

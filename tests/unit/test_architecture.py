@@ -37,8 +37,8 @@ MAY_IMPORT: dict[str, set[str]] = {
 MOST_LINES, MOST_CLASS, MOST_FUNCTION, MOST_PARAMETERS = 500, 300, 60, 6
 BROAD_EXCEPT = {
     "api/app.py": "top of the WSGI stack",
-    "cli/main_thread.py": "top of the main thread",
-    "cli/reaching.py": "top of the thread that asks a server",
+    "cli/daemon/main_thread.py": "top of the main thread",
+    "cli/wiring/probes.py": "top of the thread that asks a server",
     "conductor/steps/runner.py": "top of a step's thread",
     "conductor/worker/loop.py": "top of the mover's thread",
     "conductor/scheduler.py": "top of a duty",

@@ -2,7 +2,7 @@
 
 import pathlib
 
-from stoker.cli.opening import LOOK_AGAIN, binds_tokens
+from stoker.cli.wiring.parts.connections import LOOK_AGAIN, binds_tokens
 from stoker.db.engine import Database
 from stoker.db.schema.upgrade import revisions, upgrade
 from stoker.sealing.sealer import Sealer, is_bound

@@ -3,9 +3,9 @@
 import pathlib
 
 import pytest
-from stoker.cli.config_check import Problem, in_file, known_options
-from stoker.cli.manage_base import AdminError
-from stoker.cli.purge import seconds_of
+from stoker.cli.commands.base import AdminError
+from stoker.cli.commands.config import Problem, in_file, known_options
+from stoker.cli.commands.purge import seconds_of
 
 KNOWN = known_options(["password"])
 RIGHT = """

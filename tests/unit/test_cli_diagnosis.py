@@ -4,10 +4,10 @@ import dataclasses
 import typing
 
 import pytest
-from stoker.cli.crew import Crew, Reason, of_installation
-from stoker.cli.diagnosis import Surroundings, explain
-from stoker.cli.manage_base import describe_moment
-from stoker.cli.stack_report import Report, as_json, as_text, of_stack
+from stoker.cli.commands.base import describe_moment
+from stoker.cli.commands.diagnosis import Surroundings, explain
+from stoker.cli.commands.fleet import Crew, Reason, of_installation
+from stoker.cli.commands.stack_report import Report, as_json, as_text, of_stack
 from stoker.db.conductors import STOPPED, Conductor
 from stoker.db.ids import ContentId, MemberId, StackId, TaskId, TraversalId
 from stoker.db.queries.inspections import Child, LongStep, Unfinished, Waiting

@@ -5,9 +5,9 @@ import typing
 from collections.abc import Iterator
 
 import pytest
-from stoker.cli import main_thread
-from stoker.cli.options import WrongConfiguration
-from stoker.cli.waiting import Signals
+from stoker.cli.config.options import WrongConfiguration
+from stoker.cli.daemon import main_thread
+from stoker.cli.daemon.main_loop import Signals
 
 
 @dataclasses.dataclass

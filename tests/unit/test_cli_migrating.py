@@ -5,8 +5,8 @@ import time
 
 import pytest
 import sqlalchemy as sa
-from stoker.cli.manage_base import AdminError
-from stoker.cli.migrating import bring, outdated
+from stoker.cli.commands.base import AdminError
+from stoker.cli.commands.database import bring, outdated
 from stoker.db import conductors
 from stoker.db.conductors import ACTIVE, Conductor
 from stoker.db.engine import Database

@@ -8,7 +8,7 @@ PROGRAM = """
 import os, pathlib, signal, sys, time
 from stoker.cli import threading_backend
 from stoker.cli import options
-from stoker.cli.observing import report_on_signal
+from stoker.cli.wiring.metrics import report_on_signal
 folder = pathlib.Path(sys.argv[1])
 conf = options.load(["--config-file", str(folder / "stoker.conf")], program="stoker-api")
 told = iter(["first", "second"])

@@ -11,9 +11,9 @@ import typing
 from collections.abc import Iterator
 
 import pytest
-from stoker.cli.serving import silence
-from stoker.cli.systemd import Systemd
-from stoker.cli.waiting import WANTED, Signals, stay
+from stoker.cli.daemon.main_loop import WANTED, Signals, stay
+from stoker.cli.daemon.systemd import Systemd
+from stoker.cli.http.serving import silence
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def signals() -> Iterator[Signals]:
 
 ELSEWHERE = """
 import os, signal, threading, time
-from stoker.cli.waiting import Signals
+from stoker.cli.daemon.main_loop import Signals
 
 signals = Signals()
 other = threading.Thread(target=time.sleep, args=(30,), daemon=True)

@@ -2,7 +2,7 @@
 
 import pytest
 from oslo_upgradecheck.upgradecheck import Code
-from stoker.cli.status import judged
+from stoker.cli.programs.status import judged
 from stoker.db.errors import Unavailable
 from stoker.rpc.contract import LOWEST, VERSION, VERSIONS, parsed, understood
 from stoker.rpc.level import HOLDS, Level

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 from services.db.rows import NOW, a_stack, store
-from stoker.cli.purge import Purged, purge
+from stoker.cli.commands.purge import Purged, purge
 from stoker.db import content, events
 from stoker.db.engine import Database
 from stoker.db.ids import StackId

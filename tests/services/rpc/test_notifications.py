@@ -16,9 +16,9 @@ from simulation.test_breakpoints import hooks, rest
 from simulation.test_update import ended, on, template
 from simulation.world import World
 from sqlalchemy.engine import Connection
-from stoker.cli import options
-from stoker.cli.opening import make_notifier
-from stoker.cli.options import WrongConfiguration
+from stoker.cli.config import options
+from stoker.cli.config.options import WrongConfiguration
+from stoker.cli.wiring.parts.connections import make_notifier
 from stoker.db import notifications
 from stoker.db.stacks import Stack
 from stoker.rpc.notifier import Notifier

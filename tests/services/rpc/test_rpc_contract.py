@@ -12,7 +12,7 @@ from harness.counting import Counting
 from harness.rabbitmq import RabbitMQ
 from harness.waiting import wait_for
 from oslo_config import cfg
-from stoker.cli import options
+from stoker.cli.config import options
 from stoker.db.ids import TaskId, TraversalId
 from stoker.observe import metrics
 from stoker.observe.logs import about

@@ -1,0 +1,64 @@
+"""Columns of lists that people read otherwise than programs."""
+
+import datetime
+import typing
+from collections.abc import Sequence
+
+from cliff.columns import FormattableColumn
+from cliff.lister import Lister
+
+from .base import describe_age
+
+
+class WithFooter(Lister):
+    """A list with lines below its table; a list for programs has none."""
+
+    footer: Sequence[str] = ()
+
+    def produce_output(self, parsed: typing.Any, column_names: typing.Any, data: typing.Any) -> int:
+        code = int(super().produce_output(parsed, column_names, data) or 0)
+        if parsed.formatter == "table":
+            self.app.stdout.write("".join(f"{line}\n" for line in self.footer))
+        return code
+
+
+class Share(FormattableColumn[float]):
+    """A part of a whole, from 0 to 1: ``33.4%`` for people."""
+
+    def human_readable(self) -> str:
+        return f"{self._value:.1%}"
+
+    def machine_readable(self) -> float:
+        return round(self._value, 4)
+
+
+class Known(FormattableColumn[bool | None]):
+    """Something that is so or not, or that nobody knows."""
+
+    def human_readable(self) -> str:
+        return "unknown" if self._value is None else str(self._value)
+
+    def machine_readable(self) -> typing.Any:
+        return self._value
+
+
+class Age(FormattableColumn[tuple[float | None, float]]):
+    """When something was: how long ago for people, the instant for programs."""
+
+    @classmethod
+    def of(cls, moment: float | None, now: float) -> "Age":
+        """:param moment: seconds since the epoch; None: never."""
+        return cls((moment, now))
+
+    def human_readable(self) -> str:
+        moment, now = self._value
+        return "never" if moment is None else describe_age(now - moment)
+
+    def machine_readable(self) -> typing.Any:
+        moment, _ = self._value
+        return None if moment is None else iso(moment)
+
+
+def iso(moment: float) -> str:
+    """``2026-01-31T12:34:56Z``"""
+    return datetime.datetime.fromtimestamp(moment, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

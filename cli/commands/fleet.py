@@ -1,0 +1,151 @@
+"""The conductors as the operator's commands see them, and what is wrong with them for any stack."""
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ...db.conductors import STOPPED, Conductor
+from ...db.ids import MemberId, StackId, host_of
+from .base import describe_age, describe_moment, describe_span
+
+SKEW = 2.0
+"""Seconds by which two clocks may differ without being named."""
+
+
+@dataclass(frozen=True)
+class Crew:
+    """The conductors.
+
+    :ivar now: seconds since the epoch, by this host's clock.
+    :ivar conductors: what each has reported last.
+    :ivar living: hosts of those that are alive, as their group says; where that cannot be reached, of those
+        that report.
+    :ivar owner_of: who looks after a shard; None: nobody does.
+    :ivar takeover: seconds after a conductor's last report until the others have its work.
+    :ivar grace: seconds in which a step that is asked to stop may end.
+    :ivar manage: how the operator calls ``stoker-manage``.
+    :ivar skews: seconds by which the clocks of hosts are ahead of this one's, where that is much.
+    :ivar unsettled: why the ring is not settled.
+    :ivar unreachable: why the group cannot be reached.
+    """
+
+    now: float
+    conductors: Mapping[str, Conductor]
+    living: frozenset[str]
+    owner_of: Callable[[int], str | None]
+    takeover: float
+    grace: float
+    manage: str
+    skews: Mapping[str, float]
+    unsettled: str | None = None
+    unreachable: str | None = None
+
+    def works(self, member: MemberId) -> bool:
+        """Whether this very incarnation is alive."""
+        host = host_of(member)
+        return host in self.living and self.conductors[host].incarnation == member
+
+    @property
+    def present(self) -> list[str]:
+        """The incarnations that are alive."""
+        return [self.conductors[host].incarnation for host in sorted(self.living)]
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether no conductor has a free thread."""
+        return bool(self.living) and len(self.crowded) == len(self.living)
+
+    @property
+    def crowded(self) -> list[str]:
+        """The incarnations that have no free thread."""
+        there = (self.conductors[host] for host in sorted(self.living))
+        return [c.incarnation for c in there if 0 < c.threads <= c.threads_busy]
+
+    def revive(self) -> tuple[str, ...]:
+        """The commands after which somebody looks after the stacks."""
+        hosts = sorted(self.conductors) or ["HOST"]
+        return (
+            f"{self.manage} config validate --connect",
+            *(restart(host) for host in hosts),
+        )
+
+    def retry(self, stack_id: StackId, resource: str | None = None) -> str:
+        """The command that hands out again what is stuck."""
+        named = "" if resource is None else f" --resource {shlex.quote(resource)}"
+        return f"{self.manage} stack retry {stack_id}{named}"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """:ivar cause: a word for programs.
+    :ivar why: the task is not over.
+    :ivar next: what happens by itself.
+    :ivar at: when that happens, if it is known.
+    :ivar commands: which bring it about sooner, the best one first.
+    """
+
+    cause: str
+    why: str
+    next: str
+    at: float | None = None
+    commands: tuple[str, ...] = ()
+
+
+def of_installation(crew: Crew, *, unsettled: str | None, database: float | None) -> list[Reason]:
+    """What is wrong with the conductors and clocks, whatever stack is looked at.
+
+    :param unsettled: why the ring is not settled.
+    :param database: seconds by which the database's clock is ahead.
+    """
+    found = _of_ring(crew, unsettled)
+    for name, skew in [*crew.skews.items(), *([] if database is None else [("the database", database)])]:
+        if abs(skew) >= SKEW:
+            way = "ahead of" if skew > 0 else "behind"
+            told = f"the clock of {name} is {describe_span(abs(skew))} {way} this host's"
+            why = f"{told}: what is due comes late or early"
+            found.append(Reason("clock", why, "nothing: set the clocks right (NTP)", None, ()))
+    for host in sorted(crew.living):
+        if lost := crew.conductors[host].threads_written_off:
+            what = f"{lost} thread{'s hang' if lost > 1 else ' hangs'} in calls that were cancelled"
+            why = f"{host}: {what}, and {'were' if lost > 1 else 'was'} written off"
+            then = "a thread that comes back is taken off; at [conductor] most_written_off it is started anew"
+            found.append(Reason("written-off", why, then, None, (restart(host),)))
+    return found
+
+
+def _of_ring(crew: Crew, unsettled: str | None) -> list[Reason]:
+    told = ", ".join(f"{host} ({_told(crew, host)})" for host in sorted(crew.conductors)) or "none ever came"
+    if crew.unreachable is not None:
+        why = f"the group of conductors cannot be reached, so nobody knows who is alive: {crew.unreachable}"
+        then = "those that report go on" if crew.living else "nothing before it can be reached"
+        command = f"{crew.manage} config validate --connect"
+        return [Reason("group", f"{why}; last reports: {told}", then, None, (command,))]
+    if not crew.living:
+        why = f"no conductor is alive; last reports: {told}; they have ended, hang, or cannot reach the ring"
+        return [Reason("conductors", why, "nothing before one is back", None, crew.revive())]
+    if unsettled is None:
+        return []
+    command = f"{crew.manage} ring rebalance --wait"
+    return [Reason("ring", f"the ring is not settled: {unsettled}", "it settles", None, (command,))]
+
+
+def _told(crew: Crew, host: str) -> str:
+    conductor = crew.conductors[host]
+    if conductor.state == STOPPED:
+        return "stopped"
+    return describe_age(crew.now - conductor.heartbeat_at)
+
+
+def ago(crew: Crew, moment: float) -> str:
+    """How long ago, for people."""
+    return describe_age(crew.now - moment)
+
+
+def when(crew: Crew, moment: float | None) -> str:
+    """A moment for people; "" for none."""
+    return "" if moment is None else describe_moment(moment, crew.now)
+
+
+def restart(host: str) -> str:
+    """The command, there.  The unit names its conductor after the machine and its own instance: ``%l-%i``."""
+    return f"systemctl restart stoker-conductor@{host.rpartition('-')[2]}"

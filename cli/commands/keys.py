@@ -1,0 +1,15 @@
+"""``stoker-manage key generate``."""
+
+import typing
+
+from cliff.command import Command
+
+from ...sealing.sealer import Sealer
+
+
+class KeyGenerate(Command):
+    """Make a key for [secrets] key."""
+
+    def take_action(self, parsed: typing.Any) -> int:
+        self.app.stdout.write(f"{Sealer.generate_key()}\n")
+        return 0

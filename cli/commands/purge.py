@@ -1,0 +1,120 @@
+"""``stoker-manage db purge``: what the conductors' purge does in time, now, and without them."""
+
+import re
+import typing
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cliff.command import Command
+
+from ...db import content, events, stacks
+from ...db.engine import Database
+from ...db.ids import ContentId, StackId
+from .base import AdminError
+from .sessions import session_of
+
+UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+PAGE = 500
+
+
+def seconds_of(text: str) -> float:
+    """``30d``, ``12h``, ``90min``, ``45s`` as seconds.
+
+    :raises AdminError: it is none of these.
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(s|min|h|d)", text)
+    if found is None:
+        raise AdminError(f"{text} is no age: write a number and a unit (s, min, h, d), as in 30d")
+    return float(found[1]) * UNITS[found[2]]
+
+
+@dataclass
+class Purged:
+    """How much was removed."""
+
+    stacks: int = 0
+    events: int = 0
+    contents: int = 0
+
+
+class DbPurge(Command):
+    """Forget stacks that were deleted long ago, the oldest events of stacks that have too many, and templates
+    that no stack uses; in small transactions, while everything runs."""
+
+    def get_parser(self, prog_name: str) -> typing.Any:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--older-than",
+            metavar="AGE",
+            help="since the deletion, as in 30d (default: [conductor] keep_deleted)",
+        )
+        parser.add_argument(
+            "--batch", type=int, default=20, help="stacks in one transaction (default: %(default)s)"
+        )
+        parser.add_argument(
+            "--events",
+            type=int,
+            metavar="N",
+            help="of each stack the newest N are kept; 0: all (default: [stacks] max_events_per_stack)",
+        )
+        return parser
+
+    def take_action(self, parsed: typing.Any) -> int:
+        if not 1 <= parsed.batch <= PAGE:
+            raise AdminError(f"--batch must be between 1 and {PAGE}, not {parsed.batch}")
+        if parsed.events is not None and parsed.events < 0:
+            raise AdminError(f"--events must be 0 or more, not {parsed.events}")
+        session = session_of(self, long_work=True)
+        conf, now = session.conf, session.database.clock()
+        age = conf.conductor.keep_deleted if parsed.older_than is None else seconds_of(parsed.older_than)
+        most = conf.stacks.max_events_per_stack if parsed.events is None else parsed.events
+        done = Purged()
+        for _ in purge(session.database, done, before=now - age, events_kept=most, batch=parsed.batch):
+            if self.app.stdout.isatty():
+                self.app.stdout.write(f"\r{done.stacks} stacks, {done.events} events ")
+                self.app.stdout.flush()
+        self.app.stdout.write(
+            f"removed: {done.stacks} deleted stacks, {done.events} old events of others, "
+            f"{done.contents} templates that no stack uses\n"
+        )
+        return 0
+
+
+def purge(database: Database, done: Purged, *, before: float, events_kept: int, batch: int) -> Iterator[None]:
+    """Remove it all, a transaction after the other; yields behind each.
+
+    :param before: seconds since the epoch: of stacks that were deleted earlier.
+    :param events_kept: of each stack that many; 0: all.
+    """
+    while old := database.read(lambda conn: stacks.deleted_before(conn, before, limit=batch)):
+        ids = [stack.id for stack in old]
+        database.write(lambda conn, ids=ids: stacks.purge(conn, ids))  # type: ignore[misc]
+        done.stacks += len(ids)
+        yield
+    last: StackId | None = None
+    while events_kept and (
+        crowded := database.read(
+            lambda conn, last=last: events.crowded(conn, events_kept, limit=PAGE, after=last)  # type: ignore[misc]
+        )
+    ):
+        for stack_id in crowded:
+            done.events += database.write(
+                lambda conn, one=stack_id: events.keep_newest(conn, one, events_kept)  # type: ignore[misc]
+            )
+            yield
+        last = crowded[-1]
+    yield from _sweep(database, done)
+
+
+def _sweep(database: Database, done: Purged) -> Iterator[None]:
+    now, after = database.clock(), None
+    while True:
+        gone, after = database.write(lambda conn, after=after: _part(conn, now, after))  # type: ignore[misc]
+        done.contents += gone
+        yield
+        if after is None:
+            return
+
+
+def _part(conn: typing.Any, now: float, after: ContentId | None) -> tuple[int, ContentId | None]:
+    return content.sweep(conn, now, limit=PAGE, after=after)

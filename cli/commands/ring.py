@@ -1,0 +1,258 @@
+"""``stoker-manage ring``: what the operator sees and does of the ring.
+
+Who is alive is asked of the conductors' group; who owns what follows from that by the same pure functions
+that they use; the rest is what each has reported last, in the database.  So it works from any host that
+reaches both.
+"""
+
+import collections
+import time
+import typing
+from collections.abc import Mapping, Sequence
+
+from cliff.command import Command
+from cliff.lister import Lister
+
+from ...db import conductors, stacks
+from ...db.conductors import ACTIVE, DRAINING, STOPPED, Conductor
+from ...ring.hashring import Member, View, assign, plan
+from ..wiring.connections import make_bus
+from ..wiring.presence import Presence, presence_of
+from .base import AdminError
+from .columns import Age, Known, Share, WithFooter
+from .sessions import Session, find_stack, session_of
+
+
+def ring_of(found: Presence) -> View:
+    """The ring.
+
+    :raises AdminError: the group cannot be reached, so nobody knows it.
+    """
+    if found.roll is None:
+        raise AdminError(
+            f"the group of conductors cannot be reached: {found.unreachable}; see `config validate --connect`"
+        )
+    return found.ring
+
+
+def stacks_by_owner(view: View, by_shard: Mapping[int, int]) -> collections.Counter[str]:
+    """How many stacks in progress each conductor looks after."""
+    found: collections.Counter[str] = collections.Counter()
+    if view.owners:
+        assignment = assign(view)
+        for shard, count in by_shard.items():
+            found[assignment.owner_of(shard)] += count
+    return found
+
+
+class RingShow(WithFooter):
+    """Show who owns how much of the ring, and how many stacks in progress; with --stack, who owns one stack
+    and why."""
+
+    def get_parser(self, prog_name: str) -> typing.Any:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("--stack", metavar="STACK", help="show the owner of this stack: id or name")
+        parser.add_argument("--project", metavar="ID", help="the stack is this project's")
+        return parser
+
+    def take_action(self, parsed: typing.Any) -> typing.Any:
+        session = session_of(self)
+        if parsed.stack:
+            return self._stack(session, parsed)
+        found = presence_of(session)
+        by_shard = session.database.read(stacks.in_progress_by_shard)
+        self.footer = footer(found, sum(by_shard.values()))
+        columns = (
+            "Host",
+            "State",
+            "Wanted",
+            "Weight",
+            "Shards",
+            "Share",
+            "Stacks",
+            "Busy",
+            "Ring",
+            "Reported",
+            "Alive",
+        )
+        stacks_of, owned = stacks_by_owner(found.ring, by_shard), found.shards()
+        return columns, [self._row(found, host, owned.get(host, 0), stacks_of[host]) for host in found.hosts]
+
+    @staticmethod
+    def _row(found: Presence, host: str, owned: int, stacks_owned: int) -> tuple[object, ...]:
+        """:param stacks_owned: not known where the group cannot be reached."""
+        row = found.rows.get(host)
+        weights = {member.host: member.weight for member in found.members}
+        return (
+            host,
+            found.state(host),
+            None if row is None else row.wanted,
+            weights.get(host, 1.0 if row is None else row.weight),
+            owned,
+            Share(owned / found.shard_count),
+            None if found.roll is None else stacks_owned,
+            None if row is None else row.threads_busy,
+            None if row is None else row.ring_version,
+            Age.of(None if row is None else row.heartbeat_at, found.now),
+            Known(found.is_alive(host)),
+        )
+
+    @staticmethod
+    def _stack(session: Session, parsed: typing.Any) -> typing.Any:
+        stack = find_stack(session, parsed.stack, parsed.project)
+        view = ring_of(presence_of(session))
+        owner = assign(view).owner_of(stack.shard) if view.owners else None
+        why = f"shard {stack.shard} of {view.shard_count}; ring {view.version} of {len(view.owners)} members"
+        return ("Stack", "Name", "Shard", "Owner", "Why"), [(stack.id, stack.name, stack.shard, owner, why)]
+
+
+def footer(found: Presence, in_progress: int) -> list[str]:
+    """The sums, and whether all is well."""
+    there = [row for row in found.rows.values() if row.state != STOPPED or found.is_alive(row.host)]
+    owned = sum(found.shards().values())
+    working = there if found.roll is None else found.living
+    alive = "?" if found.roll is None else len(found.roll.alive)
+    sums = (
+        f"alive: {alive} of {max(len(there), len(found.members))} conductors; "
+        f"shards: {owned} of {found.shard_count} ({owned / found.shard_count:.1%}); "
+        f"stacks in progress: {in_progress}; "
+        f"threads busy: {sum(r.threads_busy for r in working)} of {sum(r.threads for r in working)}"
+    )
+    return [sums, health(found, there)]
+
+
+def health(found: Presence, there: Sequence[Conductor]) -> str:
+    """One line.
+
+    :param there: the reports of those that have not stopped.
+    """
+    reason = found.unsettled()
+    if found.roll is None:
+        return f"unknown: {reason}; shown is what each has reported last"
+    if reason is not None:
+        return f"not settled: {reason}"
+    settled = f"every one of {found.shard_count} shards has one owner"
+    if down := sorted(row.host for row in there if not found.is_alive(row.host)):
+        return f"settled: {settled}; not alive: {', '.join(down)}"
+    return f"healthy: {settled}"
+
+
+class RingPlan(Lister):
+    """Show which shards would move if members left, joined or changed their weight; nothing is changed."""
+
+    def get_parser(self, prog_name: str) -> typing.Any:
+        parser = super().get_parser(prog_name)
+        for option, value, what in (
+            ("--leave", "HOST", "it leaves the ring"),
+            ("--join", "HOST[=WEIGHT]", "it joins the ring, with this weight (default: 1)"),
+            ("--weight", "HOST=WEIGHT", "it has this weight"),
+        ):
+            told = f"{what}; may be given several times"
+            parser.add_argument(option, metavar=value, action="append", default=[], help=told)
+        parser.add_argument("--shards", action="store_true", help="list each shard instead of counts")
+        return parser
+
+    def take_action(self, parsed: typing.Any) -> typing.Any:
+        session = session_of(self)
+        old = ring_of(presence_of(session))
+        if not (parsed.leave or parsed.join or parsed.weight):
+            there = ", ".join(owner.host for owner in old.owners) or "nobody"
+            raise AdminError(
+                "nothing would change: say what, by --leave HOST, --join HOST[=WEIGHT] or "
+                f"--weight HOST=WEIGHT, each as often as needed; on the ring are: {there}"
+            )
+        new = changed_view(old, parsed.leave, parsed.join, parsed.weight)
+        if not old.owners or not new.owners:
+            raise AdminError("the ring is empty, or would be: nothing can be planned")
+        moves = plan(old, new)
+        if parsed.shards:
+            return ("Shard", "From", "To"), [(s, a, b) for s, (a, b) in sorted(moves.moves.items())]
+        return ("From", "To", "Shards"), [(a, b, count) for (a, b), count in sorted(moves.counts.items())]
+
+
+def changed_view(old: View, leave: Sequence[str], join: Sequence[str], weight: Sequence[str]) -> View:
+    """The view after the changes.
+
+    :raises AdminError: a host is not there, or is there already, or a weight is none.
+    """
+    members = {member.host: member for member in old.members}
+    for host in leave:
+        if host not in members:
+            raise AdminError(f"{host} is not on the ring; on it are: {', '.join(sorted(members)) or 'none'}")
+        del members[host]
+    for text in [*join, *weight]:
+        host, _, value = text.partition("=")
+        known = host in members
+        if known != (text in weight):
+            raise AdminError(f"{host} is {'already' if known else 'not'} on the ring")
+        try:
+            members[host] = Member(host, "planned", float(value or 1))
+        except ValueError as error:
+            raise AdminError(f"the weight in {text} must be a number, as in HOST=2.5") from error
+    return View.of(members.values(), old.shard_count)
+
+
+class RingRebalance(Command):
+    """Make all conductors look at the ring and settle now."""
+
+    def get_parser(self, prog_name: str) -> typing.Any:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("--wait", action="store_true", help="until every shard has exactly one owner")
+        parser.add_argument("--timeout", type=float, default=30.0, help="seconds (default: %(default)s)")
+        return parser
+
+    def take_action(self, parsed: typing.Any) -> int:
+        session = session_of(self)
+        bus = make_bus(session.conf)
+        bus.look_now()
+        bus.close()
+        return self._wait(session, parsed.timeout) if parsed.wait else 0
+
+    def _wait(self, session: Session, timeout: float) -> int:
+        end = time.monotonic() + timeout
+        before = {row.host: row.heartbeat_at for row in session.database.read(conductors.list_all)}
+        while True:
+            found = presence_of(session)
+            reason = found.unsettled()
+            late = [row.host for row in found.living if row.heartbeat_at == before.get(row.host)]
+            if reason is None and not late:
+                self.app.stdout.write(f"settled: every one of {session.shard_count} shards has one owner\n")
+                return 0
+            if time.monotonic() > end:
+                told = reason or f"no report since from: {', '.join(late)}"
+                self.app.stderr.write(f"not settled within {timeout} s: {told}\n")
+                return 1
+            owned = sum(row.shards_owned for row in found.living)
+            if self.app.stdout.isatty():
+                self.app.stdout.write(f"\r[{'#' * (40 * owned // session.shard_count):<40}] {owned} shards ")
+                self.app.stdout.flush()
+            time.sleep(0.1)
+
+
+class _Drain(Command):
+    """Base of drain and undrain."""
+
+    wanted = ""
+
+    def get_parser(self, prog_name: str) -> typing.Any:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("host", metavar="HOST")
+        return parser
+
+    def take_action(self, parsed: typing.Any) -> int:
+        session = session_of(self)
+        session.database.write(lambda conn: conductors.set_wanted(conn, parsed.host, self.wanted))
+        self.app.stdout.write(f"{parsed.host} is wanted to be {self.wanted}\n")
+        return 0
+
+
+class RingDrain(_Drain):
+    """Move a conductor's slice to the others; it works on until it is stopped."""
+
+    wanted = DRAINING
+
+
+class RingUndrain(_Drain):
+    """Let a drained conductor take part again."""
+
+    wanted = ACTIVE

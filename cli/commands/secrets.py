@@ -1,0 +1,108 @@
+"""``stoker-manage secrets rotate``: give up an older sealing key, and bind what is bound to no stack."""
+
+import argparse
+import collections
+import time
+import typing
+from collections.abc import Sequence
+
+from cliff.command import Command
+
+from ...sealing.rotation import BATCH, Rotation, Round
+from ..wiring.connections import binds_tokens, make_sealer
+from .base import AdminError
+from .sessions import session_of
+
+DONE, NEEDED = 0, 2
+
+
+class SecretsRotate(Command):
+    """Seal everything anew, with the first key and bound to its stack, that is not sealed so.
+
+    The API and the conductors may go on meanwhile.  What was broken off is finished by running it again.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """With how to go about it."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        parser.add_argument("--check", action="store_true", help="only count what is to be done")
+        parser.add_argument(
+            "--batch", type=_number, default=BATCH, metavar="ROWS", help="rows of a transaction (%(default)s)"
+        )
+        parser.add_argument(
+            "--wait",
+            type=_number,
+            default=60,
+            metavar="SECONDS",
+            help="for steps that began before, and may store what an older key has sealed (%(default)s)",
+        )
+        return parser
+
+    def take_action(self, parsed: typing.Any) -> int:
+        """The exit code: 0 the first key is the only one needed, 2 others still are."""
+        session = session_of(self, long_work=True)
+        sealer = make_sealer(session.conf, binds_tokens(session.database))
+        rotation = Rotation(
+            session.database, sealer, clock=session.database.clock, sleep=time.sleep, batch=int(parsed.batch)
+        )
+        if parsed.check:
+            found, left = rotation.look(), 0
+        else:
+            found, left = rotation.run(self._tell, patience=parsed.wait)
+        return self._conclude(found, sealer.fingerprints, left)
+
+    def _tell(self, found: Round) -> None:
+        out = self.app.stdout
+        for table, count in sorted(found.sealed_anew.items()):
+            out.write(f"{table}: {count} rows sealed anew\n")
+        if found.moved:
+            out.write(f"content: {found.moved} environments moved to their new ids\n")
+
+    def _conclude(self, found: Round, fingerprints: Sequence[str], left: int) -> int:
+        first, *older = fingerprints
+        unbound = found.unbound.total()
+        out, missing = self.app.stdout, sorted(found.held.keys() - set(fingerprints))
+        out.write(f"key {first}, the first: sealed {_counted(found, first)}\n")
+        needed = [key for key in older if key in found.held]
+        for key in older:
+            told = f"still needed, sealed {_counted(found, key)}" if key in needed else "not needed any more"
+            out.write(f"key {key}: {told}\n")
+        wrong = [
+            f"key {key} is not among [secrets] key, and sealed {_counted(found, key)}: put it below "
+            "the first one and run this again, or these values cannot be read"
+            for key in missing
+        ]
+        wrong += [f"{place}: a value cannot be opened by the key that it names" for place in found.broken]
+        if wrong:
+            raise AdminError("\n".join(wrong))
+        if unbound:
+            out.write(
+                f"bound to no stack: {_sum(found.unbound)}, which an earlier release has sealed, or this one "
+                "before the schema was contracted: run this again then\n"
+            )
+        if left:
+            out.write(
+                f"{left} steps that began before are not at an end, and may store what an older key has "
+                "sealed: keep the older keys, and run this again later\n"
+            )
+        elif not found.quiet:
+            out.write("an older key goes on sealing: is the first key the first one on all hosts?\n")
+        return NEEDED if needed or unbound or left or not found.quiet else DONE
+
+
+def _counted(found: Round, key: str) -> str:
+    """``3 values (resource: 1, stack: 2)``"""
+    return _sum(found.held.get(key, collections.Counter()))
+
+
+def _sum(counts: "collections.Counter[str]") -> str:
+    where = ", ".join(f"{table}: {count}" for table, count in sorted(counts.items()))
+    total = counts.total()
+    return f"{total} value{'' if total == 1 else 's'}{f' ({where})' if where else ''}"
+
+
+def _number(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be 1 or more, not {value}")
+    return value

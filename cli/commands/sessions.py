@@ -1,0 +1,49 @@
+"""The open database that the commands of ``stoker-manage`` work on."""
+
+from dataclasses import dataclass
+
+from cliff.command import Command
+from oslo_config import cfg
+
+from ...db.engine import Database
+from ...db.queries import inspections
+from ...db.stacks import Stack
+from ..wiring.connections import open_database
+from .base import AdminError, conf_of
+
+
+@dataclass(frozen=True)
+class Session:
+    """An open database with its configuration."""
+
+    conf: cfg.ConfigOpts
+    database: Database
+    shard_count: int
+
+
+def session_of(command: Command, *, long_work: bool = False) -> Session:
+    """Connect, as the program is configured that a command belongs to.
+
+    :param long_work: statements may take as long as they need.
+    :raises WrongConfiguration: see `open_database`.
+    """
+    conf = conf_of(command)
+    database, count = open_database(conf, long_work=long_work)
+    return Session(conf, database, count)
+
+
+def find_stack(session: Session, name: str, project: str | None) -> Stack:
+    """The stack that is meant.
+
+    :param name: or id, also of a nested stack.
+    :param project: whose it is; None: of whatever project.
+    :raises AdminError: there is none, or there are several.
+    """
+    found = session.database.read(lambda conn: inspections.find(conn, name, project))
+    if not found:
+        whose = f" of project {project}" if project else ""
+        raise AdminError(f"there is no stack {name}{whose}, by id or by name")
+    if len(found) > 1:
+        told = ", ".join(f"{stack.id} (project {stack.tenant})" for stack in found)
+        raise AdminError(f"several stacks are called {name}; name one by its id: {told}")
+    return found[0]

@@ -1,0 +1,171 @@
+"""What ``stack inspect`` prints: as text and as JSON."""
+
+import datetime
+import typing
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ...db.queries.inspections import FailedResource, Waiting
+from ...db.stacks import Stack
+from ...db.states import Status, TaskState
+from .diagnosis import LATE, Finding
+from .fleet import Crew, Reason, when
+
+GOES_ON = ("CREATE", "UPDATE", "ROLLBACK", "ADOPT", "RESTORE")
+"""Actions after whose failure an update goes on."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that is found out about a stack.
+
+    :ivar general: what is wrong with the installation, and what concerns the stack as a whole.
+    :ivar failed: of a stack that has failed: resources, the first cause first.
+    """
+
+    stack: Stack
+    owner: str | None
+    waiting: Waiting
+    general: Sequence[Reason]
+    findings: Sequence[Finding]
+    failed: Sequence[FailedResource]
+
+    @property
+    def in_progress(self) -> bool:
+        """Whether it has something to do."""
+        return self.stack.status == Status.IN_PROGRESS
+
+    @property
+    def more(self) -> int:
+        """Tasks that are not shown."""
+        counted = sum(count for state, count in self.waiting.counts.items() if state != TaskState.WAITING)
+        return max(0, counted - sum(found.task.state != TaskState.CANCELLED for found in self.findings))
+
+
+def of_stack(stack: Stack, waiting: Waiting, owner: str | None, crew: Crew) -> list[Reason]:
+    """What concerns the stack as a whole."""
+    if stack.deleted_at is not None:
+        return [Reason("deleted", "it was deleted", "its rows are purged", None, ())]
+    if stack.rollback_at is not None:
+        why = f"its rollback is not planned yet: {stack.reason}"
+        if owner is None:
+            return [Reason("rollback", why, "nothing, for no conductor is alive", None, crew.revive())]
+        return [Reason("rollback", why, f"{owner} begins it", stack.rollback_at + 1.0, ())]
+    if stack.status == Status.FAILED:
+        return [Reason("failed", stack.reason, "nothing: it has ended", None, (goes_on(stack),))]
+    if stack.status != Status.IN_PROGRESS:
+        return [Reason("complete", stack.reason, "nothing: it has ended", None, ())]
+    found: list[Reason] = []
+    if stack.deadline_at is not None and crew.now - stack.deadline_at > LATE:
+        why = "its timeout should have struck"
+        commands = (f"{crew.manage} stack fail {stack.id}", *(() if owner else crew.revive()))
+        found.append(Reason("duties", why, f"{owner or 'nobody'} is to do it", stack.deadline_at, commands))
+    if not any(waiting.counts.get(state) for state in TaskState if state != TaskState.WAITING):
+        why = "it is in progress, and nothing of it can go on: that must not be; please report it"
+        found.append(
+            Reason("lost", why, "its timeout", stack.deadline_at, (f"{crew.manage} stack fail {stack.id}",))
+        )
+    return found
+
+
+def goes_on(stack: Stack) -> str:
+    """The command with which a stack that failed goes on."""
+    if stack.action in GOES_ON:
+        return f"openstack stack update --existing {stack.id}"
+    verb = "snapshot create" if stack.action == "SNAPSHOT" else stack.action.lower()
+    return f"openstack stack {verb} {stack.id}"
+
+
+def as_text(report: Report, crew: Crew) -> str:
+    """For people."""
+    return "\n".join(_lines(report, crew)) + "\n"
+
+
+def _lines(report: Report, crew: Crew) -> Iterator[str]:
+    stack = report.stack
+    nested = " (a nested one)" if stack.parent_id is not None else ""
+    yield f"stack {stack.name} ({stack.id}) of project {stack.tenant}{nested}: {stack.action}_{stack.status}"
+    if report.in_progress:
+        counts = ", ".join(f"{count} {state}" for state, count in sorted(report.waiting.counts.items()))
+        yield f"unfinished: {counts or 'nothing'}; looked after by {report.owner or 'nobody'}"
+        if stack.remaining is not None:
+            yield f"its clock stands, with {stack.remaining:.0f} s left: all that is unfinished is held"
+        elif stack.deadline_at is not None:
+            yield f"times out: {when(crew, stack.deadline_at)}"
+    for reason in report.general:
+        yield from _reason(reason, crew, ["", f"! {reason.why}"])
+    for failed in report.failed:
+        yield f"  {failed.path}: {failed.action} failed: {failed.reason}"
+    for found in report.findings:
+        task = found.task
+        held = f" on {found.holder}" if found.holder else ""
+        since = f" since {when(crew, found.since)}" if found.since else ""
+        of = f", for {task.request}" if task.request else ""
+        told = f"{task.path}: {task.kind} is {task.state}{held}{since}, attempt {task.attempt}{of}"
+        yield from _reason(found.reason, crew, ["", told, f"  why: {found.reason.why}"])
+    if report.more:
+        yield ""
+        yield f"{report.more} more are not shown; --limit shows more"
+    if waits := report.waiting.counts.get(TaskState.WAITING):
+        yield ""
+        yield f"{waits} wait for the end of others of the stack"
+
+
+def _reason(reason: Reason, crew: Crew, head: list[str]) -> Iterator[str]:
+    yield from head
+    at = f": {when(crew, reason.at)}" if reason.at is not None else ""
+    yield f"  by itself: {reason.next}{at}"
+    for number, command in enumerate(reason.commands):
+        yield f"  {'sooner' if number == 0 else '    or'}: {command}"
+
+
+def as_json(report: Report) -> typing.Any:
+    """For programs."""
+    stack = report.stack
+    return {
+        "stack": {
+            "id": stack.id,
+            "name": stack.name,
+            "project": stack.tenant,
+            "parent": stack.parent_id,
+            "action": stack.action,
+            "status": stack.status,
+            "reason": stack.reason,
+            "owner": report.owner,
+            "deadline_at": _iso(stack.deadline_at),
+            "remaining": stack.remaining,
+        },
+        "counts": {str(state): count for state, count in sorted(report.waiting.counts.items())},
+        "general": [_json(reason) for reason in report.general],
+        "failed": [{"resource": f.path, "action": f.action, "reason": f.reason} for f in report.failed],
+        "tasks": [
+            {
+                "resource": found.task.path,
+                "stack": found.task.stack_id,
+                "type": found.task.type,
+                "action": str(found.task.kind),
+                "state": str(found.task.state),
+                "attempt": found.task.attempt,
+                "request": found.task.request,
+                "held_by": found.task.member,
+                "since": _iso(found.since),
+                **_json(found.reason),
+            }
+            for found in report.findings
+        ],
+        "more": report.more,
+    }
+
+
+def _json(reason: Reason) -> dict[str, typing.Any]:
+    return {
+        "cause": reason.cause,
+        "why": reason.why,
+        "next": reason.next,
+        "at": _iso(reason.at),
+        "commands": list(reason.commands),
+    }
+
+
+def _iso(moment: float | None) -> str | None:
+    return None if moment is None else datetime.datetime.fromtimestamp(moment, datetime.UTC).isoformat()

@@ -1,0 +1,158 @@
+"""One connection of the HTTP server: its deadlines, and its end after a request was refused."""
+
+import contextlib
+import ipaddress
+import logging
+import socket
+import typing
+from collections.abc import Callable
+
+from waitress.channel import HTTPChannel
+from waitress.task import ErrorTask
+
+from .limits import ConnectionLimits
+from .request import Parser, Refusal, late
+
+LOG = logging.getLogger(__name__)
+LINGER = 5.0
+"""Seconds for which what a client still sends is thrown away after its request was refused: were the
+connection closed at once, it would see that instead of the answer."""
+PIECE = 65536
+
+
+class Owner(typing.Protocol):
+    """The server that a connection belongs to."""
+
+    adj: typing.Any
+    parser_class: type[Parser]
+    monotonic: Callable[[], float]
+
+
+class _RefusalTask(ErrorTask):
+    """Answers with a refusal, and logs it."""
+
+    def execute(self) -> None:
+        """See waitress."""
+        error = self.request.error
+        # Without the text, which may repeat a header field.
+        LOG.info("Refused a request of %s: %s %s", self.channel.addr[0], error.code, error.reason)
+        super().execute()
+
+
+class Channel(HTTPChannel):
+    """One connection.
+
+    The thread that serves all connections reads and writes; a worker runs `service` while `requests` is not
+    empty, and the other thread reads nothing then.
+    """
+
+    parser_class: type[Parser]
+    error_task_class = _RefusalTask
+    request: Parser | None
+    will_close: bool
+    close_when_flushed: bool
+
+    def __init__(self, server: Owner, sock: socket.socket, addr: typing.Any, **more: typing.Any) -> None:
+        self.parser_class = server.parser_class
+        self.client = client_of(addr)
+        self._monotonic = server.monotonic
+        self._progress = self._monotonic()
+        self._begun: float | None = None
+        self._refused = False
+        self._lingers_until: float | None = None
+        super().__init__(server, sock, addr, server.adj, **more)
+
+    @property
+    def in_progress(self) -> bool:
+        """Whether a request waits for a worker, or is with one."""
+        return bool(self.requests)
+
+    @property
+    def waits_since(self) -> float:
+        """When the server last did something for this client, in seconds of its clock."""
+        return self._progress
+
+    def received(self, data: bytes) -> bool:
+        """See waitress: some data has arrived."""
+        if self._begun is None:
+            self._begun = self._monotonic()
+        taken = bool(super().received(data))
+        if self.requests:
+            self._begun = None
+            self._refused = self._refused or self.requests[-1].error is not None
+        return taken
+
+    def service(self) -> None:
+        """See waitress: a worker answers a request."""
+        super().service()
+        self._progress = self._monotonic()
+
+    def _flush_some(self, do_close: bool = True) -> bool:
+        sent = bool(super()._flush_some(do_close=do_close))
+        if sent:
+            self._progress = self._monotonic()
+        return sent
+
+    def handle_expt(self) -> None:
+        """See waitress.  Urgent data has no meaning, and is reported again and again until it is read."""
+        self.handle_close()
+
+    def handle_write(self) -> None:
+        """See waitress.  A connection whose request was refused is closed for writing first."""
+        if self._refused and self.close_when_flushed and self._lingers_until is None:
+            self._flush_exception(self._flush_some)
+            if not self.total_outbufs_len and not self.will_close:
+                self._lingers_until = self._monotonic() + LINGER
+                self.close_when_flushed = False
+                with contextlib.suppress(OSError):
+                    self.socket.shutdown(socket.SHUT_WR)
+                return
+        super().handle_write()
+
+    def readable(self) -> bool:
+        """See waitress."""
+        if self._lingers_until is not None:
+            return not self.will_close
+        return bool(super().readable())
+
+    def handle_read(self) -> None:
+        """See waitress."""
+        if self._lingers_until is None:
+            super().handle_read()
+            return
+        try:
+            self.recv(PIECE)  # Closes the connection at its end.
+        except OSError:
+            self.handle_close()
+
+    def expire(self, now: float, limits: ConnectionLimits) -> None:
+        """End what has taken too long; for the thread that serves all connections.
+
+        :param now: seconds of the server's clock.
+        """
+        if self.requests:
+            return
+        if self._lingers_until is not None:
+            self.will_close = self.will_close or now > self._lingers_until
+        elif self.total_outbufs_len or self._begun is None:
+            self.will_close = self.will_close or now - self._progress > limits.idle
+        elif now - self._begun > limits.request:
+            self._refuse(late(limits.request))
+
+    def _refuse(self, answer: Refusal) -> None:
+        with self.requests_lock:
+            request = self.request or self.parser_class(self.adj)
+            request.refuse(answer)
+            self.request, self._begun, self._refused = None, None, True
+            self.requests.append(request)
+        self.server.add_task(self)
+
+
+def client_of(addr: typing.Any) -> str:
+    """Return what stands for the client in a limit: its IPv4 address, or the network of its IPv6 address."""
+    address = ipaddress.ip_address(str(addr[0]).partition("%")[0])
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.IPv6Network((address, 64), strict=False))

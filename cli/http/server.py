@@ -1,0 +1,201 @@
+"""The HTTP server: waitress with deadlines, limits of connections, a thread for health, and a stop."""
+
+import contextlib
+import errno
+import logging
+import socket
+import threading
+import time
+import typing
+from collections import Counter
+from collections.abc import Callable
+
+from waitress import wasyncore
+from waitress.adjustments import Adjustments
+from waitress.server import TcpWSGIServer
+from waitress.task import ThreadedTaskDispatcher
+
+from .connection import Channel, client_of
+from .limits import ConnectionLimits, RequestLimits
+from .request import Parser, Refusal
+
+LOG = logging.getLogger(__name__)
+HEALTH = "/healthcheck"
+IN_MEMORY = 262144
+"""Bytes of a body that are kept in memory; what is longer goes to a temporary file."""
+NEVER = 1 << 62
+"""No worker waits for a client that reads slowly: however long an answer is, a file keeps it."""
+EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+PIECE = 65536
+TURN = 0.5
+"""Seconds between two looks at the deadlines."""
+REPEAT = 60.0
+"""Seconds between two lines of the log about connections that are refused."""
+
+
+class _Workers(ThreadedTaskDispatcher):
+    """Threads that answer; waitress's warn of each request that has to wait for one."""
+
+    def __init__(self, name: str, count: int) -> None:
+        super().__init__()
+        self.queue_logger = logging.getLogger(f"{__name__}.queue")
+        self.queue_logger.setLevel(logging.ERROR)
+        self._name = name
+        self.set_thread_count(count)
+
+    def start_new_thread(self, target: Callable[[int], None], thread_no: int) -> None:
+        """See waitress."""
+        threading.Thread(
+            target=target, name=f"{self._name}-{thread_no}", args=(thread_no,), daemon=True
+        ).start()
+
+
+class Server(TcpWSGIServer):
+    """Listens, and serves all connections in one thread (`run_once`); workers call the application.
+
+    Requests for ``/healthcheck`` have a worker of their own.
+
+    :param sock: bound to its address.
+    :param monotonic: seconds that never jump.
+    """
+
+    def __init__(
+        self,
+        app: typing.Any,
+        sock: socket.socket,
+        *,
+        threads: int,
+        requests: RequestLimits,
+        connections: ConnectionLimits,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.monotonic = monotonic
+        self.parser_class = type("LimitedParser", (Parser,), {"limits": requests})
+        self._limits = connections
+        self._health = _Workers("health", 1)
+        self._next_turn = 0.0
+        self._accepts_at = 0.0
+        self._told = -REPEAT
+        self._ended = False
+        self._ends = threading.Lock()
+        self.beat = monotonic()
+        adjustments = Adjustments(
+            sockets=[sock],
+            ident="stoker",
+            threads=threads,
+            max_request_header_size=requests.head,
+            max_request_body_size=2 * requests.body + PIECE,  # With the framing of chunks.
+            inbuf_overflow=IN_MEMORY,
+            outbuf_high_watermark=NEVER,
+            asyncore_use_poll=True,
+            backlog=1024,
+            server_name="stoker",
+            clear_untrusted_proxy_headers=False,
+        )
+        info = (sock.family, sock.type, sock.proto, sock.getsockname())
+        super().__init__(
+            app, {}, True, sock, _Workers("api", threads), adjustments, sockinfo=info, bind_socket=False
+        )
+
+    def run_once(self) -> None:
+        """Serve what has something to be read or written, or wait for it, TURN seconds at the most."""
+        wasyncore.loop(timeout=TURN, use_poll=True, map=self._map, count=1)
+        self.beat = self.monotonic()
+
+    def add_task(self, task: Channel) -> None:
+        """See waitress: a request has arrived."""
+        path = getattr(task.requests[0], "path", "")
+        workers = self._health if path.rstrip("/") == HEALTH else self.task_dispatcher
+        workers.add_task(task)
+
+    def readable(self) -> bool:
+        """See waitress; called in each round."""
+        now = self.monotonic()
+        if now >= self._next_turn:
+            self._next_turn = now + TURN
+            for channel in list(self.active_channels.values()):
+                channel.expire(now, self._limits)
+        return bool(self.accepting) and now >= self._accepts_at
+
+    def handle_accept(self) -> None:
+        """See waitress: a client connects."""
+        try:
+            sock, addr = self.socket.accept()
+        except OSError as error:
+            if error.errno in EXHAUSTED:
+                self._tell("No connection can be accepted: %s", error)
+                self._accepts_at = self.monotonic() + TURN
+            return
+        try:
+            sock.setblocking(False)
+            self.set_socket_options(sock)
+            if self._has_room(client_of(addr)):
+                Channel(self, sock, addr, map=self._map)
+            else:
+                self._turn_away(sock, addr)
+        except OSError:  # The client has gone already.
+            sock.close()
+
+    def _has_room(self, client: str) -> bool:
+        per_client = Counter(channel.client for channel in self.active_channels.values())
+        if 0 < self._limits.per_address <= per_client[client]:
+            return False
+        if len(self.active_channels) < self._limits.total:
+            return True
+        waiting = [channel for channel in self.active_channels.values() if not channel.in_progress]
+        if not waiting:
+            return False
+        min(waiting, key=lambda channel: channel.waits_since).handle_close()
+        return True
+
+    def _turn_away(self, sock: socket.socket, addr: typing.Any) -> None:
+        answer = Refusal(503, "Too many connections; try again later", "ServiceUnavailable")
+        status, headers, body = answer.to_response()
+        lines = [f"{name}: {value}" for name, value in headers]
+        head = "\r\n".join(
+            [f"HTTP/1.1 {status}", *lines, f"Content-Length: {len(body)}", "Connection: close"]
+        )
+        self._tell(
+            "A connection of %s is refused: there are %s connections", addr[0], len(self.active_channels)
+        )
+        with contextlib.suppress(OSError):
+            sock.send(f"{head}\r\n\r\n".encode("ascii") + body)
+            sock.shutdown(socket.SHUT_WR)
+        sock.close()
+
+    def _tell(self, text: str, *values: object) -> None:
+        if self.monotonic() - self._told >= REPEAT:
+            self._told = self.monotonic()
+            LOG.warning(text, *values)
+
+    def handle_error(self) -> None:
+        """See waitress: a connection could not be accepted; the next one may be."""
+        LOG.exception("A connection could not be accepted")
+
+    def pull_trigger(self) -> None:
+        """See waitress; from any thread, also from a worker that ends after the server."""
+        with self._ends:
+            if not self._ended:
+                super().pull_trigger()
+
+    def stop(self, within: float) -> None:
+        """Accept nothing any more, answer the requests that have arrived, and end.
+
+        :param within: seconds; what is not answered then never is.
+        """
+        until = self.monotonic() + within
+        self.accepting = False
+        self.del_channel()
+        self.socket.close()
+        while self._busy() and self.monotonic() < until:
+            self.run_once()
+        for workers in (self.task_dispatcher, self._health):
+            workers.shutdown(timeout=1)
+        with self._ends:
+            self._ended = True
+            wasyncore.close_all(self._map, ignore_all=True)
+
+    def _busy(self) -> bool:
+        return any(
+            channel.in_progress or channel.total_outbufs_len for channel in self.active_channels.values()
+        )

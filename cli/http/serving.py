@@ -1,0 +1,115 @@
+"""Serving a WSGI application over HTTP."""
+
+import http.client
+import socket
+import sys
+import threading
+import time
+import typing
+from collections.abc import Callable
+
+from .limits import ConnectionLimits, RequestLimits
+from .server import Server
+
+STOPS_WITHIN = 5.0
+"""Seconds that requests in progress are given at a stop."""
+SWITCH_INTERVAL = 0.0005
+"""Seconds after which a Python thread lets another one run.  A request that is compiled computes without a
+pause, and each step of a health check waits for the threads of all of them in turn: beside 16 such requests
+it takes 1 s and more with Python's own 0.005 s, and half of it with this.
+"""
+
+
+class HttpServer:
+    """An HTTP server with a thread of its own.
+
+    Its start sets SWITCH_INTERVAL, for all threads of the process.
+
+    :param threads: requests answered at the same time.
+    """
+
+    def __init__(
+        self,
+        app: typing.Any,
+        *,
+        host: str,
+        port: int,
+        threads: int,
+        requests: RequestLimits | None = None,
+        connections: ConnectionLimits | None = None,
+    ) -> None:
+        self._app = app
+        self._address = (host, port)
+        self._threads = threads
+        self._requests = requests or RequestLimits()
+        self._connections = connections or ConnectionLimits()
+        self._server: Server | None = None
+        self._bound: tuple[str, int] = self._address
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="http", daemon=True)
+
+    def start(self) -> int:
+        """Listen, and return the port (chosen by the system if 0 was asked for).
+
+        :raises OSError: the address is in use, or not ours.
+        """
+        sock = listen(*self._address)
+        self._bound = sock.getsockname()[:2]
+        self._server = Server(
+            self._app, sock, threads=self._threads, requests=self._requests, connections=self._connections
+        )
+        sys.setswitchinterval(SWITCH_INTERVAL)
+        self._thread.start()
+        return self._bound[1]
+
+    def _run(self) -> None:
+        assert self._server is not None
+        while not self._ends.is_set():
+            self._server.run_once()
+        self._server.stop(STOPS_WITHIN)
+
+    def answers(self, within: float) -> bool:
+        """Return whether a request is answered in so many seconds: the one for the API's versions, which
+        needs neither a database nor a right.  A server with too many connections to take it is alive."""
+        probe = http.client.HTTPConnection(*self._bound, timeout=within)
+        try:
+            probe.request("GET", "/")
+            return probe.getresponse().status in (*range(500), 503)
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            probe.close()
+
+    def stop(self) -> None:
+        """Answer the requests in progress, and end."""
+        self._ends.set()
+        if self._server is not None:
+            self._server.pull_trigger()
+            self._thread.join(2 * STOPS_WITHIN)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket bound to the first address that the host's name stands for; ``::`` takes IPv4, too.
+
+    :raises OSError: the address is in use, or not ours.
+    """
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, _, _, _, address = found[0]
+    everywhere = family == socket.AF_INET6 and address[0] == "::"
+    return socket.create_server(
+        address[:2], family=family, backlog=1024, dualstack_ipv6=everywhere and socket.has_dualstack_ipv6()
+    )
+
+
+def silence(
+    answers: Callable[[], bool], monotonic: Callable[[], float] = time.monotonic
+) -> Callable[[float], list[str]]:
+    """For `waiting.stay`: whether the server has not answered for too long, by asking it."""
+    answered = [monotonic()]
+
+    def late(grace: float) -> list[str]:
+        if answers():
+            answered[0] = monotonic()
+        return ["the HTTP server"] if monotonic() - answered[0] > grace else []
+
+    return late

@@ -1,0 +1,121 @@
+"""``stoker-conductor``: the daemon."""
+
+import logging
+import sys
+import time
+
+from ..daemon import threading_backend  # noqa: F401  - first: it decides how oslo works
+
+from oslo_config import cfg  # isort: skip
+from oslo_log import log
+
+from ...conductor.service import Conductor
+from ...observe.recorder import SILENT
+from ..config import options
+from ..config.reload import reload_options
+from ..daemon.main_loop import Signals, Wanted, show_stacks_of_threads, stay
+from ..daemon.main_thread import run
+from ..daemon.systemd import Systemd
+from ..daemon.version import VERSION
+from ..http.serving import HttpServer
+from ..wiring.metrics import make_recorder, report_on_signal, serve_conductor
+from ..wiring.parts import Parts, make_conductor, open_parts, start_conductor
+
+LOG = logging.getLogger(__name__)
+PROGRAM = "stoker-conductor"
+READY_WITHIN = 60.0
+LOOK_EVERY = 0.5
+"""Seconds between two looks for a signal while the ring does not let us in."""
+STOP_MARGIN = 20.0
+"""Seconds that a stop may take beyond those that are known: transactions of a slow database."""
+WORN_OUT = 75
+"""Exit code (sysexits.h: try again later)."""
+
+
+class ConductorProcess:
+    """A conductor as a daemon."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        self.signals = Signals()
+        self._arguments = arguments
+        self._systemd = Systemd()
+        self._conf: cfg.ConfigOpts | None = None
+        self._parts: Parts | None = None
+        self._page: HttpServer | None = None
+        self._conductor: Conductor | None = None
+
+    def start(self) -> None:
+        """Start to serve, see Daemon."""
+        self._conf = conf = options.load(self._arguments, program=PROGRAM)
+        log.setup(conf, "stoker", VERSION)
+        recorder = make_recorder(PROGRAM) if conf.metrics.port else None
+        self._parts = parts = open_parts(conf, recorder or SILENT)
+        conductor = make_conductor(parts, conf.host, worn_out=lambda: self.signals.put(Wanted.REPLACE))
+        report_on_signal(conf, PROGRAM, conductor.monitor.sections())
+        if recorder is not None:
+            self._page = serve_conductor(conf, conductor.monitor, recorder)
+        start_conductor(parts, conductor)
+        self._conductor = conductor
+
+    def serve(self) -> int:
+        """Serve until a stop is wanted, see Daemon."""
+        conf, conductor = self._conf, self._conductor
+        assert conf is not None
+        assert conductor is not None
+        wanted = Wanted.STOP
+        if _join(conductor, self.signals, self._systemd):
+            LOG.info("stoker-conductor %s is in the ring and serves", conf.host)
+            self._systemd.ready(f"{conf.host} is in the ring")
+            wanted = stay(
+                self.signals,
+                self._systemd,
+                reload=lambda: _reload(conf, conductor, self._arguments),
+                late=conductor.liveness.late,
+            )
+        return WORN_OUT if wanted == Wanted.REPLACE else 0
+
+    def stop(self) -> bool:
+        """Stop what was started, see Daemon."""
+        finished = True
+        if (conductor := self._conductor) is not None:
+            self._systemd.stopping(conductor.stops_within + STOP_MARGIN)
+            finished = conductor.stop()
+        if self._page is not None:
+            self._page.stop()
+        if self._parts is not None:
+            self._parts.close()
+        if conductor is not None:
+            LOG.info("stoker-conductor %s has stopped", conductor.settings.host)
+        return finished
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point; the exit code: 0 after SIGTERM or SIGINT when all steps in progress had ended, 1 if it
+    could not start, failed, some had not, or nobody reads its output any more, 75 if it ended by itself to be
+    started anew."""
+    show_stacks_of_threads()
+    return run(PROGRAM, ConductorProcess(sys.argv[1:] if arguments is None else arguments))
+
+
+def _join(conductor: Conductor, signals: Signals, systemd: Systemd) -> bool:
+    """Wait, however long, until we are in the ring; False if we are to stop before."""
+    told = time.monotonic()
+    while not conductor.wait_ready(LOOK_EVERY):
+        systemd.waiting("not in the ring yet", READY_WITHIN)
+        if signals.next(0.001) == Wanted.STOP:
+            return False
+        if time.monotonic() - told > READY_WITHIN:
+            told = time.monotonic()
+            LOG.error("%s is not in the ring yet; it goes on trying", conductor.settings.host)
+    return True
+
+
+def _reload(conf: cfg.ConfigOpts, conductor: Conductor, arguments: list[str]) -> str:
+    status = reload_options(conf, arguments, program=PROGRAM)
+    conductor.retune(
+        weight=conf.conductor.weight,
+        drain=conf.conductor.drain,
+        keep_deleted=conf.conductor.keep_deleted,
+        keep_events=conf.stacks.max_events_per_stack,
+    )
+    return status

@@ -1,0 +1,79 @@
+"""``stoker-manage``: what the operator does by hand."""
+
+import logging
+import pathlib
+import sys
+import typing
+from importlib.metadata import EntryPoint
+
+from ..daemon import threading_backend  # noqa: F401  - first: it decides how oslo works
+
+from cliff.app import App  # isort: skip
+from cliff.commandmanager import CommandManager
+
+from ...db.errors import DatabaseError
+from ..commands.base import AdminError
+from ..config import options
+from ..config.options import WrongConfiguration
+from ..daemon.main_loop import heard
+from ..daemon.version import VERSION
+
+GROUP = "stoker.manage"
+COMMANDS = {
+    name: EntryPoint(name, f"{__package__}.{place}", GROUP)
+    for name, place in {
+        "config validate": "config_check:ConfigValidate",
+        "db purge": "purge:DbPurge",
+        "db sync": "migrating:DbSync",
+        "db version": "migrating:DbVersion",
+        "key generate": "keys:KeyGenerate",
+        "ring show": "ring:RingShow",
+        "ring plan": "ring:RingPlan",
+        "ring rebalance": "ring:RingRebalance",
+        "ring drain": "ring:RingDrain",
+        "ring undrain": "ring:RingUndrain",
+        "secrets rotate": "rotation:SecretsRotate",
+        "service list": "services:ServiceList",
+        "service clean": "services:ServiceClean",
+        "stack fail": "stack_tools:StackFail",
+        "stack inspect": "stack_tools:StackInspect",
+        "stack retry": "stack_tools:StackRetry",
+    }.items()
+}
+"""Name -> where the command is; loaded when it is run, for together they take long to import."""
+
+
+class ManageApp(App):
+    """The program; errors of the user's are one line, not a traceback."""
+
+    def __init__(self) -> None:
+        manager = CommandManager(GROUP)
+        manager.commands.update(COMMANDS)
+        super().__init__("Administration of Stoker.", VERSION, manager, deferred_help=True)
+        self.conf: typing.Any = None
+
+    def build_option_parser(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        """With the files to read options from."""
+        parser = super().build_option_parser(*args, **kwargs)
+        parser.add_argument("--config-file", type=pathlib.Path, action="append", help="file with options")
+        return parser
+
+    def initialize_app(self, argv: list[str]) -> None:
+        """Read the configuration."""
+        logging.getLogger("alembic").setLevel(logging.WARNING)  # It tells of its import, and of each look.
+        if argv[:1] != ["config"]:  # It says itself what is wrong.
+            self.conf = options.load([], program="stoker-manage", files=self.options.config_file)
+
+    def run_subcommand(self, argv: list[str]) -> int:
+        """Run one command."""
+        try:
+            return int(super().run_subcommand(argv) or 0)
+        except (AdminError, DatabaseError, WrongConfiguration) as error:
+            self.stderr.write(f"stoker-manage: {error}\n")
+            return 1
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point."""
+    given = sys.argv[1:] if arguments is None else arguments
+    return heard(lambda: int(ManageApp().run(given)))

@@ -1,0 +1,163 @@
+"""``stoker-status upgrade check``: whether this release can run on what is there."""
+
+import argparse
+import pathlib
+import sys
+import time
+from collections.abc import Callable, Mapping
+
+from ..daemon import threading_backend  # noqa: F401  - first: it decides how oslo works
+
+from oslo_config import cfg  # isort: skip
+from oslo_upgradecheck import upgradecheck
+from oslo_upgradecheck.upgradecheck import Code, Result
+
+from ...db import conductors
+from ...db.errors import DatabaseError
+from ...db.schema import revisions
+from ...db.schema.revisions import Fit
+from ...rpc.contract import VERSION, parsed, understood
+from ...rpc.level import AUTO
+from ...sealing.rotation import Rotation
+from ..commands.config import problems
+from ..config.options import WrongConfiguration
+from ..daemon.main_loop import heard
+from ..wiring.connections import make_sealer, open_database
+from ..wiring.probes import SERVERS, answers
+
+PROGRAM = "stoker-status"
+DONE = Result(Code.SUCCESS)
+NOT_ASKED = Result(Code.FAILURE, "the configuration cannot be read")
+
+
+class Checks(upgradecheck.UpgradeCommands):
+    """What must be so before the daemons of this release are started.
+
+    :param files: with options; None: those that the daemons would find.
+    """
+
+    def __init__(self, files: list[pathlib.Path] | None) -> None:
+        self._files = files
+        self._conf: cfg.ConfigOpts | None = None
+
+    def configuration(self) -> Result:
+        """Options that are wrong or unknown; deprecated ones are a warning."""
+        found, self._conf = problems(self._files)
+        told = "; ".join(f"{p.where}: {p.what}" if p.where else p.what for p in found)
+        if any(problem.serious for problem in found):
+            return Result(Code.FAILURE, told)
+        return Result(Code.WARNING, told) if found else DONE
+
+    def _server(self, name: str) -> Result:
+        if self._conf is None:
+            return NOT_ASKED
+        wrong = answers(self._conf, *SERVERS[name])
+        return DONE if wrong is None else Result(Code.FAILURE, wrong)
+
+    def database(self) -> Result:
+        """It answers, and its schema is one that this release works on."""
+        answered = self._server("database")
+        return answered if answered.code == Code.FAILURE else self._on_database(_schema)
+
+    def message_bus(self) -> Result:
+        """It answers."""
+        return self._server("message bus")
+
+    def coordination(self) -> Result:
+        """It answers."""
+        return self._server("coordination backend")
+
+    def sealing_keys(self) -> Result:
+        """All that is sealed can be opened."""
+        return self._on_database(_keys)
+
+    def conductors(self) -> Result:
+        """Those that run understand this release's messages, and it theirs."""
+        return self._on_database(_neighbours)
+
+    def _on_database(self, check: Callable[[cfg.ConfigOpts], Result]) -> Result:
+        if self._conf is None:
+            return NOT_ASKED
+        try:
+            return check(self._conf)
+        except (DatabaseError, WrongConfiguration) as error:
+            return Result(Code.FAILURE, str(error))
+
+    _upgrade_checks = (
+        ("configuration", configuration),
+        ("database and its schema", database),
+        ("message bus", message_bus),
+        ("coordination backend", coordination),
+        ("sealing keys", sealing_keys),
+        ("conductors that run", conductors),
+    )
+
+
+def _schema(conf: cfg.ConfigOpts) -> Result:
+    at = revisions.current(open_database(conf)[0])
+    fit = revisions.fit_of(at)
+    if fit == Fit.EXPANDED:
+        told = "when all daemons are of this release, run `stoker-manage db sync --contract`"
+        return Result(Code.WARNING, f"the database is at {at}: {told}")
+    if fit == Fit.AHEAD:
+        return Result(
+            Code.WARNING, f"the database is at {at}, of the next release: upgrade all daemons to it"
+        )
+    return DONE
+
+
+def _keys(conf: cfg.ConfigOpts) -> Result:
+    database, _ = open_database(conf)
+    sealer = make_sealer(conf)
+    found = Rotation(database, sealer, clock=database.clock, sleep=time.sleep).look()
+    missing = sorted(found.held.keys() - set(sealer.fingerprints))
+    told = [f"key {key} is not among [secrets] key, and has sealed what is stored" for key in missing]
+    told += [f"{place}: a value cannot be opened by the key that it names" for place in found.broken]
+    return Result(Code.FAILURE, "; ".join(told)) if told else DONE
+
+
+def _neighbours(conf: cfg.ConfigOpts) -> Result:
+    database, _ = open_database(conf)
+    found = conductors.may_come_back(database.read(conductors.list_all), database.clock())
+    return judged({c.host: c.rpc_version for c in found}, pin=conf.upgrade_levels.conductor)
+
+
+def judged(spoken: Mapping[str, str], *, pin: str) -> Result:
+    """What is to be said of the messages' versions.
+
+    :param spoken: by the conductors that run.
+    :param pin: what [upgrade_levels] conductor says.
+    """
+    others = {host: version for host, version in spoken.items() if version != VERSION}
+    told = ", ".join(f"{host} speaks {version or 'none'}" for host, version in sorted(others.items()))
+    pinned = f"[upgrade_levels] conductor = {pin}"
+    if any(parsed(version)[0] != parsed(VERSION)[0] for version in others.values()):
+        return Result(Code.FAILURE, f"this release speaks RPC {VERSION}, {told}: stop them first")
+    if pin != AUTO and parsed(pin) > parsed(understood(spoken.values())) and others:
+        return Result(Code.FAILURE, f"{pinned}, but {told}: they refuse what is newer; set {AUTO}")
+    if others:
+        return Result(Code.WARNING, f"this release speaks RPC {VERSION}, {told}: they work together")
+    if pin != AUTO and spoken:
+        left = f"{pinned} is left in place, though all that run speak {VERSION}: take it away"
+        return Result(Code.WARNING, left)
+    return DONE
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point; the exit code: 0 all is well, 1 there is a warning, 2 something must be done first."""
+    parser = argparse.ArgumentParser(prog=PROGRAM)
+    parser.add_argument("area", choices=["upgrade"])
+    parser.add_argument("action", choices=["check"])
+    parser.add_argument("--config-file", type=pathlib.Path, action="append")
+    parser.add_argument("--json", action="store_true", help="for programs")
+    wanted = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
+    return heard(lambda: _shown(Checks(wanted.config_file), as_json=wanted.json))
+
+
+def _shown(checks: Checks, *, as_json: bool) -> int:
+    """Let the library show it; it looks for the wish for JSON in a configuration of its own."""
+    shown = cfg.ConfigOpts()
+    upgradecheck.register_cli_options(shown, checks)
+    shown(["upgrade", "check", *(["--json"] if as_json else [])], project="stoker", default_config_files=[])
+    upgradecheck.CONF = shown
+    return int(upgradecheck.run(shown))

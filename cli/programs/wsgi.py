@@ -1,0 +1,36 @@
+"""The API for a WSGI server: ``stoker.cli.programs.wsgi:application``.
+
+The configuration is that of ``stoker-api``: /etc/stoker/stoker.conf, or the file that the environment
+variable STOKER_CONFIG_FILE names.  The module is to be imported in the process that answers (uWSGI:
+``lazy-apps``), with threads (``enable-threads``): it starts one that sends hints.
+"""
+
+import atexit
+import typing
+
+from ..daemon import threading_backend  # noqa: F401  - first: it decides how oslo works
+
+from oslo_log import log  # isort: skip
+
+from ..config import options
+from ..daemon.version import VERSION
+from ..wiring.api import make_api
+from ..wiring.metrics import recorder_of_api
+from ..wiring.parts import open_parts
+
+PROGRAM = "stoker-api"
+
+
+def make_application() -> typing.Any:
+    """The application, connected to its servers.
+
+    :raises WrongConfiguration: an option is missing or wrong.
+    """
+    conf = options.load([], program=PROGRAM)
+    log.setup(conf, "stoker", VERSION)
+    parts = open_parts(conf, recorder_of_api(conf, PROGRAM))
+    atexit.register(parts.close)
+    return make_api(parts, version=VERSION)
+
+
+application = make_application()

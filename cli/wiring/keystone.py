@@ -1,0 +1,117 @@
+"""The API behind Keystone: its middleware in front, policy inside."""
+
+import importlib.util
+import logging
+import typing
+
+from keystoneauth1 import loading
+from keystoneauth1.exceptions import ClientException, MissingRequiredOptions, NoMatchingPlugin
+from keystonemiddleware import auth_token
+from keystonemiddleware.opts import list_auth_token_opts
+from oslo_config import cfg
+from oslo_policy import opts as policy_opts
+from oslo_policy import policy
+
+from ...api.auth import Authenticator, NoAuthentication
+from ...api.handlers.signals import is_presigned
+from ...api.keystone import KeystoneAuthentication
+from ...api.policy import list_rules
+from ..config.options import WrongConfiguration
+from ..http.request import Refusal
+
+SECTION = "keystone_authtoken"
+POLICY_FILE = "policy.yaml"
+KEYSTONE_ANSWERS_WITHIN = 10
+"""Seconds for one try to check a token, unless http_connect_timeout says otherwise: the middleware's own
+default waits for ever, so that a Keystone that is silent would take one thread of the API after the other."""
+AWAY = Refusal(503, "Keystone is not available; try again later", "ServiceUnavailable")
+WsgiApp = typing.Any
+LOG = logging.getLogger(__name__)
+
+
+def make_auth(conf: cfg.ConfigOpts) -> Authenticator:
+    """As [api] auth_strategy says.
+
+    :raises WrongConfiguration: the policy file is not there, or not understood.
+    """
+    if conf.api.auth_strategy == "none":
+        LOG.warning("[api] auth_strategy is none: everybody may do everything")
+        return NoAuthentication()
+    return KeystoneAuthentication(make_enforcer(conf))
+
+
+def make_enforcer(conf: cfg.ConfigOpts) -> policy.Enforcer:
+    """The rules, with the operator's own from [oslo_policy] policy_file where it is there.
+
+    :raises WrongConfiguration: as `make_auth`.
+    """
+    policy_opts.set_defaults(conf, POLICY_FILE)
+    enforcer = policy.Enforcer(conf)
+    enforcer.register_defaults(list_rules())
+    try:
+        enforcer.load_rules()
+        sound = enforcer.check_rules()
+    except (cfg.Error, ValueError, OSError, policy.PolicyNotRegistered) as error:
+        raise WrongConfiguration(f"[oslo_policy] policy_file: {error}") from error
+    if not sound:
+        raise WrongConfiguration("[oslo_policy] policy_file: it names rules that do not exist; see the log")
+    return enforcer
+
+
+def get_enforcer() -> policy.Enforcer:
+    """For oslo.policy's tools (oslopolicy-checker and others), which read the configuration themselves."""
+    conf = cfg.CONF
+    conf([], project="stoker")
+    return make_enforcer(conf)
+
+
+def behind_keystone(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
+    """The application with Keystone's middleware in front, where [api] auth_strategy wants it.
+
+    The middleware lets a request without a valid token pass, marked as such: the application answers it in
+    its own words, and some paths need no token.  Requests that carry a signature do not come to it.
+
+    :raises WrongConfiguration: an option that the middleware needs is missing.
+    """
+    if conf.api.auth_strategy == "none":
+        return app
+    loading.register_auth_conf_options(conf, SECTION)
+    if not conf[SECTION].auth_type and not conf[SECTION].auth_section:
+        raise WrongConfiguration(
+            f"[{SECTION}] auth_type is missing: the service's own account at Keystone; or, for a service "
+            "that everybody may use, set [api] auth_strategy to none"
+        )
+    for group, options in list_auth_token_opts():
+        conf.register_opts(options, group)
+    conf.set_default("http_connect_timeout", KEYSTONE_ANSWERS_WITHIN, SECTION)
+    settings = {
+        "oslo_config_config": conf,
+        "delay_auth_decision": True,
+        "service_token_roles_required": True,
+    }
+    try:
+        guarded = auth_token.AuthProtocol(app, settings)
+    except (MissingRequiredOptions, NoMatchingPlugin, cfg.Error, ValueError) as error:
+        raise WrongConfiguration(f"[{SECTION}]: {error}") from error
+
+    # The middleware looks for it with the first request, and would answer each with an error.
+    if conf[SECTION].memcached_servers and importlib.util.find_spec("memcache") is None:
+        raise WrongConfiguration(
+            f"[{SECTION}] memcached_servers: python-memcached is not installed: "
+            "pip install 'stoker[memcached]'"
+        )
+
+    def dispatch(environ: dict[str, typing.Any], start_response: typing.Any) -> typing.Any:
+        if not is_presigned(environ.get("PATH_INFO", "")):
+            try:
+                return guarded(environ, start_response)
+            except ClientException as error:  # The middleware lets out what its own account meets.
+                LOG.warning("Keystone is unavailable, the request is refused: %s", error)
+                status, headers, body = AWAY.to_response()
+                start_response(status, headers)
+                return [body]
+        # A signature is no token: Keystone is not asked, and may be away.  What the headers say of who asks
+        # is the client's own word.
+        return app({**environ, "HTTP_X_IDENTITY_STATUS": "Invalid"}, start_response)
+
+    return dispatch

@@ -1,0 +1,151 @@
+"""What shows how the daemons do: figures, health, and reports on a signal."""
+
+import queue
+import signal
+import threading
+import typing
+from collections.abc import Callable, Iterator, Mapping
+
+from oslo_config import cfg
+from oslo_reports import opts as report_options
+from oslo_reports.generators.conf import ConfigReportGenerator
+from oslo_reports.generators.threading import ThreadReportGenerator
+from oslo_reports.generators.version import PackageReportGenerator
+from oslo_reports.guru_meditation_report import TextGuruMeditation
+from oslo_reports.models.with_default_views import ModelWithDefaultViews
+
+from ...conductor.monitor import Monitor
+from ...observe import metrics
+from ...observe.exposition import Prometheus
+from ...observe.metrics import CONTENT_TYPE, Sample
+from ...observe.recorder import SILENT, Recorder
+from ..config.options import WrongConfiguration
+from ..daemon.version import VERSION
+from ..http.serving import HttpServer
+
+SCRAPES = 2
+"""Requests to a conductor answered at the same time: Prometheus and a load balancer are two."""
+StartResponse = Callable[[str, list[tuple[str, str]]], object]
+
+
+def make_recorder(program: str) -> Prometheus:
+    """A recorder that knows the release.
+
+    :raises WrongConfiguration: the directory of several processes' figures cannot be used.
+    """
+    try:
+        return Prometheus(program, gauges=lambda: [Sample(metrics.BUILD, 1, (VERSION, program))])
+    except OSError as error:
+        raise WrongConfiguration(str(error)) from error
+
+
+def recorder_of_api(conf: cfg.ConfigOpts, program: str) -> Recorder:
+    """What counts in a process that serves the API, where that is wished.
+
+    :raises WrongConfiguration: see make_recorder.
+    """
+    return make_recorder(program) if conf.metrics.api else SILENT
+
+
+class ConductorPage:
+    """A WSGI application: ``/metrics`` and ``/healthcheck`` of a conductor.
+
+    Health is 200 while it serves, else 503 with a line for each reason; a conductor that is dead does not
+    answer at all.
+    """
+
+    def __init__(self, monitor: Monitor, text: Callable[[], bytes]) -> None:
+        self._monitor = monitor
+        self._text = text
+
+    def __call__(self, environ: Mapping[str, typing.Any], start_response: StartResponse) -> Iterator[bytes]:
+        """See PEP 3333."""
+        status, kind, body = self._answer(str(environ.get("PATH_INFO", "/")))
+        start_response(status, [("Content-Type", kind), ("Content-Length", str(len(body)))])
+        return iter([] if environ.get("REQUEST_METHOD") == "HEAD" else [body])
+
+    def _answer(self, path: str) -> tuple[str, str, bytes]:
+        plain = "text/plain; charset=utf-8"
+        if path == "/metrics":
+            return "200 OK", CONTENT_TYPE, self._text()
+        if path != "/healthcheck":
+            return "404 Not Found", plain, b"here are /metrics and /healthcheck\n"
+        if found := self._monitor.ailments():
+            return "503 Service Unavailable", plain, "".join(f"{line}\n" for line in found).encode()
+        return "200 OK", plain, b"serving\n"
+
+
+def serve_conductor(conf: cfg.ConfigOpts, monitor: Monitor, recorder: Prometheus) -> HttpServer:
+    """A server at [metrics] host and port, started.
+
+    :raises WrongConfiguration: the address is in use, or not ours.
+    """
+    recorder.watch(monitor.samples)
+    page = ConductorPage(monitor, recorder.text)
+    server = HttpServer(page, host=conf.metrics.host, port=conf.metrics.port, threads=SCRAPES)
+    try:
+        server.start()
+    except OSError as error:
+        where = f"{conf.metrics.host}:{conf.metrics.port}"
+        raise WrongConfiguration(f"[metrics] port: {where} cannot be listened on: {error}") from error
+    return server
+
+
+class _Report(TextGuruMeditation):
+    """Without the sections on processes, for which psutil reads files that systemd hides from the daemons,
+    and on green threads, of which there are none."""
+
+    ours: typing.ClassVar[Mapping[str, Callable[[], ModelWithDefaultViews]]] = {}
+
+    def _readd_sections(self) -> None:
+        del self.sections[self.start_section_index :]
+        self.add_section("Package", PackageReportGenerator(self.version_obj))
+        self.add_section("Threads", ThreadReportGenerator(self.traceback))
+        self.add_section("Configuration", ConfigReportGenerator())
+        for title, section in self.ours.items():
+            self.add_section(title, section)
+
+
+class _Product:
+    """For oslo.reports."""
+
+    def vendor_string(self) -> str:
+        return "OpenStack"
+
+    def product_string(self) -> str:
+        return "Stoker"
+
+    def version_string_with_package(self) -> str:
+        return VERSION
+
+
+def report_on_signal(conf: cfg.ConfigOpts, program: str, sections: Mapping[str, Callable[[], str]]) -> None:
+    """From now on SIGUSR2 writes a report to standard error, or into [oslo_reports] log_dir.
+
+    A thread of its own writes it, for the main one may hold what a section needs.  For the main thread.
+
+    :param sections: parts of ours by title, asked in that thread.
+    """
+    report_options.set_defaults(conf)
+    _Report.ours = {title: _section(text) for title, text in sections.items()}
+    if conf.oslo_reports.file_event_handler:
+        _Report.setup_autorun(_Product(), program, conf=conf)
+        return
+    asked: queue.SimpleQueue[None] = queue.SimpleQueue()
+    directory = conf.oslo_reports.log_dir
+
+    def write() -> None:
+        while True:
+            asked.get()
+            _Report.handle_signal(_Product(), program, directory, None)
+
+    threading.Thread(target=write, name="reports", daemon=True).start()
+    signal.signal(signal.SIGUSR2, lambda number, frame: asked.put(None))
+
+
+def _section(text: Callable[[], str]) -> Callable[[], ModelWithDefaultViews]:
+    def make() -> ModelWithDefaultViews:
+        told = text()
+        return ModelWithDefaultViews(text_view=lambda model: told)
+
+    return make

@@ -1,0 +1,230 @@
+"""Building the parts of a process from its configuration."""
+
+import importlib.metadata
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import oslo_messaging
+from oslo_config import cfg
+
+from ...conductor.service import Conductor, ConductorSettings
+from ...conductor.steps.context import Surroundings
+from ...conductor.steps.runner import StepRunner
+from ...conductor.worker.pipeline import PipelineLimits
+from ...db.engine import Database
+from ...engine.context import Desk, OrderSettings
+from ...engine.nested_stacks import Nesting
+from ...engine.updates import Updates
+from ...keystone.delegated_auth import NO_DEFERRAL, Deferral
+from ...observe.recorder import SILENT, Recorder
+from ...planning.plan import Defaults
+from ...resources.catalogue import Catalogue
+from ...ring.group import Group
+from ...ring.membership import Membership, Self
+from ...rpc.bus import Bus
+from ...rpc.level import Level
+from ...rpc.notifier import Notifier
+from ...rpc.outbox import Outbox
+from ...sandbox import shared as evaluator
+from ...sealing.sealer import Sealer
+from ...sealing.signal_urls import SignalAddresses
+from ...template.budget import BudgetLimits
+from ...template.compile import Limits
+from ..config.options import WrongConfiguration
+from ..config.signal_options import signal_limits
+from ..config.yaql_options import helper_limits
+from .connections import (
+    binds_tokens,
+    check_backend,
+    database_troubles,
+    make_addresses,
+    make_bus,
+    make_level,
+    make_notifier,
+    make_sealer,
+    make_timing,
+    open_database,
+)
+
+DEFERRAL_METHODS = "stoker.deferred_auth_methods"
+"""Entry points: functions from the configuration to a Deferral."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What all roles share."""
+
+    conf: cfg.ConfigOpts
+    database: Database
+    shard_count: int
+    catalogue: Catalogue
+    sealer: Sealer
+    bus: Bus
+    level: Level
+    outbox: Outbox
+    recorder: Recorder
+    addresses: SignalAddresses
+    deferral: Deferral = NO_DEFERRAL
+    notifier: tuple[Notifier, oslo_messaging.Transport] | None = None
+
+    def close(self) -> None:
+        """Send what waits, and disconnect."""
+        self.outbox.stop()
+        if self.notifier is not None:
+            self.notifier[0].stop()
+            self.notifier[1].cleanup()
+        self.bus.close()
+        self.database.close()
+        evaluator.pool().close()
+
+
+def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
+    """Connect to the database and the message bus, and start the process that evaluates expressions.
+
+    :param recorder: is told what is worth counting.
+
+    :raises WrongConfiguration: an option is missing or wrong.
+    """
+    make_sealer(conf)
+    evaluator.configure(helper_limits(conf))
+    notifier = make_notifier(conf)
+    listener = None if notifier is None else notifier[0].tell
+    database, shard_count = open_database(conf, listener, database_troubles(recorder))
+    sealer = make_sealer(conf, binds_tokens(database))
+    addresses = make_addresses(conf, database, sealer)
+    catalogue = Catalogue.installed()
+    deferral = _make_deferral(conf, catalogue)
+    level = make_level(conf, database)
+    bus = make_bus(conf, recorder, level)
+    outbox = Outbox(bus)
+    outbox.start()
+    if notifier is not None:
+        notifier[0].start()
+    evaluator.pool().warm()
+    return Parts(
+        conf=conf,
+        database=database,
+        shard_count=shard_count,
+        catalogue=catalogue,
+        sealer=sealer,
+        bus=bus,
+        outbox=outbox,
+        recorder=recorder,
+        addresses=addresses,
+        deferral=deferral,
+        notifier=notifier,
+        level=level,
+    )
+
+
+def _make_deferral(conf: cfg.ConfigOpts, catalogue: Catalogue) -> Deferral:
+    """As [stacks] deferred_auth_method says: a method is an entry point, loaded only where it is wanted, for
+    its libraries would make every program start later.
+
+    :raises WrongConfiguration: there is no such method, or its options are not complete.
+    """
+    method = conf.stacks.deferred_auth_method
+    if "none" in (conf.api.auth_strategy, method) or not catalogue.uses_credentials:
+        return NO_DEFERRAL
+    found = {point.name: point for point in importlib.metadata.entry_points(group=DEFERRAL_METHODS)}
+    if method not in found:
+        known = ", ".join(sorted({"none", *found}))
+        raise WrongConfiguration(f"[stacks] deferred_auth_method: there is no {method}; known are: {known}")
+    made: Deferral = found[method].load()(conf)
+    return made
+
+
+def budget_limits(conf: cfg.ConfigOpts) -> BudgetLimits:
+    """Return what one request may cost."""
+    wanted = conf.stacks
+    return BudgetLimits(wanted.max_compile_bytes, wanted.max_compile_steps, wanted.max_compile_seconds)
+
+
+def _order_settings(parts: Parts) -> OrderSettings:
+    wanted = parts.conf.stacks
+    return OrderSettings(
+        shard_count=parts.shard_count,
+        limits=Limits(wanted.max_template, wanted.max_resources, wanted.max_depth, budget_limits(parts.conf)),
+        defaults=Defaults(
+            wanted.resource_timeout,
+            wanted.resource_retries,
+            clock_stands=wanted.held_time == "stands",
+            cancel_grace=wanted.cancel_grace,
+        ),
+        stack_timeout=wanted.timeout,
+        max_snapshots=wanted.max_snapshots,
+        signals=signal_limits(parts.conf),
+    )
+
+
+def make_desk(parts: Parts) -> Desk:
+    """What orders are carried out with."""
+    return Desk(
+        database=parts.database,
+        catalogue=parts.catalogue,
+        sealer=parts.sealer,
+        hints=parts.outbox,
+        clock=parts.database.clock,
+        settings=_order_settings(parts),
+        deferral=parts.deferral,
+    )
+
+
+def _step_runner(parts: Parts) -> StepRunner:
+    return StepRunner(
+        catalogue=parts.catalogue,
+        around=Surroundings(
+            parts.database, parts.database.clock, parts.addresses, parts.sealer, parts.deferral
+        ),
+        nesting=Nesting(make_desk(parts)),
+    )
+
+
+def make_conductor(parts: Parts, host: str, *, worn_out: Callable[[], None] = lambda: None) -> Conductor:
+    """A conductor that is not started yet.
+
+    :param worn_out: called when it had better be replaced by a new process.
+    """
+    conf, timing = parts.conf, make_timing(parts.conf)
+    check_backend(conf)
+    group = Group(conf.coordination.backend_url, conf.coordination.group, host)
+    membership = Membership(
+        group,
+        Self(host, conf.conductor.weight),
+        shard_count=parts.shard_count,
+        timing=timing,
+        clock=parts.database.clock,
+    )
+    settings = ConductorSettings(
+        host=host,
+        limits=PipelineLimits(
+            threads=conf.conductor.threads,
+            in_progress=conf.conductor.in_progress,
+            cancel_grace=conf.stacks.cancel_grace,
+            task_losses=conf.stacks.task_losses,
+        ),
+        drain=conf.conductor.drain,
+        most_written_off=conf.conductor.most_written_off,
+        patience=2 * (timing.timeout + timing.poll),
+        keep_deleted=conf.conductor.keep_deleted,
+        keep_events=conf.stacks.max_events_per_stack,
+    )
+    desk = make_desk(parts)
+    return Conductor(
+        settings,
+        database=parts.database,
+        runner=_step_runner(parts),
+        hints=parts.outbox,
+        membership=membership,
+        updates=Updates(desk),
+        give_back=desk.delegations.revoke,
+        worn_out=worn_out,
+        ring_changed=parts.level.look_again,
+        recorder=parts.recorder,
+    )
+
+
+def start_conductor(parts: Parts, conductor: Conductor) -> None:
+    """Start it, with a server on the message bus."""
+    host = conductor.settings.host
+    conductor.start(lambda receiver: parts.bus.listen(host, receiver))

@@ -1,0 +1,145 @@
+"""Who of the conductors is alive: their group says it, and nothing else does.
+
+The table of conductors holds what each of them has reported last, however long that is ago.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from oslo_config import cfg
+
+from ...db import conductors
+from ...db.conductors import STOPPED, Conductor
+from ...ring.group import Group
+from ...ring.hashring import Member, View, assign
+from ...ring.observer import Lookout, Observer, Roll
+from ..commands.sessions import Session
+from .connections import make_timing
+from .probes import hush
+
+OBSERVER = "observer"
+"""Begins the name under which one connects who does not join."""
+UP, DOWN, UNKNOWN = "up", "down", "unknown"
+SILENT = "silent"
+
+
+def make_lookout(conf: cfg.ConfigOpts, *, keep: float = 0.0) -> Lookout:
+    """What reads the conductors' group.
+
+    :param keep: see Lookout.
+    :raises WrongConfiguration: the options of the coordination are wrong.
+    """
+    timing, wanted = make_timing(conf), conf.coordination
+
+    def make() -> Observer:
+        return Observer(Group(wanted.backend_url, wanted.group, f"{OBSERVER}-{conf.host}"), timing)
+
+    return Lookout(make, longest=timing.silence, keep=keep)
+
+
+@dataclass(frozen=True)
+class Presence:
+    """The conductors as they last reported, and as their group shows them.
+
+    :ivar now: seconds since the epoch, when both were read.
+    :ivar rows: what each has reported, by host.
+    :ivar roll: who is in the group; None: that cannot be known.
+    :ivar unreachable: why it cannot.
+    :ivar shard_count: of the installation.
+    """
+
+    now: float
+    rows: Mapping[str, Conductor]
+    roll: Roll | None
+    unreachable: str | None
+    shard_count: int
+
+    @property
+    def hosts(self) -> list[str]:
+        """All that are known."""
+        return sorted({*self.rows, *(member.host for member in self.members)})
+
+    @property
+    def members(self) -> frozenset[Member]:
+        """All that are in the group, silent ones too."""
+        return frozenset() if self.roll is None else self.roll.alive | self.roll.silent
+
+    @property
+    def living(self) -> list[Conductor]:
+        """The reports of those that are alive, each under the name that the group has it by."""
+        names = {} if self.roll is None else {member.host: member.name for member in self.roll.alive}
+        return [replace(row, incarnation=names[host]) for host, row in self.rows.items() if host in names]
+
+    def is_alive(self, host: str) -> bool | None:
+        """Whether it is; None: nobody knows."""
+        return None if self.roll is None else host in self.roll.hosts
+
+    def status(self, host: str) -> str:
+        """In Heat's word."""
+        alive = self.is_alive(host)
+        return UNKNOWN if alive is None else UP if alive else DOWN
+
+    def state(self, host: str) -> str:
+        """What it does, as it says itself where it is alive."""
+        row = self.rows.get(host)
+        reported = row.state if row is not None else next(m.state for m in self.members if m.host == host)
+        return reported if self.is_alive(host) is not False or reported == STOPPED else SILENT
+
+    @property
+    def ring(self) -> View:
+        """The ring as those that are alive have it.  One that is silent is on it until they say otherwise."""
+        roll = self.roll or Roll()
+        alone = View.of(roll.alive, self.shard_count)
+        together = View.of(self.members, self.shard_count)
+        versions = {row.ring_version for row in self.living}
+        return together if together.version in versions and alone.version not in versions else alone
+
+    def ring_of_living(self, there: Iterable[Conductor]) -> View:
+        """The ring that these make, whatever they report."""
+        members = {member.host: member for member in self.members}
+        made = [
+            members.get(row.host) or Member(row.host, row.incarnation, row.weight, row.state, row.started_at)
+            for row in there
+        ]
+        return View.of(made, self.shard_count)
+
+    def shards(self) -> Mapping[str, int]:
+        """How many shards each owns; where the group is out of reach, what was reported."""
+        if self.roll is None:
+            return {host: row.shards_owned for host, row in self.rows.items()}
+        if not self.ring.owners:
+            return {}
+        return {host: len(owned) for host, owned in assign(self.ring).by_host.items()}
+
+    def unsettled(self) -> str | None:
+        """Why not every shard has exactly one owner that is alive; None: each has."""
+        if self.roll is None:
+            return f"the group of conductors cannot be reached: {self.unreachable}"
+        if not self.roll.alive:
+            return "no conductor is alive"
+        if lost := sorted({owner.host for owner in self.ring.owners} - self.roll.hosts):
+            return f"{', '.join(lost)} is silent; its shards go to the others when its timeout is over"
+        return self._not_agreed()
+
+    def _not_agreed(self) -> str | None:
+        living = self.living
+        if missing := sorted((self.roll or Roll()).hosts - self.rows.keys()):
+            return f"no report yet from: {', '.join(missing)}"
+        if {row.ring_version for row in living} != {self.ring.version}:
+            told = ", ".join(f"{row.host} at {row.ring_version or 'none'}" for row in living)
+            return f"the conductors see different rings: {told}"
+        owned = sum(row.shards_owned for row in living)
+        return None if owned == self.shard_count else f"{owned} of {self.shard_count} shards are owned"
+
+
+def presence_of(session: Session) -> Presence:
+    """Watch the group until each member has given a sign of life, some seconds at the most; then read what
+    they have reported.
+
+    :raises WrongConfiguration: see make_lookout.
+    """
+    hush()
+    roll = make_lookout(session.conf).roll()
+    rows = {row.host: row for row in session.database.read(conductors.list_all)}
+    known, why = (None, roll) if isinstance(roll, str) else (roll, None)
+    return Presence(session.database.clock(), rows, known, why, session.shard_count)

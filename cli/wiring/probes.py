@@ -1,0 +1,95 @@
+"""Whether the servers answer that the configuration names."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+
+import oslo_messaging
+import tooz
+from oslo_config import cfg
+
+from ...db.errors import DatabaseError
+from ...ring.group import make_coordinator
+from ..config.options import WrongConfiguration
+from .connections import check_backend, make_bus, open_database
+
+LOG = logging.getLogger(__name__)
+WITHIN = 10.0
+"""Seconds that a server is given to answer."""
+
+Check = Callable[[cfg.ConfigOpts], None]
+
+
+def check_database(conf: cfg.ConfigOpts) -> None:
+    """:raises WrongConfiguration: it does not answer, or is not at this release's version."""
+    try:
+        open_database(conf)[0].close()
+    except DatabaseError as error:
+        raise WrongConfiguration(f"[database] connection: {error}") from error
+
+
+def check_bus(conf: cfg.ConfigOpts) -> None:
+    """:raises WrongConfiguration: it does not answer."""
+    bus = make_bus(conf)
+    try:
+        bus.check()
+    except (oslo_messaging.MessagingException, OSError) as error:
+        raise WrongConfiguration(f"transport_url: the message bus does not answer: {error}") from error
+    bus.close()
+
+
+def check_coordination(conf: cfg.ConfigOpts) -> None:
+    """:raises WrongConfiguration: it does not answer."""
+    check_backend(conf)
+    try:
+        coordinator = make_coordinator(conf.coordination.backend_url, b"stoker-manage")
+        coordinator.start(start_heart=False)
+        coordinator.get_groups().get()
+        coordinator.stop()
+    except (tooz.ToozError, OSError) as error:
+        told = f"[coordination] backend_url: the coordination backend does not answer: {error}"
+        raise WrongConfiguration(told) from error
+
+
+SERVERS: dict[str, tuple[str, Check]] = {
+    "database": ("[database] connection", check_database),
+    "message bus": ("transport_url", check_bus),
+    "coordination backend": ("[coordination] backend_url", check_coordination),
+}
+"""What is asked -> the option that names it, and how."""
+
+
+def hush() -> None:
+    """Let the libraries' own words about a server that is away be: what is wrong is told once, by us."""
+    for name in ("oslo.messaging", "oslo_messaging", "kombu", "amqp", "tooz", "urllib3"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+def unreachable(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str | None]]:
+    """(server, what is wrong or None), asked one after the other."""
+    for name, (option, check) in SERVERS.items():
+        yield name, answers(conf, option, check)
+
+
+def answers(conf: cfg.ConfigOpts, option: str, check: Check, within: float = WITHIN) -> str | None:
+    """What is wrong with a server; None: it answers.  A library may try for ever, so it is given a thread.
+
+    :param within: seconds.
+    """
+    hush()
+    told: list[str | None] = []
+
+    def ask() -> None:
+        try:
+            check(conf)
+            told.append(None)
+        except WrongConfiguration as error:
+            told.append(str(error))
+        except Exception as error:  # top of the thread: each library has errors of its own for this
+            LOG.debug("%s: it does not answer", option, exc_info=True)
+            told.append(f"{option}: it does not answer: {error}")
+
+    thread = threading.Thread(target=ask, name="check", daemon=True)
+    thread.start()
+    thread.join(within)
+    return told[0] if told else f"{option}: no answer within {within:g} s"

@@ -1,0 +1,57 @@
+"""The service's own account at Keystone, for what is done in the name of users."""
+
+from keystoneauth1 import loading
+from keystoneauth1.exceptions import MissingRequiredOptions, NoMatchingPlugin
+from keystoneauth1.session import Session
+from oslo_config import cfg
+
+from ...keystone.trusts import Trusts
+from ..config.options import WrongConfiguration
+
+SECTION = "trustee"
+API_SECTION = "keystone_authtoken"
+TIMEOUT = 30
+"""Seconds an answer of Keystone's may take."""
+UNSCOPED = dict.fromkeys(
+    (
+        "project_id",
+        "project_name",
+        "project_domain_id",
+        "project_domain_name",
+        "domain_id",
+        "domain_name",
+        "system_scope",
+    )
+)
+
+
+def make_trusts(conf: cfg.ConfigOpts) -> Trusts:
+    """Nothing is asked of Keystone yet.
+
+    :raises WrongConfiguration: [trustee] is not complete.
+    """
+    _register(conf)
+
+    def session(trust: str | None) -> Session:
+        scope = {} if trust is None else {**UNSCOPED, "trust_id": trust}
+        auth = loading.load_auth_from_conf_options(conf, SECTION, **scope)
+        made: Session = loading.load_session_from_conf_options(conf, SECTION, auth=auth)
+        return made
+
+    try:
+        session("trust")
+    except (MissingRequiredOptions, NoMatchingPlugin, cfg.Error, TypeError, ValueError) as error:
+        raise WrongConfiguration(
+            f"[{SECTION}]: {error}; trusts need the service's own account with a password, as in "
+            f"[{API_SECTION}], or set [stacks] deferred_auth_method to none"
+        ) from error
+    return Trusts(session, roles=conf.stacks.trusts_delegated_roles)
+
+
+def _register(conf: cfg.ConfigOpts) -> None:
+    loading.register_auth_conf_options(conf, API_SECTION)
+    loading.register_auth_conf_options(conf, SECTION)
+    loading.register_session_conf_options(conf, SECTION)
+    conf.set_default("timeout", TIMEOUT, SECTION)
+    if not conf[SECTION].auth_type:
+        conf.set_default("auth_section", API_SECTION, SECTION)
