@@ -11,7 +11,7 @@ from ..engine.signals import Signals
 from ..engine.snapshots import Snapshots
 from ..engine.stacks import Orders
 from ..engine.updates import Updates
-from ..resources.catalogue import Catalogue
+from ..resources.registry import Catalogue
 from ..ring.observer import Roll
 from ..sealing.sealer import Sealer
 from ..sealing.signal_urls import SignalAddresses

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from ..planning.group_attributes import with_wanted
 from ..planning.nested_check import Branch, Tree
 from ..planning.requests import EXISTING, Goal, MayUse, TypeForbidden, check_storable
-from ..resources.catalogue import Catalogue
-from ..resources.contract import ResourceType
 from ..resources.errors import PropertyError, UnknownType
+from ..resources.plugin import ResourceType
 from ..resources.properties import validate_properties
+from ..resources.registry import Catalogue
 from ..resources.schema import has_attribute
 from ..sealing.sealer import BoundSealer
 from ..template.budget import Budget, charged_at

@@ -13,7 +13,7 @@ from ..keystone.delegations import Delegations
 from ..observe.logs import current_request
 from ..planning.plan import Defaults, Scope
 from ..planning.requests import Goal
-from ..resources.catalogue import Catalogue
+from ..resources.registry import Catalogue
 from ..ring.shards import shard_of
 from ..sealing.sealer import BoundSealer, Sealer
 from ..template.compile import Identity, Limits

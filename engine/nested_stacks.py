@@ -20,9 +20,9 @@ from ..planning.plan import Scope, TooFewIds, ids_needed, plan_create
 from ..planning.requests import AdoptedResource
 from ..planning.type_facts import CatalogueFacts
 from ..planning.update import update_ids_needed
-from ..resources.children import ChildGoal
 from ..resources.errors import ChildGone, Final
-from ..resources.lifting import lowered
+from ..resources.nested.children import ChildGoal
+from ..resources.nested.parameterize import lowered
 from ..sealing.stored import StoredLookup
 from ..template.compile import Identity
 from ..template.errors import TemplateError

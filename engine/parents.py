@@ -12,8 +12,8 @@ from ..db.ids import ResourceId, SnapshotId, StackId
 from ..db.resources import Resource
 from ..db.stacks import Stack
 from ..planning.requests import Goal
-from ..resources.catalogue import Catalogue
-from ..resources.children import ChildGoal
+from ..resources.nested.children import ChildGoal
+from ..resources.registry import Catalogue
 from ..sealing.stored import StoredLookup
 from ..template.environment import as_document, nested_environment, parse_environment
 from ..template.residual import evaluate

@@ -14,8 +14,8 @@ from ..planning.plan import Scope
 from ..planning.preview import Effect, Foreseen, Foresight, Inside, Unchangeable
 from ..planning.type_facts import CatalogueFacts
 from ..planning.update import StillToBeAdopted, UpdatePlanner, update_ids_needed
-from ..resources.lifting import lifted
-from ..resources.nesting import NestedType
+from ..resources.nested.base import NestedType
+from ..resources.nested.parameterize import lifted
 from ..template.compile import Identity
 from ..template.errors import TemplateError
 from ..template.model import ResourceDefinition

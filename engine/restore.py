@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from ..db.resources import Resource
 from ..planning.requests import Goal
-from ..resources.catalogue import Catalogue
 from ..resources.errors import UnknownType
+from ..resources.registry import Catalogue
 from ..sealing.stored import InClear
 from ..template.environment import with_entries
 from ..template.errors import TemplateError

@@ -19,9 +19,9 @@ from ..db.work import tasks
 from ..db.work.endings import KEEP_TASKS
 from ..db.work.tasks import REDELIVER_AFTER, Task
 from ..planning.task_definition import TaskDefinition
-from ..resources.contract import Adjustment, Target
 from ..resources.errors import NoAction, NotSupported
-from ..resources.nesting import NestedType
+from ..resources.nested.base import NestedType
+from ..resources.plugin import Adjustment, Target
 from .announce import announce
 from .context import Desk
 

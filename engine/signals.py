@@ -11,8 +11,8 @@ from ..db.resources import Resource
 from ..db.stacks import Stack
 from ..db.states import Status
 from ..db.work import tasks
-from ..resources.contract import Adjustment, Signal, StackFacts, Target
 from ..resources.errors import NoAction, NotSupported
+from ..resources.plugin import Adjustment, Signal, StackFacts, Target
 from ..resources.properties import resolve_stored
 from ..sealing.stored import StoredLookup, in_clear, metadata_changed, metadata_in_clear
 from ..template.residual import evaluate

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ..db.states import TaskKind
-from ..resources.catalogue import Catalogue
-from ..resources.nesting import ADOPTED
+from ..resources.nested.base import ADOPTED
+from ..resources.registry import Catalogue
 from ..template.residual import sealed
 from .plan import Plan
 from .requests import AdoptedResource

@@ -4,10 +4,10 @@ import typing
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..resources.catalogue import Catalogue
 from ..resources.errors import UnknownType
-from ..resources.heat.members import output_name
-from ..resources.nesting import NestedType
+from ..resources.nested.base import NestedType
+from ..resources.nested.members import output_name
+from ..resources.registry import Catalogue
 from ..template.errors import InvalidReference, TemplateError
 from ..template.model import CompiledTemplate, ResourceDefinition
 from ..template.residual import ARGS, FN, is_node, node, references

@@ -9,12 +9,12 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from ..resources.catalogue import Catalogue
-from ..resources.children import ChildGoal
 from ..resources.errors import UnknownType
-from ..resources.lifting import lifted
-from ..resources.nesting import NestedType
+from ..resources.nested.base import NestedType
+from ..resources.nested.children import ChildGoal
+from ..resources.nested.parameterize import lifted
 from ..resources.properties import validate_properties
+from ..resources.registry import Catalogue
 from ..sealing.stored import StoredLookup
 from ..template.budget import Budget
 from ..template.compile import Limits, describe

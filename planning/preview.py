@@ -14,11 +14,11 @@ from ..db.ids import ResourceId, StackId
 from ..db.resources import Resource
 from ..db.states import Status, TaskKind
 from ..db.work.tasks import Task
-from ..resources.catalogue import Catalogue
-from ..resources.contract import ResourceType
 from ..resources.errors import Final, PropertyError
+from ..resources.plugin import ResourceType
 from ..resources.properties import changed, replacement_needed, resolve_properties, resolve_stored
-from ..resources.verdict import RESTRICTED, Verdict, judge, may_replace, survives_failure
+from ..resources.registry import Catalogue
+from ..resources.update_decision import RESTRICTED, Verdict, judge, may_replace, survives_failure
 from ..sealing.stored import RowLookup, SealedRowLookup, StoredLookup
 from ..template.errors import TemplateError
 from ..template.model import CompiledTemplate, Reference, ResourceDefinition

@@ -4,10 +4,10 @@ import typing
 
 from ..db.resources import Resource
 from ..db.states import Status
-from ..resources.catalogue import Catalogue
-from ..resources.contract import ResourceType
 from ..resources.errors import UnknownType
-from ..resources.verdict import observable, survives_failure
+from ..resources.plugin import ResourceType
+from ..resources.registry import Catalogue
+from ..resources.update_decision import observable, survives_failure
 
 
 class TypeFacts(typing.Protocol):

@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from ..template.constraints import ConstraintError
 from ..template.errors import LimitExceeded
 from ..template.residual import ARGS, FN, evaluate, is_deferred, is_node
-from .closest import suggestion
-from .convert import CONVERTERS, EMPTY
+from .conversion import CONVERTERS, EMPTY
 from .errors import PropertyError
 from .schema import ANY_NAME, Property
+from .suggestions import suggestion
 
 Json = typing.Any
 Path = tuple[str | int, ...]

@@ -3,8 +3,8 @@
 import typing
 
 from ...planning.requests import TypeForbidden
-from ...resources import render
-from ...resources.contract import ResourceType
+from ...resources import rendering
+from ...resources.plugin import ResourceType
 from ...rpc.contract import WORK_TOPIC
 from ...template import versions
 from ...template.errors import TemplateError
@@ -32,7 +32,7 @@ def list_types(call: Call) -> Reply:
 def show_type(call: Call) -> Reply:
     """GET /resource_types/NAME"""
     name = call.path["type_name"]
-    body = render.resource_type_schema(name, _declared(call, name))
+    body = rendering.resource_type_schema(name, _declared(call, name))
     if call.flag("with_description"):
         body["description"] = call.services.catalogue.get(name).description
     return Reply(body)
@@ -43,9 +43,9 @@ def type_template(call: Call) -> Reply:
     name, wanted = call.path["type_name"], call.one("template_type") or "cfn"
     declared = _declared(call, name)
     if wanted == "hot":
-        return Reply(render.resource_type_template(name, declared, "hot"))
+        return Reply(rendering.resource_type_template(name, declared, "hot"))
     if wanted == "cfn":
-        return Reply(render.resource_type_template(name, declared, "cfn"))
+        return Reply(rendering.resource_type_template(name, declared, "cfn"))
     raise bad_request(f'Invalid template type "{wanted}", valid types are: cfn, hot')
 
 

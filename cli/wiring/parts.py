@@ -18,7 +18,7 @@ from ...engine.updates import Updates
 from ...keystone.delegated_auth import NO_DEFERRAL, Deferral
 from ...observe.recorder import SILENT, Recorder
 from ...planning.plan import Defaults
-from ...resources.catalogue import Catalogue
+from ...resources.registry import Catalogue
 from ...ring.group import Group
 from ...ring.membership import Membership, Self
 from ...rpc.bus import Bus

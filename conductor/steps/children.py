@@ -15,10 +15,10 @@ from ...engine.hidden_parameters import SECRET_TEMPLATE, secret_parameters, temp
 from ...engine.nested_stacks import Nesting
 from ...engine.parents import Nest, child_id
 from ...planning.task_definition import TaskDefinition
-from ...resources.children import ChildGoal, ChildState, Member
-from ...resources.contract import Json, physical_name
 from ...resources.errors import Cancelled, Final
-from ...resources.lifting import lifted
+from ...resources.nested.children import ChildGoal, ChildState, Member
+from ...resources.nested.parameterize import lifted
+from ...resources.plugin import Json, physical_name
 from ...sealing.stored import RowLookup
 from ...template.budget import Budget
 from ...template.errors import TemplateError
@@ -121,7 +121,8 @@ class StepChildren:
         return self._nesting.look(child, self._claim.task.stack_id)
 
     def _lifted(self, goal: ChildGoal) -> ChildGoal:
-        """The goal with what its secrets are: see resources/lifting.py, and engine/hidden_parameters.py.
+        """Return the goal with its secrets, as resources/nested/parameterize.py and
+        engine/hidden_parameters.py name them.
 
         :raises Final: its template is made of a secret.
         """

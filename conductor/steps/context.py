@@ -10,9 +10,9 @@ from ...db.engine import Database
 from ...db.errors import NotFound
 from ...db.work.claim import Claim
 from ...keystone.delegated_auth import NO_DEFERRAL, CredentialGone, Deferral, KeystoneAway
-from ...resources.children import Children
-from ...resources.contract import Peer, Presigned, StackFacts
 from ...resources.errors import Cancelled, Final, TryAgain
+from ...resources.nested.children import Children
+from ...resources.plugin import Peer, Presigned, StackFacts
 from ...sealing.sealer import Sealer
 from ...sealing.signal_urls import SignalAddresses
 from ...sealing.stored import metadata_in_clear

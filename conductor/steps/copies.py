@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ...db.states import Status
 from ...db.work.claim import Claim
-from ...resources.contract import Done, ResourceType, Step, Target
+from ...resources.plugin import Done, ResourceType, Step, Target
 from .outcomes import StepResult
 from .secrets import Secrets
 from .target import kept_data

@@ -2,9 +2,9 @@
 
 from ...db.states import Status
 from ...db.work.claim import Claim
-from ...resources.contract import ResourceType, Target, Work
 from ...resources.errors import StepError
-from ...resources.verdict import RESTRICTED, Verdict, judge, survives_failure
+from ...resources.plugin import ResourceType, Target, Work
+from ...resources.update_decision import RESTRICTED, Verdict, judge, survives_failure
 from .target import fits
 
 

@@ -13,9 +13,9 @@ from ...db.work.claim import Claim, Claimant, action_of, resource_event
 from ...db.work.commit import Outcome
 from ...db.work.orphans import Leftover
 from ...planning.task_definition import TaskDefinition
-from ...resources.contract import Park, Poll
 from ...resources.errors import Final, StepError, TimedOut, TryAgain
-from ...resources.nesting import ABORTED, ChildFailed
+from ...resources.nested.base import ABORTED, ChildFailed
+from ...resources.plugin import Park, Poll
 from .secrets import Secrets
 
 LOG = logging.getLogger(__name__)

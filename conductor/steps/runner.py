@@ -12,8 +12,6 @@ from ...db.states import DELETING, REMOVING, TaskKind
 from ...db.work.claim import Claim, Claimant, action_of
 from ...engine.nested_stacks import Nesting
 from ...planning.task_definition import TaskDefinition
-from ...resources.catalogue import Catalogue
-from ...resources.contract import Done, Park, Poll, ResourceType, Scaling, Step, Target
 from ...resources.errors import (
     Cancelled,
     Final,
@@ -24,8 +22,10 @@ from ...resources.errors import (
     TryAgain,
     UnknownType,
 )
+from ...resources.plugin import Done, Park, Poll, ResourceType, Scaling, Step, Target
 from ...resources.properties import changed
-from ...resources.verdict import Verdict, checkable
+from ...resources.registry import Catalogue
+from ...resources.update_decision import Verdict, checkable
 from ...sandbox.errors import HelperUnavailable
 from ...sandbox.shared import charged_to
 from ...sealing.sealer import SealError

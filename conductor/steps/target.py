@@ -8,8 +8,8 @@ from ...db.states import DELETING, TaskKind
 from ...db.work.claim import Claim
 from ...planning.plan import task_key
 from ...planning.task_definition import TaskDefinition
-from ...resources.contract import Park, Poll, ResourceType, StackFacts, Step, Target, Work
 from ...resources.errors import Final, PropertyError
+from ...resources.plugin import Park, Poll, ResourceType, StackFacts, Step, Target, Work
 from ...resources.properties import changed, resolve_properties, resolve_stored
 from ...sealing.stored import metadata_in_clear
 from ...template.errors import TemplateError

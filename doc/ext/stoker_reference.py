@@ -15,9 +15,9 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from stoker.cli.programs import manage
 from stoker.observe.metrics import METRICS
-from stoker.resources.catalogue import Catalogue
-from stoker.resources.contract import ResourceType
-from stoker.resources.render import resource_type_schema
+from stoker.resources.plugin import ResourceType
+from stoker.resources.registry import Catalogue
+from stoker.resources.rendering import resource_type_schema
 from stoker.resources.schema import Property
 from stoker.rpc.notifier import event_types
 

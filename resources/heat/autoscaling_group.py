@@ -8,14 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from ...template.constraints import Range
 from ...template.model import ResourceDefinition
 from ...template.residual import is_node
-from ..children import ChildGoal, ChildState, Member
-from ..contract import Adjustment, Json, Scaling, Step, Target, Work
 from ..errors import NoAction, PropertyError
-from ..nesting import child_of
-from ..schema import ANY_NAME, Attribute, Property, SupportStatus
-from .batches import Batch, batches
-from .group import Course, Group
-from .members import (
+from ..nested.base import child_of
+from ..nested.batches import Batch, batches
+from ..nested.children import ChildGoal, ChildState, Member
+from ..nested.groups import Course, Group
+from ..nested.members import (
     REFS_MAP,
     Definition,
     Wanted,
@@ -25,6 +23,8 @@ from .members import (
     output_name,
     values_of,
 )
+from ..plugin import Adjustment, Json, Scaling, Step, Target, Work
+from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 from .scaling import Bounds, new_size
 
 MAPS = "outputs"

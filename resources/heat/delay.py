@@ -3,7 +3,7 @@
 import random
 
 from ...template.constraints import AllowedValues, Range
-from ..contract import Done, Json, Poll, ResourceType, Step, Target, Work
+from ..plugin import Done, Json, Poll, ResourceType, Step, Target, Work
 from ..schema import Property, SupportStatus
 
 ACTIONS = ("CREATE", "DELETE", "SUSPEND", "RESUME")

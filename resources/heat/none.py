@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Mapping
 
-from ..contract import Done, Json, ResourceType, Step, Target, Work
+from ..plugin import Done, Json, ResourceType, Step, Target, Work
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 
 

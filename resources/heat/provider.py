@@ -1,8 +1,8 @@
 """A type that is the name of a template: the resource is a stack of that template."""
 
-from ..children import ChildGoal
-from ..contract import Json, Target, Work
-from ..nesting import NestedType
+from ..nested.base import NestedType
+from ..nested.children import ChildGoal
+from ..plugin import Json, Target, Work
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 
 REFERENCE = "OS::stack_id"

@@ -5,8 +5,8 @@ import string
 from collections.abc import Iterator, Mapping
 
 from ...template.constraints import AllowedValues, Range
-from ..contract import Done, Json, ResourceType, Step, Target, Work
 from ..errors import PropertyError
+from ..plugin import Done, Json, ResourceType, Step, Target, Work
 from ..schema import Attribute, Property, SupportStatus
 
 CLASSES = {

@@ -7,8 +7,8 @@ both.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ..contract import Json, Signal
 from ..errors import SignalError
+from ..plugin import Json, Signal
 
 SUCCESS = "SUCCESS"
 FAILURE = "FAILURE"

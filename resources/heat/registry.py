@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ..contract import ResourceType
+from ..plugin import ResourceType
 from .autoscaling_group import AutoScalingGroup
 from .delay import Delay
 from .none import NoneResource

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 
 from ...template.model import ResourceDefinition
 from ...template.residual import is_node
-from ..children import ChildGoal, Member
-from ..contract import Json, Target
+from ..nested.batches import Batch
+from ..nested.children import ChildGoal, Member
+from ..nested.groups import Group
+from ..nested.members import Definition, Wanted, check_members, group_goal, values_of
+from ..plugin import Json, Target
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
-from .batches import Batch
-from .group import Group
-from .members import Definition, Wanted, check_members, group_goal, values_of
 
 MAPS = "attributes"
 

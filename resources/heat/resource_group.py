@@ -6,12 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from ...template.constraints import AllowedValues, Length, Range
 from ...template.model import ResourceDefinition
 from ...template.residual import is_node
-from ..children import ChildGoal, Member
-from ..contract import Json, Target, Work
+from ..nested.batches import Batch, batches
+from ..nested.children import ChildGoal, Member
+from ..nested.groups import Course, Group
+from ..nested.members import (
+    Definition,
+    Wanted,
+    check_members,
+    group_goal,
+    next_members,
+    values_of,
+    with_index,
+)
+from ..plugin import Json, Target, Work
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
-from .batches import Batch, batches
-from .group import Course, Group
-from .members import Definition, Wanted, check_members, group_goal, next_members, values_of, with_index
 
 MAPS = "attributes"
 _BATCH = {

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from ...template.constraints import AllowedValues, Range
-from ..contract import Adjustment, Done, Json, ResourceType, Signal, Step, Target, Work, check_named
 from ..errors import PropertyError
+from ..plugin import Adjustment, Done, Json, ResourceType, Signal, Step, Target, Work, check_named
 from ..schema import Attribute, Property, SupportStatus
 from .scaling import ADJUSTMENTS, PERCENT
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from ...template.model import ResourceDefinition
-from ..children import ChildGoal
-from ..contract import Json, Target, Work
 from ..errors import PropertyError
-from ..nesting import NestedType
+from ..nested.base import NestedType
+from ..nested.children import ChildGoal
+from ..plugin import Json, Target, Work
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 
 _ELSEWHERE = ("region_name", "credential_secret_id", "ca_cert", "insecure")

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from ...template.constraints import Custom
-from ..contract import Done, Json, Poll, ResourceType, Step, Target, Work
 from ..errors import Final
+from ..plugin import Done, Json, Poll, ResourceType, Step, Target, Work
 from ..schema import Attribute, Property, SupportStatus
 
 FOREVER_STEP = 60.0

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ...template.constraints import AllowedValues
-from ..contract import Done, Json, ResourceType, Step, Target, Work
+from ..plugin import Done, Json, ResourceType, Step, Target, Work
 from ..properties import resolve_properties
 from ..schema import Attribute, Property, SupportStatus
 

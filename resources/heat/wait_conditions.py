@@ -11,8 +11,8 @@ import urllib.parse
 from collections.abc import Mapping
 
 from ...template.constraints import Range
-from ..contract import Done, Json, Park, ResourceType, Step, Target, Work
 from ..errors import Final
+from ..plugin import Done, Json, Park, ResourceType, Step, Target, Work
 from ..schema import Attribute, Property, SupportStatus
 from .received import FAILURE, SUCCESS, Received, received
 

@@ -8,8 +8,8 @@ import json
 from collections.abc import Mapping
 
 from ...template.constraints import AllowedValues
-from ..contract import Done, Json, ResourceType, Signal, Step, Target, Work, check_named
 from ..errors import PropertyError, SignalError
+from ..plugin import Done, Json, ResourceType, Signal, Step, Target, Work, check_named
 from ..schema import Attribute, Property, SupportStatus
 from .received import AWS_KEYS, HEAT_KEYS, completed, with_signal
 

@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 from stoker.engine.compile import compile_goal
 from stoker.planning.requests import Goal
-from stoker.resources.catalogue import Catalogue
 from stoker.resources.heat.registry import RESOURCE_TYPES
+from stoker.resources.registry import Catalogue
 from stoker.sealing.sealer import Sealer
 from stoker.template.compile import Identity, Limits
 from stoker.template.errors import TemplateError

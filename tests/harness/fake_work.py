@@ -4,8 +4,9 @@ import itertools
 import typing
 from collections.abc import Mapping, Sequence
 
-from stoker.resources.children import ChildGoal, ChildState, Member
-from stoker.resources.contract import (
+from stoker.resources.errors import Cancelled, Final
+from stoker.resources.nested.children import ChildGoal, ChildState, Member
+from stoker.resources.plugin import (
     Done,
     Json,
     Park,
@@ -17,7 +18,6 @@ from stoker.resources.contract import (
     Step,
     Target,
 )
-from stoker.resources.errors import Cancelled, Final
 from stoker.resources.properties import resolve_properties
 
 STACK = StackFacts(id="5ca1ab1e-0000-4000-8000-000000000001", name="demo", tenant="acme")

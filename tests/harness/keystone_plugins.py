@@ -4,7 +4,7 @@ import pathlib
 from collections.abc import Mapping
 
 from keystoneauth1.plugin import AUTH_INTERFACE
-from stoker.resources.contract import Done, Json, Poll, ResourceType, Step, Target, Work
+from stoker.resources.plugin import Done, Json, Poll, ResourceType, Step, Target, Work
 from stoker.resources.schema import Attribute, Property
 
 IDENTITY = {"service_type": "identity", "interface": AUTH_INTERFACE, "min_version": "3"}

@@ -5,8 +5,8 @@ import pathlib
 import time
 from collections.abc import Mapping
 
-from stoker.resources.contract import Done, Json, Poll, ResourceType, Step, Target, Work
 from stoker.resources.errors import TryAgain
+from stoker.resources.plugin import Done, Json, Poll, ResourceType, Step, Target, Work
 from stoker.resources.schema import Attribute, Property
 
 DIRECTORY = Property("string", "Where files are made; must exist.", required=True)

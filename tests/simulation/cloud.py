@@ -4,8 +4,8 @@ import typing
 from collections.abc import Callable, Mapping
 
 from simulation import threads
-from stoker.resources.contract import Done, Json, Park, Poll, ResourceType, Step, Target, Work
 from stoker.resources.errors import Final, ReplaceNeeded, TryAgain
+from stoker.resources.plugin import Done, Json, Park, Poll, ResourceType, Step, Target, Work
 from stoker.resources.schema import Attribute, Property
 
 

@@ -43,8 +43,8 @@ from stoker.engine.updates import Updates
 from stoker.observe.recorder import SILENT, Recorder
 from stoker.planning.plan import Defaults
 from stoker.planning.requests import AdoptedResource, CreateRequest, Goal, UpdateRequest
-from stoker.resources.catalogue import Catalogue
 from stoker.resources.heat.registry import RESOURCE_TYPES
+from stoker.resources.registry import Catalogue
 from stoker.ring.hashring import Assignment, Member, View, assign
 from stoker.sealing.sealer import Sealer
 from stoker.sealing.signal_urls import SignalAddresses

@@ -5,10 +5,10 @@ import sys
 import types
 
 import pytest
-from stoker.resources.catalogue import Catalogue
-from stoker.resources.contract import ResourceType
 from stoker.resources.errors import UnknownType
 from stoker.resources.heat.registry import RESOURCE_TYPES
+from stoker.resources.plugin import ResourceType
+from stoker.resources.registry import Catalogue
 from stoker.resources.schema import SupportStatus
 
 

@@ -7,12 +7,12 @@ import re
 import pytest
 from harness import plugins
 from harness.fake_work import FakeWork, after, target_of
-from stoker.resources.catalogue import Catalogue
-from stoker.resources.children import ChildState
-from stoker.resources.contract import Done, Park, Peer, Poll, ResourceType, StackFacts, Target
 from stoker.resources.errors import Final
+from stoker.resources.nested.children import ChildState
+from stoker.resources.plugin import Done, Park, Peer, Poll, ResourceType, StackFacts, Target
 from stoker.resources.properties import resolve_properties, validate_properties
-from stoker.resources.render import resource_type_schema, resource_type_template
+from stoker.resources.registry import Catalogue
+from stoker.resources.rendering import resource_type_schema, resource_type_template
 from stoker.resources.schema import ANY_NAME, Property
 from stoker.template.compile import Identity, Limits, Source, compile_template
 

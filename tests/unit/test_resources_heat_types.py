@@ -5,13 +5,13 @@ from collections import Counter
 
 import pytest
 from harness.fake_work import START, FakeWork, after, run, target_of
-from stoker.resources.contract import Done, Poll
 from stoker.resources.errors import Final, PropertyError
 from stoker.resources.heat.delay import Delay
 from stoker.resources.heat.none import NoneResource
 from stoker.resources.heat.random_string import RandomString
 from stoker.resources.heat.test_resource import TestResource
 from stoker.resources.heat.value import Value
+from stoker.resources.plugin import Done, Poll
 from stoker.resources.properties import changed, replacement_needed, resolve_properties, validate_properties
 from stoker.resources.schema import has_attribute
 

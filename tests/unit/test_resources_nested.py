@@ -2,12 +2,12 @@
 
 import pytest
 from harness.fake_work import FakeWork, after, target_of
-from stoker.resources.children import ChildState
-from stoker.resources.contract import Done, Park
 from stoker.resources.errors import Final, PropertyError
 from stoker.resources.heat.provider import ProviderTemplate
 from stoker.resources.heat.stack import Stack
-from stoker.resources.nesting import failure_of
+from stoker.resources.nested.base import failure_of
+from stoker.resources.nested.children import ChildState
+from stoker.resources.plugin import Done, Park
 
 TEMPLATE = "heat_template_version: 2018-08-31"
 

@@ -4,7 +4,6 @@ import json
 
 import pytest
 from harness.fake_work import STACK, START, FakeWork, after, run, target_of
-from stoker.resources.contract import Done, Park, Peer
 from stoker.resources.errors import Final, NotSupported, PropertyError, SignalError
 from stoker.resources.heat.random_string import RandomString
 from stoker.resources.heat.wait_conditions import AwsWaitCondition, WaitCondition
@@ -13,6 +12,7 @@ from stoker.resources.heat.wait_handles import (
     UpdateWaitConditionHandle,
     WaitConditionHandle,
 )
+from stoker.resources.plugin import Done, Park, Peer
 from stoker.resources.properties import validate_properties
 
 AWS_SIGNAL = {"UniqueId": "a", "Status": "SUCCESS", "Reason": "up", "Data": {"n": 1}}

@@ -18,11 +18,11 @@ from stevedore import ExtensionManager
 from ..sandbox import shared
 from ..sandbox.errors import EvaluationError, LimitReached
 from ..template.environment import is_template_name
-from .closest import suggestion
-from .contract import ResourceType
 from .errors import UnknownType
 from .heat.provider import ProviderTemplate
-from .nesting import NestedType
+from .nested.base import NestedType
+from .plugin import ResourceType
+from .suggestions import suggestion
 
 LOG = logging.getLogger(__name__)
 

@@ -4,10 +4,10 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ..template.model import ResourceDefinition
+from ...template.model import ResourceDefinition
+from ..errors import ChildGone, Final, NotSupported
+from ..plugin import Adjustment, Done, Json, Park, ResourceType, Scaling, Step, Target, Work
 from .children import ChildGoal, ChildState
-from .contract import Adjustment, Done, Json, Park, ResourceType, Scaling, Step, Target, Work
-from .errors import ChildGone, Final, NotSupported
 
 ABORTED = " aborted due to breakpoint on resource "
 """Part of the reason of a stack whose action a breakpoint has ended, before the resource's name."""

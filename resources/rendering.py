@@ -7,7 +7,7 @@ import typing
 from collections.abc import Mapping
 
 from ..template.constraints import AllowedPattern, AllowedValues, Constraint, Length, Range
-from .contract import ResourceType
+from .plugin import ResourceType
 from .schema import ANY_NAME, BASE_ATTRIBUTES, Attribute, Property
 
 Json = typing.Any

@@ -17,8 +17,8 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .children import Children
 from .errors import Final, NotSupported
+from .nested.children import Children
 from .schema import SUPPORTED, Attribute, Property, SupportStatus
 
 if typing.TYPE_CHECKING:

@@ -13,10 +13,10 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..children import ChildGoal, ChildState, Member
-from ..contract import Done, Json, Poll, Step, Target, Work
-from ..nesting import NestedType, child_of, failure_of, state_of, waits_for
+from ..plugin import Done, Json, Poll, Step, Target, Work
+from .base import NestedType, child_of, failure_of, state_of, waits_for
 from .batches import Batch
+from .children import ChildGoal, ChildState, Member
 from .members import REFS_MAP, Wanted
 
 

@@ -3,8 +3,8 @@
 import enum
 from collections.abc import Collection, Mapping
 
-from .contract import Json, ResourceType
 from .errors import Final
+from .plugin import Json, ResourceType
 from .properties import changed, immutable_changed, replacement_needed
 
 
