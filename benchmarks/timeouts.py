@@ -32,7 +32,7 @@ from stoker.db import resources, sequences
 from stoker.db.engine import Database
 from stoker.db.ids import ContentId, ResourceId, StackId, TaskId, TraversalId
 from stoker.db.resources import Resource
-from stoker.db.schema.upgrade import tables
+from stoker.db.schema import tables
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import tasks

@@ -20,24 +20,24 @@ from ..daemon.version import VERSION
 
 GROUP = "stoker.manage"
 COMMANDS = {
-    name: EntryPoint(name, f"{__package__}.{place}", GROUP)
+    name: EntryPoint(name, f"stoker.cli.commands.{place}", GROUP)
     for name, place in {
-        "config validate": "config_check:ConfigValidate",
+        "config validate": "config:ConfigValidate",
         "db purge": "purge:DbPurge",
-        "db sync": "migrating:DbSync",
-        "db version": "migrating:DbVersion",
+        "db sync": "database:DbSync",
+        "db version": "database:DbVersion",
         "key generate": "keys:KeyGenerate",
         "ring show": "ring:RingShow",
         "ring plan": "ring:RingPlan",
         "ring rebalance": "ring:RingRebalance",
         "ring drain": "ring:RingDrain",
         "ring undrain": "ring:RingUndrain",
-        "secrets rotate": "rotation:SecretsRotate",
+        "secrets rotate": "secrets:SecretsRotate",
         "service list": "services:ServiceList",
         "service clean": "services:ServiceClean",
-        "stack fail": "stack_tools:StackFail",
-        "stack inspect": "stack_tools:StackInspect",
-        "stack retry": "stack_tools:StackRetry",
+        "stack fail": "stacks:StackFail",
+        "stack inspect": "stacks:StackInspect",
+        "stack retry": "stacks:StackRetry",
     }.items()
 }
 """Name -> where the command is; loaded when it is run, for together they take long to import."""

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from stoker.db.schema.upgrade import revisions
+from stoker.db.schema import revisions
 
 ROOT = pathlib.Path(__file__).parents[2]
 RUN = pathlib.Path(__file__).parent / "devstack" / "run"
@@ -134,7 +134,7 @@ def test_post_config_writes_a_configuration_that_works(recorded: Stack) -> None:
     assert [
         "write_uwsgi_config",
         uwsgi,
-        "stoker.cli.programs.wsgi:application",
+        "stoker.cli.wsgi:application",
         "/orchestration",
         "",
         "stoker-api",
@@ -231,7 +231,7 @@ def test_devstack_itself_configures_it(tmp_path: pathlib.Path) -> None:
     assert options["keystone_authtoken"]["username"] == "stoker"
     uwsgi = configparser.RawConfigParser()
     uwsgi.read(stack.conf.parent / "stoker-api-uwsgi.ini")
-    assert uwsgi["uwsgi"]["module"] == "stoker.cli.programs.wsgi:application"
+    assert uwsgi["uwsgi"]["module"] == "stoker.cli.wsgi:application"
     assert uwsgi["uwsgi"]["lazy-apps"].strip() == "true"
     asked = [" ".join(call) for call in calls if call[0] == "openstack"]
     assert any("service" in line and "orchestration" in line for line in asked)

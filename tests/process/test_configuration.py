@@ -13,7 +13,7 @@ from harness import programs
 from harness.programs import BIN
 from services.db.rows import a_stack, store
 from stoker.db.engine import Database
-from stoker.db.schema.upgrade import revisions, upgrade
+from stoker.db.schema import revisions, upgrade
 from stoker.sealing.sealer import Sealer
 
 KEY = f"[secrets]\nkey = {Sealer.generate_key()}\n"

@@ -19,7 +19,7 @@ from harness.rabbitmq import RabbitMQ
 from harness.third_party import with_plugins
 from harness.waiting import wait_for
 from process.test_takeover import READY, Load, query, repeated, restart, statuses, wait_all_final
-from stoker.db.schema.upgrade import revisions
+from stoker.db.schema import revisions
 from stoker.rpc.level import HOLDS
 
 HOSTS = ("one", "two")

@@ -14,7 +14,7 @@ from stoker.sealing.sealer import Sealer
 SERVE = """
 import sys
 from wsgiref.simple_server import make_server
-from stoker.cli.programs.wsgi import application
+from stoker.cli.wsgi import application
 make_server("127.0.0.1", int(sys.argv[1]), application).serve_forever()
 """
 CONFIG = """\

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from services.db.rows import NOW, A, B, Graph, claim_all, outcome, stack_of, step, store_graph
 from stoker.db.engine import Database
 from stoker.db.ids import TaskId
-from stoker.db.schema.upgrade import upgrade
+from stoker.db.schema import upgrade
 from stoker.db.states import Status, TaskState
 from stoker.db.work import tasks
 from stoker.db.work.claim import Claim

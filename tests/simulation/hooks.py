@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from simulation.world import World
 from stoker.db import stacks
 from stoker.db.ids import StackId
-from stoker.db.schema.upgrade import tables
+from stoker.db.schema import tables
 from stoker.db.stacks import Stack
 from stoker.db.states import ACTIVE, Status, TaskKind, TaskState
 from stoker.db.work import tasks

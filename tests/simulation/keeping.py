@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 from stoker.db import content, resources, snapshots, stacks, trees
 from stoker.db.ids import StackId
 from stoker.db.resources import Resource
-from stoker.db.schema.upgrade import tables
+from stoker.db.schema import tables
 from stoker.db.snapshots import Snapshot
 from stoker.db.stacks import Stack
 from stoker.db.states import Status

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from simulation.test_update import created, ended, on, rows, told, updated
 from simulation.test_update import template as plain_template
 from simulation.world import World
-from stoker.db.schema.upgrade import tables
+from stoker.db.schema import tables
 from stoker.db.stacks import Stack
 from stoker.db.states import Status
 from stoker.engine.change import NotUpdatable

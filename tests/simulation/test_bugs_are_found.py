@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 from simulation.schedule import play
 from stoker.db.ids import TaskId
-from stoker.db.schema.upgrade import tables
+from stoker.db.schema import tables
 from stoker.db.states import TaskState
 from stoker.db.work import commit, countdown
 from stoker.db.work.claim import Claimant

@@ -11,7 +11,7 @@ from simulation.world import AtOnce, World
 from stoker.conductor.duties.credentials import Credentials
 from stoker.db import credentials, stacks
 from stoker.db.errors import NameTaken, Unavailable
-from stoker.db.schema.upgrade import tables
+from stoker.db.schema import tables
 from stoker.db.stacks import Stack
 from stoker.engine.stacks import Orders
 from stoker.engine.updates import Updates

@@ -10,7 +10,7 @@ from stoker.conductor.duties.stacks import StackTimeouts
 from stoker.db import events
 from stoker.db.events import EventQuery
 from stoker.db.ids import StackId, TaskId
-from stoker.db.schema.upgrade import tables
+from stoker.db.schema import tables
 from stoker.db.stacks import DueStack, Stack
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import tasks

@@ -107,7 +107,7 @@ class Breaks:
 
 
 PLACES: dict[str, tuple[Json, str]] = {
-    "a batch is stored": (pipeline.commits, "exchange"),
+    "a batch is stored": (pipeline.commit, "exchange"),
     "a claim is taken into memory": (Holdings, "add"),
     "a poll is put off": (Holdings, "look_later"),
     "a stored result is dropped": (Holdings, "drop"),

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from simulation.test_nested import INNER, hot, settled
 from simulation.test_update import ended, rows
 from simulation.world import KEY, World
-from stoker.api.views.stacks.stacks import StackLookup, output
+from stoker.api.views.stacks import StackLookup, output
 from stoker.db import content, snapshots
 from stoker.db import resources as resource_rows
-from stoker.db.schema.upgrade import tables
+from stoker.db.schema import tables
 from stoker.db.stacks import Stack
 from stoker.db.states import Status
 from stoker.engine.exports import snapshot_document

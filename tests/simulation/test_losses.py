@@ -12,7 +12,7 @@ from stoker.conductor.rescue import Rescue
 from stoker.db import conductors
 from stoker.db.conductors import DRAINING, STOPPED, Conductor
 from stoker.db.ids import TaskId
-from stoker.db.schema.upgrade import tables
+from stoker.db.schema import tables
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskState
 from stoker.db.work import losses, task_rows

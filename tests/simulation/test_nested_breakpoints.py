@@ -11,7 +11,7 @@ from simulation.test_nested import INNER, child, children, hot, server
 from simulation.test_update import ended, rows
 from simulation.world import World
 from stoker.db.ids import StackId
-from stoker.db.schema.upgrade import tables
+from stoker.db.schema import tables
 from stoker.db.stacks import Stack
 from stoker.db.states import ACTIVE
 from stoker.db.work import clear_breakpoints, tasks

@@ -12,7 +12,7 @@ from simulation.test_nested import hot, settled
 from simulation.test_update import rows
 from simulation.world import World
 from stoker.api.errors import fault_of
-from stoker.db.schema.upgrade import tables
+from stoker.db.schema import tables
 from stoker.db.stacks import Stack
 from stoker.engine.signal_limits import SignalLimits
 from stoker.engine.signals import Signals

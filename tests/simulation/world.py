@@ -20,8 +20,8 @@ from stoker.conductor.duties.rollbacks import Rollbacks
 from stoker.conductor.duties.stacks import StackPurge, StackTimeouts
 from stoker.conductor.duties.tasks import Orphans, TaskDue
 from stoker.conductor.slice import Absentees
-from stoker.conductor.steps.runner.context import Surroundings
-from stoker.conductor.steps.runner.runner import StepRunner
+from stoker.conductor.steps.context import Surroundings
+from stoker.conductor.steps.runner import StepRunner
 from stoker.conductor.worker.pipeline import Pipeline, PipelineLimits
 from stoker.conductor.worker.thread_pool import NoThread
 from stoker.db import settings, stacks
@@ -29,7 +29,7 @@ from stoker.db.engine import Database
 from stoker.db.errors import Unavailable
 from stoker.db.ids import MemberId, StackId, TaskId, TraversalId, host_of
 from stoker.db.notifications import Listener
-from stoker.db.schema.upgrade import tables, upgrade
+from stoker.db.schema import tables, upgrade
 from stoker.db.server_clock import ServerClock
 from stoker.db.stacks import Stack
 from stoker.db.work.claim import Claimant

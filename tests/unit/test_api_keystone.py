@@ -36,7 +36,7 @@ def test_every_rule_that_is_asked_for_exists() -> None:
     asked = {operation.rule for methods in ROUTES.values() for operation in methods.values()} - {None}
     in_code = {
         name
-        for path in (ROOT / "api").glob("*.py")
+        for path in (ROOT / "api").rglob("*.py")
         for name in re.findall(r'authorize\([^"]*"([a-z_]+:[a-z_]+)"', path.read_text())
     }
     assert in_code == {"stacks:global_index", "stacks:update_patch", "stacks:update_no_change"}

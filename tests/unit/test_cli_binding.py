@@ -2,9 +2,9 @@
 
 import pathlib
 
-from stoker.cli.wiring.parts.connections import LOOK_AGAIN, binds_tokens
+from stoker.cli.wiring.connections import LOOK_AGAIN, binds_tokens
 from stoker.db.engine import Database
-from stoker.db.schema.upgrade import revisions, upgrade
+from stoker.db.schema import revisions, upgrade
 from stoker.sealing.sealer import Sealer, is_bound
 
 

@@ -8,7 +8,7 @@ import wsgiref.util
 
 import pytest
 from oslo_config import cfg
-from stoker.cli.wiring.parts.keystone import KEYSTONE_ANSWERS_WITHIN, behind_keystone
+from stoker.cli.wiring.keystone import KEYSTONE_ANSWERS_WITHIN, behind_keystone
 
 Json = typing.Any
 

@@ -10,7 +10,7 @@ from stoker.cli.commands.database import bring, outdated
 from stoker.db import conductors
 from stoker.db.conductors import ACTIVE, Conductor
 from stoker.db.engine import Database
-from stoker.db.schema.upgrade import revisions, tables, upgrade
+from stoker.db.schema import revisions, tables, upgrade
 from stoker.rpc.contract import VERSION
 
 

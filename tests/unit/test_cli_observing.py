@@ -6,8 +6,8 @@ import sys
 
 PROGRAM = """
 import os, pathlib, signal, sys, time
-from stoker.cli import threading_backend
-from stoker.cli import options
+from stoker.cli.daemon import threading_backend
+from stoker.cli.config import options
 from stoker.cli.wiring.metrics import report_on_signal
 folder = pathlib.Path(sys.argv[1])
 conf = options.load(["--config-file", str(folder / "stoker.conf")], program="stoker-api")

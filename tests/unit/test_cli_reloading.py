@@ -8,7 +8,7 @@ import pytest
 
 PROGRAM = """
 import sys, pathlib
-from stoker.cli import options
+from stoker.cli.config import options
 from stoker.cli.config.reload import reload_options
 file, *texts = sys.argv[1:]
 path = pathlib.Path(file)

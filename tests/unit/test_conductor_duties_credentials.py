@@ -14,7 +14,7 @@ from stoker.conductor.scheduler import Scheduler
 from stoker.db import credentials
 from stoker.db.engine import Database
 from stoker.db.ids import StackId
-from stoker.db.schema.upgrade import upgrade
+from stoker.db.schema import upgrade
 from stoker.keystone.delegated_auth import KeystoneAway
 
 Json = typing.Any

@@ -3,7 +3,7 @@
 import typing
 
 import pytest
-from stoker.conductor.steps.runner.secrets import Secrets
+from stoker.conductor.steps.secrets import Secrets
 from stoker.sealing.sealer import Sealer
 
 WORD = "correct-horse"

@@ -8,7 +8,7 @@ import sys
 import pytest
 import sqlalchemy as sa
 from prometheus_client.parser import text_string_to_metric_families
-from stoker.cli.wiring.parts.connections import database_troubles
+from stoker.cli.wiring.connections import database_troubles
 from stoker.db.engine import Database
 from stoker.db.errors import Unavailable
 from stoker.observe import metrics

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import sqlalchemy as sa
 from stoker.db.engine import Database
-from stoker.db.schema.upgrade import tables, upgrade
+from stoker.db.schema import tables, upgrade
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql", "mariadb"])

@@ -13,7 +13,7 @@ from stoker.db import resources, sequences, stacks
 from stoker.db.engine import Database
 from stoker.db.ids import ContentId, MemberId, ResourceId, StackId, TaskId, TraversalId
 from stoker.db.resources import Resource
-from stoker.db.schema.upgrade import tables
+from stoker.db.schema import tables
 from stoker.db.snapshots import Snapshot
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind, TaskState

@@ -11,7 +11,7 @@ from services.db.rows import on, raised, together
 from stoker.db import sequences
 from stoker.db.engine import Database
 from stoker.db.errors import DatabaseError, Unavailable
-from stoker.db.schema.upgrade import tables, upgrade
+from stoker.db.schema import tables, upgrade
 
 
 def add(conn: sa.Connection, name: str, value: int = 0) -> None:

@@ -17,8 +17,8 @@ from stoker.db.conductors import ACTIVE, Conductor
 from stoker.db.engine import Database
 from stoker.db.errors import WrongRevision
 from stoker.db.ids import ResourceId, TaskId
-from stoker.db.schema.upgrade import revisions, tables, upgrade
-from stoker.db.schema.upgrade.revisions import Fit, fit_of, place_of
+from stoker.db.schema import revisions, tables, upgrade
+from stoker.db.schema.revisions import Fit, fit_of, place_of
 from stoker.db.stacks import Stack
 from stoker.db.states import TaskKind, TaskState
 from stoker.db.work import tasks

@@ -8,7 +8,7 @@ from stoker.db.conductors import ACTIVE, DRAINING, Conductor
 from stoker.db.engine import Database
 from stoker.db.errors import NotFound, ShardCountMismatch
 from stoker.db.ids import ContentId
-from stoker.db.schema.upgrade import tables
+from stoker.db.schema import tables
 
 OLD = NOW + content.KEEP_UNUSED + 1
 

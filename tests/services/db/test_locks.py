@@ -32,7 +32,7 @@ from stoker.db.connections import DatabaseLimits
 from stoker.db.engine import Database
 from stoker.db.errors import NotFound, RowLocked, TooSlow, Unavailable
 from stoker.db.ids import StackId
-from stoker.db.schema.upgrade import tables
+from stoker.db.schema import tables
 from stoker.db.states import Status, TaskState
 from stoker.engine.announce import Hints
 

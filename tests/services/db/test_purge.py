@@ -6,7 +6,7 @@ from stoker.cli.commands.purge import Purged, purge
 from stoker.db import content, events
 from stoker.db.engine import Database
 from stoker.db.ids import StackId
-from stoker.db.schema.upgrade import tables
+from stoker.db.schema import tables
 from stoker.db.stacks import Stack
 from stoker.db.states import Status
 

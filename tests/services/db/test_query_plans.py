@@ -12,7 +12,7 @@ from stoker.db import content, events, resources, snapshots, stacks
 from stoker.db.engine import Database
 from stoker.db.ids import ContentId, MemberId, ResourceId, StackId, TaskId, TraversalId
 from stoker.db.queries import task_counts
-from stoker.db.schema.upgrade import tables
+from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import breakpoints, clear_breakpoints, deadlines, endings, tasks
 from stoker.db.work.breakpoint_rules import Stop

@@ -23,7 +23,7 @@ from services.db.rows import (
 from stoker.db import content, resources, snapshots, stacks
 from stoker.db.engine import Database
 from stoker.db.ids import ResourceId
-from stoker.db.schema.upgrade import tables
+from stoker.db.schema import tables
 from stoker.db.sealed_rows import COLUMNS
 from stoker.sealing.rotation import Rotation, Round
 from stoker.sealing.sealer import BoundSealer, Sealer

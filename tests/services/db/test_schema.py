@@ -7,7 +7,7 @@ from alembic.migration import MigrationContext
 from services.db.rows import on
 from stoker.db.engine import Database
 from stoker.db.errors import Unavailable
-from stoker.db.schema.upgrade import revisions, tables, upgrade
+from stoker.db.schema import revisions, tables, upgrade
 
 FACTS = {"compare_type": True, "compare_server_default": True}
 

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from services.db.rows import NOW, A, a_resource, a_snapshot, a_stack, new_id, step, store, store_graph
 from stoker.db import content, resources, snapshots
 from stoker.db.engine import Database
-from stoker.db.schema.upgrade import tables
+from stoker.db.schema import tables
 from stoker.db.snapshots import Snapshot
 from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskState

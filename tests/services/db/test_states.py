@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from services.db.rows import NOW, A, Graph, new_id, set_task, step, store_graph, task
 from stoker.db import stacks
 from stoker.db.engine import Database
-from stoker.db.schema.upgrade import tables
+from stoker.db.schema import tables
 from stoker.db.states import FINAL, TRANSITIONS, UNSTARTED, TaskState
 from stoker.db.work import breakpoints, clear_breakpoints, tasks
 from stoker.db.work.commit import Outcome

@@ -18,7 +18,7 @@ from stoker.db import content, events, resources
 from stoker.db.engine import Database
 from stoker.db.events import EventQuery
 from stoker.db.queries import stack_list
-from stoker.db.schema.upgrade import tables
+from stoker.db.schema import tables
 from stoker.db.states import Status, TaskState
 from stoker.sealing.sealer import Sealer
 

@@ -18,7 +18,7 @@ from simulation.world import World
 from sqlalchemy.engine import Connection
 from stoker.cli.config import options
 from stoker.cli.config.options import WrongConfiguration
-from stoker.cli.wiring.parts.connections import make_notifier
+from stoker.cli.wiring.connections import make_notifier
 from stoker.db import notifications
 from stoker.db.stacks import Stack
 from stoker.rpc.notifier import Notifier

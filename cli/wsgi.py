@@ -1,4 +1,4 @@
-"""The API for a WSGI server: ``stoker.cli.programs.wsgi:application``.
+"""The API for a WSGI server: ``stoker.cli.wsgi:application``.
 
 The configuration is that of ``stoker-api``: /etc/stoker/stoker.conf, or the file that the environment
 variable STOKER_CONFIG_FILE names.  The module is to be imported in the process that answers (uWSGI:
@@ -8,15 +8,15 @@ variable STOKER_CONFIG_FILE names.  The module is to be imported in the process 
 import atexit
 import typing
 
-from ..daemon import threading_backend  # noqa: F401  - first: it decides how oslo works
+from .daemon import threading_backend  # noqa: F401  - first: it decides how oslo works
 
 from oslo_log import log  # isort: skip
 
-from ..config import options
-from ..daemon.version import VERSION
-from ..wiring.api import make_api
-from ..wiring.metrics import recorder_of_api
-from ..wiring.parts import open_parts
+from .config import options
+from .daemon.version import VERSION
+from .wiring.api import make_api
+from .wiring.metrics import recorder_of_api
+from .wiring.parts import open_parts
 
 PROGRAM = "stoker-api"
 
