@@ -4,7 +4,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..keystone.delegated_auth import Delegator
+from ..keystone.delegated_auth import Trustor
 from .errors import Fault
 
 USER_LENGTH = 255
@@ -25,7 +25,7 @@ class Caller:
     roles: frozenset[str] = frozenset()
     credentials: Mapping[str, object] = field(default_factory=dict)
     everywhere: bool = False
-    delegator: Delegator | None = None
+    delegator: Trustor | None = None
 
     def may_see(self, tenant: str) -> bool:
         """Whether the tenant's stacks exist for the caller."""

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..db.engine import Database
-from ..engine.breakpoints import Breakpoints
+from ..engine.breakpoints import BreakpointOperations
 from ..engine.exports import Exports
 from ..engine.signals import Signals
 from ..engine.snapshots import Snapshots
-from ..engine.stacks import Orders
+from ..engine.stacks import StackOperations
 from ..engine.updates import Updates
 from ..resources.registry import Catalogue
 from ..ring.observer import Roll
@@ -44,13 +44,13 @@ class Services:
     """
 
     database: Database
-    orders: Orders
+    orders: StackOperations
     updates: Updates
     signals: Signals
     addresses: SignalAddresses
     snapshots: Snapshots
     exports: Exports
-    breakpoints: Breakpoints
+    breakpoints: BreakpointOperations
     catalogue: Catalogue
     sealer: Sealer
     auth: Authenticator

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from oslo_policy import policy
 
-from ..keystone.delegated_auth import Delegator
+from ..keystone.delegated_auth import Trustor
 from .auth import USER_LENGTH, Caller
 from .errors import Fault
 from .policy import IS_ADMIN, TYPE_RULE
@@ -77,8 +77,8 @@ def _type_rules(type_name: str) -> list[str]:
     return [f"{TYPE_RULE}{type_name}", *([f"{TYPE_RULE}{family}::*"] if found else [])]
 
 
-def _delegator(caller: Caller, headers: Mapping[str, str]) -> Delegator:
-    return Delegator(
+def _delegator(caller: Caller, headers: Mapping[str, str]) -> Trustor:
+    return Trustor(
         user_id=headers.get("X-USER-ID", ""),
         project_id=caller.tenant,
         roles=sorted(caller.roles),

@@ -133,7 +133,7 @@ class Rescue:
             stop = functools.partial(ending.stop, seen=stack, reason=reason, now=now, grace=self._grace)
             done = self._database.write(stop)
             if done is not None:
-                ending.tell(self._hints, done)
+                ending.announce_timed_out(self._hints, done)
                 break
             stack = self._again(stack)
             if stack.rollback_at is None and stack.status != Status.IN_PROGRESS:

@@ -12,9 +12,9 @@ from ..db.stacks import Stack
 from ..db.states import Status, TaskKind
 from ..db.work.tasks import Task
 from ..planning.graph import Edges
-from ..planning.plan import Job, Plan, Scope, make_plan, needs_of, task_ids
+from ..planning.plan import Plan, PlannedTask, TraversalScope, make_plan, needs_of, task_ids
 from .change import NotUpdatable, kept_goal
-from .start import Begun, begin, breakpoints_of, running_of, store_plan
+from .start import Started, begin, breakpoints_of, running_of, store_plan
 
 UNORDERED = frozenset({TaskKind.CHECK})
 REVERSED = frozenset({TaskKind.SUSPEND})
@@ -22,7 +22,7 @@ REVERSED = frozenset({TaskKind.SUSPEND})
 
 
 def plan_action(
-    existing: Sequence[Resource], running: Mapping[ResourceId, Task], kind: TaskKind, scope: Scope
+    existing: Sequence[Resource], running: Mapping[ResourceId, Task], kind: TaskKind, scope: TraversalScope
 ) -> Plan:
     """One task for each resource that is there, or may be when the step that makes it has ended; the others
     stay for an update to replace.
@@ -38,7 +38,8 @@ def plan_action(
                 pair = (task_of[other], task_of[row_id])
                 edges.add(*(reversed(pair) if kind in REVERSED else pair))
     jobs = [
-        Job(task_of[row.id], kind, row.id, settings=scope.breakpoints.settings_of(row.name)) for row in rows
+        PlannedTask(task_of[row.id], kind, row.id, settings=scope.breakpoints.settings_of(row.name))
+        for row in rows
     ]
     return make_plan(jobs, edges, running, finish_id, scope, resources=[])
 
@@ -51,7 +52,7 @@ ALLOWED: Mapping[TaskKind, str] = {
 }
 
 
-def start_action(conn: Connection, kind: TaskKind, scope: Scope, *, deadline_at: float) -> Begun:
+def start_action(conn: Connection, kind: TaskKind, scope: TraversalScope, *, deadline_at: float) -> Started:
     """Begin the action.
 
     :raises NotUpdatable: something else is going on, or the stack is not in a state for it.

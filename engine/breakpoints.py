@@ -16,17 +16,17 @@ from ..db.work.clear_breakpoints import Cleared
 from ..template.resource_settings import HOOKS
 from ..template.wildcards import fits
 from .announce import announce_all
-from .context import Desk
+from .context import EngineContext
 
 
 class InvalidHook(Exception):
     """A breakpoint is to be cleared that is none, or that holds nothing."""
 
 
-class Breakpoints:
+class BreakpointOperations:
     """Carries out what is asked.  Thread-safe."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: EngineContext) -> None:
         self._desk = desk
 
     def held(self, stack: Stack) -> list[HeldTask]:

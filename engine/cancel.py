@@ -16,7 +16,7 @@ from .announce import Hints, announce_all
 
 
 @dataclass(frozen=True)
-class TimedOut:
+class TimedOutStacks:
     """Stacks that were failed by one transaction.
 
     :ivar stacks: their ids.
@@ -29,14 +29,16 @@ class TimedOut:
     woken: Mapping[TraversalId, Sequence[TaskId]] = field(default_factory=dict)
 
 
-def tell(hints: Hints, ended: TimedOut) -> None:
+def announce_timed_out(hints: Hints, ended: TimedOutStacks) -> None:
     """Say what has ended, once it is committed."""
     for traversal in ended.running:
         hints.cancel(traversal)
     announce_all(hints, ended.woken)
 
 
-def time_out_all(conn: Connection, due: Sequence[DueStack], *, by: str, now: float, grace: float) -> TimedOut:
+def time_out_all(
+    conn: Connection, due: Sequence[DueStack], *, by: str, now: float, grace: float
+) -> TimedOutStacks:
     """Fail each of the stacks whose deadline has passed while it still does what it did.
 
     What runs is stopped by the cancel that the caller sends; what it comes to until then is still recorded on
@@ -52,15 +54,15 @@ def time_out_all(conn: Connection, due: Sequence[DueStack], *, by: str, now: flo
         if stack.traversal == seen[stack.id] and stack.status == Status.IN_PROGRESS
     ]
     if not late:
-        return TimedOut()
+        return TimedOutStacks()
     for action in sorted({stack.action for stack in late}):
         those = [stack for stack in late if stack.action == action]
         _fail(conn, those, _reason(action), by=by, now=now)
     running = [*_stop(conn, late, now, grace), *stop_inside(conn, [s.id for s in late], now=now, grace=grace)]
-    return TimedOut([stack.id for stack in late], running, _wake(conn, late, now))
+    return TimedOutStacks([stack.id for stack in late], running, _wake(conn, late, now))
 
 
-def stop(conn: Connection, seen: Stack, reason: str, *, now: float, grace: float) -> TimedOut | None:
+def stop(conn: Connection, seen: Stack, reason: str, *, now: float, grace: float) -> TimedOutStacks | None:
     """Fail a stack that is in progress, because the user wishes it; None if it is not as `seen` any more.
 
     :param grace: seconds in which what runs may end.
@@ -71,7 +73,7 @@ def stop(conn: Connection, seen: Stack, reason: str, *, now: float, grace: float
     late = [LateStack(stack.id, stack.name, stack.traversal, stack.action, stack.status)]
     _fail(conn, late, reason, rollback=False, now=now)
     running = [*_stop(conn, late, now, grace), *stop_inside(conn, [stack.id], now=now, grace=grace)]
-    return TimedOut([stack.id], running, _wake(conn, late, now))
+    return TimedOutStacks([stack.id], running, _wake(conn, late, now))
 
 
 def stop_inside(

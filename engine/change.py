@@ -12,12 +12,12 @@ from ..db.stacks import Stack
 from ..db.states import Status
 from ..db.work import tasks
 from ..db.work.cancel import Heir
-from ..planning.breakpoints import Breakpoints
-from ..planning.plan import Scope
+from ..planning.breakpoints import PlannedBreakpoints
+from ..planning.plan import TraversalScope
 from ..planning.type_facts import TypeFacts
 from ..planning.update import StillToBeAdopted, UpdatePlanner
 from .compile import Compiled
-from .start import Begun, begin, by_resource, running_of, store_plan
+from .start import Started, begin, by_resource, running_of, store_plan
 
 
 class NotUpdatable(Exception):
@@ -48,7 +48,7 @@ class Change:
     stops: bool = True
 
 
-def start_update(conn: Connection, change: Change, scope: Scope, types: TypeFacts) -> Begun | None:
+def start_update(conn: Connection, change: Change, scope: TraversalScope, types: TypeFacts) -> Started | None:
     """Supersede whatever the stack does with an update to a new goal; None if the stack was changed by
     somebody else meanwhile: compile again, for the old goal that this one was merged with is not the current
     one any more.
@@ -113,8 +113,8 @@ def _left_alone(row: Resource) -> Resource:
     return replace(row, definition={**(row.definition or {}), "deletion_policy": "Retain"})
 
 
-def _breakpoints(stack: Stack, change: Change) -> Breakpoints:
-    return Breakpoints(
+def _breakpoints(stack: Stack, change: Change) -> PlannedBreakpoints:
+    return PlannedBreakpoints(
         registry=change.compiled.environment["resource_registry"],
         abort=bool(change.columns.get("abort_on_breakpoint", stack.abort_on_breakpoint)),
         active=change.stops and change.action != "ROLLBACK",

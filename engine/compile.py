@@ -4,8 +4,8 @@ import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from ..planning.group_attributes import with_wanted
-from ..planning.nested_check import Branch, Tree
+from ..planning.group_attributes import with_requested_attributes
+from ..planning.nested_check import Branch, TemplateTree
 from ..planning.requests import EXISTING, Goal, MayUse, TypeForbidden, check_storable
 from ..resources.errors import PropertyError, UnknownType
 from ..resources.plugin import ResourceType
@@ -122,7 +122,7 @@ def _planned(
     check_allowed(plan, goal.may_use)
     check_types(plan, catalogue)
     check_storable(plan)
-    return with_wanted(plan, catalogue)
+    return with_requested_attributes(plan, catalogue)
 
 
 def _check_tree(
@@ -146,7 +146,7 @@ def _check_tree(
         )
         return _planned(source, goal, limits, using)
 
-    tree = Tree(catalogue, limits, goal.files, compile_branch, sealer.open, goal.budget or Budget())
+    tree = TemplateTree(catalogue, limits, goal.files, compile_branch, sealer.open, goal.budget or Budget())
     tree.check(plan, environment)
 
 

@@ -11,7 +11,7 @@ from ..db.stacks import Stack
 from ..keystone.delegated_auth import NO_DEFERRAL, Deferral
 from ..keystone.delegations import Delegations
 from ..observe.logs import current_request
-from ..planning.plan import Defaults, Scope
+from ..planning.plan import Defaults, TraversalScope
 from ..planning.requests import Goal
 from ..resources.registry import Catalogue
 from ..ring.shards import shard_of
@@ -26,7 +26,7 @@ Json = typing.Any
 
 
 @dataclass(frozen=True)
-class OrderSettings:
+class EngineSettings:
     """:ivar stack_timeout: seconds an action of a stack may take where the user says nothing.
     :ivar shard_count: as the database was made with.
     :ivar max_snapshots: of one stack; 0: no limit.
@@ -41,7 +41,7 @@ class OrderSettings:
 
 
 @dataclass(frozen=True)
-class Desk:
+class EngineContext:
     """Collaborators of orders, updates and signals, and what all of them do with these.  Thread-safe."""
 
     database: Database
@@ -49,7 +49,7 @@ class Desk:
     sealer: Sealer
     hints: Hints
     clock: Callable[[], float]
-    settings: OrderSettings
+    settings: EngineSettings
     deferral: Deferral = NO_DEFERRAL
 
     def sealer_of(self, stack: Stack) -> BoundSealer:
@@ -70,9 +70,9 @@ class Desk:
             tree=tree,
         )
 
-    def scope(self, stack_id: StackId, id_count: int) -> Scope:
+    def scope(self, stack_id: StackId, id_count: int) -> TraversalScope:
         """A new traversal of the stack, with a block of so many ids."""
-        return Scope(
+        return TraversalScope(
             stack_id=stack_id,
             traversal=new_traversal(),
             shard=shard_of(stack_id, self.settings.shard_count),

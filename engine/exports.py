@@ -12,12 +12,12 @@ from ..db.resources import Resource
 from ..db.snapshots import Snapshot
 from ..db.stacks import Stack
 from ..db.states import Status
-from ..planning.plan import Scope, TooFewIds, ids_needed
+from ..planning.plan import TooFewIds, TraversalScope, ids_needed
 from ..sealing.stored import InClear, Masked
-from .context import Desk
+from .context import EngineContext
 from .parents import living_child
 from .signals import ActionInProgress
-from .start import Begun, running_of, start_delete, tell
+from .start import Started, announce_started, running_of, start_delete
 
 Json = typing.Any
 Shown = InClear | Masked
@@ -27,7 +27,7 @@ Shown = InClear | Masked
 class Exports:
     """Exports and abandons stacks.  Thread-safe."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: EngineContext) -> None:
         self._desk = desk
 
     def export(self, stack: Stack) -> dict[str, Json]:
@@ -50,12 +50,12 @@ class Exports:
             except TooFewIds:
                 continue
             for each in begun:
-                tell(self._desk.hints, each)
+                announce_started(self._desk.hints, each)
             return document
 
     def _abandon(
-        self, conn: Connection, own: StackId, scopes: Mapping[StackId, Scope], timeout: float
-    ) -> tuple[dict[str, Json], list[Begun]]:
+        self, conn: Connection, own: StackId, scopes: Mapping[StackId, TraversalScope], timeout: float
+    ) -> tuple[dict[str, Json], list[Started]]:
         stack = stacks.lock(conn, own)
         inside = sorted(conn.execute(trees.inside([own])).scalars())
         if not scopes.keys() >= set(inside):

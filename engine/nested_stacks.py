@@ -15,8 +15,8 @@ from ..db.snapshots import Snapshot
 from ..db.stacks import Stack
 from ..db.states import Status, TaskKind
 from ..planning.adopt import adopting
-from ..planning.breakpoints import Breakpoints
-from ..planning.plan import Scope, TooFewIds, ids_needed, plan_create
+from ..planning.breakpoints import PlannedBreakpoints
+from ..planning.plan import TooFewIds, TraversalScope, ids_needed, plan_create
 from ..planning.requests import AdoptedResource
 from ..planning.type_facts import CatalogueFacts
 from ..planning.update import update_ids_needed
@@ -30,24 +30,26 @@ from ..template.residual import evaluate
 from .actions import start_action
 from .change import Change, NotUpdatable, start_update
 from .compile import Compiled
-from .context import Desk
-from .parents import Nest, child_id, child_snapshot_id, compiled_from
+from .context import EngineContext
+from .parents import ParentResource, child_id, child_snapshot_id, compiled_from
 from .signals import ActionInProgress
-from .snapshots import Wanted, deletion_scope, start_deletion, start_snapshot
-from .start import Begun, start_delete, store_new_stack, tell
+from .snapshots import SnapshotRequest, deletion_scope, start_deletion, start_snapshot
+from .start import Started, announce_started, start_delete, store_new_stack
 
 Json = typing.Any
 UNSTORED = ContentId("")
 
 
-class Nesting:
+class NestedStacks:
     """Carries out what resources ask of their children.  Thread-safe."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: EngineContext) -> None:
         self._desk = desk
         self._types = CatalogueFacts(desk.catalogue)
 
-    def create(self, nest: Nest, goal: ChildGoal, adopted: Mapping[str, Json] | None = None) -> StackId:
+    def create(
+        self, nest: ParentResource, goal: ChildGoal, adopted: Mapping[str, Json] | None = None
+    ) -> StackId:
         """Begin the child, or find it if an earlier attempt did.
 
         :param adopted: see Children.
@@ -64,7 +66,9 @@ class Nesting:
         compiled = self._compile(parent, nest, goal, identity)
         scope = self._desk.scope(own, ids_needed(len(compiled.plan.resources)))
         active = adopted is None and self._stops(parent)
-        scope = replace(scope, breakpoints=Breakpoints(abort=parent.abort_on_breakpoint, active=active))
+        scope = replace(
+            scope, breakpoints=PlannedBreakpoints(abort=parent.abort_on_breakpoint, active=active)
+        )
         plan = plan_create(compiled.plan, scope)
         child = _new_child(parent, nest, compiled, scope, identity)
         child = replace(child, deadline_at=self._deadline(parent, scope.now, goal))
@@ -73,18 +77,18 @@ class Nesting:
             plan = adopting(plan, things, compiled.sealer.seal, self._desk.catalogue)
             child = replace(child, action="ADOPT", reason="Stack ADOPT started")
 
-        def store(conn: Connection) -> Begun:
+        def store(conn: Connection) -> Started:
             nest.guard(conn)
             return store_new_stack(conn, child, compiled, plan)
 
         try:
-            tell(self._desk.hints, self._desk.database.write(store))
+            announce_started(self._desk.hints, self._desk.database.write(store))
         except NameTaken:  # By itself: an attempt beside this one was faster.
             if self.look(own, nest.stack_id) is None:
                 raise
         return own
 
-    def update(self, nest: Nest, key: StackId, goal: ChildGoal) -> None:
+    def update(self, nest: ParentResource, key: StackId, goal: ChildGoal) -> None:
         """Bring the child to another goal, whatever it does now.
 
         :raises Final: the goal is wrong, or the child is being deleted, or suspended.
@@ -109,40 +113,40 @@ class Nesting:
                 lambda conn, c=change, s=scope: start_update(conn, c, s, self._types),  # type: ignore[misc]
             )
             if begun is not None:
-                return tell(self._desk.hints, begun)
+                return announce_started(self._desk.hints, begun)
 
-    def delete(self, nest: Nest, key: StackId) -> None:
+    def delete(self, nest: ParentResource, key: StackId) -> None:
         """Delete the child, whatever it does now."""
         parent = self._parent(nest, key)
         stops = self._stops(parent)
 
-        def start(conn: Connection, scope: Scope) -> Begun | None:
+        def start(conn: Connection, scope: TraversalScope) -> Started | None:
             timeout = max(0.0, self._deadline(parent, scope.now) - scope.now)
             return start_delete(conn, scope, timeout=timeout, stops=stops)
 
         self._insist(nest, start, lambda: self._scope(key, copies=True))
 
-    def act(self, nest: Nest, key: StackId, kind: TaskKind) -> None:
+    def act(self, nest: ParentResource, key: StackId, kind: TaskKind) -> None:
         """Check, suspend or resume the child.
 
         :raises Final: it is not in a state for it.
         """
         parent = self._parent(nest, key)
 
-        def start(conn: Connection, scope: Scope) -> Begun:
+        def start(conn: Connection, scope: TraversalScope) -> Started:
             return start_action(conn, kind, scope, deadline_at=self._deadline(parent, scope.now))
 
         self._insist(nest, start, lambda: self._scope(key))
 
-    def snapshot(self, nest: Nest, key: StackId) -> None:
+    def snapshot(self, nest: ParentResource, key: StackId) -> None:
         """Begin a snapshot of the child, or find the one that an earlier attempt has begun.
 
         :raises Final: the child is not in a state for it.
         """
         parent = self._parent(nest, key)
 
-        def start(conn: Connection, scope: Scope) -> Begun | None:
-            wanted = Wanted(None, self._deadline(parent, scope.now), id=child_snapshot_id(nest.key))
+        def start(conn: Connection, scope: TraversalScope) -> Started | None:
+            wanted = SnapshotRequest(None, self._deadline(parent, scope.now), id=child_snapshot_id(nest.key))
             return start_snapshot(conn, wanted, scope)[0]
 
         if self._snapshot(nest, key) is not None:
@@ -152,12 +156,12 @@ class Nesting:
         except ActionInProgress as error:
             raise Final(str(error)) from error
 
-    def snapshot_of(self, nest: Nest, key: StackId) -> Snapshot | None:
+    def snapshot_of(self, nest: ParentResource, key: StackId) -> Snapshot | None:
         """The child's snapshot that a step with the nest's key has begun."""
         self._parent(nest, key)
         return self._snapshot(nest, key)
 
-    def delete_snapshot(self, nest: Nest, key: StackId) -> None:
+    def delete_snapshot(self, nest: ParentResource, key: StackId) -> None:
         """Delete that snapshot, whatever the child does.
 
         :raises Final: it is being taken.
@@ -200,8 +204,8 @@ class Nesting:
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def _begin(self, nest: Nest, start: Callable[[Connection], Begun | None]) -> Begun | None:
-        def work(conn: Connection) -> Begun | None:
+    def _begin(self, nest: ParentResource, start: Callable[[Connection], Started | None]) -> Started | None:
+        def work(conn: Connection) -> Started | None:
             nest.guard(conn)
             return start(conn)
 
@@ -212,9 +216,9 @@ class Nesting:
 
     def _insist(
         self,
-        nest: Nest,
-        start: Callable[[Connection, Scope], Begun | None],
-        scope: Callable[[], Scope],
+        nest: ParentResource,
+        start: Callable[[Connection, TraversalScope], Started | None],
+        scope: Callable[[], TraversalScope],
     ) -> None:
         """Try again as long as others give the child more resources meanwhile than there are ids for."""
         while True:
@@ -224,20 +228,20 @@ class Nesting:
             except TooFewIds:
                 continue
             if begun is not None:
-                tell(self._desk.hints, begun)
+                announce_started(self._desk.hints, begun)
             return
 
-    def _scope(self, key: StackId, *, copies: bool = False) -> Scope:
+    def _scope(self, key: StackId, *, copies: bool = False) -> TraversalScope:
         return self._desk.scope(key, ids_needed(self._count(key, copies=copies)))
 
-    def _parent(self, nest: Nest, key: StackId) -> Stack:
+    def _parent(self, nest: ParentResource, key: StackId) -> Stack:
         """:raises Final: the child is none of its tree's."""
         parent = self._stack(nest.stack_id)
         if not _same_tree(self._stack(key), parent):
             raise ChildGone
         return parent
 
-    def _snapshot(self, nest: Nest, key: StackId) -> Snapshot | None:
+    def _snapshot(self, nest: ParentResource, key: StackId) -> Snapshot | None:
         try:
             return self._desk.database.read(lambda c: snapshots.get(c, key, child_snapshot_id(nest.key)))
         except NotFound:
@@ -265,7 +269,7 @@ class Nesting:
         of_parent = parent.deadline_at or now + self._desk.timeout(parent.timeout_mins)
         return of_parent if goal is None or goal.timeout is None else min(of_parent, now + goal.timeout)
 
-    def _compile(self, parent: Stack, nest: Nest, goal: ChildGoal, identity: Identity) -> Compiled:
+    def _compile(self, parent: Stack, nest: ParentResource, goal: ChildGoal, identity: Identity) -> Compiled:
         sealer = self._desk.sealer_of(parent)
         wanted = compiled_from(
             goal,
@@ -285,7 +289,9 @@ def _same_tree(one: Stack, other: Stack) -> bool:
     return one.root_id == other.root_id
 
 
-def _new_child(parent: Stack, nest: Nest, compiled: Compiled, scope: Scope, identity: Identity) -> Stack:
+def _new_child(
+    parent: Stack, nest: ParentResource, compiled: Compiled, scope: TraversalScope, identity: Identity
+) -> Stack:
     return Stack(
         id=scope.stack_id,
         tenant=parent.tenant,

@@ -25,7 +25,7 @@ NAMESPACE = uuid.UUID("6f0b5a1e-9d5c-4c7e-8a30-1f2f5b6c7d88")
 
 
 @dataclass(frozen=True)
-class Nest:
+class ParentResource:
     """The resource that a child belongs to.
 
     :ivar key: the child's id follows from it.

@@ -10,8 +10,8 @@ from ..db.stacks import Stack
 from ..db.work import tasks
 from ..db.work.tasks import Task
 from ..planning.nested_check import static_facade, static_goal
-from ..planning.plan import Scope
-from ..planning.preview import Effect, Foreseen, Foresight, Inside, Unchangeable
+from ..planning.plan import TraversalScope
+from ..planning.preview import ChangeKind, NestedChanges, ResourceChange, Unchangeable, UpdatePreview
 from ..planning.type_facts import CatalogueFacts
 from ..planning.update import StillToBeAdopted, UpdatePlanner, update_ids_needed
 from ..resources.nested.base import NestedType
@@ -20,7 +20,7 @@ from ..template.compile import Identity
 from ..template.errors import TemplateError
 from ..template.model import ResourceDefinition
 from .compile import Compiled
-from .context import Desk
+from .context import EngineContext
 from .hidden_parameters import secret_parameters
 from .parents import compiled_from, living_child
 from .start import by_resource
@@ -29,13 +29,13 @@ from .start import by_resource
 class Previews:
     """Reads plans without beginning them.  Thread-safe."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: EngineContext) -> None:
         self._desk = desk
         self._types = CatalogueFacts(desk.catalogue)
 
     def foresee(
         self, compiled: Compiled, stack: Stack, *, converge: bool = False, inside: bool = False
-    ) -> list[Foreseen]:
+    ) -> list[ResourceChange]:
         """What an update of the stack to a goal would do.
 
         :param converge: what is really there would be looked at first.
@@ -63,9 +63,9 @@ class Previews:
         *,
         converge: bool = False,
         inside: bool = True,
-    ) -> list[Foreseen]:
+    ) -> list[ResourceChange]:
         catalogue, unseal = self._desk.catalogue, compiled.sealer.open
-        scope = Scope(
+        scope = TraversalScope(
             stack_id=StackId(owner.stack_id),
             traversal=TraversalId(""),
             shard=0,
@@ -74,18 +74,18 @@ class Previews:
             now=self._desk.clock(),
         )
         planner = UpdatePlanner(rows, compiled.plan, running, scope, self._types, observing=converge)
-        foresight = Foresight(compiled.plan, rows, running, catalogue=catalogue, unseal=unseal)
+        foresight = UpdatePreview(compiled.plan, rows, running, catalogue=catalogue, unseal=unseal)
         found = foresight.read(planner.plan())
         if not inside:
             return found
         return [replace(item, inside=self._inside(item, foresight, compiled, owner)) for item in found]
 
     def _inside(
-        self, item: Foreseen, foresight: Foresight, compiled: Compiled, owner: Identity
-    ) -> Sequence[Inside]:
+        self, item: ResourceChange, foresight: UpdatePreview, compiled: Compiled, owner: Identity
+    ) -> Sequence[NestedChanges]:
         """Of the stack that the resource is now, and of that which it will be."""
         had, definition = self._child(item.row), item.definition
-        stays = had is not None and item.effect in (Effect.UNCHANGED, Effect.UPDATED)
+        stays = had is not None and item.effect in (ChangeKind.UNCHANGED, ChangeKind.UPDATED)
         found = [] if had is None or stays else [self._gone(had)]
         if definition is None or not self._desk.catalogue.is_nested(definition.type):
             return found
@@ -93,11 +93,11 @@ class Previews:
         name = f"{owner.stack_name}-{item.name}" if child is None else child.name
         own = Identity(name, StackId("") if child is None else child.id, owner.project_id)
         goal = self._compiled(definition, foresight, compiled, own)
-        return [*found, Inside(StackId(own.stack_id), name, self._of_child(child, goal, own))]
+        return [*found, NestedChanges(StackId(own.stack_id), name, self._of_child(child, goal, own))]
 
     def _of_child(
         self, child: Stack | None, goal: Compiled | None, identity: Identity
-    ) -> list[Foreseen] | None:
+    ) -> list[ResourceChange] | None:
         if goal is None:
             return None
         if child is None:
@@ -107,15 +107,15 @@ class Previews:
         except (Unchangeable, StillToBeAdopted):
             return None
 
-    def _gone(self, stack: Stack) -> Inside:
+    def _gone(self, stack: Stack) -> NestedChanges:
         rows = self._desk.database.read(lambda conn: resources.of_stack(conn, stack.id))
         items = []
         for row in rows:
             if row.replaced_by is None:
                 child = self._child(row)
                 inside = () if child is None else [self._gone(child)]
-                items.append(Foreseen(row.name, Effect.DELETED, row=row, inside=inside))
-        return Inside(stack.id, stack.name, items)
+                items.append(ResourceChange(row.name, ChangeKind.DELETED, row=row, inside=inside))
+        return NestedChanges(stack.id, stack.name, items)
 
     def _child(self, row: Resource | None) -> Stack | None:
         if row is None:
@@ -123,7 +123,7 @@ class Previews:
         return self._desk.database.read(lambda conn: living_child(conn, row, self._desk.catalogue))
 
     def _compiled(
-        self, definition: ResourceDefinition, foresight: Foresight, parent: Compiled, identity: Identity
+        self, definition: ResourceDefinition, foresight: UpdatePreview, parent: Compiled, identity: Identity
     ) -> Compiled | None:
         """What the child will be; None: that hangs on values which are not known yet."""
         plugin = self._desk.catalogue.get(definition.type)

@@ -23,7 +23,7 @@ from ..resources.errors import NoAction, NotSupported
 from ..resources.nested.base import NestedType
 from ..resources.plugin import Adjustment, Target
 from .announce import announce
-from .context import Desk
+from .context import EngineContext
 
 Json = typing.Any
 
@@ -41,7 +41,9 @@ class Wish:
     told: events.Event
 
 
-def scale(desk: Desk, stack: Stack, wish: Wish, see: typing.Callable[[Stack, Resource], Target]) -> None:
+def scale(
+    desk: EngineContext, stack: Stack, wish: Wish, see: typing.Callable[[Stack, Resource], Target]
+) -> None:
     """Begin to scale the group, once it is committed.
 
     :param see: a stored resource as its type sees it.

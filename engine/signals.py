@@ -17,8 +17,8 @@ from ..resources.properties import resolve_stored
 from ..sealing.stored import StoredLookup, in_clear, metadata_changed, metadata_in_clear
 from ..template.residual import evaluate
 from .announce import announce_all
-from .breakpoints import Breakpoints, InvalidHook
-from .context import Desk
+from .breakpoints import BreakpointOperations, InvalidHook
+from .context import EngineContext
 from .scaling import Wish, scale
 
 LOG = logging.getLogger(__name__)
@@ -41,14 +41,14 @@ class NotAvailable(Exception):
         super().__init__(f"The Resource ({resource}) is not available.")
 
 
-class Replaced(Exception):
+class ResourceReplaced(Exception):
     """The resource of this name is not the one that was meant."""
 
 
 class Signals:
     """Carries out signals.  Thread-safe."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: EngineContext) -> None:
         self._desk = desk
 
     def signal(
@@ -72,14 +72,14 @@ class Signals:
         if isinstance(details, Mapping) and "unset_hook" in details:
             if not isinstance(details["unset_hook"], str):
                 raise InvalidHook(f"unset_hook must be the name of a hook, not {details['unset_hook']!r}")
-            Breakpoints(self._desk).clear(stack, resource_name, details["unset_hook"])
+            BreakpointOperations(self._desk).clear(stack, resource_name, details["unset_hook"])
             return
         limits = self._desk.settings.signals
         limits.check_details(details)
         for _ in range(TRIES):
             resource = self._desk.database.read(lambda conn: resources.by_name(conn, stack.id, resource_name))
             if row not in (None, resource.id):
-                raise Replaced(resource_name)
+                raise ResourceReplaced(resource_name)
             if resource.metadata is None or resource.action == "INIT":
                 raise NotAvailable(resource_name)
             if resource.action == "DELETE":

@@ -15,13 +15,22 @@ from ..db.stacks import Stack
 from ..db.states import Status, TaskKind
 from ..db.work.tasks import Task
 from ..planning.graph import Edges
-from ..planning.plan import Job, Plan, Scope, TooFewIds, ids_needed, make_plan, task_ids, task_key
+from ..planning.plan import (
+    Plan,
+    PlannedTask,
+    TooFewIds,
+    TraversalScope,
+    ids_needed,
+    make_plan,
+    task_ids,
+    task_key,
+)
 from ..template.errors import LimitExceeded
 from .actions import check_action, plan_action
 from .change import NotUpdatable, current_goal, kept_goal
-from .context import Desk
+from .context import EngineContext
 from .signals import ActionInProgress
-from .start import Begun, begin, running_of, store_plan, tell
+from .start import Started, announce_started, begin, running_of, store_plan
 
 Json = typing.Any
 
@@ -29,7 +38,7 @@ Json = typing.Any
 class Snapshots:
     """Carries out what users ask of snapshots.  Thread-safe."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: EngineContext) -> None:
         self._desk = desk
 
     def take(self, stack: Stack, name: str | None) -> Snapshot:
@@ -44,13 +53,13 @@ class Snapshots:
             scope = self._desk.scope(stack.id, ids_needed(len(found)))
             deadline = scope.now + self._desk.timeout(stack.timeout_mins)
             most = self._desk.settings.max_snapshots
-            wanted = Wanted(name, deadline, most)
+            wanted = SnapshotRequest(name, deadline, most)
             start = functools.partial(start_snapshot, wanted=wanted, scope=scope)
             try:
                 begun, made = self._desk.database.write(start)
             except TooFewIds:
                 continue
-            tell(self._desk.hints, begun)
+            announce_started(self._desk.hints, begun)
             return made
 
     def delete(self, stack: Stack, snapshot_id: SnapshotId) -> None:
@@ -62,11 +71,11 @@ class Snapshots:
         scope = deletion_scope(self._desk, stack.id, snapshot_id)
         begun = self._desk.database.write(lambda conn: start_deletion(conn, snapshot_id, scope))
         if begun is not None:
-            tell(self._desk.hints, begun)
+            announce_started(self._desk.hints, begun)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SnapshotRequest:
     """A snapshot to be taken.
 
     :ivar deadline_at: seconds since the epoch.
@@ -80,7 +89,9 @@ class Wanted:
     id: SnapshotId | None = None
 
 
-def start_snapshot(conn: Connection, wanted: Wanted, scope: Scope) -> tuple[Begun, Snapshot]:
+def start_snapshot(
+    conn: Connection, wanted: SnapshotRequest, scope: TraversalScope
+) -> tuple[Started, Snapshot]:
     """Begin a snapshot.
 
     :raises ActionInProgress, NotUpdatable, LimitExceeded: see Snapshots.take.
@@ -116,7 +127,7 @@ def start_snapshot(conn: Connection, wanted: Wanted, scope: Scope) -> tuple[Begu
     return begun, snapshots.get(conn, stack.id, made.id)
 
 
-def _with_copies(plan: Plan, rows: list[Resource], snapshot_id: SnapshotId, scope: Scope) -> Plan:
+def _with_copies(plan: Plan, rows: list[Resource], snapshot_id: SnapshotId, scope: TraversalScope) -> Plan:
     """The copies are there from the beginning: what a lost step has made is found by its copy's key."""
     row_of = {row.id: row for row in rows}
     tasks, copies = [], []
@@ -147,7 +158,7 @@ def _copy(row: Resource, copy_id: ResourceId, task: Task, snapshot_id: SnapshotI
     )
 
 
-def deletion_scope(desk: Desk, stack_id: StackId, snapshot_id: SnapshotId) -> Scope:
+def deletion_scope(desk: EngineContext, stack_id: StackId, snapshot_id: SnapshotId) -> TraversalScope:
     """For start_deletion."""
     copies = desk.database.read(lambda conn: resources.copies(conn, stack_id, snapshot_id))
     scope = desk.scope(stack_id, ids_needed(len(copies)))
@@ -157,7 +168,7 @@ def deletion_scope(desk: Desk, stack_id: StackId, snapshot_id: SnapshotId) -> Sc
     return replace(scope, defaults=replace(scope.defaults, timeout=desk.settings.stack_timeout))
 
 
-def start_deletion(conn: Connection, snapshot_id: SnapshotId, scope: Scope) -> Begun | None:
+def start_deletion(conn: Connection, snapshot_id: SnapshotId, scope: TraversalScope) -> Started | None:
     """Begin to delete a snapshot, by a traversal beside the stack's own; None if it is being deleted.
 
     :raises NotFound, NotUpdatable: see Snapshots.delete.
@@ -177,7 +188,8 @@ def start_deletion(conn: Connection, snapshot_id: SnapshotId, scope: Scope) -> B
     }
     ids, finish_id = task_ids(scope, len(copies))
     jobs = [
-        Job(task_id, TaskKind.DELETE_SNAPSHOT, copy.id) for copy, task_id in zip(copies, ids, strict=True)
+        PlannedTask(task_id, TaskKind.DELETE_SNAPSHOT, copy.id)
+        for copy, task_id in zip(copies, ids, strict=True)
     ]
     plan = make_plan(jobs, Edges(), running, finish_id, scope, resources=[])
     beside = replace(stack, traversal=scope.traversal)

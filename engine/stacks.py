@@ -15,8 +15,8 @@ from ..db.ids import ContentId, StackId
 from ..db.stacks import Stack
 from ..db.states import Status, TaskKind
 from ..planning.adopt import adopting
-from ..planning.breakpoints import Breakpoints
-from ..planning.plan import Scope, TooFewIds, ids_needed, plan_create
+from ..planning.breakpoints import PlannedBreakpoints
+from ..planning.plan import TooFewIds, TraversalScope, ids_needed, plan_create
 from ..planning.requests import CreateRequest, Goal, Preview, PreviewedResource, validated
 from ..resources.errors import UnknownType
 from ..template.budget import Budget
@@ -26,17 +26,17 @@ from ..template.errors import TemplateError
 from ..template.load import load_template
 from .actions import start_action
 from .compile import Compiled, check_types, read_environment
-from .context import Desk
-from .start import Begun, start_delete, store_new_stack, tell
+from .context import EngineContext
+from .start import Started, announce_started, start_delete, store_new_stack
 
 Json = typing.Any
 UNSTORED = ContentId("")
 
 
-class Orders:
+class StackOperations:
     """Carries out what users ask.  Thread-safe."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: EngineContext) -> None:
         self._desk = desk
 
     def create(self, request: CreateRequest) -> Stack:
@@ -50,7 +50,7 @@ class Orders:
         compiled = self._compile(request, stack_id)
         scope = self._desk.scope(stack_id, ids_needed(len(compiled.plan.resources)))
         # As in Heat: an adoption stops at none.
-        breakpoints = Breakpoints(abort=request.abort_on_breakpoint, active=request.adopted is None)
+        breakpoints = PlannedBreakpoints(abort=request.abort_on_breakpoint, active=request.adopted is None)
         plan = plan_create(compiled.plan, replace(scope, breakpoints=breakpoints))
         if request.adopted is not None:
             plan = adopting(plan, request.adopted, compiled.sealer.seal, self._desk.catalogue)
@@ -58,12 +58,12 @@ class Orders:
         delegations = self._desk.delegations
         with delegations.begin(stack_id, request.delegator) as delegation:
 
-            def store(conn: Connection) -> Begun:
+            def store(conn: Connection) -> Started:
                 delegations.confirm(conn, delegation)
                 return store_new_stack(conn, stack, compiled, plan)
 
             begun = self._desk.database.write(store)
-        tell(self._desk.hints, begun)
+        announce_started(self._desk.hints, begun)
         return begun.stack
 
     def preview(self, request: CreateRequest) -> Preview:
@@ -146,7 +146,7 @@ class Orders:
             except TooFewIds:
                 continue
             if begun is not None:
-                tell(self._desk.hints, begun)
+                announce_started(self._desk.hints, begun)
             return
 
     def act(self, stack: Stack, kind: TaskKind) -> None:
@@ -160,7 +160,7 @@ class Orders:
             deadline = scope.now + self._desk.timeout(stack.timeout_mins)
             begin = functools.partial(start_action, kind=kind, scope=scope, deadline_at=deadline)
             try:
-                tell(self._desk.hints, self._desk.database.write(begin))
+                announce_started(self._desk.hints, self._desk.database.write(begin))
             except TooFewIds:
                 continue
             return
@@ -175,7 +175,7 @@ class Orders:
         sealer = self._desk.sealer.of_stack(request.tenant, stack_id)
         return self._desk.compile(request.goal, Identity(request.name, stack_id, request.tenant), sealer)
 
-    def _new_stack(self, request: CreateRequest, compiled: Compiled, scope: Scope) -> Stack:
+    def _new_stack(self, request: CreateRequest, compiled: Compiled, scope: TraversalScope) -> Stack:
         return Stack(
             id=scope.stack_id,
             tenant=request.tenant,

@@ -16,8 +16,8 @@ from ..db.states import Status, TaskKind
 from ..db.work import breakpoint_rules, breakpoints, cancel, deadlines, endings, tasks
 from ..db.work.tasks import Task
 from ..observe.logs import about
-from ..planning.breakpoints import Breakpoints
-from ..planning.plan import Plan, Scope, plan_delete
+from ..planning.breakpoints import PlannedBreakpoints
+from ..planning.plan import Plan, TraversalScope, plan_delete
 from .announce import Hints, announce
 from .cancel import stop_inside
 from .compile import Compiled
@@ -26,7 +26,7 @@ LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Begun:
+class Started:
     """A traversal that was committed.
 
     :ivar ready: to be announced by hints: its tasks, and those of parents that an empty plan's end woke.
@@ -40,7 +40,7 @@ class Begun:
     spared: Sequence[TaskId] = ()
 
 
-def tell(hints: Hints, begun: Begun) -> None:
+def announce_started(hints: Hints, begun: Started) -> None:
     """Say what has begun, once it is committed: to the conductors, and in the log, where the line joins the
     request's id and the traversal's."""
     stack = begun.stack
@@ -61,7 +61,7 @@ def reserve(database: Database, count: int) -> int:
     return database.write(lambda conn: sequences.reserve(conn, count))
 
 
-def store_new_stack(conn: Connection, stack: Stack, compiled: Compiled, plan: Plan) -> Begun:
+def store_new_stack(conn: Connection, stack: Stack, compiled: Compiled, plan: Plan) -> Started:
     """Insert a stack with its plan.
 
     :raises NameTaken: see stacks.insert.
@@ -83,7 +83,9 @@ def _tell(conn: Connection, stack: Stack, now: float) -> None:
     notifications.about_stacks(conn, [stack.id])
 
 
-def store_plan(conn: Connection, stack: Stack, plan: Plan, running: Collection[Task], *, now: float) -> Begun:
+def store_plan(
+    conn: Connection, stack: Stack, plan: Plan, running: Collection[Task], *, now: float
+) -> Started:
     """Store what a plan changes; one that has no task ends at once, and what has a breakpoint is held.
 
     :param running: tasks of older traversals that still run; their rows are locked.
@@ -110,17 +112,23 @@ def store_plan(conn: Connection, stack: Stack, plan: Plan, running: Collection[T
     ended = endings.finish(conn, plan.finish.id, by=None, now=now) if over else None
     woken = [] if ended is None else list(ended.woken)
     superseded = sorted({task.traversal for task in running})
-    return Begun(stack, [*([] if aborted else plan.ready), *woken], superseded, plan.spared)
+    return Started(stack, [*([] if aborted else plan.ready), *woken], superseded, plan.spared)
 
 
-def breakpoints_of(conn: Connection, stack: Stack) -> Breakpoints:
+def breakpoints_of(conn: Connection, stack: Stack) -> PlannedBreakpoints:
     """Those of a stack whose goal stays as it is."""
     environment = content.get(conn, stack.environment_id)
-    return Breakpoints(environment["resource_registry"], abort=stack.abort_on_breakpoint)
+    return PlannedBreakpoints(environment["resource_registry"], abort=stack.abort_on_breakpoint)
 
 
 def begin(
-    conn: Connection, stack: Stack, scope: Scope, *, action: str, deadline_at: float, **columns: typing.Any
+    conn: Connection,
+    stack: Stack,
+    scope: TraversalScope,
+    *,
+    action: str,
+    deadline_at: float,
+    **columns: typing.Any,
 ) -> Stack:
     """Make the scope's traversal the current one of a stack whose row is locked, and tell it.
 
@@ -160,7 +168,9 @@ def by_resource(found: Iterable[Task]) -> dict[ResourceId, Task]:
     return {ResourceId(task.resource_id): task for task in found if task.resource_id is not None}
 
 
-def start_delete(conn: Connection, scope: Scope, *, timeout: float, stops: bool = True) -> Begun | None:
+def start_delete(
+    conn: Connection, scope: TraversalScope, *, timeout: float, stops: bool = True
+) -> Started | None:
     """Supersede whatever the stack does with its deletion; None if it is deleted, or is being deleted.
 
     Work that runs on a resource is asked to stop by the caller; the resource's deletion waits for its end.

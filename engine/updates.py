@@ -10,7 +10,7 @@ from ..db.resources import Resource
 from ..db.stacks import Stack
 from ..db.states import Status
 from ..planning.plan import TooFewIds
-from ..planning.preview import Foreseen, Unchangeable
+from ..planning.preview import ResourceChange, Unchangeable
 from ..planning.requests import EXISTING, Goal, UpdateRequest
 from ..planning.type_facts import CatalogueFacts
 from ..planning.update import StillToBeAdopted, update_ids_needed
@@ -22,11 +22,11 @@ from ..template.residual import evaluate, holds_secret
 from . import cancel as ending
 from .change import Change, NotUpdatable, check_updatable, start_update
 from .compile import Compiled
-from .context import Desk
+from .context import EngineContext
 from .parents import child_snapshot_id
 from .previews import Previews
 from .restore import Restoring
-from .start import Begun, tell
+from .start import Started, announce_started
 
 Json = typing.Any
 TRIES = 20
@@ -42,7 +42,7 @@ class Changing(Exception):
 class Updates:
     """Carries out updates.  Thread-safe."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: EngineContext) -> None:
         self._desk = desk
         self._types = CatalogueFacts(desk.catalogue)
 
@@ -65,7 +65,7 @@ class Updates:
         """
         self._insist(stack, lambda now: self._restore(now, snapshot_id))
 
-    def _restore(self, stack: Stack, snapshot_id: SnapshotId) -> Begun | None:
+    def _restore(self, stack: Stack, snapshot_id: SnapshotId) -> Started | None:
         database, sealer = self._desk.database, self._desk.sealer_of(stack)
         found = database.read(lambda conn: snapshots.get(conn, stack.id, snapshot_id))
         if (found.action, found.status) != ("CREATE", Status.COMPLETE):
@@ -82,17 +82,17 @@ class Updates:
         child, snapshot_id = StackId(kept.physical_id), child_snapshot_id(kept.key)
         return self._desk.database.read(lambda conn: resources.copies(conn, child, snapshot_id))
 
-    def _insist(self, stack: Stack, start: Callable[[Stack], Begun | None]) -> None:
+    def _insist(self, stack: Stack, start: Callable[[Stack], Started | None]) -> None:
         """Try again as long as others change the stack meanwhile."""
         for _ in range(TRIES):
             begun = start(stack)
             if begun is not None:
-                tell(self._desk.hints, begun)
+                announce_started(self._desk.hints, begun)
                 return
             stack = self._desk.database.read(lambda conn, key=stack.id: stacks.get(conn, key))  # type: ignore[misc]
         raise Changing(f"Stack {stack.name} is being changed by others all the time; try again")
 
-    def preview(self, stack: Stack, request: UpdateRequest, *, inside: bool = False) -> list[Foreseen]:
+    def preview(self, stack: Stack, request: UpdateRequest, *, inside: bool = False) -> list[ResourceChange]:
         """What the update would do; nothing is stored.
 
         :param inside: also to the resources of the stacks inside of it.
@@ -118,7 +118,7 @@ class Updates:
         compiled = self._desk.compile(goal, _identity(stack), self._desk.sealer_of(stack))
         begun = self._start(stack, compiled, UpdateRequest(goal, existing=True), "ROLLBACK", why)
         if begun is not None:
-            tell(self._desk.hints, begun)
+            announce_started(self._desk.hints, begun)
         return begun is not None
 
     def cancel(self, stack: Stack, *, rollback: bool, by: str | None = None) -> None:
@@ -144,12 +144,12 @@ class Updates:
         now, grace = self._desk.clock(), self._desk.settings.defaults.cancel_grace
         done = self._desk.database.write(lambda conn: ending.stop(conn, stack, why, now=now, grace=grace))
         if done is not None:
-            ending.tell(self._desk.hints, done)
+            ending.announce_timed_out(self._desk.hints, done)
         return done is not None
 
     def _start(
         self, stack: Stack, compiled: Compiled, request: UpdateRequest, action: str, why: str = ""
-    ) -> Begun | None:
+    ) -> Started | None:
         existing = self._desk.database.read(lambda conn: len(resources.of_stack(conn, stack.id)))
         # Replacements may add rows until the stack is locked.
         needed = update_ids_needed(2 * existing, len(compiled.plan.resources))

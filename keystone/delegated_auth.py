@@ -11,7 +11,7 @@ Json = typing.Any
 
 
 @dataclass(frozen=True)
-class Delegator:
+class Trustor:
     """Who asks for something to be done.
 
     :ivar token: his, valid now.
@@ -50,7 +50,7 @@ class Deferral(typing.Protocol):
     def wanted(self) -> bool:
         """Whether stacks get a credential."""
 
-    def delegate(self, who: Delegator, mark: str) -> Json:
+    def delegate(self, who: Trustor, mark: str) -> Json:
         """Make a credential.
 
         :param mark: is stored with it at Keystone, for `marked`.
@@ -90,7 +90,7 @@ class NoDeferral:
 
     wanted = False
 
-    def delegate(self, who: Delegator, mark: str) -> Json:
+    def delegate(self, who: Trustor, mark: str) -> Json:
         """Never called."""
         raise DelegationRefused("[stacks] deferred_auth_method is none")
 

@@ -25,7 +25,7 @@ from ..db.errors import NotFound, Unavailable
 from ..db.ids import StackId
 from ..sealing.sealer import Sealer
 from ..template.residual import ARGS, sealed
-from .delegated_auth import Deferral, DelegationRefused, Delegator, KeystoneAway, NoAnswer
+from .delegated_auth import Deferral, DelegationRefused, KeystoneAway, NoAnswer, Trustor
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any
@@ -67,7 +67,7 @@ class Delegations:
         self._clock = clock
 
     @contextlib.contextmanager
-    def begin(self, root_id: StackId, who: Delegator | None) -> Iterator[Delegation | None]:
+    def begin(self, root_id: StackId, who: Trustor | None) -> Iterator[Delegation | None]:
         """Make a credential, to be confirmed within the block; after an error it is revoked unless it was.
 
         :param root_id: of the stack that it is for, which has no parent.
@@ -95,7 +95,7 @@ class Delegations:
         body = self._seal(delegation.root_id, delegation.credential)
         credentials.put(conn, delegation.root_id, body, self._clock())
 
-    def renew(self, root_id: StackId, who: Delegator | None) -> None:
+    def renew(self, root_id: StackId, who: Trustor | None) -> None:
         """Give a stack a credential of the user's, if it has none or Keystone does not take its own any more.
 
         A stack that is deleted meanwhile, or renewed by somebody else, stays as it is.
@@ -123,7 +123,7 @@ class Delegations:
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def _begun(self, root_id: StackId, who: Delegator) -> Delegation:
+    def _begun(self, root_id: StackId, who: Trustor) -> Delegation:
         key, now = StackId(str(uuid.uuid4())), self._clock()
         until, body = float(int(now + LOST_AFTER)), self._seal(key, {MARK: key})
         self._database.write(lambda conn: credentials.intend(conn, key, body, until, now))

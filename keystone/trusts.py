@@ -8,7 +8,7 @@ from keystoneauth1 import exceptions
 from keystoneauth1.plugin import AUTH_INTERFACE
 from keystoneauth1.session import Session
 
-from .delegated_auth import CredentialGone, DelegationRefused, Delegator, KeystoneAway, NoAnswer
+from .delegated_auth import CredentialGone, DelegationRefused, KeystoneAway, NoAnswer, Trustor
 
 Json = typing.Any
 KEPT = 1024
@@ -37,7 +37,7 @@ class Trusts:
         self._own = functools.cache(lambda: make_session(None))
         self._session = functools.lru_cache(KEPT)(make_session)
 
-    def delegate(self, who: Delegator, mark: str) -> Json:
+    def delegate(self, who: Trustor, mark: str) -> Json:
         """See Deferral."""
         if missing := sorted({*self._roles} - {*who.roles}):
             raise DelegationRefused(f"you do not have the roles {', '.join(missing)} in the project")

@@ -23,7 +23,7 @@ REACHED_BY: Mapping[TaskKind, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Breakpoints:
+class PlannedBreakpoints:
     """What the user said of them.
 
     :ivar registry: of the stack's own environment, for resources that its template does not have any more.

@@ -18,7 +18,7 @@ PATHS_SINCE = "2014-10-16"
 _PARTS = ("properties", "metadata", "update_policy", "external_id")
 
 
-def with_wanted(plan: CompiledTemplate, catalogue: Catalogue) -> CompiledTemplate:
+def with_requested_attributes(plan: CompiledTemplate, catalogue: Catalogue) -> CompiledTemplate:
     """The template with `wanted` set on each group, and with references that name what was wanted.
 
     ``[group, address, 0]`` asks each member for ``[address, 0]``, not the list of addresses for its first

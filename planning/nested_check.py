@@ -91,7 +91,7 @@ class Cost:
 
 
 @dataclass
-class Tree:
+class TemplateTree:
     """One check of everything below one stack.
 
     Equal children are compiled once, and equal templates read once.

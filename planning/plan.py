@@ -12,7 +12,7 @@ from ..db.work import deadlines
 from ..db.work.breakpoint_rules import split
 from ..db.work.tasks import REDELIVER_AFTER, Task
 from ..template.model import CompiledTemplate, ResourceDefinition, ResourceSettings
-from .breakpoints import Breakpoints
+from .breakpoints import PlannedBreakpoints
 from .graph import Edges, without_cycles
 from .task_definition import TaskDefinition
 
@@ -36,7 +36,7 @@ class Defaults:
 
 
 @dataclass(frozen=True)
-class Scope:
+class TraversalScope:
     """The traversal a plan is for, and where its ids begin.
 
     :ivar first_id: first of a reserved block of ids.
@@ -51,7 +51,7 @@ class Scope:
     id_count: int
     now: float
     defaults: Defaults = Defaults()
-    breakpoints: Breakpoints = Breakpoints()
+    breakpoints: PlannedBreakpoints = PlannedBreakpoints()
     request: str | None = None
 
 
@@ -99,7 +99,7 @@ def task_key(task_id: TaskId) -> str:
 
 
 @dataclass(frozen=True)
-class Job:
+class PlannedTask:
     """A task in the making.
 
     :ivar inputs: as the task's.
@@ -117,11 +117,11 @@ class Job:
 
 
 def make_plan(
-    jobs: Sequence[Job],
+    jobs: Sequence[PlannedTask],
     edges: Edges,
     running: Mapping[ResourceId, Task],
     finish_id: TaskId,
-    scope: Scope,
+    scope: TraversalScope,
     **rows: typing.Any,
 ) -> Plan:
     """The plan of these jobs.
@@ -150,7 +150,7 @@ def make_plan(
     )
 
 
-def _task(job: Job, edges: Edges, finish_id: TaskId, scope: Scope, *, late: bool) -> Task:
+def _task(job: PlannedTask, edges: Edges, finish_id: TaskId, scope: TraversalScope, *, late: bool) -> Task:
     pending = edges.count_before(job.id) + late
     settings, defaults = job.settings, scope.defaults
     task = Task(
@@ -183,7 +183,7 @@ def ids_needed(count: int) -> int:
     return 2 * count + 1
 
 
-def task_ids(scope: Scope, count: int) -> tuple[list[TaskId], TaskId]:
+def task_ids(scope: TraversalScope, count: int) -> tuple[list[TaskId], TaskId]:
     """Ids for so many tasks, after as many for resources, and for the finish task.
 
     :raises TooFewIds: fewer are reserved.
@@ -194,7 +194,7 @@ def task_ids(scope: Scope, count: int) -> tuple[list[TaskId], TaskId]:
     return [TaskId(first + index) for index in range(count)], TaskId(first + count)
 
 
-def plan_create(compiled: CompiledTemplate, scope: Scope) -> Plan:
+def plan_create(compiled: CompiledTemplate, scope: TraversalScope) -> Plan:
     """Tasks that create every resource, each after all it requires."""
     names = list(compiled.resources)
     rows = {name: ResourceId(scope.first_id + index) for index, name in enumerate(names)}
@@ -206,7 +206,7 @@ def plan_create(compiled: CompiledTemplate, scope: Scope) -> Plan:
         row = new_row(definition, rows[name], scope, requires=list(needed.values()))
         new.append(row)
         jobs.append(
-            Job(
+            PlannedTask(
                 task_of[name],
                 TaskKind.CREATE,
                 row.id,
@@ -223,7 +223,7 @@ def plan_create(compiled: CompiledTemplate, scope: Scope) -> Plan:
 def new_row(
     definition: ResourceDefinition,
     row_id: ResourceId,
-    scope: Scope,
+    scope: TraversalScope,
     *,
     requires: Sequence[ResourceId] = (),
     replaces: ResourceId | None = None,
@@ -250,7 +250,7 @@ def new_row(
 def plan_delete(
     existing: Sequence[Resource],
     running: Mapping[ResourceId, Task],
-    scope: Scope,
+    scope: TraversalScope,
     copies: Sequence[Resource] = (),
 ) -> Plan:
     """Tasks that delete every resource, each before all that it requires.
@@ -275,7 +275,7 @@ def plan_delete(
         for other in required:
             edges.add(task_of[row_id], task_of[other])
     jobs = [delete_job(task_of[row.id], TaskKind.DELETE, row, others, scope) for row in rows]
-    jobs += [Job(task_of[copy.id], TaskKind.DELETE_SNAPSHOT, copy.id) for copy in copies]
+    jobs += [PlannedTask(task_of[copy.id], TaskKind.DELETE_SNAPSHOT, copy.id) for copy in copies]
     return make_plan(jobs, edges, running, finish_id, scope, resources=[], settled=settled)
 
 
@@ -285,8 +285,12 @@ def needs_of(rows: Sequence[Resource]) -> dict[ResourceId, list[ResourceId]]:
 
 
 def delete_job(
-    task_id: TaskId, kind: TaskKind, row: Resource, others: Mapping[ResourceId, Resource], scope: Scope
-) -> Job:
+    task_id: TaskId,
+    kind: TaskKind,
+    row: Resource,
+    others: Mapping[ResourceId, Resource],
+    scope: TraversalScope,
+) -> PlannedTask:
     """A deletion.
 
     A creation may have begun without leaving a trace of its properties: to find what it may have made, they
@@ -299,7 +303,7 @@ def delete_job(
     required = [] if row.properties is not None else [others[i] for i in row.requires if i in others]
     # Of those of one name it was given the values of one that was made.
     required.sort(key=lambda other: (other.attributes is not None, other.id))
-    return Job(
+    return PlannedTask(
         task_id,
         kind,
         row.id,

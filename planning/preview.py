@@ -32,7 +32,7 @@ Json = typing.Any
 OBSERVED = "may be updated or replaced: depends on what is really there, which is looked at first"
 
 
-class Effect(enum.StrEnum):
+class ChangeKind(enum.StrEnum):
     """What becomes of a resource; the words are Heat's."""
 
     UNCHANGED = "unchanged"
@@ -43,7 +43,7 @@ class Effect(enum.StrEnum):
 
 
 @dataclass(frozen=True)
-class Foreseen:
+class ResourceChange:
     """What an update would do to one resource.
 
     :ivar reason: what has to be said of it: that it may yet come otherwise, or cannot be; empty else.
@@ -53,15 +53,15 @@ class Foreseen:
     """
 
     name: str
-    effect: Effect
+    effect: ChangeKind
     reason: str = ""
     row: Resource | None = None
     definition: ResourceDefinition | None = None
-    inside: "Sequence[Inside]" = ()
+    inside: "Sequence[NestedChanges]" = ()
 
 
 @dataclass(frozen=True)
-class Inside:
+class NestedChanges:
     """What becomes of the resources of a stack that a resource is.
 
     :ivar stack_id: "": it is still to be made.
@@ -70,14 +70,14 @@ class Inside:
 
     stack_id: StackId
     stack_name: str
-    items: "Sequence[Foreseen] | None"
+    items: "Sequence[ResourceChange] | None"
 
 
 class Unchangeable(Exception):
     """The update would fail: a property would have to change that never may."""
 
 
-class Foresight:
+class UpdatePreview:
     """Reads one plan.
 
     :param existing: the stack's rows.
@@ -99,11 +99,11 @@ class Foresight:
         self._running = running
         self._catalogue = catalogue
         self._unseal = unseal
-        self._found: dict[str, Foreseen] = {}
+        self._found: dict[str, ResourceChange] = {}
         self._in_place: set[str] = set()
         self._rows: dict[str, Resource] = {}
 
-    def read(self, plan: Plan) -> list[Foreseen]:
+    def read(self, plan: Plan) -> list[ResourceChange]:
         """What the plan would do to each resource, in the template's order; what goes comes last.
 
         :raises Unchangeable: it would fail.
@@ -119,19 +119,24 @@ class Foresight:
         current = {row.name: row for row in self._existing.values() if row.replaced_by is None}
         for name, definition in self._compiled.resources.items():
             if name in new:
-                effect = Effect.ADDED if new[name].replaces is None else Effect.REPLACED
-                self._found[name] = Foreseen(name, effect, row=current.get(name), definition=definition)
+                effect = ChangeKind.ADDED if new[name].replaces is None else ChangeKind.REPLACED
+                self._found[name] = ResourceChange(name, effect, row=current.get(name), definition=definition)
             elif name in updates:
                 found = self._updated(updates[name], definition)
-                if updates[name].id in observed and found.effect != Effect.REPLACED:
+                if updates[name].id in observed and found.effect != ChangeKind.REPLACED:
                     found = replace(found, reason=found.reason or OBSERVED)
                 self._found[name] = found
             else:
-                self._found[name] = Foreseen(name, Effect.UNCHANGED, row=current[name], definition=definition)
+                self._found[name] = ResourceChange(
+                    name, ChangeKind.UNCHANGED, row=current[name], definition=definition
+                )
             if (row := self._found[name].row) is not None:
                 self._rows[name] = row
         gone = [row for name, row in current.items() if name not in self._compiled.resources]
-        return [*self._found.values(), *(Foreseen(row.name, Effect.DELETED, row=row) for row in gone)]
+        return [
+            *self._found.values(),
+            *(ResourceChange(row.name, ChangeKind.DELETED, row=row) for row in gone),
+        ]
 
     def known(self, definition: ResourceDefinition) -> dict[str, Json] | None:
         """A resource's properties, after `read`; None: some hang on what is not known yet.
@@ -147,29 +152,29 @@ class Foresight:
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def _updated(self, row: Resource, definition: ResourceDefinition) -> Foreseen:
+    def _updated(self, row: Resource, definition: ResourceDefinition) -> ResourceChange:
         effect, reason = self._effect(row, definition)
-        verdict = {Effect.UPDATED: Verdict.IN_PLACE, Effect.REPLACED: Verdict.REPLACE}.get(effect)
+        verdict = {ChangeKind.UPDATED: Verdict.IN_PLACE, ChangeKind.REPLACED: Verdict.REPLACE}.get(effect)
         word = None if verdict is None else RESTRICTED[verdict]
         if word in definition.settings.restricted_actions and not reason:
             reason = f"the update would fail: {word} is restricted for resource."
-        return Foreseen(row.name, effect, reason, row, definition)
+        return ResourceChange(row.name, effect, reason, row, definition)
 
-    def _effect(self, row: Resource, definition: ResourceDefinition) -> tuple[Effect, str]:
+    def _effect(self, row: Resource, definition: ResourceDefinition) -> tuple[ChangeKind, str]:
         if row.id in self._running:
-            return Effect.UPDATED, f"may be replaced: depends on how its {row.action} ends"
+            return ChangeKind.UPDATED, f"may be replaced: depends on how its {row.action} ends"
         if row.plugin != definition.type:
-            return Effect.REPLACED, ""
+            return ChangeKind.REPLACED, ""
         plugin = self._catalogue.get(row.plugin)
         if row.status == Status.FAILED:
             if not survives_failure(plugin, action=row.action):
-                return Effect.REPLACED, ""
-            return Effect.UPDATED, f"may be replaced: depends on what its failed {row.action} has left"
+                return ChangeKind.REPLACED, ""
+            return ChangeKind.UPDATED, f"may be replaced: depends on what its failed {row.action} has left"
         return self._judged(plugin, row, definition)
 
     def _judged(
         self, plugin: ResourceType, row: Resource, definition: ResourceDefinition
-    ) -> tuple[Effect, str]:
+    ) -> tuple[ChangeKind, str]:
         schema = plugin.properties_schema
         before = resolve_stored(schema, evaluate(row.properties or {}, StoredLookup(self._unseal)))
         unknown = self._unknown(definition, plugin)
@@ -183,15 +188,19 @@ class Foresight:
         sources = sorted({source for found in unknown.values() for source in found})
         depends = f"depends on {', '.join(sources)}: values that are not known before the update"
         if verdict == Verdict.REPLACE and unknown and not self._must(plugin, before, after):
-            return Effect.UPDATED, f"may be replaced: {depends}"
+            return ChangeKind.UPDATED, f"may be replaced: {depends}"
         if verdict == Verdict.REPLACE:
-            return Effect.REPLACED, ""
+            return ChangeKind.REPLACED, ""
         if may_replace(plugin, unknown):
-            return Effect.UPDATED, f"may be replaced: {depends}"
+            return ChangeKind.UPDATED, f"may be replaced: {depends}"
         self._in_place.add(row.name)
         if verdict == Verdict.SAME:
-            return (Effect.UPDATED, f"may stay unchanged: {depends}") if unknown else (Effect.UNCHANGED, "")
-        return Effect.UPDATED, ""
+            return (
+                (ChangeKind.UPDATED, f"may stay unchanged: {depends}")
+                if unknown
+                else (ChangeKind.UNCHANGED, "")
+            )
+        return ChangeKind.UPDATED, ""
 
     def _must(self, plugin: ResourceType, before: Mapping[str, Json], after: Mapping[str, Json]) -> bool:
         """Whether what is known alone makes a replacement necessary."""
@@ -212,7 +221,7 @@ class Foresight:
 
     def _is_known(self, reference: Reference) -> bool:
         other = self._found[reference.resource]
-        if other.effect == Effect.UNCHANGED:
+        if other.effect == ChangeKind.UNCHANGED:
             return not other.reason
         if reference.attribute is not None or reference.resource not in self._in_place or other.row is None:
             return False

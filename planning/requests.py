@@ -4,7 +4,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..keystone.delegated_auth import Delegator
+from ..keystone.delegated_auth import Trustor
 from ..template.budget import Budget
 from ..template.environment import Environment, as_document
 from ..template.errors import TemplateError
@@ -101,7 +101,7 @@ class CreateRequest:
     abort_on_breakpoint: bool = False
     tags: Sequence[str] = ()
     adopted: Mapping[str, AdoptedResource] | None = None
-    delegator: Delegator | None = None
+    delegator: Trustor | None = None
 
     @property
     def action(self) -> str:
@@ -128,7 +128,7 @@ class UpdateRequest:
     disable_rollback: bool | None = None
     abort_on_breakpoint: bool | None = None
     tags: Sequence[str] | None = None
-    delegator: Delegator | None = None
+    delegator: Trustor | None = None
 
 
 @dataclass(frozen=True)

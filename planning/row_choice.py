@@ -20,7 +20,7 @@ def goal_of(compiled: CompiledTemplate, name: str) -> Json:
 
 
 @dataclass(frozen=True)
-class Choice:
+class RowChoice:
     """Chooses for one update.
 
     :ivar unmade: rows for which nothing was made.

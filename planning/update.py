@@ -16,8 +16,8 @@ from ..db.states import DELETING, Status, TaskKind
 from ..db.work.tasks import Task
 from ..template.model import CompiledTemplate, ResourceDefinition
 from .graph import Edges
-from .plan import Job, Plan, Scope, TooFewIds, delete_job, make_plan, needs_of, new_row
-from .row_choice import Choice, goal_of
+from .plan import Plan, PlannedTask, TooFewIds, TraversalScope, delete_job, make_plan, needs_of, new_row
+from .row_choice import RowChoice, goal_of
 from .type_facts import TypeFacts
 
 Json = typing.Any
@@ -71,7 +71,7 @@ class UpdatePlanner:
         existing: Sequence[Resource],
         compiled: CompiledTemplate,
         running: Mapping[ResourceId, Task],
-        scope: Scope,
+        scope: TraversalScope,
         types: TypeFacts,
         *,
         going_back: bool = False,
@@ -84,7 +84,7 @@ class UpdatePlanner:
         self._observing = observing
         self._ids = _Ids(scope.first_id, scope.first_id + scope.id_count)
         self._unmade = {row.id for row in existing if row.id not in running and _is_unmade(row, types)}
-        self._current = Choice(compiled, running, self._unmade, going_back).among(existing)
+        self._current = RowChoice(compiled, running, self._unmade, going_back).among(existing)
         kept = {row.id for row in self._current.values()}
         self._obsolete = [row for row in existing if row.id not in kept]
         self._superseded = _by_name(self._obsolete)
@@ -92,10 +92,10 @@ class UpdatePlanner:
         self._others = {r.id: r for r in existing if r.id not in self._unmade}
         self._restored = {row.id for row in self._current.values() if row.replaced_by is not None}
         self._rows: dict[str, ResourceId] = {}
-        self._jobs: dict[str, Job] = {}
-        self._firsts: dict[str, Job] = {}
+        self._jobs: dict[str, PlannedTask] = {}
+        self._firsts: dict[str, PlannedTask] = {}
         self._changed: set[str] = set()
-        self._deletions: dict[ResourceId, Job] = {}
+        self._deletions: dict[ResourceId, PlannedTask] = {}
         self._new: list[Resource] = []
         self._changes: dict[ResourceId, dict[str, Json]] = {}
         self._settled: list[ResourceId] = []
@@ -167,7 +167,9 @@ class UpdatePlanner:
         """Where what it refers to is changed it is adopted before that, as it is, and updated after it."""
         inputs = {name: self._before(name) for name in definition.requires}
         task_id = TaskId(self._ids.take())
-        adoption = Job(task_id, TaskKind.ADOPT, row.id, goal, inputs=inputs, settings=definition.settings)
+        adoption = PlannedTask(
+            task_id, TaskKind.ADOPT, row.id, goal, inputs=inputs, settings=definition.settings
+        )
         if _refers_to_any(definition, self._changed):
             self._update(row, definition, goal)
             self._firsts[row.name] = adoption
@@ -218,11 +220,13 @@ class UpdatePlanner:
             if other.replaced_by is None and other.id != by:
                 self._changes.setdefault(other.id, {}).setdefault("replaced_by", by)
 
-    def _job(self, definition: ResourceDefinition, goal: Json, kind: TaskKind, row_id: ResourceId) -> Job:
+    def _job(
+        self, definition: ResourceDefinition, goal: Json, kind: TaskKind, row_id: ResourceId
+    ) -> PlannedTask:
         """What it requires stands before it in the template."""
         inputs = {name: self._rows[name] for name in definition.requires}
         task_id = TaskId(self._ids.take())
-        return Job(task_id, kind, row_id, goal, inputs=inputs, settings=definition.settings)
+        return PlannedTask(task_id, kind, row_id, goal, inputs=inputs, settings=definition.settings)
 
     def _update(self, row: Resource, definition: ResourceDefinition, goal: Json) -> None:
         self._rows[definition.name] = row.id
@@ -234,7 +238,9 @@ class UpdatePlanner:
         job = self._job(definition, goal, TaskKind.UPDATE, row.id)
         self._jobs[definition.name] = replace(job, spare=ResourceId(self._ids.take()))
         if self._is_observed(row):
-            look = Job(TaskId(self._ids.take()), TaskKind.OBSERVE, row.id, settings=definition.settings)
+            look = PlannedTask(
+                TaskId(self._ids.take()), TaskKind.OBSERVE, row.id, settings=definition.settings
+            )
             self._firsts[row.name] = look
         old = self._running.get(row.id)
         if old is not None and _goes_on(old, goal):
@@ -301,7 +307,7 @@ class UpdatePlanner:
                     edges.add(moved.id, self._deletions[needed].id)
         return edges
 
-    def _adopt_before_change(self, adoption: Job, requires: Iterable[str], edges: Edges) -> None:
+    def _adopt_before_change(self, adoption: PlannedTask, requires: Iterable[str], edges: Edges) -> None:
         """Behind the adoptions of what it needs, and before that is changed."""
         for job in (jobs[name] for name in requires for jobs in (self._firsts, self._jobs) if name in jobs):
             if job.kind == TaskKind.ADOPT:

@@ -24,7 +24,7 @@ PAUSE = 0.5
 
 
 @dataclass
-class Round:
+class RotationRound:
     """What one look at everything has found, and done.
 
     :ivar held: how many values each key has sealed that are still so, by fingerprint and table.
@@ -71,14 +71,14 @@ class Rotation:
         self._sleep = sleep
         self._batch = batch
 
-    def look(self) -> Round:
+    def look(self) -> RotationRound:
         """Count what each key has sealed; changes nothing."""
-        found = Round()
+        found = RotationRound()
         for table, row in self._rows():
             self._count(found, table, row, self._places(table, row))
         return found
 
-    def run(self, told: Callable[[Round], None], *, patience: float) -> tuple[Round, int]:
+    def run(self, told: Callable[[RotationRound], None], *, patience: float) -> tuple[RotationRound, int]:
         """Rounds until one finds nothing to do although all steps have ended that ran before it: they may
         have read what was sealed by an older key, and store it again.
 
@@ -97,9 +97,9 @@ class Rotation:
             if last.quiet or self._clock() >= until:
                 return last, len(left)
 
-    def round(self) -> Round:
+    def round(self) -> RotationRound:
         """Seal anew what is not sealed as it would be today."""
-        found = Round()
+        found = RotationRound()
         for table in COLUMNS:
             for rows in sealed_rows.scan(self._database, table, batch=self._batch):
                 places = {row.key: self._places(table, row) for row in rows}
@@ -117,7 +117,7 @@ class Rotation:
             for rows in sealed_rows.scan(self._database, table, batch=self._batch):
                 yield from ((table, row) for row in rows)
 
-    def _count(self, found: Round, table: sa.Table, row: Row, places: Sequence[BoundSealer]) -> None:
+    def _count(self, found: RotationRound, table: sa.Table, row: Row, places: Sequence[BoundSealer]) -> None:
         """Contents that nobody holds on to wait to be swept away; none of them is still needed."""
         if table.name == "content" and not places:
             return
@@ -135,7 +135,7 @@ class Rotation:
 
     def _renew(
         self,
-        found: Round,
+        found: RotationRound,
         table: sa.Table,
         rows: Sequence[Row],
         places: Mapping[Json, Sequence[BoundSealer]],

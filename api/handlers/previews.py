@@ -3,7 +3,7 @@
 import typing
 from collections.abc import Mapping, Sequence
 
-from ...planning.preview import Effect, Foreseen
+from ...planning.preview import ChangeKind, ResourceChange
 from ...sealing.sealer import BoundSealer
 from ...template.model import ResourceDefinition
 from .. import parse
@@ -28,7 +28,7 @@ def _preview(call: Call, *, existing: bool) -> Reply:
     inside = call.flag("show_nested")
     stack = call.living_stack()
     request = parse.update_request(call, existing=existing)
-    changes: dict[str, list[Json]] = {effect.value: [] for effect in Effect}
+    changes: dict[str, list[Json]] = {effect.value: [] for effect in ChangeKind}
     identity = _identity(stack.tenant, stack.name, stack.id)
     found = call.services.updates.preview(stack, request, inside=inside)
     _show((call, call.sealer_of(stack)), identity, found, changes)
@@ -38,7 +38,7 @@ def _preview(call: Call, *, existing: bool) -> Reply:
 def _show(
     around: tuple[Call, BoundSealer],
     identity: Mapping[str, str],
-    found: Sequence[Foreseen],
+    found: Sequence[ResourceChange],
     changes: Mapping[str, list[Json]],
 ) -> None:
     """A stack's resources and, flat beside them, those inside of it."""
@@ -63,11 +63,14 @@ def _required_by(definitions: Sequence[ResourceDefinition]) -> Mapping[str, list
 
 
 def _resource(
-    around: tuple[Call, BoundSealer], identity: Mapping[str, str], item: Foreseen, required_by: Sequence[str]
+    around: tuple[Call, BoundSealer],
+    identity: Mapping[str, str],
+    item: ResourceChange,
+    required_by: Sequence[str],
 ) -> dict[str, Json]:
     """In Heat's shape: what is new in it as nothing was made yet, all else as it is."""
     (call, sealer), definition = around, item.definition
-    row = None if item.effect in (Effect.ADDED, Effect.REPLACED) else item.row
+    row = None if item.effect in (ChangeKind.ADDED, ChangeKind.REPLACED) else item.row
     description = definition.description if definition is not None else ""
     metadata = definition.metadata if definition is not None else {}
     declared = definition.declared_type if definition is not None else ""

@@ -8,7 +8,7 @@ from sqlalchemy.engine import Connection
 from ...db import resources, stacks
 from ...db.errors import NotFound
 from ...db.stacks import Stack
-from ...engine.signals import Replaced
+from ...engine.signals import ResourceReplaced
 from ...sealing.signal_urls import SignalAddresses, row_of
 from ..auth import Caller
 from ..errors import Fault, bad_request
@@ -65,7 +65,7 @@ def signal(call: Call) -> Reply:
         raise _refused(GONE)
     try:
         call.services.signals.signal(stack, name, body, row=row)
-    except Replaced as error:
+    except ResourceReplaced as error:
         raise _refused(GONE) from error
     return Reply(None, 200)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from cliff.command import Command
 
-from ...sealing.rotation import BATCH, Rotation, Round
+from ...sealing.rotation import BATCH, Rotation, RotationRound
 from ..wiring.connections import binds_tokens, make_sealer
 from .base import AdminError
 from .sessions import session_of
@@ -51,14 +51,14 @@ class SecretsRotate(Command):
             found, left = rotation.run(self._tell, patience=parsed.wait)
         return self._conclude(found, sealer.fingerprints, left)
 
-    def _tell(self, found: Round) -> None:
+    def _tell(self, found: RotationRound) -> None:
         out = self.app.stdout
         for table, count in sorted(found.sealed_anew.items()):
             out.write(f"{table}: {count} rows sealed anew\n")
         if found.moved:
             out.write(f"content: {found.moved} environments moved to their new ids\n")
 
-    def _conclude(self, found: Round, fingerprints: Sequence[str], left: int) -> int:
+    def _conclude(self, found: RotationRound, fingerprints: Sequence[str], left: int) -> int:
         first, *older = fingerprints
         unbound = found.unbound.total()
         out, missing = self.app.stdout, sorted(found.held.keys() - set(fingerprints))
@@ -90,7 +90,7 @@ class SecretsRotate(Command):
         return NEEDED if needed or unbound or left or not found.quiet else DONE
 
 
-def _counted(found: Round, key: str) -> str:
+def _counted(found: RotationRound, key: str) -> str:
     """``3 values (resource: 1, stack: 2)``"""
     return _sum(found.held.get(key, collections.Counter()))
 

@@ -10,11 +10,11 @@ from ...api.app import make_app
 from ...api.context import ApiLimits, Services
 from ...api.health import DatabaseHealth
 from ...api.request_log import Watch
-from ...engine.breakpoints import Breakpoints
+from ...engine.breakpoints import BreakpointOperations
 from ...engine.exports import Exports
 from ...engine.signals import Signals
 from ...engine.snapshots import Snapshots
-from ...engine.stacks import Orders
+from ...engine.stacks import StackOperations
 from ...engine.updates import Updates
 from ...observe.exposition import Prometheus
 from ..config.api_options import connection_limits, request_limits
@@ -38,13 +38,13 @@ def make_api(
     desk = make_desk(parts)
     services = Services(
         database=parts.database,
-        orders=Orders(desk),
+        orders=StackOperations(desk),
         updates=Updates(desk),
         signals=Signals(desk),
         addresses=parts.addresses,
         snapshots=Snapshots(desk),
         exports=Exports(desk),
-        breakpoints=Breakpoints(desk),
+        breakpoints=BreakpointOperations(desk),
         catalogue=parts.catalogue,
         sealer=parts.sealer,
         auth=make_auth(conf),

@@ -12,8 +12,8 @@ from ...conductor.steps.context import Surroundings
 from ...conductor.steps.runner import StepRunner
 from ...conductor.worker.pipeline import PipelineLimits
 from ...db.engine import Database
-from ...engine.context import Desk, OrderSettings
-from ...engine.nested_stacks import Nesting
+from ...engine.context import EngineContext, EngineSettings
+from ...engine.nested_stacks import NestedStacks
 from ...engine.updates import Updates
 from ...keystone.delegated_auth import NO_DEFERRAL, Deferral
 from ...observe.recorder import SILENT, Recorder
@@ -140,9 +140,9 @@ def budget_limits(conf: cfg.ConfigOpts) -> BudgetLimits:
     return BudgetLimits(wanted.max_compile_bytes, wanted.max_compile_steps, wanted.max_compile_seconds)
 
 
-def _order_settings(parts: Parts) -> OrderSettings:
+def _order_settings(parts: Parts) -> EngineSettings:
     wanted = parts.conf.stacks
-    return OrderSettings(
+    return EngineSettings(
         shard_count=parts.shard_count,
         limits=Limits(wanted.max_template, wanted.max_resources, wanted.max_depth, budget_limits(parts.conf)),
         defaults=Defaults(
@@ -157,9 +157,9 @@ def _order_settings(parts: Parts) -> OrderSettings:
     )
 
 
-def make_desk(parts: Parts) -> Desk:
+def make_desk(parts: Parts) -> EngineContext:
     """What orders are carried out with."""
-    return Desk(
+    return EngineContext(
         database=parts.database,
         catalogue=parts.catalogue,
         sealer=parts.sealer,
@@ -176,7 +176,7 @@ def _step_runner(parts: Parts) -> StepRunner:
         around=Surroundings(
             parts.database, parts.database.clock, parts.addresses, parts.sealer, parts.deferral
         ),
-        nesting=Nesting(make_desk(parts)),
+        nesting=NestedStacks(make_desk(parts)),
     )
 
 

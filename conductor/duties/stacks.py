@@ -87,20 +87,20 @@ class StackTimeouts:
         """Those whose rows others hold stay due: the next rounds come back to them."""
         found = {stack.id: stack for stack in due}
 
-        def work(conn: Connection, part: Sequence[DueStack]) -> cancel.TimedOut:
+        def work(conn: Connection, part: Sequence[DueStack]) -> cancel.TimedOutStacks:
             now = self._clock()
             return cancel.time_out_all(conn, part, by=self._host, now=now, grace=self._grace)
 
         for ended in self._bypass.run(due, work, key=lambda stack: stack.id):
             self._tell([found[stack_id] for stack_id in ended.stacks], ended)
 
-    def _tell(self, stacks_ended: Sequence[DueStack], ended: cancel.TimedOut) -> None:
+    def _tell(self, stacks_ended: Sequence[DueStack], ended: cancel.TimedOutStacks) -> None:
         now = self._clock()
         self._recorder.add(metrics.TIMEOUTS, "stack", amount=len(stacks_ended))
         for stack in stacks_ended:
             self._recorder.observe(metrics.DUE_LAG, "stack", value=now - stack.deadline_at)
         self._log(stacks_ended)
-        cancel.tell(self._hints, ended)
+        cancel.announce_timed_out(self._hints, ended)
 
     def _log(self, ended: Iterable[DueStack]) -> None:
         found = {stack.id: stack for stack in ended}

@@ -12,8 +12,8 @@ from ...db.stacks import Stack
 from ...db.states import Status, TaskKind, TaskState
 from ...db.work.claim import Claim
 from ...engine.hidden_parameters import SECRET_TEMPLATE, secret_parameters, template_is_secret
-from ...engine.nested_stacks import Nesting
-from ...engine.parents import Nest, child_id
+from ...engine.nested_stacks import NestedStacks
+from ...engine.parents import ParentResource, child_id
 from ...planning.task_definition import TaskDefinition
 from ...resources.errors import Cancelled, Final
 from ...resources.nested.children import ChildGoal, ChildState, Member
@@ -31,7 +31,7 @@ from .target import kept_properties
 class StepChildren:
     """Implements resources.children.Children for one step of one claim."""
 
-    def __init__(self, claim: Claim, nesting: Nesting, secrets: Secrets) -> None:
+    def __init__(self, claim: Claim, nesting: NestedStacks, secrets: Secrets) -> None:
         self._claim = claim
         self._nesting = nesting
         self._secrets = secrets
@@ -133,10 +133,10 @@ class StepChildren:
             raise Final(f"the template {SECRET_TEMPLATE}", kind="StackValidationFailed")
         return replace(goal, secret=secret_parameters(goal.parameters, kept, self._secrets.tells))
 
-    def _nest(self, key: str = "") -> Nest:
+    def _nest(self, key: str = "") -> ParentResource:
         claim = self._claim
         definition, lookup = TaskDefinition.from_json(claim.task.definition), SealedLookup(claim)
-        return Nest(
+        return ParentResource(
             stack_id=claim.task.stack_id,
             resource_id=claim.resource.id,
             resource_name=claim.resource.name,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from ...db.errors import Unavailable
 from ...db.states import DELETING, REMOVING, TaskKind
 from ...db.work.claim import Claim, Claimant, action_of
-from ...engine.nested_stacks import Nesting
+from ...engine.nested_stacks import NestedStacks
 from ...planning.task_definition import TaskDefinition
 from ...resources.errors import (
     Cancelled,
@@ -57,7 +57,7 @@ class StepRunner:
         *,
         catalogue: Catalogue,
         around: Surroundings,
-        nesting: Nesting,
+        nesting: NestedStacks,
     ) -> None:
         self._catalogue = catalogue
         self._sealer = around.sealer

@@ -13,9 +13,9 @@ from stoker.db import credentials, stacks
 from stoker.db.errors import NameTaken, Unavailable
 from stoker.db.schema import tables
 from stoker.db.stacks import Stack
-from stoker.engine.stacks import Orders
+from stoker.engine.stacks import StackOperations
 from stoker.engine.updates import Updates
-from stoker.keystone.delegated_auth import DelegationRefused, Delegator, KeystoneAway, NoAnswer
+from stoker.keystone.delegated_auth import DelegationRefused, KeystoneAway, NoAnswer, Trustor
 from stoker.keystone.delegations import LATER, LOST_AFTER
 from stoker.planning.requests import CreateRequest, Goal, UpdateRequest
 
@@ -24,7 +24,7 @@ TEMPLATE = {
     "heat_template_version": "2021-04-16",
     "resources": {"r": {"type": "OS::Heat::TestResource"}},
 }
-WHO = Delegator("user", "project", ("member",), "token")
+WHO = Trustor("user", "project", ("member",), "token")
 
 
 class Killed(BaseException):
@@ -50,7 +50,7 @@ class FakeKeystone:
         self.before_answer: Callable[[], None] = lambda: None
         self._count = 0
 
-    def delegate(self, who: Delegator, mark: str) -> Json:
+    def delegate(self, who: Trustor, mark: str) -> Json:
         error = self.answers.pop(0) if self.answers else None
         if error is not None and not isinstance(error, NoAnswer | Killed):
             raise error
@@ -87,7 +87,7 @@ class Scene:
     def __init__(self, world: World) -> None:
         self.world, self.keystone = world, FakeKeystone()
         self.desk = dataclasses.replace(world.desk, deferral=self.keystone)
-        self.orders, self.updates = Orders(self.desk), Updates(self.desk)
+        self.orders, self.updates = StackOperations(self.desk), Updates(self.desk)
         self.duty = Credentials(
             database=world.database,
             ring=typing.cast(typing.Any, self),

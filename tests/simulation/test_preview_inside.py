@@ -11,7 +11,7 @@ from simulation.world import World
 from stoker.db import resources
 from stoker.db.ids import StackId
 from stoker.db.stacks import Stack
-from stoker.planning.preview import Foreseen
+from stoker.planning.preview import ResourceChange
 from stoker.planning.requests import Goal, UpdateRequest
 
 Json = typing.Any
@@ -24,7 +24,7 @@ def world(tmp_path: pathlib.Path) -> World:
     return World(tmp_path, hosts=2, threads=4)
 
 
-def flat(found: typing.Iterable[Foreseen], path: str = "") -> dict[str, str]:
+def flat(found: typing.Iterable[ResourceChange], path: str = "") -> dict[str, str]:
     """The words for all levels, by paths; "?" where nothing can be said."""
     told: dict[str, str] = {}
     for item in found:

@@ -33,12 +33,12 @@ from stoker.db.schema import tables, upgrade
 from stoker.db.server_clock import ServerClock
 from stoker.db.stacks import Stack
 from stoker.db.work.claim import Claimant
-from stoker.engine.breakpoints import Breakpoints
-from stoker.engine.context import Desk, OrderSettings
+from stoker.engine.breakpoints import BreakpointOperations
+from stoker.engine.context import EngineContext, EngineSettings
 from stoker.engine.exports import Exports
-from stoker.engine.nested_stacks import Nesting
+from stoker.engine.nested_stacks import NestedStacks
 from stoker.engine.snapshots import Snapshots
-from stoker.engine.stacks import Orders
+from stoker.engine.stacks import StackOperations
 from stoker.engine.updates import Updates
 from stoker.observe.recorder import SILENT, Recorder
 from stoker.planning.plan import Defaults
@@ -371,24 +371,24 @@ class World:
         self.sealer = Sealer([KEY])
         (folder / "sim.sqlite").write_bytes(_new_database())
         self.database = FaultyDatabase(f"sqlite:///{folder / 'sim.sqlite'}", self.dice, listener)
-        self.desk = Desk(
+        self.desk = EngineContext(
             database=self.database,
             catalogue=self.catalogue,
             sealer=self.sealer,
             hints=self.bus,
             clock=self.clock,
-            settings=OrderSettings(
+            settings=EngineSettings(
                 shard_count=SHARDS,
                 stack_timeout=300.0,
                 defaults=Defaults(clock_stands=clock_stands, cancel_grace=GRACE),
             ),
         )
-        self.orders = Orders(self.desk)
-        self.nesting = Nesting(self.desk)
+        self.orders = StackOperations(self.desk)
+        self.nesting = NestedStacks(self.desk)
         self.updates = Updates(self.desk)
         self.snapshots = Snapshots(self.desk)
         self.exports = Exports(self.desk)
-        self.breakpoints = Breakpoints(self.desk)
+        self.breakpoints = BreakpointOperations(self.desk)
         self.group: dict[str, tuple[str, float]] = {}
         self._leaving: list[tuple[float, str, str]] = []
         self._incarnations = 0

@@ -1,7 +1,8 @@
 """Alembic's entry: runs the migrations on the connection that upgrade.py hands over."""
 
 from alembic import context
-from stoker.db.schema import tables
+
+from .. import tables
 
 context.configure(connection=context.config.attributes["connection"], target_metadata=tables.metadata)
 with context.begin_transaction():

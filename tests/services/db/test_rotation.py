@@ -25,7 +25,7 @@ from stoker.db.engine import Database
 from stoker.db.ids import ResourceId
 from stoker.db.schema import tables
 from stoker.db.sealed_rows import COLUMNS
-from stoker.sealing.rotation import Rotation, Round
+from stoker.sealing.rotation import Rotation, RotationRound
 from stoker.sealing.sealer import BoundSealer, Sealer
 from stoker.template.residual import quote, retokened, sealed
 
@@ -50,8 +50,8 @@ def rotation(
     return Rotation(database, sealer, clock=lambda: NOW + next(moments), sleep=sleep, batch=3)
 
 
-def run(database: Database, **options: typing.Any) -> tuple[list[Round], int]:
-    told: list[Round] = []
+def run(database: Database, **options: typing.Any) -> tuple[list[RotationRound], int]:
+    told: list[RotationRound] = []
     _, left = rotation(database, **options).run(told.append, patience=1000)
     return told, left
 
@@ -362,7 +362,7 @@ def test_who_goes_on_sealing_with_an_old_key_does_not_hold_it_up_for_ever(databa
     database.write(lambda conn: resources.insert_many(conn, [a_resource(stack.id, 700_000)]))
     numbers = iter(range(1000))
 
-    def seal_again(found: Round) -> None:
+    def seal_again(found: RotationRound) -> None:
         changes = {ResourceId(700_000): {"data": secret(next(numbers))}}
         database.write(lambda conn: resources.change_many(conn, changes))
 
