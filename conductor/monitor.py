@@ -12,14 +12,14 @@ from ..db.work.claim import action_of
 from ..observe import metrics
 from ..observe.metrics import Sample
 from ..ring.membership import Membership
-from .duties.report import Report
+from .duties.report import ConductorReport
 from .duties.task_counts import Census
 from .liveness import Liveness
 from .ownership import Ownership
 from .scheduler import Scheduler
-from .worker.claimed import Held
+from .worker.claimed import ClaimedTask
 from .worker.pipeline import Pipeline
-from .worker.thread_pool import Pool
+from .worker.thread_pool import ThreadPool
 
 STUCK_AFTER = 10.0
 """Seconds for which a loop may be late before the conductor counts as stuck."""
@@ -38,11 +38,11 @@ class Monitor:
     most_written_off: int
     ownership: Ownership
     membership: Membership
-    pool: Pool
+    pool: ThreadPool
     pipeline: Callable[[], Pipeline]
     scheduler: Scheduler
     liveness: Liveness
-    report: Report
+    report: ConductorReport
     census: Census
     clock: ServerClock
 
@@ -110,7 +110,7 @@ class Monitor:
                 yield name, iso(last.at), f"{last.seconds:.3f} s", "by an error" if last.broke else "well"
 
 
-def _tasks(found: Iterable[Held], now: float) -> Iterator[Sequence[str]]:
+def _tasks(found: Iterable[ClaimedTask], now: float) -> Iterator[Sequence[str]]:
     yield "task", "attempt", "stack", "resource", "action", "since", "seconds", "now"
     for held in sorted(found, key=lambda held: held.since):
         task = held.claim.task
@@ -127,7 +127,7 @@ def _tasks(found: Iterable[Held], now: float) -> Iterator[Sequence[str]]:
         )
 
 
-def _steps(found: Iterable[Held], now: float) -> Iterator[Sequence[str]]:
+def _steps(found: Iterable[ClaimedTask], now: float) -> Iterator[Sequence[str]]:
     yield "thread", "task", "stack", "resource", "type", "since", "seconds", "remark"
     for held in found:
         began, thread = held.begun_at, held.thread

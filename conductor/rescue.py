@@ -45,7 +45,7 @@ class Retried:
 
 
 @dataclass(frozen=True)
-class FailedStack:
+class StackFailedByOperator:
     """A stack that was ended.
 
     :ivar stack: as it is now.
@@ -120,7 +120,7 @@ class Rescue:
             )
         return Retried(treated, left)
 
-    def fail(self, stack: Stack, reason: str) -> FailedStack:
+    def fail(self, stack: Stack, reason: str) -> StackFailedByOperator:
         """End what the stack does as FAILED, and what is done to those nested in it; what runs is stopped.
         It is not rolled back.
 
@@ -141,7 +141,9 @@ class Rescue:
         else:
             raise NothingToDo(f"stack {stack.name} is changed by others all the time; try again")
         stack = self._again(stack)
-        return FailedStack(stack, self._database.read(lambda conn: cancel.unanswered(conn, stack.id)))
+        return StackFailedByOperator(
+            stack, self._database.read(lambda conn: cancel.unanswered(conn, stack.id))
+        )
 
     # -- inside ------------------------------------------------------------------------------------
 

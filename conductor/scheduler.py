@@ -34,7 +34,7 @@ class Duty(typing.Protocol):
 
 
 @dataclass(frozen=True)
-class Round:
+class DutyRound:
     """The last round of a duty.
 
     :ivar at: when it began, in seconds since the epoch.
@@ -77,7 +77,7 @@ class Scheduler:
         self._stopped = False
         self._recorder = recorder
         self._clock = clock
-        self._rounds: dict[str, Round] = {}
+        self._rounds: dict[str, DutyRound] = {}
         for duty in duties:
             recorder.add(metrics.DUTY_ERRORS, type(duty).__name__, amount=0)
         self._locks = {id(duty): threading.Lock() for duty in duties}
@@ -109,7 +109,7 @@ class Scheduler:
         for lane in self._all_lanes():
             lane.pool.shutdown(wait=False)
 
-    def rounds(self) -> Mapping[str, Round | None]:
+    def rounds(self) -> Mapping[str, DutyRound | None]:
         """The last round of each duty, by its name; None: there was none yet."""
         return {type(duty).__name__: self._rounds.get(type(duty).__name__) for duty in self._duties}
 
@@ -151,7 +151,7 @@ class Scheduler:
             broke = False
         finally:
             took = time.monotonic() - clocked
-            self._rounds[name] = Round(began, took, broke)
+            self._rounds[name] = DutyRound(began, took, broke)
             self._recorder.observe(metrics.DUTY, name, value=took)
             if broke:
                 self._recorder.add(metrics.DUTY_ERRORS, name)

@@ -19,7 +19,7 @@ from ..ring.membership import Membership
 from ..rpc.bus import Server
 from .background import BackgroundPool
 from .duties.credentials import Credentials
-from .duties.report import Report, WornOut
+from .duties.report import ConductorReport, WornOut
 from .duties.rollbacks import Rollbacks
 from .duties.stacks import StackPurge, StackTimeouts
 from .duties.task_counts import Census
@@ -30,9 +30,9 @@ from .ownership import Ownership
 from .scheduler import ROUND_ENDS_WITHIN, Duty, Scheduler
 from .slice import Absentees
 from .steps.runner import StepRunner
-from .worker.loop import Mover
+from .worker.loop import WorkLoop
 from .worker.pipeline import Pipeline, PipelineLimits
-from .worker.thread_pool import Pool
+from .worker.thread_pool import ThreadPool
 
 Json = typing.Any
 LOG = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ Shared = dict[str, typing.Any]
 LONGEST_FAREWELL = 0.5
 """Seconds that our farewell to the group is given at a stop.  It stands there until the backend forgets it,
 so that the others read it also when we are gone."""
-VITAL = (TaskDue, StackTimeouts, Orphans, Report)
+VITAL = (TaskDue, StackTimeouts, Orphans, ConductorReport)
 """Duties whose progress decides whether we stay in the ring; the others may wait for other services."""
 BUS_ENDS_WITHIN = 5.0
 """Seconds that the message bus is given at a stop; oslo.messaging looks about once a second."""
@@ -109,8 +109,8 @@ class Conductor:
         self._progress = Progress(self.liveness, membership.timing.progress)
         self._membership = membership
         self._ownership = Ownership(membership, settings.host)
-        self._pool = Pool(settings.limits.threads)
-        self._mover = Mover(
+        self._pool = ThreadPool(settings.limits.threads)
+        self._mover = WorkLoop(
             lambda wake: Pipeline(
                 database=database,
                 runner=runner,
@@ -134,7 +134,7 @@ class Conductor:
         shared: Shared = {"database": database, "ring": self._ownership, "clock": clock}
         self._orphans = self._make_orphans(shared, hints)
         threads: dict[str, typing.Any] = {"threads": self._threads, "size": settings.limits.threads}
-        self._report = Report(**shared, **threads, membership=membership, host=settings.host)
+        self._report = ConductorReport(**shared, **threads, membership=membership, host=settings.host)
         self._purge = StackPurge(**shared, keep=settings.keep_deleted, keep_events=settings.keep_events)
         self._census = Census(database=database, ring=self._ownership)
         duties = [*self._stack_duties(shared, hints, updates), *self._own_duties(worn_out)]

@@ -8,7 +8,7 @@ import oslo_messaging
 from oslo_config import cfg
 
 from ...conductor.service import Conductor, ConductorSettings
-from ...conductor.steps.context import Surroundings
+from ...conductor.steps.context import StepServices
 from ...conductor.steps.runner import StepRunner
 from ...conductor.worker.pipeline import PipelineLimits
 from ...db.engine import Database
@@ -173,7 +173,7 @@ def make_desk(parts: Parts) -> EngineContext:
 def _step_runner(parts: Parts) -> StepRunner:
     return StepRunner(
         catalogue=parts.catalogue,
-        around=Surroundings(
+        around=StepServices(
             parts.database, parts.database.clock, parts.addresses, parts.sealer, parts.deferral
         ),
         nesting=NestedStacks(make_desk(parts)),

@@ -15,7 +15,7 @@ from ..slice import Ring
 LOG = logging.getLogger(__name__)
 
 
-class Report:
+class ConductorReport:
     """Writes the conductor's row and obeys what the operator wrote there.
 
     :param threads: how many run steps now, and how many hang in calls and were written off.

@@ -26,7 +26,7 @@ if typing.TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class StepServices:
     """What the steps of all claims share.
 
     :ivar clock: seconds since the epoch, UTC.
@@ -39,7 +39,7 @@ class Surroundings:
     deferral: Deferral = NO_DEFERRAL
 
 
-class StepWork:
+class RunningStepContext:
     """Implements resources.contract.Work for one step of one claim.
 
     :param secrets: told what the step is given and must not tell.
@@ -51,7 +51,7 @@ class StepWork:
         claim: Claim,
         secrets: Secrets,
         *,
-        around: Surroundings,
+        around: StepServices,
         stop: threading.Event,
         children: Children,
     ) -> None:

@@ -45,7 +45,7 @@ class StepResult:
 
 
 @dataclass(frozen=True)
-class Attempt:
+class Outcomes:
     """Makes the outcomes of one attempt.
 
     :ivar secrets: what was unsealed for it; no text of its outcomes tells it.

@@ -33,11 +33,11 @@ from ...template.errors import TemplateError
 from ...template.residual import evaluate, holds_secret, partial
 from ..worker.orphans import leftover_of
 from .children import StepChildren
-from .context import StepWork, Surroundings
+from .context import RunningStepContext, StepServices
 from .copies import copy_columns, with_copy
 from .decision import Restricted, check_allowed, decide
 from .lookup import ClaimLookup, SealedLookup
-from .outcomes import Attempt, StepResult
+from .outcomes import Outcomes, StepResult
 from .secrets import Secrets
 from .target import kept_data, kept_values, live_changes, make_target, never_made, restored
 
@@ -56,7 +56,7 @@ class StepRunner:
         self,
         *,
         catalogue: Catalogue,
-        around: Surroundings,
+        around: StepServices,
         nesting: NestedStacks,
     ) -> None:
         self._catalogue = catalogue
@@ -74,7 +74,7 @@ class StepRunner:
         work = self._work(attempt, stop)
         return self._guarded(attempt, lambda: self._run(claim, progress, work, attempt), progress)
 
-    def _guarded(self, attempt: Attempt, call: Callable[[], StepResult], progress: Json) -> StepResult:
+    def _guarded(self, attempt: Outcomes, call: Callable[[], StepResult], progress: Json) -> StepResult:
         """What the call comes to, whatever it raises."""
         try:
             try:
@@ -134,8 +134,8 @@ class StepRunner:
         text = f"{action_of(claim.task.kind)} came to a result that cannot be stored"
         return self._attempt(claim, who).failed(Final(text))
 
-    def _work(self, attempt: Attempt, stop: threading.Event) -> StepWork:
-        return StepWork(
+    def _work(self, attempt: Outcomes, stop: threading.Event) -> RunningStepContext:
+        return RunningStepContext(
             attempt.claim,
             attempt.secrets,
             around=self._around,
@@ -143,11 +143,11 @@ class StepRunner:
             children=StepChildren(attempt.claim, self._nesting, attempt.secrets),
         )
 
-    def _attempt(self, claim: Claim, who: Claimant) -> Attempt:
+    def _attempt(self, claim: Claim, who: Claimant) -> Outcomes:
         secrets = Secrets(self._sealer.of_stack(claim.tenant, claim.root_id))
-        return Attempt(claim, who, self._clock, secrets)
+        return Outcomes(claim, who, self._clock, secrets)
 
-    def _cancelled(self, attempt: Attempt, progress: Json) -> StepResult:
+    def _cancelled(self, attempt: Outcomes, progress: Json) -> StepResult:
         """The step ends because it was asked to; the type may have something to stop outside."""
         claim = attempt.claim
         if progress is None and claim.begun:
@@ -163,7 +163,7 @@ class StepRunner:
                 LOG.warning("Resource %s/%s: its cancel: %s", claim.task.stack_id, claim.resource.name, told)
         return attempt.stopped()
 
-    def _run(self, claim: Claim, progress: Json, work: StepWork, attempt: Attempt) -> StepResult:
+    def _run(self, claim: Claim, progress: Json, work: RunningStepContext, attempt: Outcomes) -> StepResult:
         expires_at = claim.task.expires_at
         if expires_at is not None and self._clock() >= expires_at:
             raise TimedOut(f"{action_of(claim.task.kind)} timed out")
@@ -224,7 +224,7 @@ class StepRunner:
         return _result(plugin, step, after, changes, attempt)
 
 
-def _external(target: Target, definition: TaskDefinition, attempt: Attempt) -> Target:
+def _external(target: Target, definition: TaskDefinition, attempt: Outcomes) -> Target:
     """With the physical id of what is there already, where the template names it."""
     if definition.external_id is None or attempt.claim.task.kind != TaskKind.CREATE:
         return target
@@ -248,13 +248,15 @@ def _is_external(claim: Claim, definition: TaskDefinition, target: Target) -> bo
     return before is not None
 
 
-def _replaced(plugin: ResourceType, target: Target, work: StepWork, attempt: Attempt) -> StepResult:
+def _replaced(
+    plugin: ResourceType, target: Target, work: RunningStepContext, attempt: Outcomes
+) -> StepResult:
     plugin.prepare_for_replace(target, work)
     return attempt.replaced()
 
 
 def _result(
-    plugin: ResourceType, step: Step, target: Target, changes: dict[str, Json], attempt: Attempt
+    plugin: ResourceType, step: Step, target: Target, changes: dict[str, Json], attempt: Outcomes
 ) -> StepResult:
     kind = attempt.claim.task.kind
     if kind == TaskKind.UPDATE and not isinstance(step, Done):
@@ -278,7 +280,7 @@ def _call(
     kind: TaskKind,
     target: Target,
     progress: Json,
-    work: StepWork,
+    work: RunningStepContext,
     definition: TaskDefinition,
 ) -> Step:
     action = "delete" if kind in DELETING else "check" if kind == TaskKind.OBSERVE else kind.value
@@ -296,7 +298,7 @@ def _call(
     return start(target, work)
 
 
-def _adopted(plugin: ResourceType, claim: Claim, target: Target, work: StepWork) -> Target:
+def _adopted(plugin: ResourceType, claim: Claim, target: Target, work: RunningStepContext) -> Target:
     """With the physical id of what an attempt has made that was lost before its result was stored."""
     kind = claim.task.kind
     begun_before = kind in DELETING or (kind == TaskKind.CREATE and claim.task.attempt > 1)

@@ -14,9 +14,9 @@ from ...db.work.claim import Claim, Claimant
 from ...observe import logs
 from ..steps.outcomes import StepResult
 from ..steps.runner import StepRunner
-from .claimed import Held, Holdings, claim_lines
+from .claimed import ClaimedTask, ClaimedTasks, claim_lines
 from .executor import Step, Workers
-from .metrics import Tally
+from .metrics import WorkMetrics
 from .timers import TimerQueue
 
 LOG = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ SURELY = 0.01
 
 
 @dataclass(frozen=True)
-class Message:
+class CancelRequest:
     """:ivar traversal: stop all of it but the spared tasks; None: stop the claims (task, attempt).
     :ivar request: the id of the user's request that wishes it, if it is known.
     """
@@ -37,7 +37,7 @@ class Message:
 
 
 @dataclass
-class Stops:
+class Cancellation:
     """Used by the mover's thread, but for `messages`, which any thread may append to.
 
     :ivar grace: seconds.
@@ -45,20 +45,20 @@ class Stops:
     :ivar strays: claims whose steps hang and were given up, and which are not ours any more.
     """
 
-    held: Holdings
+    held: ClaimedTasks
     workers: Workers
     runner: StepRunner
     clock: Callable[[], float]
     monotonic: Callable[[], float]
     grace: float
-    tally: Tally
-    messages: collections.deque[Message] = field(default_factory=collections.deque)
+    tally: WorkMetrics
+    messages: collections.deque[CancelRequest] = field(default_factory=collections.deque)
     unknown: list[tuple[TaskId, int]] = field(default_factory=list)
     strays: collections.deque[Claim] = field(default_factory=collections.deque)
     _expiries: TimerQueue[tuple[TaskId, int]] = field(default_factory=TimerQueue)
-    _graces: TimerQueue[Held] = field(default_factory=TimerQueue)
+    _graces: TimerQueue[ClaimedTask] = field(default_factory=TimerQueue)
 
-    def watch(self, held: Held) -> None:
+    def watch(self, held: ClaimedTask) -> None:
         """Stop it when its own time is over."""
         if held.claim.task.expires_at is not None:
             task = held.claim.task
@@ -104,7 +104,7 @@ class Stops:
             if held.stop.is_set() and not held.given_up and id(held) not in timed:
                 self._graces.add(self.clock() + self.grace, held)
 
-    def _meant(self, message: Message) -> Iterator[Held]:
+    def _meant(self, message: CancelRequest) -> Iterator[ClaimedTask]:
         if message.traversal is not None:
             for held in self.held.of(message.traversal):
                 if held.claim.task.id not in message.spared:
@@ -116,7 +116,7 @@ class Stops:
             else:
                 yield found
 
-    def _stop(self, held: Held, who: Claimant | None) -> None:
+    def _stop(self, held: ClaimedTask, who: Claimant | None) -> None:
         if held.stop.is_set():
             return
         self.tally.asked()
@@ -129,11 +129,11 @@ class Stops:
         else:
             self._end(held, self.runner.cancelled(held.claim, who))
 
-    def _end(self, held: Held, result: StepResult) -> None:
+    def _end(self, held: ClaimedTask, result: StepResult) -> None:
         held.busy = True
         self.workers.results.append(result)
 
-    def _give_up(self, held: Held, who: Claimant | None) -> None:
+    def _give_up(self, held: ClaimedTask, who: Claimant | None) -> None:
         task, step = held.claim.task, self.workers.give_up(held)
         if step == Step.ENDED:
             return
@@ -149,7 +149,7 @@ class Stops:
             self.strays.append(held.claim)
 
 
-def _tell(message: Message, meant: Sequence[Held]) -> None:
+def _tell(message: CancelRequest, meant: Sequence[ClaimedTask]) -> None:
     """A line under the request that wishes it, and under that which wished the work."""
     if message.traversal is None or not meant:
         return

@@ -16,7 +16,7 @@ Json = typing.Any
 
 
 @dataclass
-class Held:
+class ClaimedTask:
     """A claimed task.
 
     :ivar since: when it was claimed.
@@ -40,7 +40,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class View:
+class WorkerView:
     """What a pipeline has at hand.
 
     :ivar waiting: tasks known by hint that wait for a free thread.
@@ -49,8 +49,8 @@ class View:
     """
 
     waiting: int
-    held: Sequence[Held]
-    running: Sequence[Held]
+    held: Sequence[ClaimedTask]
+    running: Sequence[ClaimedTask]
 
 
 def claim_lines(claim: Claim) -> contextlib.AbstractContextManager[None]:
@@ -60,32 +60,32 @@ def claim_lines(claim: Claim) -> contextlib.AbstractContextManager[None]:
     return logs.about(request=request, project=claim.tenant, stack=task.stack_id)
 
 
-class Holdings:
+class ClaimedTasks:
     """Not thread-safe, but for `all`: the mover's thread uses it."""
 
     def __init__(self, clock: Callable[[], float], monotonic: Callable[[], float]) -> None:
         self._clock = clock
         self._monotonic = monotonic
-        self._held: dict[TaskId, Held] = {}
+        self._held: dict[TaskId, ClaimedTask] = {}
         self._timers: TimerQueue[tuple[TaskId, int, Json]] = TimerQueue()
 
     def __len__(self) -> int:
         return len(self._held)
 
-    def all(self) -> list[Held]:
+    def all(self) -> list[ClaimedTask]:
         """Those held at this moment, from any thread."""
         return list(self._held.values())
 
-    def add(self, claim: Claim) -> Held:
+    def add(self, claim: Claim) -> ClaimedTask:
         """A task that was claimed now."""
-        held = self._held[claim.task.id] = Held(claim, self._clock())
+        held = self._held[claim.task.id] = ClaimedTask(claim, self._clock())
         return held
 
-    def drop(self, task_id: TaskId) -> Held | None:
+    def drop(self, task_id: TaskId) -> ClaimedTask | None:
         """It is not ours any more; what it was."""
         return self._held.pop(task_id, None)
 
-    def drop_all(self) -> list[Held]:
+    def drop_all(self) -> list[ClaimedTask]:
         """Nothing is ours any more: what was; what runs of it is asked to stop."""
         dropped = list(self._held.values())
         for held in dropped:
@@ -97,7 +97,7 @@ class Holdings:
         """Whether we hold that attempt."""
         return self.get(task_id, attempt) is not None
 
-    def get(self, task_id: TaskId, attempt: int) -> Held | None:
+    def get(self, task_id: TaskId, attempt: int) -> ClaimedTask | None:
         """That attempt, if we hold it."""
         held = self._held.get(task_id)
         return held if held is not None and held.claim.task.attempt == attempt else None
@@ -108,11 +108,11 @@ class Holdings:
             (held.claim.task.id, held.claim.task.attempt) for held in self._held.values() if not held.busy
         ]
 
-    def of(self, traversal: TraversalId) -> list[Held]:
+    def of(self, traversal: TraversalId) -> list[ClaimedTask]:
         """Those of a traversal."""
         return [held for held in self._held.values() if held.claim.task.traversal == traversal]
 
-    def look_later(self, result: StepResult) -> None:
+    def poll_later(self, result: StepResult) -> None:
         """The task waits for its next look."""
         task = result.claim.task
         held = self._held[task.id]
@@ -120,7 +120,7 @@ class Holdings:
         after = 0.0 if held.stop.is_set() else result.look_after or 0.0
         self._timers.add(self._monotonic() + after, (task.id, task.attempt, result.progress))
 
-    def due(self, most: int) -> Iterator[tuple[Held, Json]]:
+    def due(self, most: int) -> Iterator[tuple[ClaimedTask, Json]]:
         """At most so many of those whose next look is due, each with the token to look with."""
         for task_id, attempt, progress in self._timers.pop_due(self._monotonic(), max(0, most)):
             held = self.get(task_id, attempt)
@@ -131,6 +131,6 @@ class Holdings:
         """Return the claims (task, attempt) that wait for their next look."""
         return {(task_id, attempt) for task_id, attempt, _ in self._timers.items()}
 
-    def next_look(self) -> float | None:
+    def next_poll(self) -> float | None:
         """The moment of it on the monotonic clock; None: none waits for one."""
         return self._timers.next_at()

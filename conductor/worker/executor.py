@@ -12,7 +12,7 @@ from ...observe import metrics
 from ...observe.recorder import SILENT, Recorder
 from ..steps.outcomes import StepResult
 from ..steps.runner import StepRunner
-from .claimed import Held, claim_lines
+from .claimed import ClaimedTask, claim_lines
 from .quarantine import Quarantine
 from .thread_pool import NoThread
 
@@ -81,7 +81,7 @@ class Workers:
         self._recorder = recorder
         self._busy = 0
         self._refused_at: float | None = None
-        self._steps: dict[tuple[TaskId, int], Held] = {}
+        self._steps: dict[tuple[TaskId, int], ClaimedTask] = {}
         self._counting = threading.Lock()
 
     @property
@@ -99,7 +99,7 @@ class Workers:
         with self._counting:
             self._busy = sum(held.running for held in self._steps.values())
 
-    def running(self) -> list[Held]:
+    def running(self) -> list[ClaimedTask]:
         """The tasks whose steps have not ended, those given up included; from any thread."""
         with self._counting:
             return list(self._steps.values())
@@ -108,15 +108,15 @@ class Workers:
         """Whether a step of that attempt has not ended, given up or not."""
         return (task_id, attempt) in self._steps
 
-    def step(self, held: Held, progress: Json, who: Claimant) -> None:
+    def step(self, held: ClaimedTask, progress: Json, who: Claimant) -> None:
         """Begin the next step of a task."""
         self._begin(held, lambda: self._step(held, progress, who))
 
-    def cancel(self, held: Held, who: Claimant) -> None:
+    def cancel(self, held: ClaimedTask, who: Claimant) -> None:
         """Let the resource type stop what goes on outside, for a task between two looks."""
         self._begin(held, lambda: self._runner.cancel(held.claim, who))
 
-    def give_up(self, held: Held) -> Step:
+    def give_up(self, held: ClaimedTask) -> Step:
         """Count on the step's end no longer; where it stands."""
         with self._counting:
             if not held.running:
@@ -130,7 +130,7 @@ class Workers:
             self._steps.pop(_key(held), None)
         return Step.NOT_BEGUN
 
-    def _begin(self, held: Held, call: Callable[[], StepResult]) -> None:
+    def _begin(self, held: ClaimedTask, call: Callable[[], StepResult]) -> None:
         held.busy = held.running = True
         with self._counting:
             self._busy += 1
@@ -145,14 +145,14 @@ class Workers:
             if not begun:
                 self._not_begun(held)
 
-    def _not_begun(self, held: Held) -> None:
+    def _not_begun(self, held: ClaimedTask) -> None:
         with self._counting:
             held.running = False
             self._busy -= 1
             self._steps.pop(_key(held), None)
         self.unfinished.append(_key(held))
 
-    def _step(self, held: Held, progress: Json, who: Claimant) -> StepResult:
+    def _step(self, held: ClaimedTask, progress: Json, who: Claimant) -> StepResult:
         """It may have waited long, in a process that was paused: what is not ours any more is not begun.
 
         Nor is it cancelled by that, for our name may be ours again before the mover has missed it."""
@@ -163,7 +163,7 @@ class Workers:
             claim, who, lambda: self._runner.run(claim, progress, held.stop, who), progress
         )
 
-    def _run(self, held: Held, call: Callable[[], StepResult]) -> None:
+    def _run(self, held: ClaimedTask, call: Callable[[], StepResult]) -> None:
         """In a thread of the pool."""
         result, began = None, self._clock()
         held.begun_at, held.thread = began, threading.get_ident()
@@ -174,7 +174,7 @@ class Workers:
             self._ended(held, result)
             self._recorder.observe(metrics.STEP, held.claim.task.kind, value=self._clock() - began)
 
-    def _ended(self, held: Held, result: StepResult | None) -> None:
+    def _ended(self, held: ClaimedTask, result: StepResult | None) -> None:
         """In a thread of the pool: the step came to a result; None: it broke, as where memory is short."""
         held.begun_at = held.thread = None
         with self._counting:
@@ -191,5 +191,5 @@ class Workers:
         self._wake()
 
 
-def _key(held: Held) -> tuple[TaskId, int]:
+def _key(held: ClaimedTask) -> tuple[TaskId, int]:
     return held.claim.task.id, held.claim.task.attempt

@@ -9,25 +9,25 @@ from ...db.ids import TaskId
 from ...db.work.claim import Claim, Claimant
 from ...engine.announce import Hints, announce_all
 from ..steps.outcomes import StepResult
-from .cancellation import Stops
+from .cancellation import Cancellation
 from .claimed import claim_lines
 from .executor import Workers
 from .locked_out import LockedOut
-from .metrics import Tally
+from .metrics import WorkMetrics
 from .orphans import keep_stray, late_result
 
 Late = tuple[Claim, StepResult | None]
 
 
 @dataclass
-class Strays:
+class LateResults:
     """Used by the mover's thread.  What others lock is retried later, and delays nothing else."""
 
     database: Database
     hints: Hints
     workers: Workers
-    stops: Stops
-    tally: Tally
+    stops: Cancellation
+    tally: WorkMetrics
     clock: Callable[[], float]
     monotonic: Callable[[], float]
     _locked: LockedOut[Late] = field(init=False)

@@ -17,7 +17,7 @@ LONGEST_SLEEP = 1.0
 """Seconds after which the mover looks whether it may still work, if nobody wakes it."""
 
 
-class Mover:
+class WorkLoop:
     """Calls `Pipeline.turn` whenever there is something to do, under the name that the ring gives.
 
     :param make: builds the pipeline, given the function that wakes this mover.
@@ -89,7 +89,7 @@ class Mover:
             if self._draining.is_set():
                 self.pipeline.close_intake()
                 self.pipeline.hand_over()
-            return self.pipeline.turn()
+            return self.pipeline.run_once()
         except Exception:  # top of a thread: a bug in one turn must not end all work of the conductor
             with contextlib.suppress(
                 MemoryError, RuntimeError

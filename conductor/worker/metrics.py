@@ -9,11 +9,11 @@ from ...db.work.task_rows import redelivery_delay
 from ...observe import metrics
 from ...observe.recorder import Recorder
 from ..steps.outcomes import StepResult
-from .claimed import Held
+from .claimed import ClaimedTask
 
 
 @dataclass(frozen=True)
-class Tally:
+class WorkMetrics:
     """For the mover's thread, but for `dropped`."""
 
     recorder: Recorder
@@ -33,7 +33,7 @@ class Tally:
                 ready_at = task.due_at - redelivery_delay(task.redelivered)
                 self.recorder.observe(metrics.CLAIM_WAIT, value=ended - ready_at)
 
-    def stored(self, result: StepResult, held: Held | None) -> None:
+    def stored(self, result: StepResult, held: ClaimedTask | None) -> None:
         """A result counts."""
         outcome, task = result.outcome, result.claim.task
         assert outcome is not None

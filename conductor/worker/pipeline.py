@@ -24,16 +24,16 @@ from ...engine.announce import Hints, announce_all
 from ...observe.recorder import SILENT, Recorder
 from ..steps.outcomes import StepResult
 from ..steps.runner import StepRunner
-from .cancellation import Message, Stops
-from .claimed import Holdings, View
+from .cancellation import Cancellation, CancelRequest
+from .claimed import ClaimedTasks, WorkerView
 from .executor import Executor, Workers
 from .intake import Intake
-from .late_results import Strays
+from .late_results import LateResults
 from .locked_out import LockedOut
-from .metrics import Tally
+from .metrics import WorkMetrics
 from .quarantine import Quarantine
 from .reconciler import Reconciler
-from .unstorable import Suspects
+from .unstorable import UnstorableResults
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any
@@ -89,9 +89,9 @@ class Pipeline:
         self._limits = limits
         self._intake = Intake()
         self._skipped: LockedOut[TaskId] = LockedOut(monotonic, lambda task_id: task_id)
-        self._suspects = Suspects(runner, monotonic)
-        self._held = Holdings(clock, monotonic)
-        self._tally = Tally(recorder)
+        self._suspects = UnstorableResults(runner, monotonic)
+        self._held = ClaimedTasks(clock, monotonic)
+        self._tally = WorkMetrics(recorder)
         self._quarantine = Quarantine(database, limits.task_losses, runner.lost_too_often, monotonic)
         self._workers = Workers(
             runner=runner,
@@ -102,12 +102,12 @@ class Pipeline:
             clock=clock,
             recorder=recorder,
         )
-        self._stops = Stops(
+        self._stops = Cancellation(
             self._held, self._workers, runner, clock, monotonic, limits.cancel_grace, self._tally
         )
         shared = (self._workers, self._stops, self._tally, clock, monotonic)
         self._reconciler = Reconciler(database, hints, self._held, *shared)
-        self._strays = Strays(database, hints, *shared)
+        self._strays = LateResults(database, hints, *shared)
         parts = (self._stops, self._suspects, self._skipped)
         self._timed = (*parts, self._reconciler, self._quarantine, self._strays)
         self._executor = executor
@@ -127,12 +127,12 @@ class Pipeline:
         self, traversal: TraversalId, spared: Sequence[TaskId] = (), request: str | None = None
     ) -> None:
         """Stop what runs for a traversal that is not the current one any more, but for the spared tasks."""
-        self._stops.messages.append(Message(traversal, frozenset(spared), request=request))
+        self._stops.messages.append(CancelRequest(traversal, frozenset(spared), request=request))
         self._wake()
 
     def stop(self, claims: Sequence[tuple[TaskId, int]]) -> None:
         """Stop these tasks (with attempt); what is not held is answered for in the database."""
-        self._stops.messages.append(Message(None, claims=tuple(claims)))
+        self._stops.messages.append(CancelRequest(None, claims=tuple(claims)))
         self._wake()
 
     @property
@@ -145,9 +145,9 @@ class Pipeline:
         """Tasks held now."""
         return len(self._held)
 
-    def view(self) -> View:
+    def view(self) -> WorkerView:
         """What it has at hand now."""
-        return View(len(self._intake), self._held.all(), self._workers.running())
+        return WorkerView(len(self._intake), self._held.all(), self._workers.running())
 
     # -- from the mover's thread -------------------------------------------------------------------
 
@@ -168,7 +168,7 @@ class Pipeline:
             self._strays.renamed()
         self._who = who
 
-    def turn(self) -> float | None:
+    def run_once(self) -> float | None:
         """Do all that can be done now; seconds until the next turn is due, None: until somebody wakes.
 
         Without a name only late results are told of: we may never be in the ring again.
@@ -236,7 +236,7 @@ class Pipeline:
         if self._who is not None:
             if self._workers.results or self._suspects or (len(self._intake) and self._free()):
                 return 0.0
-            look = None if self.busy >= 2 * self._limits.threads else self._held.next_look()
+            look = None if self.busy >= 2 * self._limits.threads else self._held.next_poll()
             moments += [look, *(part.next_at() for part in self._timed)]
         first = min((at for at in moments if at is not None), default=None)
         return None if first is None else max(0.0, first - self._monotonic())
@@ -254,7 +254,7 @@ class Pipeline:
             if not self._held.has(task.id, task.attempt):
                 self._workers.late.append((result.claim, result))
             elif result.outcome is None:
-                self._held.look_later(result)
+                self._held.poll_later(result)
             else:
                 results.append((result, result.outcome))
         return results
@@ -291,7 +291,7 @@ class Pipeline:
             else:
                 self._tally.stored(result, self._held.get(outcome.task_id, outcome.attempt))
             if outcome.state == TaskState.RUNNING and outcome.task_id not in refused:
-                self._held.look_later(result)
+                self._held.poll_later(result)
             else:
                 self._held.drop(outcome.task_id)
         for claim in done.claims:

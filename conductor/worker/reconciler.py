@@ -14,11 +14,11 @@ from ...db.ids import TaskId, TraversalId
 from ...db.work import cancel_answers, tasks
 from ...db.work.claim import Claim, Claimant
 from ...engine.announce import Hints, announce_all
-from .cancellation import Stops
-from .claimed import Holdings
+from .cancellation import Cancellation
+from .claimed import ClaimedTasks
 from .executor import Workers
 from .locked_out import LockedOut
-from .metrics import Tally
+from .metrics import WorkMetrics
 
 LOG = logging.getLogger(__name__)
 
@@ -34,10 +34,10 @@ class Reconciler:
 
     database: Database
     hints: Hints
-    held: Holdings
+    held: ClaimedTasks
     workers: Workers
-    stops: Stops
-    tally: Tally
+    stops: Cancellation
+    tally: WorkMetrics
     clock: Callable[[], float]
     monotonic: Callable[[], float] = time.monotonic
     uncertain: bool = False

@@ -35,7 +35,7 @@ class _State(enum.Enum):
     OVER = enum.auto()
 
 
-class Job:
+class PoolJob:
     """A call that was given to the pool."""
 
     def __init__(self, call: Callable[[], object]) -> None:
@@ -43,7 +43,7 @@ class Job:
         self.state = _State.WAITING
 
 
-class Pool:
+class ThreadPool:
     """At most `threads` threads that are not written off; each is begun when it is first needed.
 
     The threads are daemons: one that hangs does not hold the process at its end.  Thread-safe.
@@ -64,7 +64,7 @@ class Pool:
         self._logged: float | None = None
         self._short = False
         self._soon = threading.Condition()
-        self._jobs: collections.deque[Job] = collections.deque()
+        self._jobs: collections.deque[PoolJob] = collections.deque()
         self._alive = self._idle = self._lost = 0
         self._closed = False
 
@@ -78,13 +78,13 @@ class Pool:
         """Whether the last thread that was needed could not be started."""
         return self._short
 
-    def submit(self, fn: Callable[..., object], /, *args: object) -> Job:
+    def submit(self, fn: Callable[..., object], /, *args: object) -> PoolJob:
         """Run fn(*args) on some thread, in the order of the calls.
 
         :raises RuntimeError: the pool is shut down.
         :raises NoThread: there is no thread that would ever run it; where there are some, it waits for them.
         """
-        job = Job(lambda: fn(*args))
+        job = PoolJob(lambda: fn(*args))
         with self._soon:
             if self._closed:
                 raise RuntimeError("the pool is shut down")
@@ -103,7 +103,7 @@ class Pool:
                 if not self._begin_thread():
                     return
 
-    def write_off(self, job: Job) -> bool:
+    def write_off(self, job: PoolJob) -> bool:
         """Count on the job's end no longer: another thread takes the place of the one that runs it; one that
         has not begun never does: False."""
         with self._soon:
@@ -150,7 +150,7 @@ class Pool:
             if not self._run(job):
                 return
 
-    def _run(self, job: Job) -> bool:
+    def _run(self, job: PoolJob) -> bool:
         """Whether the thread goes on: one that was replaced, or in which the job broke, does not."""
         ended = False
         try:
@@ -165,7 +165,7 @@ class Pool:
                     self._begin_thread()
         return not lost
 
-    def _next(self) -> Job | None:
+    def _next(self) -> PoolJob | None:
         with self._soon:
             self._idle += 1
             self._soon.wait_for(lambda: self._jobs or self._closed)

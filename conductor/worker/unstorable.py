@@ -18,7 +18,7 @@ LOCKED_OUT = 2.0
 """Seconds after which a result is tried again of which another transaction has locked a row."""
 
 
-class Suspects:
+class UnstorableResults:
     """After an error that is not the database's absence, each result of the batch is tried alone; one that
     breaks alone is replaced by a failure, and if that breaks too it is dropped.  One that others lock out is
     put off, so that it delays none of the others.  For the mover's thread.

@@ -94,7 +94,7 @@ class Run:
             (users.create, 3), (users.update, 4), (users.stop, 0.7), (users.act, 3), (users.delete, 0.6),
             (users.snapshot, 2), (users.forget, 1), (users.restore, 1), (users.hand_over, 0.7),
             (users.clear_hook, 6),
-            (weather.work, 60), (weather.turn, 30), (weather.step, 40), (weather.deliver, 20),
+            (weather.work, 60), (weather.run_once, 30), (weather.step, 40), (weather.deliver, 20),
             (weather.lose, 2), (weather.double, 3), (weather.cancel, 10), (weather.stop_message, 5),
             (weather.lose_cancel, 2), (weather.duty, 12), (weather.look, 12), (weather.time, 16),
             (weather.kill, 1.2), (weather.revive, 3), (weather.pause, 0.8), (weather.cut_off, 0.8),

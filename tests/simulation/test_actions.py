@@ -89,13 +89,13 @@ def test_an_action_waits_for_a_step_that_still_runs_from_before(world: World) ->
     stack = created(world, template(a={"value": "1"}))
     world.update(stack, template(a={"value": "2"}))
     world.deliver(0, "host0")
-    world.conductors["host0"].turn()
+    world.conductors["host0"].run_once()
     assert len(world.conductors["host0"].steps) == 1, "the update's step has not run yet"
     world.updates.cancel(world.stack(stack.id), rollback=False)
     world.orders.act(world.stack(stack.id), TaskKind.CHECK)
     while world.bus.hints:
         world.deliver(0, "host1")
-    world.conductors["host1"].turn()
+    world.conductors["host1"].run_once()
     assert world.conductors["host1"].steps == [], "nothing is begun on the resource beside it"
     assert world.settle(lambda: ended(world, stack), within=60)
     assert (world.stack(stack.id).action, world.stack(stack.id).status) == ("CHECK", Status.COMPLETE)

@@ -117,14 +117,14 @@ def test_a_result_that_is_told_again_after_its_stack_was_abandoned_removes_nothi
     [(traversal, task_ids)] = world.bus.hints
     maker = world.awake()[0]
     maker.pipeline.offer(traversal, task_ids)
-    maker.turn()
+    maker.run_once()
     while not ended(world, stack):
         while maker.steps:
             maker.run_step()
         world.database.planned = ["after"]
-        maker.turn()
+        maker.run_once()
         if not ended(world, stack):
-            maker.turn()
+            maker.run_once()
     assert world.stack(stack.id).status == Status.COMPLETE
     world.exports.abandon(world.stack(stack.id))
     things = dict(world.cloud.things)
@@ -181,9 +181,9 @@ def test_what_refers_to_something_that_is_changed_is_adopted_before_and_updated_
     again = world.adopt("t", document)
     world.deliver(0, "host0")
     conductor = world.conductors["host0"]
-    conductor.turn()
+    conductor.run_once()
     conductor.run_step()
-    conductor.turn()
+    conductor.run_once()
     world.updates.cancel(world.stack(again.id), rollback=False)
     world.calm()
     states = {name: f"{row.action}_{row.status}" for name, row in rows(world, again).items()}
@@ -244,7 +244,7 @@ def test_an_update_lets_an_adoption_that_runs_come_to_its_end(world: World) -> N
         )
     )
     world.deliver(0, "host0")
-    world.conductors["host0"].turn()
+    world.conductors["host0"].run_once()
     assert len(world.conductors["host0"].steps) == 1
     updated(world, again, plain_template(a={"value": "2"}))
     assert set(world.cloud.things) == things
@@ -258,7 +258,7 @@ def test_an_adoption_whose_conductor_died_goes_on_under_an_update(world: World) 
     again = world.adopt("t", document)
     world.bus.hints[:-1] = []
     world.deliver(0, "host0")
-    world.conductors["host0"].turn()
+    world.conductors["host0"].run_once()
     assert rows(world, again)["a"].status == Status.IN_PROGRESS
     changed = plain_template(a={"value": "2"})
     world.update(again, changed)

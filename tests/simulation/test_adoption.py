@@ -103,7 +103,7 @@ def test_a_step_that_runs_meanwhile_may_be_parked_afterwards(world: World) -> No
         for conductor in world.awake():
             while conductor.steps:
                 conductor.run_step()
-            conductor.turn()
+            conductor.run_once()
         while world.bus.hints:
             world.deliver(0, "host0")
     assert any(conductor.steps for conductor in world.awake()), "its first step is about to run"

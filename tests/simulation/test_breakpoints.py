@@ -410,12 +410,12 @@ def test_the_clock_does_not_stand_while_a_deletion_waits_for_that_of_a_snapshot(
     assert world.settle(lambda: ended(world, stack), within=20)
     world.snapshots.delete(world.stack(stack.id), kept.id)
     world.deliver(0, "host0")
-    world.conductors["host0"].turn()
+    world.conductors["host0"].run_once()
     assert len(world.conductors["host0"].steps) == 1, "it is taken, and has not begun"
     world.orders.delete(world.stack(stack.id))
     while world.bus.hints:
         world.deliver(0, "host1")
-    world.conductors["host1"].turn()
+    world.conductors["host1"].run_once()
     assert held(world, stack) == [("b", "pre-delete")]
     assert world.stack(stack.id).remaining is None, "a's deletion goes on by itself"
     world.calm()

@@ -294,7 +294,7 @@ def test_conductors_that_are_not_concerned_do_no_database_work_for_a_cancel(worl
     for index, (host, *_) in reversed(list(enumerate(world.bus.cancels))):
         if host == idle.host:
             world.deliver_cancel(index)
-    idle.turn()
+    idle.run_once()
     assert written == []
 
 
@@ -327,11 +327,11 @@ def test_a_conductor_that_lost_its_name_gives_hanging_steps_up_too(world: World)
     world.pass_time(5)
     world.resume(conductor.host)
     world.look_all()
-    conductor.turn()
+    conductor.run_once()
     assert (conductor.pipeline.in_progress, conductor.pipeline.busy) == (0, 1)
     world.pass_time(GRACE + 0.1)
     world.look_all()
-    conductor.turn()
+    conductor.run_once()
     assert conductor.pipeline.busy == 0
 
 
@@ -349,7 +349,7 @@ def test_what_a_conductor_without_a_name_has_made_late_is_removed_by_the_others(
     assert world.cloud.things == {}
     alone.go_on()
     world.look(alone.host)
-    alone.turn()
+    alone.run_once()
     assert alone.ring.member() is None
     assert len(world.cloud.things) == 1
     world.kill(alone.host)
@@ -367,11 +367,11 @@ def test_a_step_that_is_given_up_when_its_task_was_taken_away_leaves_nothing_beh
         work_alone(world, other)
     world.resume(conductor.host)
     world.look_all()
-    conductor.turn()
+    conductor.run_once()
     assert left_over(world) == []
     world.pass_time(GRACE + 0.1)
     for _ in range(2):
-        conductor.turn()
+        conductor.run_once()
     [left] = left_over(world)
     assert (left.action, left.status) == ("DELETE", "IN_PROGRESS")
     conductor.go_on()
@@ -404,7 +404,7 @@ def test_a_given_up_step_of_a_conductor_that_has_another_name_leaves_nothing_beh
         world.resume(conductor.host)
     world.look_all()
     for _ in range(2):
-        conductor.turn()
+        conductor.run_once()
     new = conductor.ring.member()
     assert new not in (old, None)
     [(waiting, _)] = world.database.read(lambda conn: orphans.of_member(conn, new))
@@ -436,10 +436,10 @@ def test_a_step_that_is_given_up_while_another_attempt_is_at_it_is_left_to_that(
     world.look_all()
     world.pass_time(GRACE + 0.1)
     for _ in range(2):
-        conductor.turn()
+        conductor.run_once()
     assert left_over(world) == []
     conductor.go_on()
-    conductor.turn()
+    conductor.run_once()
     world.settle(lambda: False, within=60)
     assert {row.physical_id for row in rows(world, stack).values()} == set(world.cloud.things)
     assert len(world.cloud.things) == 1
@@ -455,7 +455,7 @@ def test_what_is_made_for_a_stack_that_was_purged_is_told_in_the_log(
     world.database.write(lambda conn: stacks.purge(conn, [stack.id]))
     conductor.go_on()
     for _ in range(2):
-        conductor.turn()
+        conductor.run_once()
     [thing] = world.cloud.things
     told = [line for line in caplog.messages if "purged" in line]
     assert len(told) == 1
@@ -466,7 +466,7 @@ def work_alone(world: World, conductor: SimConductor) -> None:
     """It gets all hints, and does what it can do at once."""
     while world.bus.hints:
         world.deliver(0, conductor.host)
-    conductor.turn()
+    conductor.run_once()
     while conductor.steps:
         conductor.run_step()
 
@@ -498,7 +498,7 @@ def test_what_is_made_for_a_resource_that_is_held_behind_its_deletion_is_removed
     world.look_all()
     conductor.go_on()
     assert len(world.cloud.things) == 1
-    conductor.turn()
+    conductor.run_once()
     assert world.settle(lambda: not world.cloud.things, within=10)
     assert not ended(world, stack)
 
@@ -526,7 +526,7 @@ def test_what_a_step_makes_after_its_conductor_counted_as_gone_is_removed(
     assert (len(conductor.hanging), conductor.written_off) == (1, [])
     conductor.go_on()
     assert len(world.cloud.things) == 1, "it is made only now"
-    conductor.turn()
+    conductor.run_once()
     [left] = left_over(world)
     assert (left.status, left.remaining, left.deadline_at) == ("IN_PROGRESS", None, None)
     assert world.settle(lambda: not world.cloud.things, within=10)

@@ -45,7 +45,7 @@ def step(world: World) -> None:
             return world.deliver_cancel(0)
         if conductor.steps:
             return conductor.run_step()
-        if conductor.turn() == 0.0:
+        if conductor.run_once() == 0.0:
             return None
     world.pass_time(0.5)
     for conductor in world.awake():

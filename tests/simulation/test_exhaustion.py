@@ -8,12 +8,12 @@ import pytest
 from simulation.test_update import ended, template
 from simulation.world import SimConductor, World
 from stoker.conductor.worker import pipeline
-from stoker.conductor.worker.cancellation import Stops
-from stoker.conductor.worker.claimed import Holdings
+from stoker.conductor.worker.cancellation import Cancellation
+from stoker.conductor.worker.claimed import ClaimedTasks
 from stoker.conductor.worker.executor import Workers
-from stoker.conductor.worker.metrics import Tally
+from stoker.conductor.worker.metrics import WorkMetrics
 from stoker.conductor.worker.thread_pool import NoThread
-from stoker.conductor.worker.unstorable import Suspects
+from stoker.conductor.worker.unstorable import UnstorableResults
 from stoker.db.stacks import Stack
 from stoker.db.states import Status
 from stoker.db.work import tasks
@@ -108,15 +108,15 @@ class Breaks:
 
 PLACES: dict[str, tuple[Json, str]] = {
     "a batch is stored": (pipeline.commit, "exchange"),
-    "a claim is taken into memory": (Holdings, "add"),
-    "a poll is put off": (Holdings, "look_later"),
-    "a stored result is dropped": (Holdings, "drop"),
+    "a claim is taken into memory": (ClaimedTasks, "add"),
+    "a poll is put off": (ClaimedTasks, "poll_later"),
+    "a stored result is dropped": (ClaimedTasks, "drop"),
     "a step begins": (Workers, "step"),
     "a step is handed to the pool": (SimConductor, "submit"),
-    "a claim's timeout is watched": (Stops, "watch"),
-    "what has to stop is stopped": (Stops, "apply"),
-    "a result is counted": (Tally, "stored"),
-    "a suspect is tried alone": (Suspects, "next"),
+    "a claim's timeout is watched": (Cancellation, "watch"),
+    "what has to stop is stopped": (Cancellation, "apply"),
+    "a result is counted": (WorkMetrics, "stored"),
+    "a suspect is tried alone": (UnstorableResults, "next"),
     "hints are announced": (pipeline, "announce_all"),
 }
 

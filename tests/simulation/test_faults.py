@@ -59,12 +59,12 @@ def test_a_step_that_met_a_short_silence_is_done_a_little_later(world: World) ->
     stack = world.create("s", template(1))
     world.deliver(0, "host0")
     conductor = world.conductors["host0"]
-    conductor.turn()
+    conductor.run_once()
     conductor.ring.confirmed = world.clock.now - SELF_STOP
     assert conductor.ring.member() is None
     conductor.run_step()
     conductor.ring.confirmed = world.clock.now
-    conductor.turn()
+    conductor.run_once()
     assert states(world, stack) == [TaskState.RUNNING]
     assert world.cloud.things == {}
     assert world.settle(lambda: ended(world, stack), within=10)
@@ -125,7 +125,7 @@ def test_a_conductor_that_is_cut_off_stops_before_the_others_take_over(world: Wo
     assert world.group["host1"], "the others still count it in"
     assert lonely.ring.member() is None
     assert not any(lonely.ring.owns(shard) for shard in range(64))
-    lonely.turn()
+    lonely.run_once()
     assert lonely.pipeline.in_progress == 0
     assert lonely.steps == []
 
@@ -136,7 +136,7 @@ def test_a_step_that_waited_in_a_paused_process_is_not_begun_when_others_have_ta
     stack = world.create("s", template(1))
     world.deliver(0, "host1")
     paused = world.conductors["host1"]
-    paused.turn()
+    paused.run_once()
     assert len(paused.steps) == 1
     world.pause("host1")
     assert world.settle(lambda: ended(world, stack), within=30)
@@ -144,7 +144,7 @@ def test_a_step_that_waited_in_a_paused_process_is_not_begun_when_others_have_ta
     assert world.settle(lambda: ended(world, stack), within=30)
     world.resume("host1")
     paused.run_step()
-    paused.turn()
+    paused.run_once()
     assert world.cloud.things == {}
     assert world.cloud.wrong == []
 
@@ -152,7 +152,7 @@ def test_a_step_that_waited_in_a_paused_process_is_not_begun_when_others_have_ta
 def test_what_a_lost_attempt_made_is_found_and_not_made_again(world: World) -> None:
     stack = world.create("s", template(1, after=0))
     world.deliver(0, "host1")
-    world.conductors["host1"].turn()
+    world.conductors["host1"].run_once()
     world.conductors["host1"].run_step()
     assert len(world.cloud.things) == 1
     world.kill("host1")
@@ -163,7 +163,7 @@ def test_what_a_lost_attempt_made_is_found_and_not_made_again(world: World) -> N
 def test_what_a_lost_attempt_made_is_deleted_with_the_stack(world: World) -> None:
     stack = world.create("s", template(1))
     world.deliver(0, "host1")
-    world.conductors["host1"].turn()
+    world.conductors["host1"].run_once()
     world.conductors["host1"].run_step()
     world.kill("host1")
     world.orders.delete(world.stack(stack.id))
@@ -189,11 +189,11 @@ def test_claims_whose_answer_was_lost_are_given_back(world: World) -> None:
     stack = world.create("s", template(4, after=0))
     world.deliver(0, "host1")
     world.database.after = 1.0
-    assert world.conductors["host1"].turn() is not None
+    assert world.conductors["host1"].run_once() is not None
     assert states(world, stack) == [TaskState.RUNNING] * 4
     assert world.conductors["host1"].steps == []
     world.database.after = 0.0
-    world.conductors["host1"].turn()
+    world.conductors["host1"].run_once()
     assert world.settle(lambda: ended(world, stack), within=30)
     assert world.stack(stack.id).status == Status.COMPLETE
 
@@ -205,10 +205,10 @@ def test_progress_that_is_told_twice_because_the_answer_was_lost_fails_nothing(w
     world.update(stack, template(1, after=0, value="new"))
     world.deliver(0, "host1")
     one = world.conductors["host1"]
-    one.turn()
+    one.run_once()
     one.run_step()
     world.database.after = 1.0
-    one.turn()
+    one.run_once()
     world.database.after = 0.0
     assert world.settle(lambda: ended(world, stack), within=30)
     assert world.broken == []
@@ -219,17 +219,17 @@ def test_a_result_that_was_stored_is_not_stored_again_because_what_follows_fails
     first = world.create("first", template(1, after=0, looks=100))
     one = world.conductors["host1"]
     world.deliver(0, "host1")
-    one.turn()
+    one.run_once()
     one.run_step()
     world.create("second", template(1, after=0))
     world.deliver(0, "host1")
     world.database.planned += ["after"]
-    one.turn()
+    one.run_once()
     assert states(world, first) == [TaskState.RUNNING]
     world.database.planned += ["", "before"]
-    one.turn()
+    one.run_once()
     for _ in range(3):
-        one.turn()
+        one.run_once()
         assert len(one.steps) <= 1, "the claim that nobody knew of was given back, the other has one step"
 
 

@@ -109,9 +109,9 @@ def test_of_two_suspects_one_runs_at_a_time_so_that_the_innocent_one_ends_well(w
     assert len(conductor.hanging) == 1
     if running_alone(world, stack) == "slow":
         conductor.go_on()
-        conductor.turn()
+        conductor.run_once()
         world.pass_time(1.1)
-        conductor.turn()
+        conductor.run_once()
         while conductor.steps:
             conductor.run_step()
     assert running_alone(world, stack) == "bad"
@@ -133,10 +133,10 @@ def claim_both(world: World, stack: Stack, host: str) -> None:
     world.bus.hints.clear()
     conductor = world.conductors[host]
     conductor.pipeline.offer(stack.traversal, ids)
-    conductor.turn()
+    conductor.run_once()
     while conductor.steps:
         conductor.run_step()
-    conductor.turn()
+    conductor.run_once()
 
 
 def both_run_on(world: World, stack: Stack, host: str) -> None:

@@ -200,7 +200,7 @@ def test_a_childs_time_is_what_remains_of_its_parents(world: World) -> None:
 def test_a_repeated_step_finds_the_child_of_the_lost_one(world: World) -> None:
     stack = world.create("s", hot({"n": child()}), files={INNER: inner(looks=5, after=5)})
     world.deliver(0, "host0")
-    world.conductors["host0"].turn()
+    world.conductors["host0"].run_once()
     world.conductors["host0"].run_step()
     assert len(children(world, stack)) == 1
     world.kill("host0")
@@ -214,7 +214,7 @@ def test_a_repeated_step_finds_the_child_of_the_lost_one(world: World) -> None:
 def test_a_database_that_is_away_for_a_moment_fails_no_step(world: World, moment: str) -> None:
     stack = world.create("s", hot({"n": child()}), files={INNER: inner()})
     world.deliver(0, "host0")
-    world.conductors["host0"].turn()
+    world.conductors["host0"].run_once()
     # The step of the nested stack reserves ids first, and stores the child then.
     world.database.planned = ["", moment]
     world.conductors["host0"].run_step()

@@ -346,11 +346,11 @@ def test_a_child_is_held_while_the_step_that_made_it_has_not_said_so(world: Worl
     """The child stands before its parent's task is parked."""
     stack = create(world, {"n": child()}, inside("n/s", "pre-create"))
     world.deliver(0, "host0")
-    world.conductors["host0"].turn()
+    world.conductors["host0"].run_once()
     world.conductors["host0"].run_step()
     inner = below(world, stack, "n")
     assert (clock(world, inner), clock(world, stack)) == ("stands", "goes")
-    world.conductors["host0"].turn()
+    world.conductors["host0"].run_once()
     assert clock(world, stack) == "stands"
 
 

@@ -116,7 +116,7 @@ def test_a_step_that_is_lost_finds_the_child_that_it_has_begun(world: World) -> 
     things = dict(world.cloud.things)
     other = world.adopt("t", abandoned(world, stack))
     world.deliver(0, "host0")
-    world.conductors["host0"].turn()
+    world.conductors["host0"].run_once()
     world.conductors["host0"].run_step()
     assert len(children(world, other)) == 1
     world.kill("host0")

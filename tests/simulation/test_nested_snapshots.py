@@ -111,7 +111,7 @@ def test_a_step_that_is_lost_finds_the_snapshot_that_it_has_begun(world: World) 
     stack = created(world, hot({"n": child()}))
     world.snapshots.take(world.stack(stack.id), None)
     world.deliver(0, "host0")
-    world.conductors["host0"].turn()
+    world.conductors["host0"].run_once()
     world.conductors["host0"].run_step()
     below = children(world, stack)["n"].id
     assert len(kept(world, below)) == 1

@@ -248,7 +248,7 @@ def test_an_operator_who_retries_at_any_moment_does_no_harm(tmp_path: pathlib.Pa
     for _ in range(120):
         choice = dice.randrange(6)
         for conductor in world.awake():
-            conductor.turn()
+            conductor.run_once()
             if conductor.steps and dice.random() < 0.5:
                 conductor.run_step()
         if world.bus.hints and choice == 0:

@@ -231,12 +231,12 @@ def test_a_copy_is_not_deleted_before_the_step_that_makes_it_has_ended(world: Wo
     stack = created(world, template(a={}))
     world.snapshots.take(world.stack(stack.id), None)
     world.deliver(0, "host0")
-    world.conductors["host0"].turn()
+    world.conductors["host0"].run_once()
     assert len(world.conductors["host0"].steps) == 1, "the picture is not taken yet"
     world.orders.delete(world.stack(stack.id))
     while world.bus.hints:
         world.deliver(0, "host1")
-    world.conductors["host1"].turn()
+    world.conductors["host1"].run_once()
     assert world.conductors["host1"].steps == []
     assert world.settle(lambda: ended(world, stack), within=60)
     assert (world.cloud.things, world.cloud.pictures) == ({}, {})
@@ -246,7 +246,7 @@ def test_what_a_lost_step_has_made_is_found_by_its_key(world: World) -> None:
     stack = created(world, template(a={}))
     world.snapshots.take(world.stack(stack.id), None)
     world.deliver(0, "host0")
-    world.conductors["host0"].turn()
+    world.conductors["host0"].run_once()
     world.conductors["host0"].run_step()
     assert len(world.cloud.pictures) == 1
     world.kill("host0")

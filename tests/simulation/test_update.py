@@ -137,7 +137,7 @@ def test_what_a_lost_creation_has_made_is_found_though_what_it_stands_on_was_to_
     while len(world.cloud.things) < 2:
         while world.bus.hints:
             world.deliver(0, "host0")
-        maker.turn()
+        maker.run_once()
         while maker.steps:
             maker.run_step()
     world.kill("host0")

@@ -73,7 +73,7 @@ def test_no_more_is_claimed_than_threads_can_take_soon(world: World) -> None:
     one = world.conductors["host0"]
     while world.bus.hints:
         world.deliver(0, "host0")
-    one.turn()
+    one.run_once()
     assert len(one.steps) <= world.threads + 4
 
 

@@ -53,16 +53,16 @@ class Weather:
         for _ in range(min(len(hints), self.dice.randint(0, 3))):
             self.world.deliver(self.dice.randrange(len(hints)), host)
         conductor = self.world.conductors[host]
-        conductor.turn()
+        conductor.run_once()
         while conductor.steps:
             conductor.run_step(self.dice.randrange(len(conductor.steps)))
-        conductor.turn()
+        conductor.run_once()
         return host
 
-    def turn(self) -> str | None:
+    def run_once(self) -> str | None:
         host = self._some()
         if host:
-            self.world.conductors[host].turn()
+            self.world.conductors[host].run_once()
         return host
 
     def step(self) -> str | None:

@@ -20,7 +20,7 @@ from stoker.conductor.duties.rollbacks import Rollbacks
 from stoker.conductor.duties.stacks import StackPurge, StackTimeouts
 from stoker.conductor.duties.tasks import Orphans, TaskDue
 from stoker.conductor.slice import Absentees
-from stoker.conductor.steps.context import Surroundings
+from stoker.conductor.steps.context import StepServices
 from stoker.conductor.steps.runner import StepRunner
 from stoker.conductor.worker.pipeline import Pipeline, PipelineLimits
 from stoker.conductor.worker.thread_pool import NoThread
@@ -222,7 +222,7 @@ class SimConductor:
         self.rest: float | None = None
         runner = StepRunner(
             catalogue=world.catalogue,
-            around=Surroundings(
+            around=StepServices(
                 world.database, self.clock, SignalAddresses("http://sim", b"key"), world.sealer
             ),
             nesting=world.nesting,
@@ -278,13 +278,13 @@ class SimConductor:
         finally:
             self.world.acting = others
 
-    def turn(self) -> float | None:
+    def run_once(self) -> float | None:
         """As the mover does."""
         name = self.ring.member()
         with self._acts():
             self.pipeline.work_as(None if name is None else Claimant(name, self.host))
             try:
-                self.rest = self.pipeline.turn()
+                self.rest = self.pipeline.run_once()
             except MemoryError:
                 self.rest = 1.0
             except Exception:  # noqa: BLE001 - as in the mover, whose thread goes on after a bug
@@ -557,7 +557,7 @@ class World:
             self.conductors[host].pipeline.offer(traversal, task_ids)
         self.bus.hints.clear()
         for conductor in self.awake():
-            busy |= conductor.turn() == 0.0 or bool(conductor.steps)
+            busy |= conductor.run_once() == 0.0 or bool(conductor.steps)
             while conductor.steps:
                 conductor.run_step()
         return busy

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from harness.waiting import wait_for
-from stoker.conductor.duties.report import Report
+from stoker.conductor.duties.report import ConductorReport
 from stoker.conductor.scheduler import DUTY_THREADS, Scheduler
 from stoker.conductor.slice import Ring
 from stoker.db.engine import Database
@@ -163,7 +163,7 @@ class Alone:
 
 def test_a_conductor_leaves_the_ring_also_while_the_database_is_away() -> None:
     alone = Alone()
-    report = Report(
+    report = ConductorReport(
         database=Database("postgresql+psycopg://u@127.0.0.1:1/none", tries=1),
         ring=typing.cast(Ring, alone),
         membership=typing.cast(Membership, alone),

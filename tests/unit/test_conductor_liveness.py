@@ -9,7 +9,7 @@ from stoker.conductor.liveness import Liveness, Progress, answered
 from stoker.conductor.scheduler import Scheduler
 from stoker.conductor.slice import Ring
 from stoker.conductor.worker import loop
-from stoker.conductor.worker.loop import Mover
+from stoker.conductor.worker.loop import WorkLoop
 from stoker.conductor.worker.pipeline import Pipeline
 from stoker.db.ids import MemberId
 
@@ -57,7 +57,7 @@ class Wheel:
 
     def hand_over(self) -> None: ...
 
-    def turn(self) -> float | None:
+    def run_once(self) -> float | None:
         self.turns += 1
         self.go_on.wait(30)
         return 0.01
@@ -71,7 +71,7 @@ class Ashore:
 def test_a_mover_beats_while_it_waits_and_not_while_it_hangs() -> None:
     clock, wheel = Clock(), Wheel()
     alive = Liveness(clock)
-    found = Mover(
+    found = WorkLoop(
         lambda wake: typing.cast(Pipeline, wheel),
         ring=typing.cast(Ring, Ashore()),
         host="a",

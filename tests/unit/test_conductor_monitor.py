@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import pytest
 from harness.waiting import wait_for
-from stoker.conductor.duties.report import Report
+from stoker.conductor.duties.report import ConductorReport
 from stoker.conductor.liveness import Liveness
 from stoker.conductor.monitor import Monitor, ranges
 from stoker.conductor.slice import Ring
-from stoker.conductor.worker.thread_pool import Pool
+from stoker.conductor.worker.thread_pool import ThreadPool
 from stoker.db.engine import Database
 from stoker.db.errors import Unavailable
 from stoker.db.ids import MemberId
@@ -48,18 +48,18 @@ class Alone:
 @dataclass(frozen=True)
 class Parts:
     ring: Alone
-    pool: Pool
+    pool: ThreadPool
     liveness: Liveness
-    report: Report
+    report: ConductorReport
     now: list[float]
     monitor: Monitor
 
 
 @pytest.fixture
 def parts() -> Parts:
-    ring, pool, now = Alone(), Pool(2), [0.0]
+    ring, pool, now = Alone(), ThreadPool(2), [0.0]
     liveness = Liveness(lambda: now[0])
-    report = Report(
+    report = ConductorReport(
         database=Database("postgresql+psycopg://u@127.0.0.1:1/none", tries=1, sleep=lambda seconds: None),
         ring=typing.cast(Ring, ring),
         membership=Membership(NOTHING, Self("one"), shard_count=1),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from harness.waiting import wait_for
-from stoker.conductor.worker.thread_pool import Job, NoThread, Pool, start_thread
+from stoker.conductor.worker.thread_pool import NoThread, PoolJob, ThreadPool, start_thread
 
 
 class Calls:
@@ -28,7 +28,7 @@ def calls() -> Calls:
 
 
 def test_no_more_jobs_run_than_there_are_threads_and_in_order(calls: Calls) -> None:
-    pool = Pool(2)
+    pool = ThreadPool(2)
     for number in range(4):
         pool.submit(calls, number)
     wait_for(lambda: sorted(calls.begun) == [0, 1], 5)
@@ -41,8 +41,8 @@ def test_no_more_jobs_run_than_there_are_threads_and_in_order(calls: Calls) -> N
 
 
 def test_a_thread_that_hangs_is_replaced(calls: Calls) -> None:
-    pool = Pool(1)
-    hangs: Job = pool.submit(calls, 0)
+    pool = ThreadPool(1)
+    hangs: PoolJob = pool.submit(calls, 0)
     pool.submit(calls, 1)
     wait_for(lambda: calls.begun == [0], 5)
     assert pool.write_off(hangs)
@@ -51,7 +51,7 @@ def test_a_thread_that_hangs_is_replaced(calls: Calls) -> None:
 
 
 def test_a_thread_that_comes_back_ends_instead_of_working_beside_its_replacement(calls: Calls) -> None:
-    pool = Pool(1)
+    pool = ThreadPool(1)
     hangs = pool.submit(calls, 0)
     wait_for(lambda: calls.begun == [0], 5)
     pool.write_off(hangs)
@@ -64,7 +64,7 @@ def test_a_thread_that_comes_back_ends_instead_of_working_beside_its_replacement
 
 
 def test_a_job_that_has_not_begun_never_does(calls: Calls) -> None:
-    pool = Pool(1)
+    pool = ThreadPool(1)
     pool.submit(calls, 0)
     waits = pool.submit(calls, 1)
     pool.submit(calls, 2)
@@ -75,7 +75,7 @@ def test_a_job_that_has_not_begun_never_does(calls: Calls) -> None:
 
 
 def test_a_job_that_has_ended_costs_no_thread(calls: Calls) -> None:
-    pool = Pool(1)
+    pool = ThreadPool(1)
     calls.go[0].set()
     done = pool.submit(calls, 0)
     wait_for(lambda: calls.ended == [0], 5)
@@ -85,7 +85,7 @@ def test_a_job_that_has_ended_costs_no_thread(calls: Calls) -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_job_that_breaks_costs_no_thread(calls: Calls) -> None:
-    pool = Pool(1)
+    pool = ThreadPool(1)
     pool.submit(lambda: 1 / 0)
     calls.go[0].set()
     pool.submit(calls, 0)
@@ -93,7 +93,7 @@ def test_a_job_that_breaks_costs_no_thread(calls: Calls) -> None:
 
 
 def test_after_the_shutdown_nothing_begins(calls: Calls) -> None:
-    pool = Pool(1)
+    pool = ThreadPool(1)
     pool.submit(calls, 0)
     pool.submit(calls, 1)
     wait_for(lambda: calls.begun == [0], 5)
@@ -123,7 +123,7 @@ class Threads:
 
 def test_without_a_thread_that_would_run_it_a_job_is_refused(calls: Calls) -> None:
     threads = Threads(0)
-    pool = Pool(2, start=threads)
+    pool = ThreadPool(2, start=threads)
     for number in range(3):
         with pytest.raises(NoThread):
             pool.submit(calls, number)
@@ -137,7 +137,7 @@ def test_without_a_thread_that_would_run_it_a_job_is_refused(calls: Calls) -> No
 
 def test_a_job_waits_for_the_threads_that_there_are_and_the_others_are_started_later(calls: Calls) -> None:
     threads = Threads(1)
-    pool = Pool(3, start=threads)
+    pool = ThreadPool(3, start=threads)
     for number in range(3):
         pool.submit(calls, number)
     wait_for(lambda: calls.begun == [0], 5)
@@ -151,7 +151,7 @@ def test_a_job_waits_for_the_threads_that_there_are_and_the_others_are_started_l
 
 def test_a_hung_thread_that_cannot_be_replaced_is_replaced_when_there_are_threads(calls: Calls) -> None:
     threads = Threads(1)
-    pool = Pool(1, start=threads)
+    pool = ThreadPool(1, start=threads)
     hangs = pool.submit(calls, 0)
     pool.submit(calls, 1)
     wait_for(lambda: calls.begun == [0], 5)
