@@ -20,7 +20,7 @@ matter, and its row may be removed.  It says nothing of who is alive: that is as
 
 
 @dataclass(frozen=True)
-class Conductor:
+class ConductorRecord:
     """A conductor; see tables.py for what the columns mean."""
 
     host: str
@@ -47,7 +47,7 @@ class Conductor:
         return (self.schema_number or 0) if told else 0
 
 
-def report(conn: Connection, conductor: Conductor) -> str:
+def report(conn: Connection, conductor: ConductorRecord) -> str:
     """Store what a conductor says of itself; what the operator wants of it: active or draining."""
     c = tables.conductor
     row = asdict(conductor)
@@ -58,13 +58,13 @@ def report(conn: Connection, conductor: Conductor) -> str:
     return str(conn.execute(sa.select(c.c.wanted).where(c.c.host == conductor.host)).scalar_one())
 
 
-def list_all(conn: Connection) -> Sequence[Conductor]:
+def list_all(conn: Connection) -> Sequence[ConductorRecord]:
     """All that ever reported and were not cleaned away, by host."""
     c = tables.conductor
-    return [Conductor(**dict(row)) for row in conn.execute(sa.select(c).order_by(c.c.host)).mappings()]
+    return [ConductorRecord(**dict(row)) for row in conn.execute(sa.select(c).order_by(c.c.host)).mappings()]
 
 
-def may_come_back(found: Sequence[Conductor], now: float) -> list[Conductor]:
+def may_come_back(found: Sequence[ConductorRecord], now: float) -> list[ConductorRecord]:
     """Return those that have not stopped and reported lately: they work, or may work again."""
     return [c for c in found if c.state != STOPPED and now - c.heartbeat_at < FORGOTTEN_AFTER]
 

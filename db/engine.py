@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection, Engine
 from . import notifications
 from .connections import WRITE, DatabaseLimits, end_brief, make_engine, server_time, set_brief
 from .errors import RowLocked, Unavailable
-from .retries import TryAgain, repeatable
+from .retries import RetryTransaction, repeatable
 from .server_clock import ServerClock
 
 LOG = logging.getLogger(__name__)
@@ -128,7 +128,7 @@ class Database:
         for attempt in range(1, self._tries + 1):
             try:
                 return self._once(work, write=write, brief=brief)
-            except TryAgain as error:
+            except RetryTransaction as error:
                 cause = error.__cause__
                 if brief and error.locked:
                     raise RowLocked(f"Another transaction holds a row: {cause}") from cause
@@ -180,7 +180,7 @@ class Database:
             conn = self._engine.connect()
         except (sa.exc.OperationalError, oslo_errors.DBConnectionError) as error:
             # Refused, starting up, going down, too many connections: each may be over soon.
-            raise TryAgain from error
+            raise RetryTransaction from error
         except sa.exc.TimeoutError as error:
             raise Unavailable(f"No connection became free: {error}") from error
         with conn:

@@ -20,7 +20,7 @@ from .work.task_rows import IDS
 _GATHERED = "stoker_notices"
 
 
-class Fact(enum.StrEnum):
+class EventKind(enum.StrEnum):
     """What there is to tell."""
 
     STACK = "stack"  #: a stack has begun something, or ended it
@@ -43,7 +43,7 @@ class AtBreakpoint:
 
 
 @dataclass(frozen=True)
-class Notice:
+class Notification:
     """One fact, with the stack as the transaction has left it: nothing of its parameters, properties and
     outputs.
 
@@ -51,7 +51,7 @@ class Notice:
     :ivar at: of what happened at a breakpoint; None: of a resource nothing is told.
     """
 
-    fact: Fact
+    fact: EventKind
     stack_id: StackId
     tenant: str
     owner: str | None
@@ -68,13 +68,13 @@ class Notice:
     at: AtBreakpoint | None = None
 
 
-Listener = typing.Callable[[Sequence[Notice]], None]
+Listener = typing.Callable[[Sequence[Notification]], None]
 """Told once a transaction is committed, in its thread; must not block, nor raise."""
 
 
-def gathering(conn: Connection) -> list[Notice]:
+def gathering(conn: Connection) -> list[Notification]:
     """Gather, from now on, what this connection's transaction makes true: the list that it goes to."""
-    gathered: list[Notice] = []
+    gathered: list[Notification] = []
     conn.execution_options(**{_GATHERED: gathered})
     return gathered
 
@@ -86,10 +86,12 @@ def about_stacks(conn: Connection, stack_ids: Iterable[StackId]) -> None:
     if gathered is None or not wanted:
         return
     found = _read(conn, wanted)
-    gathered += [_notice(Fact.STACK, found[stack_id]) for stack_id in wanted if stack_id in found]
+    gathered += [_notice(EventKind.STACK, found[stack_id]) for stack_id in wanted if stack_id in found]
 
 
-def at_breakpoints(conn: Connection, fact: Fact, told: Sequence[tuple[StackId, str, AtBreakpoint]]) -> None:
+def at_breakpoints(
+    conn: Connection, fact: EventKind, told: Sequence[tuple[StackId, str, AtBreakpoint]]
+) -> None:
     """Resources are held, or are not any more.
 
     :param told: stack, reason and resource of each.
@@ -105,8 +107,8 @@ def at_breakpoints(conn: Connection, fact: Fact, told: Sequence[tuple[StackId, s
     ]
 
 
-def _gathered(conn: Connection) -> list[Notice] | None:
-    gathered: list[Notice] | None = conn.get_execution_options().get(_GATHERED)
+def _gathered(conn: Connection) -> list[Notification] | None:
+    gathered: list[Notification] | None = conn.get_execution_options().get(_GATHERED)
     return gathered
 
 
@@ -142,5 +144,5 @@ def _read(conn: Connection, stack_ids: Sequence[StackId]) -> dict[StackId, dict[
     return found
 
 
-def _notice(fact: Fact, row: dict[str, typing.Any], at: AtBreakpoint | None = None) -> Notice:
-    return Notice(fact=fact, at=at, **{**row, "tags": tuple(row["tags"])})
+def _notice(fact: EventKind, row: dict[str, typing.Any], at: AtBreakpoint | None = None) -> Notification:
+    return Notification(fact=fact, at=at, **{**row, "tags": tuple(row["tags"])})

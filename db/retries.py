@@ -21,7 +21,7 @@ _MARIADB_LOCK_TIMEOUT = 1205
 _MARIADB_STATEMENT_TIMEOUT = 1969
 
 
-class TryAgain(Exception):
+class RetryTransaction(Exception):
     """The transaction certainly did not take place.
 
     :ivar locked: because another transaction has held a row for too long.
@@ -41,16 +41,16 @@ def repeatable() -> Iterator[None]:
     try:
         yield
     except oslo_errors.DBDeadlock as error:
-        raise TryAgain(locked=_code(error.inner_exception) == _MARIADB_LOCK_TIMEOUT) from error
+        raise RetryTransaction(locked=_code(error.inner_exception) == _MARIADB_LOCK_TIMEOUT) from error
     except oslo_errors.DBConnectionError as error:
-        raise TryAgain from error
+        raise RetryTransaction from error
     except sa.exc.DBAPIError as error:
         if _is_idle(error.orig):
-            raise TryAgain from error
+            raise RetryTransaction from error
         if not isinstance(error, sa.exc.OperationalError):
             raise
         if _is_lock_timeout(error.orig) or _is_conflict(error.orig):
-            raise TryAgain(locked=not _is_serialization(error.orig)) from error
+            raise RetryTransaction(locked=not _is_serialization(error.orig)) from error
         if _is_too_long(error.orig):
             raise TooSlow(f"A statement has taken longer than it may: {error.orig}") from error
         if _is_full(error.orig):

@@ -35,7 +35,7 @@ COLUMNS: Mapping[sa.Table, Sequence[str]] = {
 
 
 @dataclass(frozen=True)
-class Tree:
+class SealedTree:
     """The stacks to which a value belongs: a root stack, and what is nested in it."""
 
     project_id: str
@@ -52,7 +52,7 @@ class Row:
 
     key: Json
     values: Mapping[str, Json]
-    tree: Tree | None = None
+    tree: SealedTree | None = None
 
 
 def scan(database: Database, table: sa.Table, *, batch: int) -> Iterator[list[Row]]:
@@ -87,7 +87,7 @@ def rewrite(
     return changed
 
 
-def holders(conn: Connection, key: ContentId) -> dict[str, Tree]:
+def holders(conn: Connection, key: ContentId) -> dict[str, SealedTree]:
     """The ids of the stacks and snapshots that hold on to a content, with their trees."""
     u, s, n = tables.content_use.c, tables.stack.c, tables.snapshot.c
     of_stacks = sa.select(u.holder_id, s.tenant, s.root_id).join(tables.stack, s.id == u.holder_id)
@@ -98,7 +98,7 @@ def holders(conn: Connection, key: ContentId) -> dict[str, Tree]:
     )
     both = (query.where(u.content_id == key) for query in (of_stacks, of_snapshots))
     found = sorted(tuple(row) for query in both for row in conn.execute(query))
-    return {holder: Tree(project, root) for holder, project, root in found}
+    return {holder: SealedTree(project, root) for holder, project, root in found}
 
 
 def rename_content(conn: Connection, holder: str, old: ContentId, new: ContentId) -> None:
@@ -144,5 +144,5 @@ def _placed(conn: Connection, table: sa.Table, query: sa.Select[Json]) -> list[R
     else:
         return rows
     wanted = trees.where(key.in_([row.key for row in rows]))
-    found = {row_key: Tree(project, root) for row_key, project, root in conn.execute(wanted)}
+    found = {row_key: SealedTree(project, root) for row_key, project, root in conn.execute(wanted)}
     return [Row(row.key, row.values, found.get(row.key)) for row in rows]

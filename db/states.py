@@ -68,8 +68,8 @@ class Standing(enum.StrEnum):
     """Of a task towards its stack's present traversal."""
 
     OWN = "own"  #: it belongs to it, as far as it knows
-    LEFT = "left"  #: it ran when its traversal was superseded: its result is recorded, and nothing more
-    ADOPTED = "adopted"  #: begun by a superseded one, but it does what is still wanted: it goes on
+    SUPERSEDED = "left"  #: it ran when its traversal was superseded: its result is recorded, and nothing more
+    CARRIED_OVER = "adopted"  #: begun by a superseded one, but it does what is still wanted: it goes on
 
 
 DELETING = frozenset({TaskKind.DELETE, TaskKind.CLEANUP})

@@ -11,7 +11,7 @@ from ..db.resources import Resource
 from ..db.stacks import Stack
 from ..db.states import Status
 from ..db.work import tasks
-from ..db.work.cancel import Heir
+from ..db.work.cancel import CarryOver
 from ..planning.breakpoints import PlannedBreakpoints
 from ..planning.plan import TraversalScope
 from ..planning.type_facts import TypeFacts
@@ -80,7 +80,7 @@ def start_update(conn: Connection, change: Change, scope: TraversalScope, types:
         observing=change.converge,
     )
     begun = by_resource(tasks.begun_of_traversal(conn, stack.traversal))
-    heir = Heir(scope.traversal)
+    heir = CarryOver(scope.traversal)
     if begun:
         other = any(goal[key] != getattr(stack, key) for key in ("files_id", "environment_id"))
         begun_plan = planner(_rows(conn, stack, change), running=begun)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from sqlalchemy.engine import Connection
 
 from ..db import conductors, resources, stacks
-from ..db.conductors import Conductor
+from ..db.conductors import ConductorRecord
 from ..db.errors import NameTaken
 from ..db.ids import ContentId, StackId
 from ..db.stacks import Stack
@@ -165,7 +165,7 @@ class StackOperations:
                 continue
             return
 
-    def services(self) -> Sequence[Conductor]:
+    def services(self) -> Sequence[ConductorRecord]:
         """The conductors as they last reported."""
         return self._desk.database.read(conductors.list_all)
 

@@ -106,7 +106,7 @@ def store_plan(
     tasks.inherit(conn, kept, plan.finish.id)
     finish = replace(plan.finish, pending=plan.finish.pending + len(kept))
     tasks.insert_many(conn, [*plan.tasks, finish])
-    _, stops = breakpoint_rules.split(plan.unblocked)
+    _, stops = breakpoint_rules.partition(plan.unblocked)
     aborted = breakpoints.hold(conn, stops, by=None, now=now)
     over = not plan.tasks or stops
     ended = endings.finish(conn, plan.finish.id, by=None, now=now) if over else None
@@ -138,7 +138,7 @@ def begin(
         reason = f"Stack SNAPSHOT was superseded by {action}"
         snapshots.end(conn, [stack.traversal], reason=reason, failed=True)
     if stack.remaining is not None:  # With those of the stacks around it.
-        deadlines.go_on(conn, stack.id, stack.traversal, now=scope.now)
+        deadlines.resume_deadline(conn, stack.id, stack.traversal, now=scope.now)
     columns = {"reason": f"Stack {action} started", **columns}
     columns |= {"action": action, "deadline_at": deadline_at}
     begun = stacks.begin(conn, stack.id, seen=stack.traversal, traversal=scope.traversal, **columns)

@@ -9,7 +9,7 @@ from ..db.ids import ResourceId, StackId, TaskId, TraversalId
 from ..db.resources import Resource
 from ..db.states import Status, TaskKind, TaskState
 from ..db.work import deadlines
-from ..db.work.breakpoint_rules import split
+from ..db.work.breakpoint_rules import partition
 from ..db.work.tasks import REDELIVER_AFTER, Task
 from ..template.model import CompiledTemplate, ResourceDefinition, ResourceSettings
 from .breakpoints import PlannedBreakpoints
@@ -174,7 +174,7 @@ def _task(job: PlannedTask, edges: Edges, finish_id: TaskId, scope: TraversalSco
         hooks=scope.breakpoints.of(job.kind, settings),
         request=scope.request,
     )
-    free, _ = split([task])
+    free, _ = partition([task])
     return task if free else replace(task, state=TaskState.WAITING, due_at=None)
 
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 import oslo_messaging
 
-from ..db.notifications import Fact, Notice
+from ..db.notifications import EventKind, Notification
 from .bus import LOCAL
 from .outbox import SendQueue
 
@@ -65,20 +65,20 @@ class Notifier:
         """Send what waits, for two seconds at the most."""
         self._queue.stop()
 
-    def tell(self, notices: Sequence[Notice]) -> None:
+    def tell(self, notices: Sequence[Notification]) -> None:
         """Send them when their turn comes; returns at once."""
         for notice in notices:
             self._queue.put(functools.partial(self._send, notice))
 
-    def _send(self, notice: Notice) -> None:
-        failed = notice.fact == Fact.STACK and notice.status == "FAILED"
+    def _send(self, notice: Notification) -> None:
+        failed = notice.fact == EventKind.STACK and notice.status == "FAILED"
         send = getattr(self._sender, "error" if failed else self._level.lower())
         send({}, event_type(notice), payload(notice))
 
 
-def event_type(notice: Notice) -> str:
+def event_type(notice: Notification) -> str:
     """Name of the notification."""
-    if notice.fact == Fact.STACK:
+    if notice.fact == EventKind.STACK:
         return f"{SERVICE}.stack.{notice.action.lower()}.{_ENDINGS.get(notice.status, 'error')}"
     return f"{SERVICE}.breakpoint.{notice.fact}"
 
@@ -91,12 +91,12 @@ def event_types() -> dict[str, str]:
         for action in ACTIONS
         for ending, meaning in meanings.items()
     }
-    found[f"{SERVICE}.breakpoint.{Fact.REACHED}"] = "A resource is held at a breakpoint."
-    found[f"{SERVICE}.breakpoint.{Fact.CLEARED}"] = "It is not held there any more."
+    found[f"{SERVICE}.breakpoint.{EventKind.REACHED}"] = "A resource is held at a breakpoint."
+    found[f"{SERVICE}.breakpoint.{EventKind.CLEARED}"] = "It is not held there any more."
     return found
 
 
-def payload(notice: Notice) -> dict[str, Json]:
+def payload(notice: Notification) -> dict[str, Json]:
     """Heat's (heat/engine/api.py, format_notification_body), without `user_identity`, which is not stored;
     with the resource for a breakpoint."""
     body: dict[str, Json] = {

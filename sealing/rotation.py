@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 from ..db import content, sealed_rows
 from ..db.engine import Database
 from ..db.ids import ContentId
-from ..db.sealed_rows import COLUMNS, Row, Tree
+from ..db.sealed_rows import COLUMNS, Row, SealedTree
 from .sealer import BoundSealer, Sealer, SealError, is_bound, sealed_by
 from .tokens import replaced
 
@@ -187,7 +187,7 @@ class Rotation:
             return [self._of(tree) for tree in dict.fromkeys(found.values())]
         return [] if row.tree is None else [self._of(row.tree)]
 
-    def _of(self, tree: Tree) -> BoundSealer:
+    def _of(self, tree: SealedTree) -> BoundSealer:
         return self._sealer.of_stack(tree.project_id, tree.root_id)
 
     def _move(self, row: Row) -> int:

@@ -139,7 +139,7 @@ def _of_gone(task: Unfinished, crew: Crew, host: str) -> Reason:
 
 def _not_stopped(task: Unfinished, crew: Crew, host: str) -> Reason:
     why = f"{host} was asked to stop it and has not: its step hangs in a call"
-    if task.standing == Standing.LEFT or task.traversal != task.traversal_now:
+    if task.standing == Standing.SUPERSEDED or task.traversal != task.traversal_now:
         why += "; it belongs to what the stack did before, and what is to be done to the resource now waits"
     command = crew.retry(task.stack_id, task.resource)
     owner = crew.owner_of(task.shard)

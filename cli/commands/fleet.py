@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ...db.conductors import STOPPED, Conductor
+from ...db.conductors import STOPPED, ConductorRecord
 from ...db.ids import MemberId, StackId, host_of
 from .base import describe_age, describe_moment, describe_span
 
@@ -30,7 +30,7 @@ class Crew:
     """
 
     now: float
-    conductors: Mapping[str, Conductor]
+    conductors: Mapping[str, ConductorRecord]
     living: frozenset[str]
     owner_of: Callable[[int], str | None]
     takeover: float

@@ -14,7 +14,7 @@ from cliff.command import Command
 from cliff.lister import Lister
 
 from ...db import conductors, stacks
-from ...db.conductors import ACTIVE, DRAINING, STOPPED, Conductor
+from ...db.conductors import ACTIVE, DRAINING, STOPPED, ConductorRecord
 from ...ring.hashring import Member, View, assign, plan
 from ..wiring.connections import make_bus
 from ..wiring.presence import Presence, presence_of
@@ -121,7 +121,7 @@ def footer(found: Presence, in_progress: int) -> list[str]:
     return [sums, health(found, there)]
 
 
-def health(found: Presence, there: Sequence[Conductor]) -> str:
+def health(found: Presence, there: Sequence[ConductorRecord]) -> str:
     """One line.
 
     :param there: the reports of those that have not stopped.

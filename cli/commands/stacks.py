@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 
 from ...conductor.rescue import NothingToDo, Rescue, Treated
 from ...db import conductors
-from ...db.conductors import Conductor
+from ...db.conductors import ConductorRecord
 from ...db.connections import server_time
 from ...db.ids import MemberId
 from ...db.queries import inspections
@@ -176,7 +176,7 @@ def _reported(found: Presence, host: str) -> float | None:
     return None if row is None else row.heartbeat_at
 
 
-def _skews(there: Sequence[Conductor], now: float, moved: Set[str]) -> dict[str, float]:
+def _skews(there: Sequence[ConductorRecord], now: float, moved: Set[str]) -> dict[str, float]:
     """By how many seconds clocks differ: of one that is behind a report looks old though it is new.
 
     :param moved: hosts that have reported between two looks.

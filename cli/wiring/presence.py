@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from oslo_config import cfg
 
 from ...db import conductors
-from ...db.conductors import STOPPED, Conductor
+from ...db.conductors import STOPPED, ConductorRecord
 from ...ring.group import Group
 from ...ring.hashring import Member, View, assign
 from ...ring.observer import Lookout, Observer, Roll
@@ -49,7 +49,7 @@ class Presence:
     """
 
     now: float
-    rows: Mapping[str, Conductor]
+    rows: Mapping[str, ConductorRecord]
     roll: Roll | None
     unreachable: str | None
     shard_count: int
@@ -65,7 +65,7 @@ class Presence:
         return frozenset() if self.roll is None else self.roll.alive | self.roll.silent
 
     @property
-    def living(self) -> list[Conductor]:
+    def living(self) -> list[ConductorRecord]:
         """The reports of those that are alive, each under the name that the group has it by."""
         names = {} if self.roll is None else {member.host: member.name for member in self.roll.alive}
         return [replace(row, incarnation=names[host]) for host, row in self.rows.items() if host in names]
@@ -94,7 +94,7 @@ class Presence:
         versions = {row.ring_version for row in self.living}
         return together if together.version in versions and alone.version not in versions else alone
 
-    def ring_of_living(self, there: Iterable[Conductor]) -> View:
+    def ring_of_living(self, there: Iterable[ConductorRecord]) -> View:
         """The ring that these make, whatever they report."""
         members = {member.host: member for member in self.members}
         made = [

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 
 from ...db import conductors
-from ...db.conductors import ACTIVE, DRAINING, Conductor
+from ...db.conductors import ACTIVE, DRAINING, ConductorRecord
 from ...db.engine import Database
 from ...db.errors import RowLocked, Unavailable
 from ...db.schema.revisions import NUMBER
@@ -96,11 +96,11 @@ class ConductorReport:
         except Unavailable as error:
             LOG.warning("The database is away, so it does not show that this conductor stops: %s", error)
 
-    def row(self) -> Conductor:
+    def row(self) -> ConductorRecord:
         """What we say now."""
         busy, lost = self._threads()
         member = self._ring.member() or ""
-        return Conductor(
+        return ConductorRecord(
             host=self._host,
             incarnation=member,
             state=self._state,

@@ -162,7 +162,7 @@ class TaskDue:
                 held.setdefault(task.traversal, []).append(task.id)
 
         def lapse(conn: Connection, part: Sequence[list[TaskId]]) -> Ready:
-            return clear_breakpoints.lapse(conn, part[0], by=None, now=now).ready
+            return clear_breakpoints.expire(conn, part[0], by=None, now=now).ready
 
         for ready in self._bypass.run(list(held.values()), lapse, key=lambda ids: ids[0], together=1):
             announce_all(self._hints, ready)

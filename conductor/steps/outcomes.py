@@ -11,7 +11,7 @@ from ...db.states import SILENT, UNDECIDED, Status, TaskKind, TaskState, stopped
 from ...db.work import breakpoint_rules, losses
 from ...db.work.claim import Claim, Claimant, action_of, resource_event
 from ...db.work.commit import Outcome
-from ...db.work.orphans import Leftover
+from ...db.work.orphans import OrphanedCreate
 from ...planning.task_definition import TaskDefinition
 from ...resources.errors import Final, StepError, TimedOut, TryAgain
 from ...resources.nested.base import ABORTED, ChildFailed
@@ -222,7 +222,7 @@ class Outcomes:
         """The step was asked to stop and did: because its own time was over, or because it was cancelled."""
         return self.again(self._late()) if self._expired() else self._cancelled()
 
-    def given_up(self, leftover: Leftover | None) -> StepResult:
+    def given_up(self, leftover: OrphanedCreate | None) -> StepResult:
         """The step was asked to stop and did not."""
         told = f"the step on {self.who.host} did not stop when it was asked to"
         result = self.again(self._late(told)) if self._expired() else self._cancelled(told)

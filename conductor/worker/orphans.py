@@ -13,7 +13,7 @@ from ...db.states import TaskKind
 from ...db.work import claim as claims
 from ...db.work import orphans
 from ...db.work.claim import Claim
-from ...db.work.orphans import Leftover
+from ...db.work.orphans import OrphanedCreate
 from ...db.work.task_rows import Task
 from ...planning.task_definition import TaskDefinition
 from ...resources.errors import Final
@@ -25,7 +25,7 @@ from ..steps.outcomes import StepResult
 LOG = logging.getLogger(__name__)
 
 
-def leftover_of(claim: Claim) -> Leftover | None:
+def leftover_of(claim: Claim) -> OrphanedCreate | None:
     """What the claim's step may still make; None: nothing, for it creates nothing, cannot have begun to, or
     has told already what it made."""
     resource = claim.resource
@@ -40,7 +40,7 @@ def leftover_of(claim: Claim) -> Leftover | None:
         except (Final, TemplateError):
             return None
         resource = replace(resource, properties=kept)
-    return Leftover(claim.task, resource)
+    return OrphanedCreate(claim.task, resource)
 
 
 def late_result(
@@ -56,7 +56,7 @@ def late_result(
     if left is None:
         return {}
     try:
-        return database.write(lambda conn: orphans.came_back(conn, left, physical_id, now=now), brief=True)
+        return database.write(lambda conn: orphans.resolve(conn, left, physical_id, now=now), brief=True)
     except NotFound:
         told = "Task %s made %s (%s, resource %s), and its stack was purged meanwhile: remove it by hand"
         LOG.error(told, claim.task.id, physical_id, claim.resource.type, claim.resource.name)
@@ -77,4 +77,4 @@ def keep_leftover(conn: Connection, task: Task, *, now: float) -> None:
     claim = claims.read(conn, task)
     left = None if claim is None else leftover_of(claim)
     if left is not None:
-        orphans.keep(conn, left, now=now)
+        orphans.record(conn, left, now=now)

@@ -83,21 +83,21 @@ def cleared_reason(hook: str) -> str:
 
 
 @dataclass(frozen=True)
-class Stop:
+class BreakpointHit:
     """A task that reaches a breakpoint; the caller holds its row."""
 
     task: Task
     hook: str
 
 
-def split(unblocked: Iterable[Task]) -> tuple[list[Task], list[Stop]]:
+def partition(unblocked: Iterable[Task]) -> tuple[list[Task], list[BreakpointHit]]:
     """Waiting tasks without predecessors: those that may begin, and those that are to be held."""
     free: list[Task] = []
-    stops: list[Stop] = []
+    stops: list[BreakpointHit] = []
     for task in unblocked:
         hook = None if task.kind in UNDECIDED else stop_at(task, PRE)
         if hook is None:
             free.append(task)
         else:
-            stops.append(Stop(task, hook))
+            stops.append(BreakpointHit(task, hook))
     return free, stops

@@ -14,42 +14,42 @@ from sqlalchemy.engine import Connection
 
 from .. import events, notifications, resources, trees
 from ..ids import ResourceId, StackId, TaskId, TraversalId
-from ..notifications import AtBreakpoint, Fact
+from ..notifications import AtBreakpoint, EventKind
 from ..resources import Resource
 from ..schema import tables
 from ..states import Status, TaskState
 from . import breakpoint_rules, deadlines
-from .breakpoint_rules import NAMED, Stop, split
-from .countdown import Final, mark_ready, unblock
+from .breakpoint_rules import NAMED, BreakpointHit
+from .countdown import FinishedTask, mark_ready, unblock
 from .task_rows import Task
 
 
-def count_down(conn: Connection, ended: Sequence[Final], *, now: float) -> dict[TaskId, TraversalId]:
+def count_down(conn: Connection, ended: Sequence[FinishedTask], *, now: float) -> dict[TaskId, TraversalId]:
     """Take the tasks off the counts of their finish tasks and successors; the tasks that became ready."""
     ready, stops = go_on(conn, unblock(conn, ended, now=now), by=None, now=now)
     standing = {stop.task.finish_id for stop in stops}
     standing |= deadlines.newer_finishes(conn, [final.task for final in ended])
     for finish_id in sorted(i for i in standing if i is not None):
-        deadlines.stand(conn, finish_id, now=now)
+        deadlines.pause_deadline(conn, finish_id, now=now)
     return ready
 
 
 def go_on(
     conn: Connection, unblocked: Sequence[Task], *, by: str | None, now: float
-) -> tuple[dict[TaskId, TraversalId], list[Stop]]:
+) -> tuple[dict[TaskId, TraversalId], list[BreakpointHit]]:
     """Make ready what may begin, and hold the others; whether the clock stands now is the caller's to ask."""
-    free, stops = divide(conn, unblocked)
+    free, stops = partition(conn, unblocked)
     aborted = hold(conn, stops, by=by, now=now)
     return mark_ready(conn, [task for task in free if task.traversal not in aborted], now=now), stops
 
 
-def divide(conn: Connection, unblocked: Iterable[Task]) -> tuple[list[Task], list[Stop]]:
+def partition(conn: Connection, unblocked: Iterable[Task]) -> tuple[list[Task], list[BreakpointHit]]:
     """Those that may begin, and those that are to be held.
 
     None is held whose resource an adopted task of an older traversal has deleted before it: nobody could see
     it, or let it go on.
     """
-    free, stops = split(unblocked)
+    free, stops = breakpoint_rules.partition(unblocked)
     if not stops:
         return free, stops
     rows = resources.by_ids(conn, {ResourceId(stop.task.resource_id or 0) for stop in stops})
@@ -57,7 +57,7 @@ def divide(conn: Connection, unblocked: Iterable[Task]) -> tuple[list[Task], lis
     return [*free, *gone], [stop for stop in stops if stop.task.resource_id in rows]
 
 
-def hold(conn: Connection, stops: Sequence[Stop], *, by: str | None, now: float) -> set[TraversalId]:
+def hold(conn: Connection, stops: Sequence[BreakpointHit], *, by: str | None, now: float) -> set[TraversalId]:
     """Hold the tasks at their breakpoints, and tell it; the traversals that this has ended instead, of which
     nothing more begins.
 
@@ -79,11 +79,11 @@ def hold(conn: Connection, stops: Sequence[Stop], *, by: str | None, now: float)
     for stack_id, traversal in sorted({(stop.task.stack_id, stop.task.traversal) for stop in kept}):
         show_on_stack(conn, stack_id, traversal)
     told = [(stop, ResourceId(stop.task.resource_id or 0)) for stop in kept if stop.task.resource_id in rows]
-    tell(conn, Fact.REACHED, [(rows[row_id], stop.hook) for stop, row_id in told], by, now)
+    notify(conn, EventKind.REACHED, [(rows[row_id], stop.hook) for stop, row_id in told], by, now)
     return aborted
 
 
-def _store(conn: Connection, stops: Sequence[Stop], *, now: float) -> None:
+def _store(conn: Connection, stops: Sequence[BreakpointHit], *, now: float) -> None:
     t = tables.task
     groups: dict[tuple[str, float | None], list[int]] = {}
     for stop in stops:
@@ -101,13 +101,13 @@ def _store(conn: Connection, stops: Sequence[Stop], *, now: float) -> None:
         conn.execute(sa.update(t).where(t.c.id.in_(sorted(ids))).values(**values))
 
 
-def _abort(conn: Connection, stop: Stop, rows: dict[ResourceId, Resource], *, now: float) -> None:
+def _abort(conn: Connection, stop: BreakpointHit, rows: dict[ResourceId, Resource], *, now: float) -> None:
     """End the action as a failure does: nothing more begins, and what runs ends."""
     t = tables.task
     conn.execute(sa.update(t).where(t.c.id == stop.task.id).values(state=TaskState.CANCELLED, due_at=None))
     found = rows.get(ResourceId(stop.task.resource_id or 0))
     reason = breakpoint_rules.abort_reason(stop.hook, "" if found is None else found.name)
-    unblock(conn, [Final(stop.task, failure=reason, aborts=True)], now=now)
+    unblock(conn, [FinishedTask(stop.task, failure=reason, aborts=True)], now=now)
 
 
 def count_held(conn: Connection, finish_id: TaskId, count: int) -> None:
@@ -116,15 +116,15 @@ def count_held(conn: Connection, finish_id: TaskId, count: int) -> None:
     conn.execute(sa.update(t).where(t.c.id == finish_id).values(held=t.c.held + count))
 
 
-def tell(
-    conn: Connection, fact: Fact, found: Sequence[tuple[Resource, str]], by: str | None, now: float
+def notify(
+    conn: Connection, fact: EventKind, found: Sequence[tuple[Resource, str]], by: str | None, now: float
 ) -> None:
     """Store the events of resources at their breakpoints, and tell those who listen.
 
     :param fact: REACHED or CLEARED.
     :param by: host of the conductor; None: the API.
     """
-    say = breakpoint_rules.reached_reason if fact == Fact.REACHED else breakpoint_rules.cleared_reason
+    say = breakpoint_rules.reached_reason if fact == EventKind.REACHED else breakpoint_rules.cleared_reason
     told = [(_event_of(row, say(hook), by, now), hook) for row, hook in found]
     events.add_many(conn, [event for event, _ in told])
     notifications.at_breakpoints(

@@ -30,7 +30,7 @@ MARGIN = 0.5
 
 
 @dataclass(frozen=True)
-class Heir:
+class CarryOver:
     """A traversal that takes tasks over from the one it supersedes.
 
     :ivar wanted: tasks that have begun and do what is still wanted.  Its plan counts them, see tasks.inherit.
@@ -41,7 +41,7 @@ class Heir:
 
 
 def cancel_unstarted(
-    conn: Connection, stack_id: StackId, traversal: TraversalId, *, now: float, heir: Heir | None = None
+    conn: Connection, stack_id: StackId, traversal: TraversalId, *, now: float, heir: CarryOver | None = None
 ) -> list[TaskId]:
     """Cancel what no conductor works on now; the tasks that the heir has taken over instead.
 
@@ -55,7 +55,7 @@ def cancel_unstarted(
     t = tables.task
     # Also what runs for it under an older traversal, see put_back.
     adopted = sa.and_(
-        t.c.stack_id == stack_id, t.c.state == TaskState.RUNNING, t.c.standing == Standing.ADOPTED
+        t.c.stack_id == stack_id, t.c.state == TaskState.RUNNING, t.c.standing == Standing.CARRIED_OVER
     )
     known = sa.and_(t.c.traversal == traversal, t.c.state.in_(sorted({*UNSTARTED, TaskState.RUNNING})))
     rows = _locked(conn, conn.execute(_found(known)).scalars(), conn.execute(_found(adopted)).scalars())

@@ -14,7 +14,7 @@ from .task_rows import Task
 
 
 @dataclass(frozen=True)
-class Wishes:
+class RequeueRequest:
     """What the tasks are to wait for.
 
     :ivar begun: whether a task's action will have begun, where that changes now.
@@ -27,7 +27,7 @@ class Wishes:
     nested: Collection[TaskId] = ()
 
 
-def put_back(conn: Connection, claimed: Sequence[Task], wishes: Wishes) -> set[TaskId]:
+def requeue(conn: Connection, claimed: Sequence[Task], wishes: RequeueRequest) -> set[TaskId]:
     """Claimed tasks are to wait in the database again: those of them that have to be cancelled instead, for
     their traversal was stopped, or is one in which a task failed.
 
@@ -40,7 +40,9 @@ def put_back(conn: Connection, claimed: Sequence[Task], wishes: Wishes) -> set[T
     return behind | left_behind(conn, claimed, wishes)
 
 
-def left_behind(conn: Connection, claimed: Sequence[Task], wishes: Wishes = Wishes()) -> set[TaskId]:
+def left_behind(
+    conn: Connection, claimed: Sequence[Task], wishes: RequeueRequest = RequeueRequest()
+) -> set[TaskId]:
     """As put_back, but where a task failed others may go on."""
     own = [task for task in claimed if not task.inherited]
     over = stopped(conn, [(task.stack_id, task.traversal) for task in own if task.kind != TaskKind.SCALE])
@@ -57,7 +59,7 @@ def _failed(conn: Connection, finish_ids: Sequence[TaskId]) -> set[TaskId]:
     return {TaskId(finish_id) for finish_id, reason in rows if reason is not None}
 
 
-def _moved(conn: Connection, task: Task, wishes: Wishes) -> bool:
+def _moved(conn: Connection, task: Task, wishes: RequeueRequest) -> bool:
     """Whether there is a traversal that it goes on for, which it belongs to now.
 
     Only a creation of which is stored what it was given: what it refers to may become something else now; and

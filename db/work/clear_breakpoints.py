@@ -9,11 +9,11 @@ from sqlalchemy.engine import Connection
 
 from .. import resources
 from ..ids import ResourceId, TaskId, TraversalId
-from ..notifications import Fact
+from ..notifications import EventKind
 from ..schema import tables
 from ..states import TaskKind, TaskState
 from . import breakpoint_rules, breakpoints, deadlines, endings
-from .countdown import Final, unblock
+from .countdown import FinishedTask, unblock
 from .task_rows import REDELIVER_AFTER, Task, chunks
 
 
@@ -48,9 +48,9 @@ def clear(
     for traversal in sorted({task.traversal for task in found}):
         set_stepping(conn, traversal, stepping)
     told = [(rows[i], task.hook or "") for task in found if (i := ResourceId(task.resource_id or 0)) in rows]
-    breakpoints.tell(conn, Fact.CLEARED, told, by, now)
+    breakpoints.notify(conn, EventKind.CLEARED, told, by, now)
     for stack_id, traversal in sorted({(task.stack_id, task.traversal) for task in found}):
-        deadlines.go_on(conn, stack_id, traversal, now=now)
+        deadlines.resume_deadline(conn, stack_id, traversal, now=now)
     return _go_on(conn, found, by=by, now=now)
 
 
@@ -115,7 +115,9 @@ def set_stepping(conn: Connection, traversal: TraversalId, stepping: bool | None
 def _go_on(conn: Connection, found: Sequence[Task], *, by: str | None, now: float) -> Cleared:
     ready = {task.id: task.traversal for task in found if not breakpoint_rules.is_post(task.hook)}
     ended = [task for task in found if breakpoint_rules.is_post(task.hook)]
-    free, _ = breakpoints.go_on(conn, unblock(conn, [Final(task) for task in ended], now=now), by=by, now=now)
+    free, _ = breakpoints.go_on(
+        conn, unblock(conn, [FinishedTask(task) for task in ended], now=now), by=by, now=now
+    )
     ready.update(free)
     for stack_id, traversal in sorted({(task.stack_id, task.traversal) for task in found}):
         breakpoints.show_on_stack(conn, stack_id, traversal)
@@ -143,7 +145,7 @@ def _by_traversal(ready: Mapping[TaskId, TraversalId]) -> dict[TraversalId, list
     return found
 
 
-def lapse(conn: Connection, task_ids: Iterable[TaskId], *, by: str | None, now: float) -> Cleared:
+def expire(conn: Connection, task_ids: Iterable[TaskId], *, by: str | None, now: float) -> Cleared:
     """What the breakpoints' own limits say, for those of the tasks that are held and due: they go on, or the
     stack's action ends."""
     due = [task for task in _lock(conn, task_ids) if task.due_at is not None and task.due_at <= now]
@@ -168,5 +170,5 @@ def _fail(conn: Connection, task: Task, *, by: str | None, now: float) -> Cleare
     conn.execute(sa.update(t).where(t.c.id == task.id).values(state=state, hook=None, due_at=None))
     resources.delete_many(conn, [row.id for row in rows.values() if row.id in _deleted([task])])
     reason = breakpoint_rules.abort_reason(hook, name)
-    unblock(conn, [Final(task, failure=reason, aborts=True)], now=now)
+    unblock(conn, [FinishedTask(task, failure=reason, aborts=True)], now=now)
     return Cleared(_by_traversal(_end(conn, _finish_ids([task]), by=by, now=now)))

@@ -20,12 +20,12 @@ from ..resources import Resource
 from ..schema import tables
 from ..states import FINAL, TRANSITIONS, UNSTARTED, Standing, Status, TaskKind, TaskState, stopped_reason
 from . import breakpoint_rules, breakpoints, deadlines, endings, losses, orphans
-from .breakpoint_rules import Stop
+from .breakpoint_rules import BreakpointHit
 from .cancel import waits_for_child
-from .carry_over import Wishes, put_back
+from .carry_over import RequeueRequest, requeue
 from .claim import Claim, Claimant, claim
-from .countdown import Final, mark_ready, unblock
-from .orphans import Leftover
+from .countdown import FinishedTask, mark_ready, unblock
+from .orphans import OrphanedCreate
 from .task_rows import IDS, REDELIVER_AFTER, Task, chunks
 
 Json = typing.Any
@@ -69,7 +69,7 @@ class Outcome:
     event: Event | None = None
     replacement: Resource | None = None
     copy: Mapping[str, Json] = field(default_factory=dict)
-    leftover: Leftover | None = None
+    leftover: OrphanedCreate | None = None
 
     def __post_init__(self) -> None:
         if self.state not in TRANSITIONS[TaskState.RUNNING]:
@@ -115,7 +115,7 @@ def exchange(
     refused = [o for o in outcomes if not _current(o, rows.get(o.task_id), who)]
     accepted = [_of_superseded(o, rows[o.task_id]) for o in _cancel_stopped(conn, accepted, rows)]
     ready = _store(conn, accepted, rows, changed, now=now)
-    unblocked, stops = breakpoints.divide(conn, unblock(conn, _ended(accepted, rows), now=now))
+    unblocked, stops = breakpoints.partition(conn, unblock(conn, _ended(accepted, rows), now=now))
     stops += _reached(accepted, rows)
     told = [event for o in accepted for event in (o.begun, o.event) if event is not None]
     if stops:
@@ -133,7 +133,7 @@ def exchange(
     ready.update(_end_gone(conn, claimed.gone, now=now))
     over = [*claimed.gone, *(rows[o.task_id] for o in accepted if o.state in FINAL)]
     behind = [rows[o.task_id] for o in accepted if o.task_id in standing and o.state == TaskState.PARKED]
-    deadlines.stand_behind(conn, [task.id for task in behind], now=now)
+    deadlines.pause_parents(conn, [task.id for task in behind], now=now)
     ended, woken = _finish(conn, over, [stop.task for stop in stops], who=who, now=now)
     ready.update(woken)
     held = {held.task.id for held in claimed.claims}
@@ -207,12 +207,12 @@ def _cancel_stopped(
     goes_on = {outcome.task_id for outcome in accepted if waits_for_child(outcome.waits_on)}
     if not waiting:
         return list(accepted)
-    wishes = Wishes(
+    wishes = RequeueRequest(
         begun={o.task_id: o.changes["progress"] is not None for o in accepted if "progress" in o.changes},
         done={o.task_id for o in accepted if o.state == TaskState.HELD},
         nested=goes_on,
     )
-    ended = put_back(conn, waiting, wishes)
+    ended = requeue(conn, waiting, wishes)
     return [_cancelled(o, rows[o.task_id]) if o.task_id in ended else o for o in accepted]
 
 
@@ -275,7 +275,7 @@ def _store(
     _store_resources(conn, accepted, now=now)
     for outcome in accepted:
         if outcome.leftover is not None and outcome.state in FINAL:
-            orphans.keep(conn, outcome.leftover, now=now)
+            orphans.record(conn, outcome.leftover, now=now)
     return ready
 
 
@@ -343,12 +343,12 @@ def _end_gone(conn: Connection, gone: Sequence[Task], *, now: float) -> dict[Tas
     copies = [task.spare_id for task in gone if task.kind == TaskKind.SNAPSHOT]
     resources.delete_many(conn, [copy_id for copy_id in copies if copy_id is not None])
     conn.execute(_ENDED, {"ids": [task.id for task in gone], "reached": TaskState.DONE})
-    return breakpoints.count_down(conn, [Final(task) for task in gone], now=now)
+    return breakpoints.count_down(conn, [FinishedTask(task) for task in gone], now=now)
 
 
-def _ended(accepted: Sequence[Outcome], rows: Mapping[TaskId, Task]) -> list[Final]:
+def _ended(accepted: Sequence[Outcome], rows: Mapping[TaskId, Task]) -> list[FinishedTask]:
     return [
-        Final(
+        FinishedTask(
             rows[outcome.task_id],
             failure=(outcome.reason or "unknown") if outcome.state == TaskState.FAILED else None,
             aborts=outcome.aborts,
@@ -358,15 +358,15 @@ def _ended(accepted: Sequence[Outcome], rows: Mapping[TaskId, Task]) -> list[Fin
     ]
 
 
-def _reached(accepted: Sequence[Outcome], rows: Mapping[TaskId, Task]) -> list[Stop]:
+def _reached(accepted: Sequence[Outcome], rows: Mapping[TaskId, Task]) -> list[BreakpointHit]:
     """The tasks whose steps came to a breakpoint, as they are while they are held."""
-    stops: list[Stop] = []
+    stops: list[BreakpointHit] = []
     for outcome in accepted:
         if outcome.hook is not None:
             task, new = rows[outcome.task_id], outcome.replacement
             if new is not None:
                 task = replace(task, resource_id=new.id, kind=TaskKind.CREATE)
-            stops.append(Stop(task, outcome.hook))
+            stops.append(BreakpointHit(task, outcome.hook))
     return stops
 
 

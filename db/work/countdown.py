@@ -18,7 +18,7 @@ ABORTED = "abort"
 
 
 @dataclass(frozen=True)
-class Final:
+class FinishedTask:
     """A task, as it was while it ran, that is in a final state now.
 
     :ivar failure: first cause; None: it did not fail.
@@ -60,7 +60,7 @@ _MARK_READY = (
 )
 
 
-def unblock(conn: Connection, ended: Sequence[Final], *, now: float) -> list[Task]:
+def unblock(conn: Connection, ended: Sequence[FinishedTask], *, now: float) -> list[Task]:
     """Take the tasks off the counts of their finish tasks and successors.
 
     The tasks whose last predecessor it was are returned and still wait: the caller, who holds their rows,
@@ -93,9 +93,9 @@ def unblock(conn: Connection, ended: Sequence[Final], *, now: float) -> list[Tas
     return _unblocked(conn, counts)
 
 
-def _count_down_finish(conn: Connection, ended: Sequence[Final]) -> None:
+def _count_down_finish(conn: Connection, ended: Sequence[FinishedTask]) -> None:
     counts: Counter[TaskId] = Counter()
-    failures: dict[TaskId, Final] = {}
+    failures: dict[TaskId, FinishedTask] = {}
     for final in ended:
         if (finish_id := final.task.finish_id) is not None:
             counts[finish_id] += 1
@@ -105,7 +105,7 @@ def _count_down_finish(conn: Connection, ended: Sequence[Final]) -> None:
         _take_off(conn, finish_id, count, failures.get(finish_id))
 
 
-def _take_off(conn: Connection, finish_id: TaskId, count: int, failed: Final | None = None) -> None:
+def _take_off(conn: Connection, finish_id: TaskId, count: int, failed: FinishedTask | None = None) -> None:
     conn.execute(_TAKE_OFF, {"row_id": finish_id, "by": count})
     if failed is not None:
         t = tables.task

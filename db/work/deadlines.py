@@ -28,7 +28,7 @@ LOOK_AGAIN = 300.0
 """Seconds after which a task that waits for a nested stack looks at it even if nobody has woken it."""
 
 
-def stand(conn: Connection, finish_id: TaskId, *, now: float) -> None:
+def pause_deadline(conn: Connection, finish_id: TaskId, *, now: float) -> None:
     """Stop the clock if nothing goes on any more in the traversal of this finish task but some is held.
 
     Whoever takes the last active task away holds the finish task's row, so that of two who end tasks at once
@@ -39,7 +39,7 @@ def stand(conn: Connection, finish_id: TaskId, *, now: float) -> None:
     row = conn.execute(
         sa.select(t.c.traversal, t.c.stack_id, t.c.held, t.c.hooks, t.c.waits_on).where(t.c.id == finish_id)
     ).first()
-    if row is None or not may_stand(row) or row.hooks == COUNTS or not _rests(conn, row):
+    if row is None or not may_pause(row) or row.hooks == COUNTS or not _rests(conn, row):
         return
     done = conn.execute(
         sa.update(s)
@@ -54,15 +54,15 @@ def stand(conn: Connection, finish_id: TaskId, *, now: float) -> None:
         .ordered_values((s.c.remaining, s.c.deadline_at - now), (s.c.deadline_at, None))
     )
     if done.rowcount:
-        stand_behind(conn, [task.id for task in _waiting_for(conn, StackId(row.stack_id))], now=now)
+        pause_parents(conn, [task.id for task in _waiting_for(conn, StackId(row.stack_id))], now=now)
 
 
-def may_stand(finish: typing.Any) -> bool:
+def may_pause(finish: typing.Any) -> bool:
     """Whether the traversal of a finish task has anything behind which it could stand."""
     return bool(finish.held > 0 or finish.waits_on == CHILDREN)
 
 
-def stand_behind(conn: Connection, parked: Iterable[TaskId], *, now: float) -> None:
+def pause_parents(conn: Connection, parked: Iterable[TaskId], *, now: float) -> None:
     """What these parents' tasks wait for stands now: nobody has to look at them, and their stacks' clocks may
     stand, too.  The caller holds the tasks."""
     t, finishes = tables.task, set[TaskId]()
@@ -73,7 +73,7 @@ def stand_behind(conn: Connection, parked: Iterable[TaskId], *, now: float) -> N
         finishes |= {TaskId(finish_id) for finish_id in found if finish_id is not None}
     for finish_id in sorted(finishes):
         conn.execute(sa.update(t).where(t.c.id == finish_id).values(waits_on=CHILDREN))
-        stand(conn, finish_id, now=now)
+        pause_deadline(conn, finish_id, now=now)
 
 
 def _waiting_for(conn: Connection, stack_id: StackId) -> Sequence[typing.Any]:
@@ -121,7 +121,7 @@ def _rests(conn: Connection, finish: typing.Any) -> bool:
     return bool(finish.held > 0 or children)
 
 
-def go_on(conn: Connection, stack_id: StackId, traversal: TraversalId, *, now: float) -> None:
+def resume_deadline(conn: Connection, stack_id: StackId, traversal: TraversalId, *, now: float) -> None:
     """Let a clock that stands go on with the time that was left, and those of the stacks around it."""
     s, t = tables.stack, tables.task
     done = conn.execute(
@@ -133,7 +133,7 @@ def go_on(conn: Connection, stack_id: StackId, traversal: TraversalId, *, now: f
         expires_at = None if task.timeout is None else now + task.timeout
         due_at = now + (LOOK_AGAIN if task.timeout is None else min(LOOK_AGAIN, task.timeout))
         conn.execute(sa.update(t).where(t.c.id == task.id).values(due_at=due_at, expires_at=expires_at))
-        go_on(conn, StackId(task.stack_id), TraversalId(task.traversal), now=now)
+        resume_deadline(conn, StackId(task.stack_id), TraversalId(task.traversal), now=now)
 
 
 def newer_finishes(conn: Connection, ended: Sequence[Task]) -> set[TaskId]:

@@ -66,8 +66,8 @@ def finish(conn: Connection, finish_id: TaskId, *, by: str | None, now: float) -
     if row is None or row.state != TaskState.WAITING:
         return None
     if row.pending > 0:
-        if deadlines.may_stand(row):
-            deadlines.stand(conn, finish_id, now=now)
+        if deadlines.may_pause(row):
+            deadlines.pause_deadline(conn, finish_id, now=now)
         return None
     # The row stays a while; its due_at brings the purge duty.
     conn.execute(

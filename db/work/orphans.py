@@ -28,7 +28,7 @@ NAME_LENGTH = 255
 
 
 @dataclass(frozen=True)
-class Leftover:
+class OrphanedCreate:
     """A creation that was given up.
 
     :ivar task: as it was claimed by the conductor that runs it still.
@@ -48,7 +48,7 @@ def _step(task_id: TaskId, attempt: int) -> str:
     return f"step:{task_id}:{attempt}"
 
 
-def keep(conn: Connection, left: Leftover, *, now: float) -> TaskId:
+def record(conn: Connection, left: OrphanedCreate, *, now: float) -> TaskId:
     """Store it, to be deleted when its step has come back; the deletion's task."""
     stack = stacks.get(conn, left.task.stack_id)
     first = sequences.reserve(conn, 3)
@@ -110,7 +110,7 @@ def keep(conn: Connection, left: Leftover, *, now: float) -> TaskId:
     return task_id
 
 
-def keep_stray(conn: Connection, left: Leftover, *, now: float) -> None:
+def keep_stray(conn: Connection, left: OrphanedCreate, *, now: float) -> None:
     """Store it, if its task has come to nothing: another attempt finds by the key what it makes, or has made
     it already.  One that is stored already waits for its step under the name that the conductor has now."""
     t = tables.task
@@ -122,11 +122,11 @@ def keep_stray(conn: Connection, left: Leftover, *, now: float) -> None:
     row = resources.by_ids(conn, [left.resource.id]).get(left.resource.id)
     is_made = row is not None and row.physical_id is not None
     if state in FINAL - {TaskState.DONE} and not is_made:
-        keep(conn, left, now=now)
+        record(conn, left, now=now)
 
 
-def came_back(
-    conn: Connection, left: Leftover, physical_id: str | None, *, now: float
+def resolve(
+    conn: Connection, left: OrphanedCreate, physical_id: str | None, *, now: float
 ) -> dict[TraversalId, list[TaskId]]:
     """The step has ended after all: what it has made is deleted now; the tasks made ready.
 
@@ -141,7 +141,7 @@ def came_back(
     if found is not None:
         task_id, row_id = TaskId(found.id), found.resource_id
     elif physical_id is not None and _is_nobodys(conn, left, physical_id):
-        task_id = keep(conn, left, now=now)
+        task_id = record(conn, left, now=now)
         row_id = conn.execute(sa.select(t.c.resource_id).where(t.c.id == task_id)).scalar_one()
     else:
         return {}
@@ -150,7 +150,7 @@ def came_back(
     return _make_ready(conn, [task_id], now=now)
 
 
-def _is_nobodys(conn: Connection, left: Leftover, physical_id: str) -> bool:
+def _is_nobodys(conn: Connection, left: OrphanedCreate, physical_id: str) -> bool:
     """Whether what a step has made belongs to no resource, and none will find it: its own was deleted
     meanwhile, for its conductor counted as gone; or a later attempt has made another one, as the type does
     not find things by their key; or there is no later attempt that would."""
@@ -168,7 +168,7 @@ def _is_nobodys(conn: Connection, left: Leftover, physical_id: str) -> bool:
     return task is None or task.state in FINAL
 
 
-def _was_abandoned(conn: Connection, left: Leftover, physical_id: str) -> bool:
+def _was_abandoned(conn: Connection, left: OrphanedCreate, physical_id: str) -> bool:
     """Whether the resource's row went with an abandoned stack, and the user has the thing now: then the last
     event that names it is not one of its deletion."""
     e = tables.event

@@ -12,7 +12,7 @@ from . import losses
 from .breakpoints import count_down
 from .cancel import ASK_AGAIN, show_aborted
 from .carry_over import left_behind
-from .countdown import Final
+from .countdown import FinishedTask
 from .losses import Loss
 from .task_rows import Locked, Task, chunks, set_ready
 
@@ -75,4 +75,4 @@ def _cancel(
     if taken is not None:
         for task in ended:
             taken(conn, task)
-    return count_down(conn, [Final(task) for task in ended], now=now)
+    return count_down(conn, [FinishedTask(task) for task in ended], now=now)

@@ -73,7 +73,7 @@ class Task:
     @property
     def inherited(self) -> bool:
         """It was begun by a traversal that was superseded, and goes on for another one."""
-        return self.standing == Standing.ADOPTED
+        return self.standing == Standing.CARRIED_OVER
 
     @classmethod
     def of(cls, row: Mapping[str, typing.Any]) -> "Task":
@@ -141,9 +141,9 @@ def supersede(conn: Connection, running: Iterable[Task], spared: Collection[Task
     :param spared: those that go on for the new one.
     """
     t = tables.task
-    by_standing: dict[Standing, list[TaskId]] = {Standing.ADOPTED: [], Standing.LEFT: []}
+    by_standing: dict[Standing, list[TaskId]] = {Standing.CARRIED_OVER: [], Standing.SUPERSEDED: []}
     for task in running:
-        by_standing[Standing.ADOPTED if task.id in spared else Standing.LEFT].append(task.id)
+        by_standing[Standing.CARRIED_OVER if task.id in spared else Standing.SUPERSEDED].append(task.id)
     for standing, ids in by_standing.items():
         for part in chunks(ids):
             conn.execute(sa.update(t).where(t.c.id.in_(part)).values(standing=standing))
@@ -153,7 +153,7 @@ def inherit(conn: Connection, task_ids: Iterable[TaskId], finish_id: TaskId) -> 
     """Let a finish task, which counts them already, wait for tasks that a traversal has taken over."""
     t = tables.task
     for part in chunks(task_ids):
-        values = {"finish_id": finish_id, "standing": Standing.ADOPTED}
+        values = {"finish_id": finish_id, "standing": Standing.CARRIED_OVER}
         conn.execute(sa.update(t).where(t.c.id.in_(part)).values(**values))
 
 

@@ -43,7 +43,7 @@ def wake_locked(conn: Connection, parked: Sequence[Locked], *, now: float) -> di
     woken = set_ready(conn, parked, now=now)
     # A nested stack may have ended while it stood at breakpoints, and its parent with it.
     for stack_id, traversal in sorted({(row.stack_id, row.traversal) for row in parked}):
-        deadlines.go_on(conn, stack_id, traversal, now=now)
+        deadlines.resume_deadline(conn, stack_id, traversal, now=now)
     return woken
 
 

@@ -10,7 +10,7 @@ from simulation.test_update import ended, rows, template
 from simulation.world import TIMEOUT, SimConductor, World
 from stoker.conductor.rescue import Rescue
 from stoker.db import conductors
-from stoker.db.conductors import DRAINING, STOPPED, Conductor
+from stoker.db.conductors import DRAINING, STOPPED, ConductorRecord
 from stoker.db.ids import TaskId
 from stoker.db.schema import tables
 from stoker.db.stacks import Stack
@@ -171,7 +171,7 @@ def test_an_orderly_stop_does_not_count(world: World, state: str, count: int) ->
     conductor = wait_hanging(world)
     member = conductor.ring.member()
     assert member is not None
-    row = Conductor(conductor.host, member, state, started_at=0.0, heartbeat_at=world.clock.now)
+    row = ConductorRecord(conductor.host, member, state, started_at=0.0, heartbeat_at=world.clock.now)
     world.database.write(lambda conn: conductors.report(conn, row))
     gone(world, conductor)
     assert len(lost_with(world, stack, "a")) == count

@@ -182,7 +182,7 @@ def test_a_standing_parent_goes_on_when_its_child_ends_as_failed(world: World) -
     [item] = world.breakpoints.held(world.stack(stack.id))
     assert item.until is not None
     assert clock(world, stack) == "stands"
-    world.database.write(lambda conn: clear_breakpoints.lapse(conn, [item.id], by=None, now=item.until))
+    world.database.write(lambda conn: clear_breakpoints.expire(conn, [item.id], by=None, now=item.until))
     assert below(world, stack, "n").status == "FAILED"
     left = world.stack(stack.id).deadline_at
     assert left is not None

@@ -8,7 +8,7 @@ from stoker.cli.commands.base import describe_moment
 from stoker.cli.commands.diagnosis import Surroundings, explain
 from stoker.cli.commands.fleet import Crew, Reason, of_installation
 from stoker.cli.commands.stack_report import Report, as_json, as_text, of_stack
-from stoker.db.conductors import STOPPED, Conductor
+from stoker.db.conductors import STOPPED, ConductorRecord
 from stoker.db.ids import ContentId, MemberId, StackId, TaskId, TraversalId
 from stoker.db.queries.inspections import Child, LongStep, Unfinished, Waiting
 from stoker.db.stacks import Stack
@@ -57,7 +57,7 @@ def parked(**fields: typing.Any) -> Unfinished:
     return a_task(**{"state": TaskState.PARKED, "member": None, "due_at": NOW + 3, **fields})
 
 
-def a_conductor(host: str, **fields: typing.Any) -> Conductor:
+def a_conductor(host: str, **fields: typing.Any) -> ConductorRecord:
     plain: typing.Any = {
         "incarnation": f"{host}/i1",
         "state": "active",
@@ -65,10 +65,10 @@ def a_conductor(host: str, **fields: typing.Any) -> Conductor:
         "heartbeat_at": NOW - 0.5,
         "threads": 4,
     }
-    return Conductor(host, **{**plain, **fields})
+    return ConductorRecord(host, **{**plain, **fields})
 
 
-def a_crew(*conductors: Conductor, **fields: typing.Any) -> Crew:
+def a_crew(*conductors: ConductorRecord, **fields: typing.Any) -> Crew:
     found = {c.host: c for c in conductors or (a_conductor("one"), a_conductor("two"))}
     living = frozenset(host for host, c in found.items() if c.state != STOPPED and NOW - c.heartbeat_at < 10)
     owner = "two" if "two" in living else min(living, default=None)
@@ -136,7 +136,9 @@ def test_a_step_that_is_polled_is_no_trouble() -> None:
         (a_conductor("three"), "one holds it, which nobody knows any more"),
     ],
 )
-def test_a_conductor_that_is_gone_is_named_with_what_became_of_it(conductor: Conductor, told: str) -> None:
+def test_a_conductor_that_is_gone_is_named_with_what_became_of_it(
+    conductor: ConductorRecord, told: str
+) -> None:
     found = why(a_task(), a_crew(conductor, a_conductor("two")))
     assert (found.cause, found.why) == ("gone", told)
     assert found.next == "two takes it away from one and hands it out again"
@@ -160,7 +162,7 @@ def test_without_conductors_nothing_happens() -> None:
 
 
 def test_a_cancel_that_was_not_answered() -> None:
-    found = why(a_task(stop_by=NOW + 7, standing=Standing.LEFT, traversal=TraversalId("old")))
+    found = why(a_task(stop_by=NOW + 7, standing=Standing.SUPERSEDED, traversal=TraversalId("old")))
     assert found.cause == "cancel"
     assert found.why.startswith(
         "one was asked to stop it and has not: its step hangs in a call; it belongs to"

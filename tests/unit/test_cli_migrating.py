@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from stoker.cli.commands.base import AdminError
 from stoker.cli.commands.database import bring, outdated
 from stoker.db import conductors
-from stoker.db.conductors import ACTIVE, Conductor
+from stoker.db.conductors import ACTIVE, ConductorRecord
 from stoker.db.engine import Database
 from stoker.db.schema import revisions, tables, upgrade
 from stoker.rpc.contract import VERSION
@@ -23,7 +23,7 @@ def database(tmp_path: pathlib.Path) -> Database:
 
 def report(database: Database, host: str, incarnation: str, number: int | None) -> None:
     """As a conductor does; where the number is None, one of a release that leaves the columns alone."""
-    row = Conductor(
+    row = ConductorRecord(
         host,
         f"{host}/{incarnation}",
         ACTIVE,

@@ -7,7 +7,7 @@ from stoker.cli.commands.base import AdminError
 from stoker.cli.commands.columns import Age, Known, Share
 from stoker.cli.commands.ring import footer, ring_of
 from stoker.cli.wiring.presence import Presence
-from stoker.db.conductors import STOPPED, Conductor
+from stoker.db.conductors import STOPPED, ConductorRecord
 from stoker.ring.hashring import Member, View, assign
 from stoker.ring.observer import Roll
 
@@ -21,11 +21,11 @@ def view(*hosts: str) -> View:
     return View.of([MEMBERS[host] for host in hosts], COUNT)
 
 
-def reports(*hosts: str, age: float = 0.5) -> dict[str, Conductor]:
+def reports(*hosts: str, age: float = 0.5) -> dict[str, ConductorRecord]:
     """What those report that see each other on the ring."""
     ring = view(*hosts)
     return {
-        host: Conductor(
+        host: ConductorRecord(
             host,
             f"{host}/i",
             "active",
@@ -39,7 +39,9 @@ def reports(*hosts: str, age: float = 0.5) -> dict[str, Conductor]:
     }
 
 
-def seen(rows: dict[str, Conductor], *, alive: tuple[str, ...], silent: tuple[str, ...] = ()) -> Presence:
+def seen(
+    rows: dict[str, ConductorRecord], *, alive: tuple[str, ...], silent: tuple[str, ...] = ()
+) -> Presence:
     roll = Roll(frozenset(MEMBERS[host] for host in alive), frozenset(MEMBERS[host] for host in silent))
     return Presence(NOW, rows, roll, None, COUNT)
 

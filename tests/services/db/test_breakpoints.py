@@ -193,7 +193,7 @@ def test_the_end_of_a_breakpoints_time_is_seen_by_the_duty(database: Database) -
 
     def lapse(now: float) -> Cleared:
         ids: list[TaskId] = [graph.tasks["b"]]
-        return database.write(lambda conn: clear_breakpoints.lapse(conn, ids, by="x", now=now))
+        return database.write(lambda conn: clear_breakpoints.expire(conn, ids, by="x", now=now))
 
     assert lapse(NOW + 49).ready == {}
     assert lapse(NOW + 50).ready == {graph.traversal: [graph.tasks["b"]]}

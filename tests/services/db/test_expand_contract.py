@@ -13,7 +13,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from services.db.rows import NOW, A, a_resource, a_stack
 from stoker.db import conductors, resources, stacks
-from stoker.db.conductors import ACTIVE, Conductor
+from stoker.db.conductors import ACTIVE, ConductorRecord
 from stoker.db.engine import Database
 from stoker.db.errors import WrongRevision
 from stoker.db.ids import ResourceId, TaskId
@@ -230,8 +230,8 @@ def a_task(stack: Stack, number: int) -> Task:
     )
 
 
-def reported(host: str) -> Conductor:
-    return Conductor(host, f"{host}/1", ACTIVE, started_at=NOW, heartbeat_at=NOW)
+def reported(host: str) -> ConductorRecord:
+    return ConductorRecord(host, f"{host}/1", ACTIVE, started_at=NOW, heartbeat_at=NOW)
 
 
 def test_a_database_with_rows_goes_all_the_way_with_both_releases_at_work(fresh: Database) -> None:

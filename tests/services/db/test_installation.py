@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 from services.db.rows import NOW, a_stack, new_id, on, raised, store, together
 from stoker.db import conductors, content, sequences, settings, stacks
-from stoker.db.conductors import ACTIVE, DRAINING, Conductor
+from stoker.db.conductors import ACTIVE, DRAINING, ConductorRecord
 from stoker.db.engine import Database
 from stoker.db.errors import NotFound, ShardCountMismatch
 from stoker.db.ids import ContentId
@@ -147,9 +147,9 @@ def test_stacks_that_share_a_content_are_created_side_by_side(database: Database
     database.write(outer)
 
 
-def report(**fields: object) -> Conductor:
+def report(**fields: object) -> ConductorRecord:
     plain = {"incarnation": "a/1", "state": ACTIVE, "started_at": NOW, "heartbeat_at": NOW}
-    return Conductor(host="a", **{**plain, **fields})  # type: ignore[arg-type]
+    return ConductorRecord(host="a", **{**plain, **fields})  # type: ignore[arg-type]
 
 
 def test_a_conductor_reports_and_learns_what_the_operator_wants(database: Database) -> None:

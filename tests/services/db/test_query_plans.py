@@ -15,7 +15,7 @@ from stoker.db.queries import task_counts
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import breakpoints, clear_breakpoints, deadlines, endings, tasks
-from stoker.db.work.breakpoint_rules import Stop
+from stoker.db.work.breakpoint_rules import BreakpointHit
 from stoker.db.work.claim import Claimant, claim
 from stoker.db.work.endings import stack_event
 from stoker.db.work.tasks import DueTask, Task
@@ -65,11 +65,11 @@ DUTIES: dict[str, typing.Callable[[sa.Connection], object]] = {
     "snapshots' copies": lambda conn: resources.copies(conn, STACK),
     "end of a snapshot": lambda conn: snapshots.end(conn, [TRAVERSAL], reason="", failed=False),
     "what is held": lambda conn: breakpoints.held_of(conn, TRAVERSAL),
-    "hold": lambda conn: breakpoints.hold(conn, [Stop(HELD, "pre-create")], by=None, now=NOW),
+    "hold": lambda conn: breakpoints.hold(conn, [BreakpointHit(HELD, "pre-create")], by=None, now=NOW),
     "go on": lambda conn: clear_breakpoints.clear(conn, [TaskId(9)], stepping=True, by=None, now=NOW),
-    "end of a breakpoint's time": lambda conn: clear_breakpoints.lapse(conn, [TaskId(9)], by=None, now=NOW),
-    "clock stands": lambda conn: deadlines.stand(conn, TaskId(8), now=NOW),
-    "clock goes on": lambda conn: deadlines.go_on(conn, STACK, TRAVERSAL, now=NOW),
+    "end of a breakpoint's time": lambda conn: clear_breakpoints.expire(conn, [TaskId(9)], by=None, now=NOW),
+    "clock stands": lambda conn: deadlines.pause_deadline(conn, TaskId(8), now=NOW),
+    "clock goes on": lambda conn: deadlines.resume_deadline(conn, STACK, TRAVERSAL, now=NOW),
     "sweep of contents": lambda conn: content.sweep(conn, NOW, limit=10, after=ContentId("5")),
 }
 

@@ -13,7 +13,7 @@ from stoker.db.schema import tables
 from stoker.db.states import FINAL, TRANSITIONS, UNSTARTED, TaskState
 from stoker.db.work import breakpoints, clear_breakpoints, tasks
 from stoker.db.work.commit import Outcome
-from stoker.db.work.countdown import Final, make_ready
+from stoker.db.work.countdown import FinishedTask, make_ready
 from stoker.db.work.tasks import DueTask
 
 W, READY, RUN, PARK, HELD = (
@@ -64,7 +64,7 @@ def reach(database: Database, graph: Graph) -> None:
     """The last predecessor has ended, and there is a breakpoint."""
     one = graph.tasks["one"]
     set_task(database, one, hooks={"pre-create": {}})
-    done = Final(replace(task(database, one), successors=[one], finish_id=None))
+    done = FinishedTask(replace(task(database, one), successors=[one], finish_id=None))
     set_task(database, one, pending=1)
     database.write(lambda conn: breakpoints.count_down(conn, [done], now=NOW))
     set_task(database, one, hooks=None, pending=0)
@@ -87,7 +87,7 @@ def lapse(hook: str) -> Operation:
     def operation(database: Database, graph: Graph) -> object:
         one = graph.tasks["one"]
         set_task(database, one, hook=hook, hooks={hook: {"timeout": 1, "then": "fail"}})
-        lapsed = database.write(lambda conn: clear_breakpoints.lapse(conn, [one], by=None, now=NOW))
+        lapsed = database.write(lambda conn: clear_breakpoints.expire(conn, [one], by=None, now=NOW))
         set_task(database, one, hook=None, hooks=None)
         return lapsed
 
