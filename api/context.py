@@ -11,7 +11,7 @@ from ..engine.signals import Signals
 from ..engine.snapshots import Snapshots
 from ..engine.stacks import StackOperations
 from ..engine.updates import Updates
-from ..resources.registry import Catalogue
+from ..resources.registry import ResourceRegistry
 from ..ring.observer import Roll
 from ..sealing.sealer import Sealer
 from ..sealing.signal_urls import SignalAddresses
@@ -51,7 +51,7 @@ class Services:
     snapshots: Snapshots
     exports: Exports
     breakpoints: BreakpointOperations
-    catalogue: Catalogue
+    catalogue: ResourceRegistry
     sealer: Sealer
     auth: Authenticator
     clock: Callable[[], float]

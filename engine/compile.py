@@ -10,7 +10,7 @@ from ..planning.requests import EXISTING, Goal, MayUse, TypeForbidden, check_sto
 from ..resources.errors import PropertyError, UnknownType
 from ..resources.plugin import ResourceType
 from ..resources.properties import validate_properties
-from ..resources.registry import Catalogue
+from ..resources.registry import ResourceRegistry
 from ..resources.schema import has_attribute
 from ..sealing.sealer import BoundSealer
 from ..template.budget import Budget, charged_at
@@ -62,7 +62,7 @@ def compile_goal(
     goal: Goal,
     *,
     identity: Identity,
-    catalogue: Catalogue,
+    catalogue: ResourceRegistry,
     limits: Limits,
     sealer: BoundSealer,
     tree: bool = True,
@@ -115,7 +115,7 @@ def compile_goal(
 
 
 def _planned(
-    source: Source, goal: Goal, limits: Limits, using: tuple[Identity, Catalogue, BoundSealer]
+    source: Source, goal: Goal, limits: Limits, using: tuple[Identity, ResourceRegistry, BoundSealer]
 ) -> CompiledTemplate:
     identity, catalogue, sealer = using
     plan = compile_template(source, identity=identity, limits=limits, seal=sealer.seal)
@@ -130,7 +130,7 @@ def _check_tree(
     environment: Environment,
     goal: Goal,
     limits: Limits,
-    using: tuple[Identity, Catalogue, BoundSealer],
+    using: tuple[Identity, ResourceRegistry, BoundSealer],
 ) -> None:
     _, catalogue, sealer = using
 
@@ -189,7 +189,7 @@ def check_allowed(plan: CompiledTemplate, may_use: MayUse) -> None:
             raise TypeForbidden(type_name)
 
 
-def check_types(plan: CompiledTemplate, catalogue: Catalogue) -> None:
+def check_types(plan: CompiledTemplate, catalogue: ResourceRegistry) -> None:
     """Check every resource against its type, and every reference against the other's attributes.
 
     :raises TemplateError: with the path in the template.
@@ -228,7 +228,7 @@ def _check_references(
     references: Iterable[Reference],
     path: tuple[str, ...],
     resources: Mapping[str, ResourceDefinition],
-    catalogue: Catalogue,
+    catalogue: ResourceRegistry,
 ) -> None:
     for reference in references:
         if not reference.attribute:

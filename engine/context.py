@@ -13,7 +13,7 @@ from ..keystone.delegations import Delegations
 from ..observe.logs import current_request
 from ..planning.plan import Defaults, TraversalScope
 from ..planning.requests import Goal
-from ..resources.registry import Catalogue
+from ..resources.registry import ResourceRegistry
 from ..ring.shards import shard_of
 from ..sealing.sealer import BoundSealer, Sealer
 from ..template.compile import Identity, Limits
@@ -45,7 +45,7 @@ class EngineContext:
     """Collaborators of orders, updates and signals, and what all of them do with these.  Thread-safe."""
 
     database: Database
-    catalogue: Catalogue
+    catalogue: ResourceRegistry
     sealer: Sealer
     hints: Hints
     clock: Callable[[], float]

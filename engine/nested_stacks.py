@@ -18,11 +18,11 @@ from ..planning.adopt import adopting
 from ..planning.breakpoints import PlannedBreakpoints
 from ..planning.plan import TooFewIds, TraversalScope, ids_needed, plan_create
 from ..planning.requests import AdoptedResource
-from ..planning.type_facts import CatalogueFacts
+from ..planning.type_facts import RegisteredTypeFacts
 from ..planning.update import update_ids_needed
-from ..resources.errors import ChildGone, Final
+from ..resources.errors import ChildGone, PermanentError
 from ..resources.nested.children import ChildGoal
-from ..resources.nested.parameterize import lowered
+from ..resources.nested.parameterize import restore_values
 from ..sealing.stored import StoredLookup
 from ..template.compile import Identity
 from ..template.errors import TemplateError
@@ -45,7 +45,7 @@ class NestedStacks:
 
     def __init__(self, desk: EngineContext) -> None:
         self._desk = desk
-        self._types = CatalogueFacts(desk.catalogue)
+        self._types = RegisteredTypeFacts(desk.catalogue)
 
     def create(
         self, nest: ParentResource, goal: ChildGoal, adopted: Mapping[str, Json] | None = None
@@ -61,7 +61,7 @@ class NestedStacks:
         parent = self._stack(nest.stack_id)
         deepest = self._desk.settings.limits.depth
         if deepest and parent.depth + 1 > deepest:
-            raise Final(f"stacks may be nested {deepest} levels deep", kind="StackValidationFailed")
+            raise PermanentError(f"stacks may be nested {deepest} levels deep", kind="StackValidationFailed")
         identity = Identity(nest.child_name, own, parent.tenant)
         compiled = self._compile(parent, nest, goal, identity)
         scope = self._desk.scope(own, ids_needed(len(compiled.plan.resources)))
@@ -154,7 +154,7 @@ class NestedStacks:
         try:
             self._insist(nest, start, lambda: self._scope(key))
         except ActionInProgress as error:
-            raise Final(str(error)) from error
+            raise PermanentError(str(error)) from error
 
     def snapshot_of(self, nest: ParentResource, key: StackId) -> Snapshot | None:
         """The child's snapshot that a step with the nest's key has begun."""
@@ -193,13 +193,15 @@ class NestedStacks:
         :param unseal: opens the token of a secret.
         """
         given = evaluate(child.parameters, StoredLookup(unseal))
-        return lowered(self._content(child.template_id), given)
+        return restore_values(self._content(child.template_id), given)
 
     def file(self, stack_id: StackId, name: str) -> str:
         """:raises Final: the stack has no such file."""
         files = self._content(self._stack(stack_id).files_id)
         if name not in files:
-            raise Final(f"the file {name} is not among those of the stack", kind="StackValidationFailed")
+            raise PermanentError(
+                f"the file {name} is not among those of the stack", kind="StackValidationFailed"
+            )
         return str(files[name])
 
     # -- inside ------------------------------------------------------------------------------------
@@ -212,7 +214,7 @@ class NestedStacks:
         try:
             return self._desk.database.write(work)
         except NotUpdatable as error:
-            raise Final(str(error), kind="NotSupported") from error
+            raise PermanentError(str(error), kind="NotSupported") from error
 
     def _insist(
         self,
@@ -282,7 +284,7 @@ class NestedStacks:
         try:
             return self._desk.compile(wanted, identity, sealer, tree=False)
         except TemplateError as error:
-            raise Final(str(error), kind="StackValidationFailed") from error
+            raise PermanentError(str(error), kind="StackValidationFailed") from error
 
 
 def _same_tree(one: Stack, other: Stack) -> bool:

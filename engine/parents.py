@@ -13,7 +13,7 @@ from ..db.resources import Resource
 from ..db.stacks import Stack
 from ..planning.requests import Goal
 from ..resources.nested.children import ChildGoal
-from ..resources.registry import Catalogue
+from ..resources.registry import ResourceRegistry
 from ..sealing.stored import StoredLookup
 from ..template.environment import as_document, nested_environment, parse_environment
 from ..template.residual import evaluate
@@ -52,7 +52,7 @@ def child_id(key: str) -> StackId:
     return StackId(str(uuid.uuid5(NAMESPACE, key)))
 
 
-def living_child(conn: Connection, row: Resource, catalogue: Catalogue) -> Stack | None:
+def living_child(conn: Connection, row: Resource, catalogue: ResourceRegistry) -> Stack | None:
     """The stack that a resource is; None: its type has none, or it is not there."""
     if row.physical_id is None or not catalogue.is_nested(row.plugin):
         return None

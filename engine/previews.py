@@ -12,10 +12,10 @@ from ..db.work.tasks import Task
 from ..planning.nested_check import static_facade, static_goal
 from ..planning.plan import TraversalScope
 from ..planning.preview import ChangeKind, NestedChanges, ResourceChange, Unchangeable, UpdatePreview
-from ..planning.type_facts import CatalogueFacts
+from ..planning.type_facts import RegisteredTypeFacts
 from ..planning.update import StillToBeAdopted, UpdatePlanner, update_ids_needed
 from ..resources.nested.base import NestedType
-from ..resources.nested.parameterize import lifted
+from ..resources.nested.parameterize import parameterize
 from ..template.compile import Identity
 from ..template.errors import TemplateError
 from ..template.model import ResourceDefinition
@@ -31,7 +31,7 @@ class Previews:
 
     def __init__(self, desk: EngineContext) -> None:
         self._desk = desk
-        self._types = CatalogueFacts(desk.catalogue)
+        self._types = RegisteredTypeFacts(desk.catalogue)
 
     def foresee(
         self, compiled: Compiled, stack: Stack, *, converge: bool = False, inside: bool = False
@@ -137,7 +137,7 @@ class Previews:
             kept = foresight.kept(definition)
             secret = secret_parameters(goal.parameters, kept, lambda value: False)
             wanted = compiled_from(
-                replace(lifted(goal, None), secret=secret),
+                replace(parameterize(goal, None), secret=secret),
                 definition.name,
                 static_facade(definition),
                 environment=parent.environment,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ..db.resources import Resource
 from ..planning.requests import Goal
 from ..resources.errors import UnknownType
-from ..resources.registry import Catalogue
+from ..resources.registry import ResourceRegistry
 from ..sealing.stored import InClear
 from ..template.environment import with_entries
 from ..template.errors import TemplateError
@@ -28,7 +28,7 @@ class Restoring:
     :ivar unseal: opens the token of a secret.
     """
 
-    catalogue: Catalogue
+    catalogue: ResourceRegistry
     unseal: Callable[[str], Json]
     inside: Inside
 

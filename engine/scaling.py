@@ -21,7 +21,7 @@ from ..db.work.tasks import REDELIVER_AFTER, Task
 from ..planning.task_definition import TaskDefinition
 from ..resources.errors import NoAction, NotSupported
 from ..resources.nested.base import NestedType
-from ..resources.plugin import Adjustment, Target
+from ..resources.plugin import Adjustment, ResourceView
 from .announce import announce
 from .context import EngineContext
 
@@ -42,7 +42,7 @@ class Wish:
 
 
 def scale(
-    desk: EngineContext, stack: Stack, wish: Wish, see: typing.Callable[[Stack, Resource], Target]
+    desk: EngineContext, stack: Stack, wish: Wish, see: typing.Callable[[Stack, Resource], ResourceView]
 ) -> None:
     """Begin to scale the group, once it is committed.
 

@@ -12,7 +12,7 @@ from ..db.stacks import Stack
 from ..db.states import Status
 from ..db.work import tasks
 from ..resources.errors import NoAction, NotSupported
-from ..resources.plugin import Adjustment, Signal, StackFacts, Target
+from ..resources.plugin import Adjustment, ResourceView, Signal, StackFacts
 from ..resources.properties import resolve_stored
 from ..sealing.stored import StoredLookup, in_clear, metadata_changed, metadata_in_clear
 from ..template.residual import evaluate
@@ -133,10 +133,10 @@ class Signals:
         except NoAction as error:
             LOG.info("Signal to %s/%s changes nothing: %s", stack.id, policy.name, error)
 
-    def _target(self, stack: Stack, resource: Resource) -> Target:
+    def _target(self, stack: Stack, resource: Resource) -> ResourceView:
         unseal = self._desk.sealer_of(stack).open
         schema = self._desk.catalogue.get(resource.plugin).properties_schema
-        return Target(
+        return ResourceView(
             id=resource.id,
             name=resource.name,
             type=resource.plugin,

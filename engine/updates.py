@@ -12,7 +12,7 @@ from ..db.states import Status
 from ..planning.plan import TooFewIds
 from ..planning.preview import ResourceChange, Unchangeable
 from ..planning.requests import EXISTING, Goal, UpdateRequest
-from ..planning.type_facts import CatalogueFacts
+from ..planning.type_facts import RegisteredTypeFacts
 from ..planning.update import StillToBeAdopted, update_ids_needed
 from ..sealing.sealer import BoundSealer
 from ..sealing.stored import StoredLookup
@@ -44,7 +44,7 @@ class Updates:
 
     def __init__(self, desk: EngineContext) -> None:
         self._desk = desk
-        self._types = CatalogueFacts(desk.catalogue)
+        self._types = RegisteredTypeFacts(desk.catalogue)
 
     def update(self, stack: Stack, request: UpdateRequest) -> None:
         """Bring the stack to a new goal, at whatever moment; committed when this returns.

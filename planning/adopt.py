@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..db.states import TaskKind
 from ..resources.nested.base import ADOPTED
-from ..resources.registry import Catalogue
+from ..resources.registry import ResourceRegistry
 from ..template.residual import sealed
 from .plan import Plan
 from .requests import AdoptedResource
@@ -18,7 +18,7 @@ def adopting(
     plan: Plan,
     adopted: Mapping[str, AdoptedResource],
     seal: Callable[[Json], str],
-    catalogue: Catalogue,
+    catalogue: ResourceRegistry,
 ) -> Plan:
     """The plan of a creation, turned into one that takes over what is there.
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ..resources.errors import UnknownType
 from ..resources.nested.base import NestedType
 from ..resources.nested.members import output_name
-from ..resources.registry import Catalogue
+from ..resources.registry import ResourceRegistry
 from ..template.errors import InvalidReference, TemplateError
 from ..template.model import CompiledTemplate, ResourceDefinition
 from ..template.residual import ARGS, FN, is_node, node, references
@@ -18,7 +18,7 @@ PATHS_SINCE = "2014-10-16"
 _PARTS = ("properties", "metadata", "update_policy", "external_id")
 
 
-def with_requested_attributes(plan: CompiledTemplate, catalogue: Catalogue) -> CompiledTemplate:
+def with_requested_attributes(plan: CompiledTemplate, catalogue: ResourceRegistry) -> CompiledTemplate:
     """The template with `wanted` set on each group, and with references that name what was wanted.
 
     ``[group, address, 0]`` asks each member for ``[address, 0]``, not the list of addresses for its first
@@ -45,7 +45,7 @@ def with_requested_attributes(plan: CompiledTemplate, catalogue: Catalogue) -> C
     return replace(plan, resources=found, outputs=outputs)
 
 
-def _group(definition: ResourceDefinition, catalogue: Catalogue) -> NestedType | None:
+def _group(definition: ResourceDefinition, catalogue: ResourceRegistry) -> NestedType | None:
     try:
         plugin = catalogue.get(definition.type)
     except UnknownType:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from ..resources.errors import UnknownType
 from ..resources.nested.base import NestedType
 from ..resources.nested.children import ChildGoal
-from ..resources.nested.parameterize import lifted
+from ..resources.nested.parameterize import parameterize
 from ..resources.properties import validate_properties
-from ..resources.registry import Catalogue
+from ..resources.registry import ResourceRegistry
 from ..sealing.stored import StoredLookup
 from ..template.budget import Budget
 from ..template.compile import Limits, describe
@@ -103,7 +103,7 @@ class TemplateTree:
     :ivar count: resources found so far.
     """
 
-    catalogue: Catalogue
+    catalogue: ResourceRegistry
     limits: Limits
     files: Mapping[str, str]
     compile: Compile
@@ -240,7 +240,7 @@ class TemplateTree:
         assert isinstance(goal.template, Mapping), "a generated template is a map"
         for body in goal.template["resources"].values():
             self.budget.take_value(body)  # They may share their properties, which are copied now.
-        return lifted(goal, None)
+        return parameterize(goal, None)
 
     def _charge_members(
         self, definition: ResourceDefinition, plugin: NestedType, given: Mapping[str, Json]

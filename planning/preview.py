@@ -14,10 +14,10 @@ from ..db.ids import ResourceId, StackId
 from ..db.resources import Resource
 from ..db.states import Status, TaskKind
 from ..db.work.tasks import Task
-from ..resources.errors import Final, PropertyError
+from ..resources.errors import PermanentError, PropertyError
 from ..resources.plugin import ResourceType
 from ..resources.properties import changed, replacement_needed, resolve_properties, resolve_stored
-from ..resources.registry import Catalogue
+from ..resources.registry import ResourceRegistry
 from ..resources.update_decision import RESTRICTED, Verdict, judge, may_replace, survives_failure
 from ..sealing.stored import RowLookup, SealedRowLookup, StoredLookup
 from ..template.errors import TemplateError
@@ -91,7 +91,7 @@ class UpdatePreview:
         existing: Sequence[Resource],
         running: Mapping[ResourceId, Task],
         *,
-        catalogue: Catalogue,
+        catalogue: ResourceRegistry,
         unseal: Callable[[str], Json],
     ) -> None:
         self._compiled = compiled
@@ -183,7 +183,7 @@ class UpdatePreview:
         redefined = row.definition != _stored(definition)
         try:
             verdict = judge(plugin, before, after, redefined=redefined)
-        except Final as error:
+        except PermanentError as error:
             raise Unchangeable(f"resources.{row.name}: {error}") from error
         sources = sorted({source for found in unknown.values() for source in found})
         depends = f"depends on {', '.join(sources)}: values that are not known before the update"

@@ -6,7 +6,7 @@ from ..db.resources import Resource
 from ..db.states import Status
 from ..resources.errors import UnknownType
 from ..resources.plugin import ResourceType
-from ..resources.registry import Catalogue
+from ..resources.registry import ResourceRegistry
 from ..resources.update_decision import observable, survives_failure
 
 
@@ -30,10 +30,10 @@ class TypeFacts(typing.Protocol):
         """Whether the resource's type can tell anything of what is really there."""
 
 
-class CatalogueFacts:
+class RegisteredTypeFacts:
     """The facts of the installed types."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(self, catalogue: ResourceRegistry) -> None:
         self._catalogue = catalogue
 
     def always_replaced(self, type_name: str) -> bool:

@@ -5,7 +5,7 @@ class StepError(Exception):
     """Base of what a step raises on purpose."""
 
 
-class TryAgain(StepError):
+class RetryableError(StepError):
     """It did not work now but may later.
 
     :ivar after: seconds until the next try; None: the service's back-off.
@@ -16,11 +16,11 @@ class TryAgain(StepError):
         self.after = after
 
 
-class TimedOut(TryAgain):
+class StepTimedOut(RetryableError):
     """The action took longer than its resource's timeout; raised by the conductor, which begins it afresh."""
 
 
-class Final(StepError):
+class PermanentError(StepError):
     """It failed and trying again is of no use; the text becomes the resource's reason.
 
     :ivar kind: what kind of failure, one word as Heat prints it before the reason.
@@ -31,7 +31,7 @@ class Final(StepError):
         self.kind = kind
 
 
-class ChildGone(Final):
+class ChildGone(PermanentError):
     """The stack that a resource stands for is not there any more, or never was."""
 
     def __init__(self) -> None:

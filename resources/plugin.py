@@ -9,15 +9,15 @@ return a step:
 * `Poll`: look again after a while; `progress` is stored at once, and any conductor may do the next look.
 * `Park`: nothing to look at until something else changes; holds neither thread nor timer.
 
-and raise `TryAgain` or `Final` (errors.py) when it went wrong.  A step may be repeated after a crash:
-``handle_X`` gets the same `Target.key` again, and must not make a second thing for the same key.
+and raise `RetryableError` or `PermanentError` (errors.py) when it failed.  A step may be repeated after
+a crash: ``handle_X`` gets the same `ResourceView.key` again, and must not make a second thing for the same key.
 """
 
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .errors import Final, NotSupported
+from .errors import NotSupported, PermanentError
 from .nested.children import Children
 from .schema import SUPPORTED, Attribute, Property, SupportStatus
 
@@ -43,7 +43,7 @@ class StackFacts:
 
 
 @dataclass(frozen=True)
-class Target:
+class ResourceView:
     """A resource as a step sees it.
 
     :ivar id: number of the resource row, unique in the installation.
@@ -123,7 +123,7 @@ Step = Done | Poll | Park
 
 
 @dataclass(frozen=True)
-class Peer:
+class Sibling:
     """Another resource of the same stack, as it is now.
 
     :ivar generation: grows with each change of the metadata.
@@ -153,7 +153,7 @@ class Presigned:
         return f"{self.endpoint}?Signature={self.signature}"
 
 
-class Work(typing.Protocol):
+class StepContext(typing.Protocol):
     """What a conductor offers a running step.  All methods may be called from the step's thread only."""
 
     def now(self) -> float:
@@ -171,7 +171,7 @@ class Work(typing.Protocol):
         :raises Cancelled: the step shall end; let it pass.
         """
 
-    def peer(self, name: str) -> Peer:
+    def peer(self, name: str) -> Sibling:
         """Read another resource of the stack (one database read).
 
         :raises Final: there is none of that name.
@@ -256,71 +256,71 @@ class ResourceType:
     #: Seconds one action may take; None: the service's default.
     default_timeout: typing.ClassVar[float | None] = None
 
-    def handle_create(self, target: Target, work: Work) -> Step:
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
         """Start to make it; if `target.physical_id` is set, a lost attempt has made it: go on from there."""
         return Done()
 
-    def check_create_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Look once whether it is made."""
         return Done()
 
-    def handle_update(self, target: Target, changed: frozenset[str], work: Work) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
         """Start to bring it from `target.previous` to `target.properties`; `changed` are the names."""
         return Done()
 
-    def check_update_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Look once whether the update has ended."""
         return Done()
 
-    def handle_delete(self, target: Target, work: Work) -> Step:
+    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
         """Start to remove it; a thing that is gone already is no error."""
         return Done()
 
-    def check_delete_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Look once whether it is gone."""
         return Done()
 
-    def handle_cancel(self, target: Target, progress: Json, work: Work) -> None:
+    def handle_cancel(self, target: ResourceView, progress: Json, work: StepContext) -> None:
         """Stop what the action with this progress token has set going outside: the action is cancelled.
 
         A type that does not override it is not asked.  A StepError that it raises is logged, and changes
         nothing.
         """
 
-    def handle_suspend(self, target: Target, work: Work) -> Step:
+    def handle_suspend(self, target: ResourceView, work: StepContext) -> Step:
         """Start to suspend it."""
         return Done()
 
-    def check_suspend_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_suspend_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Look once whether it is suspended."""
         return Done()
 
-    def handle_resume(self, target: Target, work: Work) -> Step:
+    def handle_resume(self, target: ResourceView, work: StepContext) -> Step:
         """Start to resume it."""
         return Done()
 
-    def check_resume_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_resume_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Look once whether it is resumed."""
         return Done()
 
-    def handle_check(self, target: Target, work: Work) -> Step:
+    def handle_check(self, target: ResourceView, work: StepContext) -> Step:
         """Compare the thing outside with what it should be."""
         return Done()
 
-    def check_check_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_check_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Look once whether the comparison has ended."""
         return Done()
 
-    def handle_snapshot(self, target: Target, work: Work) -> Step:
+    def handle_snapshot(self, target: ResourceView, work: StepContext) -> Step:
         """Start to take a snapshot.  The `data` of this action's steps is kept with the snapshot, on top of
         the data that the resource has now; the resource's own stays as it is."""
         return Done()
 
-    def check_snapshot_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_snapshot_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Look once whether the snapshot is taken."""
         return Done()
 
-    def handle_delete_snapshot(self, target: Target, work: Work) -> Step:
+    def handle_delete_snapshot(self, target: ResourceView, work: StepContext) -> Step:
         """Start to remove what a snapshot made outside; what is gone already is no error.
 
         :param target: the resource as it was then, with the snapshot's `data`, and with the `key` that
@@ -328,7 +328,7 @@ class ResourceType:
         """
         return Done()
 
-    def check_delete_snapshot_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_delete_snapshot_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Look once whether it is gone."""
         return Done()
 
@@ -343,7 +343,7 @@ class ResourceType:
         """
         return {}
 
-    def handle_adopt(self, target: Target, work: Work) -> Step:
+    def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
         """Take over a thing that is there already: `target` has its physical id, and the data that another
         stack had of it.  A failure leaves the thing alone.
 
@@ -352,11 +352,11 @@ class ResourceType:
         check_named(target)
         return self.handle_check(target, work)
 
-    def check_adopt_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_adopt_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Look once whether it is taken over."""
         return self.check_check_complete(target, progress, work)
 
-    def adopt(self, key: str, target: Target, work: Work) -> str | None:
+    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
         """Find what a lost attempt with this idempotency key has made: its physical id, or None.
 
         Asked before a creation is begun again, and before the deletion of what has no physical id; so nothing
@@ -368,22 +368,22 @@ class ResourceType:
         """Whether this change needs a new resource although the schema allows an update."""
         return False
 
-    def needs_replace_failed(self, target: Target, work: Work) -> bool:
+    def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
         """Whether an update has to replace a resource whose last action failed.
 
         May look at the thing outside.  One that is kept is updated like any other.
         """
         return True
 
-    def prepare_for_replace(self, target: Target, work: Work) -> None:
+    def prepare_for_replace(self, target: ResourceView, work: StepContext) -> None:
         """Make room for the replacement, e.g. give a name or an address free; may be called again after a
         crash."""
 
-    def restore_after_replace(self, target: Target, work: Work) -> None:
+    def restore_after_replace(self, target: ResourceView, work: StepContext) -> None:
         """Take back what `prepare_for_replace` did: the resource is kept, and its replacement goes; may be
         called again after a crash."""
 
-    def live_properties(self, target: Target, work: Work) -> Mapping[str, Json]:
+    def live_properties(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
         """What the service behind says of the properties now, as far as it tells: for an update that shall
         look at the real state (``converge``).
 
@@ -400,18 +400,18 @@ class ResourceType:
         :raises PropertyError: with the property's name and what would be right.
         """
 
-    def reference_id(self, target: Target) -> Json:
+    def reference_id(self, target: ResourceView) -> Json:
         """What get_resource yields."""
         return target.physical_id if target.physical_id is not None else target.name
 
-    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """All attributes, by name; asked for once after each action that ended well.
 
         One that is missing here is None.
         """
         return {}
 
-    def handle_signal(self, target: Target, details: Json) -> Signal:
+    def handle_signal(self, target: ResourceView, details: Json) -> Signal:
         """Take a signal.
 
         :raises NotSupported: the type takes none.
@@ -420,10 +420,10 @@ class ResourceType:
         raise NotSupported(f"Resource {target.name} of type {target.type} does not take signals")
 
 
-def check_named(target: Target) -> None:
+def check_named(target: ResourceView) -> None:
     """For an adoption.
 
     :raises Final: the document names no thing.
     """
     if target.physical_id is None:
-        raise Final("Resource ID was not provided.", kind="Exception")
+        raise PermanentError("Resource ID was not provided.", kind="Exception")

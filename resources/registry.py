@@ -32,7 +32,7 @@ PROVIDER = ProviderTemplate()
 STATUSES = ("UNKNOWN", "SUPPORTED", "DEPRECATED", "UNSUPPORTED", "HIDDEN")
 
 
-class Catalogue:
+class ResourceRegistry:
     """Resource types by name.  Immutable; may be used by all threads.
 
     :param types: one instance of each class serves all resources of the type.
@@ -42,7 +42,7 @@ class Catalogue:
         self._types = {name: types[name]() for name in sorted(types)}
 
     @classmethod
-    def installed(cls, namespace: str = NAMESPACE) -> "Catalogue":
+    def installed(cls, namespace: str = NAMESPACE) -> "ResourceRegistry":
         """All types of the installed entry points.
 
         A plugin that cannot be loaded is logged and left out: one broken package must not keep the

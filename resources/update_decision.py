@@ -3,7 +3,7 @@
 import enum
 from collections.abc import Collection, Mapping
 
-from .errors import Final
+from .errors import PermanentError
 from .plugin import Json, ResourceType
 from .properties import changed, immutable_changed, replacement_needed
 
@@ -31,7 +31,9 @@ def judge(
     schema = plugin.properties_schema
     names = changed(schema, before, after)
     if fixed := immutable_changed(schema, names):
-        raise Final(f"the properties {', '.join(sorted(fixed))} can never be changed", kind="NotSupported")
+        raise PermanentError(
+            f"the properties {', '.join(sorted(fixed))} can never be changed", kind="NotSupported"
+        )
     if plugin.always_replaced or replacement_needed(schema, names):
         return Verdict.REPLACE
     if names and plugin.needs_replace(before, after):

@@ -18,7 +18,7 @@ from ...engine.updates import Updates
 from ...keystone.delegated_auth import NO_DEFERRAL, Deferral
 from ...observe.recorder import SILENT, Recorder
 from ...planning.plan import Defaults
-from ...resources.registry import Catalogue
+from ...resources.registry import ResourceRegistry
 from ...ring.group import Group
 from ...ring.membership import Membership, Self
 from ...rpc.bus import Bus
@@ -57,7 +57,7 @@ class Parts:
     conf: cfg.ConfigOpts
     database: Database
     shard_count: int
-    catalogue: Catalogue
+    catalogue: ResourceRegistry
     sealer: Sealer
     bus: Bus
     level: Level
@@ -92,7 +92,7 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
     database, shard_count = open_database(conf, listener, database_troubles(recorder))
     sealer = make_sealer(conf, binds_tokens(database))
     addresses = make_addresses(conf, database, sealer)
-    catalogue = Catalogue.installed()
+    catalogue = ResourceRegistry.installed()
     deferral = _make_deferral(conf, catalogue)
     level = make_level(conf, database)
     bus = make_bus(conf, recorder, level)
@@ -117,7 +117,7 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
     )
 
 
-def _make_deferral(conf: cfg.ConfigOpts, catalogue: Catalogue) -> Deferral:
+def _make_deferral(conf: cfg.ConfigOpts, catalogue: ResourceRegistry) -> Deferral:
     """As [stacks] deferred_auth_method says: a method is an entry point, loaded only where it is wanted, for
     its libraries would make every program start later.
 

@@ -15,9 +15,9 @@ from ...engine.hidden_parameters import SECRET_TEMPLATE, secret_parameters, temp
 from ...engine.nested_stacks import NestedStacks
 from ...engine.parents import ParentResource, child_id
 from ...planning.task_definition import TaskDefinition
-from ...resources.errors import Cancelled, Final
-from ...resources.nested.children import ChildGoal, ChildState, Member
-from ...resources.nested.parameterize import lifted
+from ...resources.errors import Cancelled, PermanentError
+from ...resources.nested.children import ChildGoal, ChildState, GroupMember
+from ...resources.nested.parameterize import parameterize
 from ...resources.plugin import Json, physical_name
 from ...sealing.stored import RowLookup
 from ...template.budget import Budget
@@ -94,7 +94,7 @@ class StepChildren:
                 values[name] = None
         return values
 
-    def members(self, child: str) -> Sequence[Member]:
+    def members(self, child: str) -> Sequence[GroupMember]:
         """See Children."""
         found = self._look(StackId(child))
         if found is None:
@@ -102,7 +102,7 @@ class StepChildren:
         bodies = self._nesting.bodies(found, self._secrets.open)
         rows = [row for row in self._nesting.rows(found.id) if row.replaced_by is None]
         members = [
-            Member(
+            GroupMember(
                 name=row.name,
                 definition=bodies.get(row.name),
                 reference=self._secrets.open_value(row.reference_id),
@@ -127,10 +127,10 @@ class StepChildren:
         :raises Final: its template is made of a secret.
         """
         if goal.generated:
-            return lifted(goal, self._secrets.tells)
+            return parameterize(goal, self._secrets.tells)
         kept = kept_properties(self._claim)
         if template_is_secret(self._claim.resource.plugin, kept):
-            raise Final(f"the template {SECRET_TEMPLATE}", kind="StackValidationFailed")
+            raise PermanentError(f"the template {SECRET_TEMPLATE}", kind="StackValidationFailed")
         return replace(goal, secret=secret_parameters(goal.parameters, kept, self._secrets.tells))
 
     def _nest(self, key: str = "") -> ParentResource:

@@ -10,9 +10,9 @@ from ...db.engine import Database
 from ...db.errors import NotFound
 from ...db.work.claim import Claim
 from ...keystone.delegated_auth import NO_DEFERRAL, CredentialGone, Deferral, KeystoneAway
-from ...resources.errors import Cancelled, Final, TryAgain
+from ...resources.errors import Cancelled, PermanentError, RetryableError
 from ...resources.nested.children import Children
-from ...resources.plugin import Peer, Presigned, StackFacts
+from ...resources.plugin import Presigned, Sibling, StackFacts
 from ...sealing.sealer import Sealer
 from ...sealing.signal_urls import SignalAddresses
 from ...sealing.stored import metadata_in_clear
@@ -75,14 +75,14 @@ class RunningStepContext:
         if self._stop.wait(max(0.0, seconds)):
             raise Cancelled
 
-    def peer(self, name: str) -> Peer:
+    def peer(self, name: str) -> Sibling:
         """:raises Final: the stack has no such resource."""
         stack_id = self._claim.task.stack_id
         try:
             found = self._around.database.read(lambda conn: resources.by_name(conn, stack_id, name))
         except NotFound as error:
-            raise Final(f"The stack has no resource {name}") from error
-        return Peer(
+            raise PermanentError(f"The stack has no resource {name}") from error
+        return Sibling(
             id=found.id,
             name=found.name,
             physical_id=found.physical_id,
@@ -108,13 +108,15 @@ class RunningStepContext:
         stack_id = self._claim.task.stack_id
         stored = self._around.database.read(lambda conn: credentials.of_stack(conn, stack_id))
         if stored is None:
-            raise Final("The stack has no credential of a user; an update by one gives it one")
+            raise PermanentError("The stack has no credential of a user; an update by one gives it one")
         try:
             return self._around.deferral.session(self._opened(stored))
         except CredentialGone as error:
-            raise Final(f"Keystone does not take the stack's credential any more: {error}") from error
+            raise PermanentError(
+                f"Keystone does not take the stack's credential any more: {error}"
+            ) from error
         except KeystoneAway as error:
-            raise TryAgain(f"Keystone: {error}") from error
+            raise RetryableError(f"Keystone: {error}") from error
 
     def _opened(self, credential: Json) -> Json:
         sealer = self._around.sealer.of_credential(self._claim.root_id)

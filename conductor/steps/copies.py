@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ...db.states import Status
 from ...db.work.claim import Claim
-from ...resources.plugin import Done, ResourceType, Step, Target
+from ...resources.plugin import Done, ResourceType, ResourceView, Step
 from .outcomes import StepResult
 from .secrets import Secrets
 from .target import kept_data
@@ -17,7 +17,7 @@ AS_IT_IS = ("type", "plugin", "physical_id", "properties", "metadata")
 
 
 def copy_columns(
-    claim: Claim, plugin: ResourceType, target: Target, step: Step, secrets: Secrets
+    claim: Claim, plugin: ResourceType, target: ResourceView, step: Step, secrets: Secrets
 ) -> dict[str, Json]:
     """Columns of the copy to set after a step of the resource's snapshot; its id as ``row_id``.
 

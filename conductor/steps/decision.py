@@ -3,7 +3,7 @@
 from ...db.states import Status
 from ...db.work.claim import Claim
 from ...resources.errors import StepError
-from ...resources.plugin import ResourceType, Target, Work
+from ...resources.plugin import ResourceType, ResourceView, StepContext
 from ...resources.update_decision import RESTRICTED, Verdict, judge, survives_failure
 from .target import fits
 
@@ -12,7 +12,7 @@ class Restricted(StepError):
     """The environment forbids what the update would have to do; the resource stays as it is."""
 
 
-def decide(claim: Claim, plugin: ResourceType, target: Target, work: Work) -> Verdict:
+def decide(claim: Claim, plugin: ResourceType, target: ResourceView, work: StepContext) -> Verdict:
     """What the update comes to, once all values are known.
 
     One whose last action failed is replaced, as in Heat, unless its type knows better: nobody knows what
@@ -34,7 +34,7 @@ def check_allowed(claim: Claim, verdict: Verdict) -> None:
         raise Restricted(f"{word} is restricted for resource.")
 
 
-def _verdict(claim: Claim, plugin: ResourceType, target: Target, work: Work) -> Verdict:
+def _verdict(claim: Claim, plugin: ResourceType, target: ResourceView, work: StepContext) -> Verdict:
     resource = claim.resource
     if not fits(claim):
         return Verdict.REPLACE

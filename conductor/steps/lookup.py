@@ -4,7 +4,7 @@ import typing
 from collections.abc import Mapping
 
 from ...db.work.claim import Claim
-from ...resources.errors import Final
+from ...resources.errors import PermanentError
 from ...sealing.stored import StoredLookup, as_residual
 from ...template.residual import evaluate, mapping
 from .secrets import Secrets
@@ -36,7 +36,7 @@ class SealedLookup:
 
     def _input(self, resource: str) -> typing.Any:
         if resource not in self._claim.inputs:
-            raise Final(f"the resource {resource} that it refers to is gone")
+            raise PermanentError(f"the resource {resource} that it refers to is gone")
         return self._claim.inputs[resource]
 
 

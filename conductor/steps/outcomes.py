@@ -13,7 +13,7 @@ from ...db.work.claim import Claim, Claimant, action_of, resource_event
 from ...db.work.commit import Outcome
 from ...db.work.orphans import OrphanedCreate
 from ...planning.task_definition import TaskDefinition
-from ...resources.errors import Final, StepError, TimedOut, TryAgain
+from ...resources.errors import PermanentError, RetryableError, StepError, StepTimedOut
 from ...resources.nested.base import ABORTED, ChildFailed
 from ...resources.plugin import Park, Poll
 from .secrets import Secrets
@@ -200,7 +200,7 @@ class Outcomes:
         )
         return StepResult(self.claim, outcome)
 
-    def again(self, error: TryAgain) -> StepResult:
+    def again(self, error: RetryableError) -> StepResult:
         """Try again after a while, if the task may."""
         left = self.claim.task.retries_left
         if left <= 0:
@@ -208,7 +208,7 @@ class Outcomes:
         done_before = max(0, self.claim.task.attempt - 1)
         backoff = min(RETRY_MOST, RETRY_FIRST * 2 ** min(done_before, 10))
         changes: dict[str, Json] = {"reason": self.secrets.redact(f"will be tried again: {error}")}
-        if isinstance(error, TimedOut) or self._insists:
+        if isinstance(error, StepTimedOut) or self._insists:
             changes["progress"] = None
         outcome = self._outcome(
             TaskState.PARKED,
@@ -216,7 +216,7 @@ class Outcomes:
             due_at=self.clock() + (backoff if error.after is None else error.after),
             retries_left=left - 1,
         )
-        return StepResult(self.claim, outcome, timed_out=isinstance(error, TimedOut))
+        return StepResult(self.claim, outcome, timed_out=isinstance(error, StepTimedOut))
 
     def stopped(self) -> StepResult:
         """The step was asked to stop and did: because its own time was over, or because it was cancelled."""
@@ -233,15 +233,15 @@ class Outcomes:
         """Too many conductors died or went silent while the task ran."""
         hosts, action = losses.hosts(self.claim.task), action_of(self.claim.task.kind)
         told = f"{action} was running on {len(hosts)} conductors that died or went silent"
-        return self.failed(Final(f"{told} ({', '.join(hosts)}); it is not tried again"))
+        return self.failed(PermanentError(f"{told} ({', '.join(hosts)}); it is not tried again"))
 
     def _expired(self) -> bool:
         expires_at = self.claim.task.expires_at
         return expires_at is not None and self.clock() >= expires_at
 
-    def _late(self, told: str = "") -> TimedOut:
+    def _late(self, told: str = "") -> StepTimedOut:
         text = f"{action_of(self.claim.task.kind)} timed out"
-        return TimedOut(f"{text}: {told}" if told else text)
+        return StepTimedOut(f"{text}: {told}" if told else text)
 
     def _cancelled(self, told: str = "") -> StepResult:
         if self._observes:
@@ -260,13 +260,13 @@ class Outcomes:
     def failed(self, error: Exception) -> StepResult:
         """The action failed for good."""
         if self._insists and self.claim.task.retries_left > 0:
-            return self.again(TryAgain(str(error)))
-        kind = error.kind if isinstance(error, Final) else _kind(error)
+            return self.again(RetryableError(str(error)))
+        kind = error.kind if isinstance(error, PermanentError) else _kind(error)
         inside = f".{error.path}" if isinstance(error, ChildFailed) and error.path else ""
         reason = self.secrets.redact(f"{kind}: resources.{self.claim.resource.name}{inside}: {error}")
         event = self._event(Status.FAILED, reason, self.claim.resource.physical_id)
         changes = {**self._shown(Status.FAILED, reason), "progress": None}
-        if self._observes and isinstance(error, Final):
+        if self._observes and isinstance(error, PermanentError):
             return StepResult(self.claim, self._outcome(TaskState.DONE, changes=changes, event=event))
         if self._observes:
             where = f"{self.claim.task.stack_id}/{self.claim.resource.name}"
@@ -278,10 +278,10 @@ class Outcomes:
             told, aborts = f"{action}{ABORTED}{self.claim.resource.name}/{error.stopped_at}", True
         fields = {"changes": changes, "reason": told, "event": event, "aborts": aborts}
         failed = self._outcome(TaskState.FAILED, **fields, **self._begun())
-        return StepResult(self.claim, failed, timed_out=isinstance(error, TimedOut))
+        return StepResult(self.claim, failed, timed_out=isinstance(error, StepTimedOut))
 
 
 def _kind(error: Exception) -> str:
-    if isinstance(error, TimedOut):
+    if isinstance(error, StepTimedOut):
         return "Timeout"
     return "ResourceFailure" if isinstance(error, StepError) else type(error).__name__

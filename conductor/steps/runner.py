@@ -14,17 +14,17 @@ from ...engine.nested_stacks import NestedStacks
 from ...planning.task_definition import TaskDefinition
 from ...resources.errors import (
     Cancelled,
-    Final,
+    PermanentError,
     PropertyError,
     ReplaceNeeded,
+    RetryableError,
     StepError,
-    TimedOut,
-    TryAgain,
+    StepTimedOut,
     UnknownType,
 )
-from ...resources.plugin import Done, Park, Poll, ResourceType, Scaling, Step, Target
+from ...resources.plugin import Done, Park, Poll, ResourceType, ResourceView, Scaling, Step
 from ...resources.properties import changed
-from ...resources.registry import Catalogue
+from ...resources.registry import ResourceRegistry
 from ...resources.update_decision import Verdict, checkable
 from ...sandbox.errors import HelperUnavailable
 from ...sandbox.shared import charged_to
@@ -55,7 +55,7 @@ class StepRunner:
     def __init__(
         self,
         *,
-        catalogue: Catalogue,
+        catalogue: ResourceRegistry,
         around: StepServices,
         nesting: NestedStacks,
     ) -> None:
@@ -82,7 +82,7 @@ class StepRunner:
                     return call()
             except Cancelled:
                 return self._cancelled(attempt, progress)
-        except TryAgain as error:
+        except RetryableError as error:
             return attempt.again(error)
         except Restricted as error:
             return attempt.refused(error)
@@ -132,7 +132,7 @@ class StepRunner:
     def unstorable(self, claim: Claim, who: Claimant) -> StepResult:
         """What a task comes to whose result cannot be stored."""
         text = f"{action_of(claim.task.kind)} came to a result that cannot be stored"
-        return self._attempt(claim, who).failed(Final(text))
+        return self._attempt(claim, who).failed(PermanentError(text))
 
     def _work(self, attempt: Outcomes, stop: threading.Event) -> RunningStepContext:
         return RunningStepContext(
@@ -166,7 +166,7 @@ class StepRunner:
     def _run(self, claim: Claim, progress: Json, work: RunningStepContext, attempt: Outcomes) -> StepResult:
         expires_at = claim.task.expires_at
         if expires_at is not None and self._clock() >= expires_at:
-            raise TimedOut(f"{action_of(claim.task.kind)} timed out")
+            raise StepTimedOut(f"{action_of(claim.task.kind)} timed out")
         work.checkpoint()
         if progress is None and claim.begun:
             progress = claim.resource.progress["token"]
@@ -224,19 +224,19 @@ class StepRunner:
         return _result(plugin, step, after, changes, attempt)
 
 
-def _external(target: Target, definition: TaskDefinition, attempt: Outcomes) -> Target:
+def _external(target: ResourceView, definition: TaskDefinition, attempt: Outcomes) -> ResourceView:
     """With the physical id of what is there already, where the template names it."""
     if definition.external_id is None or attempt.claim.task.kind != TaskKind.CREATE:
         return target
     if holds_secret(partial(definition.external_id, SealedLookup(attempt.claim))):
-        raise Final(
+        raise PermanentError(
             "external_id must not be a secret: an id is stored and shown", kind="StackValidationFailed"
         )
     found = evaluate(definition.external_id, ClaimLookup(attempt.claim, attempt.secrets))
     return replace(target, physical_id=str(found))
 
 
-def _is_external(claim: Claim, definition: TaskDefinition, target: Target) -> bool:
+def _is_external(claim: Claim, definition: TaskDefinition, target: ResourceView) -> bool:
     """Whether the thing is not the stack's own, so that an update leaves it alone.
 
     :raises Final: it would be another thing.
@@ -244,19 +244,19 @@ def _is_external(claim: Claim, definition: TaskDefinition, target: Target) -> bo
     before = TaskDefinition.from_json(claim.resource.definition).external_id
     if definition.external_id != before:
         what = f"Update to property external_id of {target.name} ({target.type})"
-        raise Final(f"{what} is not supported.", kind="NotSupported")
+        raise PermanentError(f"{what} is not supported.", kind="NotSupported")
     return before is not None
 
 
 def _replaced(
-    plugin: ResourceType, target: Target, work: RunningStepContext, attempt: Outcomes
+    plugin: ResourceType, target: ResourceView, work: RunningStepContext, attempt: Outcomes
 ) -> StepResult:
     plugin.prepare_for_replace(target, work)
     return attempt.replaced()
 
 
 def _result(
-    plugin: ResourceType, step: Step, target: Target, changes: dict[str, Json], attempt: Outcomes
+    plugin: ResourceType, step: Step, target: ResourceView, changes: dict[str, Json], attempt: Outcomes
 ) -> StepResult:
     kind = attempt.claim.task.kind
     if kind == TaskKind.UPDATE and not isinstance(step, Done):
@@ -278,7 +278,7 @@ def _result(
 def _call(
     plugin: ResourceType,
     kind: TaskKind,
-    target: Target,
+    target: ResourceView,
     progress: Json,
     work: RunningStepContext,
     definition: TaskDefinition,
@@ -298,13 +298,15 @@ def _call(
     return start(target, work)
 
 
-def _adopted(plugin: ResourceType, claim: Claim, target: Target, work: RunningStepContext) -> Target:
+def _adopted(
+    plugin: ResourceType, claim: Claim, target: ResourceView, work: RunningStepContext
+) -> ResourceView:
     """With the physical id of what an attempt has made that was lost before its result was stored."""
     kind = claim.task.kind
     begun_before = kind in DELETING or (kind == TaskKind.CREATE and claim.task.attempt > 1)
     if target.physical_id is not None or not claim.resource.key or not begun_before:
         return target
-    return replace(target, physical_id=plugin.adopt(claim.resource.key, target, work))
+    return replace(target, physical_id=plugin.find_created(claim.resource.key, target, work))
 
 
 def _nothing_new(step: Poll, progress: Json) -> bool:

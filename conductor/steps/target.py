@@ -8,8 +8,8 @@ from ...db.states import DELETING, TaskKind
 from ...db.work.claim import Claim
 from ...planning.plan import task_key
 from ...planning.task_definition import TaskDefinition
-from ...resources.errors import Final, PropertyError
-from ...resources.plugin import Park, Poll, ResourceType, StackFacts, Step, Target, Work
+from ...resources.errors import PermanentError, PropertyError
+from ...resources.plugin import Park, Poll, ResourceType, ResourceView, StackFacts, Step, StepContext
 from ...resources.properties import changed, resolve_properties, resolve_stored
 from ...sealing.stored import metadata_in_clear
 from ...template.errors import TemplateError
@@ -24,7 +24,7 @@ GIVEN = (TaskKind.CREATE, TaskKind.UPDATE, TaskKind.ADOPT)
 
 def make_target(
     claim: Claim, plugin: ResourceType, definition: TaskDefinition, secrets: Secrets
-) -> tuple[Target, dict[str, Json]]:
+) -> tuple[ResourceView, dict[str, Json]]:
     """The resource as the step sees it, and the columns that record what it was given.
 
     :raises PropertyError: a value is wrong.
@@ -52,7 +52,7 @@ def make_target(
     if metadata is None:
         metadata = metadata_in_clear(resource, secrets.open)
     secrets.properties = _secret_names(stored["properties"] if giving else resource.properties, properties)
-    target = Target(
+    target = ResourceView(
         id=resource.id,
         name=resource.name,
         type=resource.plugin,
@@ -93,7 +93,7 @@ def _given(claim: Claim) -> bool:
 
 
 def live_changes(
-    claim: Claim, plugin: ResourceType, target: Target, work: Work, secrets: Secrets
+    claim: Claim, plugin: ResourceType, target: ResourceView, work: StepContext, secrets: Secrets
 ) -> dict[str, Json]:
     """Columns for properties that are not any more as they were given: an update then sees the difference.
 
@@ -163,7 +163,7 @@ def properties_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> M
         begun_with = TaskDefinition.from_json(resource.definition).properties
         try:
             return _resolved(begun_with, claim, plugin, secrets)[1]
-        except (Final, PropertyError, TemplateError):
+        except (PermanentError, PropertyError, TemplateError):
             if resource.physical_id is None:
                 raise
             # What was to be adopted is there also where its properties are wrong.
@@ -203,7 +203,7 @@ def never_made(claim: Claim, plugin: ResourceType, secrets: Secrets) -> bool:
         return False
     try:
         properties_before(claim, plugin, secrets)
-    except (Final, PropertyError, TemplateError):
+    except (PermanentError, PropertyError, TemplateError):
         return True
     return False
 
@@ -221,10 +221,10 @@ def check_storable(what: str, value: Json) -> None:
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise Final(f"the resource type returned {what} that cannot be stored: {error}") from error
+        raise PermanentError(f"the resource type returned {what} that cannot be stored: {error}") from error
 
 
-def kept_data(plugin: ResourceType, step: Step, target: Target, secrets: Secrets) -> dict[str, Json]:
+def kept_data(plugin: ResourceType, step: Step, target: ResourceView, secrets: Secrets) -> dict[str, Json]:
     """Columns for what a step told."""
     changes: dict[str, Json] = {"physical_id": target.physical_id}
     check_storable("a physical id", target.physical_id)
@@ -237,7 +237,7 @@ def kept_data(plugin: ResourceType, step: Step, target: Target, secrets: Secrets
     return changes
 
 
-def kept_values(plugin: ResourceType, target: Target, secrets: Secrets) -> dict[str, Json]:
+def kept_values(plugin: ResourceType, target: ResourceView, secrets: Secrets) -> dict[str, Json]:
     """Columns for what others may refer to: what is secret, or holds a secret, is sealed."""
     values = dict(plugin.attribute_values(target))
     check_storable("attributes", values)

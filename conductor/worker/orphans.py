@@ -16,7 +16,7 @@ from ...db.work.claim import Claim
 from ...db.work.orphans import OrphanedCreate
 from ...db.work.task_rows import Task
 from ...planning.task_definition import TaskDefinition
-from ...resources.errors import Final
+from ...resources.errors import PermanentError
 from ...template.errors import TemplateError
 from ...template.residual import partial
 from ..steps.lookup import SealedLookup
@@ -37,7 +37,7 @@ def leftover_of(claim: Claim) -> OrphanedCreate | None:
         wanted = TaskDefinition.from_json(claim.task.definition).properties
         try:
             kept = partial(wanted, SealedLookup(claim))
-        except (Final, TemplateError):
+        except (PermanentError, TemplateError):
             return None
         resource = replace(resource, properties=kept)
     return OrphanedCreate(claim.task, resource)

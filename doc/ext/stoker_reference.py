@@ -16,7 +16,7 @@ from sphinx.util.docutils import SphinxDirective
 from stoker.cli.programs import manage
 from stoker.observe.metrics import METRICS
 from stoker.resources.plugin import ResourceType
-from stoker.resources.registry import Catalogue
+from stoker.resources.registry import ResourceRegistry
 from stoker.resources.rendering import resource_type_schema
 from stoker.resources.schema import Property
 from stoker.rpc.notifier import event_types
@@ -99,7 +99,7 @@ class ResourceTypes(_Generated):
     """Every type that is installed with Stoker."""
 
     def lines(self) -> Iterator[str]:
-        catalogue = Catalogue(_own_types())
+        catalogue = ResourceRegistry(_own_types())
         for name in catalogue.names():
             yield from self._type(name, type(catalogue.get(name)))
 

@@ -11,8 +11,8 @@ from ...template.residual import is_node
 from ..errors import NoAction, PropertyError
 from ..nested.base import child_of
 from ..nested.batches import Batch, batches
-from ..nested.children import ChildGoal, ChildState, Member
-from ..nested.groups import Course, Group
+from ..nested.children import ChildGoal, ChildState, GroupMember
+from ..nested.groups import Course, GroupResource
 from ..nested.members import (
     REFS_MAP,
     Definition,
@@ -23,7 +23,7 @@ from ..nested.members import (
     output_name,
     values_of,
 )
-from ..plugin import Adjustment, Json, Scaling, Step, Target, Work
+from ..plugin import Adjustment, Json, ResourceView, Scaling, Step, StepContext
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 from .scaling import Bounds, new_size
 
@@ -42,7 +42,7 @@ _ROLLING = {
 }
 
 
-class AutoScalingGroup(Group):
+class AutoScalingGroup(GroupResource):
     """Its members have names of their own making; the oldest go first."""
 
     description = (
@@ -126,7 +126,7 @@ class AutoScalingGroup(Group):
         return super().member_attribute(attribute, path)
 
     def changing(
-        self, target: Target, changed: frozenset[str], members: Sequence[Member], work: Work
+        self, target: ResourceView, changed: frozenset[str], members: Sequence[GroupMember], work: StepContext
     ) -> Course:
         """In batches, if the definition of the members changes; then to the size that is wanted."""
         wanted, policy = target.properties["desired_capacity"], target.properties["rolling_updates"]
@@ -145,7 +145,7 @@ class AutoScalingGroup(Group):
             steps.append(Batch(size, 0))
         return Course(steps, policy["pause_time"])
 
-    def scaled(self, target: Target, wanted: Adjustment, now: float) -> Scaling:
+    def scaled(self, target: ResourceView, wanted: Adjustment, now: float) -> Scaling:
         """See NestedType."""
         current = len(target.data.get("names") or [])
         size = new_size(current, wanted.kind, wanted.by, least_step=wanted.least_step, bounds=_bounds(target))
@@ -157,17 +157,19 @@ class AutoScalingGroup(Group):
         cooldown = wanted.cooldown if wanted.cooldown is not None else target.properties["cooldown"]
         return Scaling(size, cooldown or 0.0)
 
-    def handle_scale(self, target: Target, scaling: Scaling, work: Work) -> Step:
+    def handle_scale(self, target: ResourceView, scaling: Scaling, work: StepContext) -> Step:
         """Begin to bring the group to another size; see Group.handle_update."""
         _, state = child_of(target, work)
         data = {"cooldown": scaling.cooldown}
         return self.begin(target, state, Course([Batch(scaling.size, 0)], data=data), work)
 
-    def check_scale_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_scale_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Go on with the next step, if the last one has ended."""
         return self.check_update_complete(target, progress, work)
 
-    def step_goal(self, target: Target, step: Batch | None, members: Sequence[Member]) -> ChildGoal:
+    def step_goal(
+        self, target: ResourceView, step: Batch | None, members: Sequence[GroupMember]
+    ) -> ChildGoal:
         """See Group."""
         given = target.properties
         if step is None:
@@ -184,7 +186,9 @@ class AutoScalingGroup(Group):
         )
         return _goal(found, target.wanted)
 
-    def kept(self, target: Target, child: str, state: ChildState, work: Work) -> Mapping[str, Json]:
+    def kept(
+        self, target: ResourceView, child: str, state: ChildState, work: StepContext
+    ) -> Mapping[str, Json]:
         """With the end of the time in which it is not to be scaled again."""
         found = dict(super().kept(target, child, state, work))
         cooldown = found.pop("cooldown", None)
@@ -193,7 +197,7 @@ class AutoScalingGroup(Group):
         ends = work.now() + max(0.0, cooldown)
         return {**found, "cooldown_end": max(ends, found.get("cooldown_end") or 0.0)}
 
-    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """See the schema."""
         found = dict(super().attribute_values(target))
         names = list(target.data.get("names") or [])
@@ -225,7 +229,7 @@ def _asked(parts: Wanted) -> tuple[str, list[str | int]]:
     return str(first), path
 
 
-def _bounds(target: Target) -> Bounds:
+def _bounds(target: ResourceView) -> Bounds:
     return Bounds(target.properties["min_size"], target.properties["max_size"])
 
 

@@ -3,7 +3,7 @@
 import random
 
 from ...template.constraints import AllowedValues, Range
-from ..plugin import Done, Json, Poll, ResourceType, Step, Target, Work
+from ..plugin import Done, Json, Poll, ResourceType, ResourceView, Step, StepContext
 from ..schema import Property, SupportStatus
 
 ACTIONS = ("CREATE", "DELETE", "SUSPEND", "RESUME")
@@ -50,44 +50,44 @@ class Delay(ResourceType):
         ),
     }
 
-    def handle_create(self, target: Target, work: Work) -> Step:
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
         """Begin to wait."""
         return _begin("CREATE", target, work)
 
-    def check_create_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """See whether the time is over."""
         return _look(progress, work)
 
-    def handle_adopt(self, target: Target, work: Work) -> Step:
+    def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
         """It is not a thing that could be missing."""
         return Done()
 
-    def handle_delete(self, target: Target, work: Work) -> Step:
+    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
         """Begin to wait."""
         return _begin("DELETE", target, work)
 
-    def check_delete_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """See whether the time is over."""
         return _look(progress, work)
 
-    def handle_suspend(self, target: Target, work: Work) -> Step:
+    def handle_suspend(self, target: ResourceView, work: StepContext) -> Step:
         """Begin to wait."""
         return _begin("SUSPEND", target, work)
 
-    def check_suspend_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_suspend_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """See whether the time is over."""
         return _look(progress, work)
 
-    def handle_resume(self, target: Target, work: Work) -> Step:
+    def handle_resume(self, target: ResourceView, work: StepContext) -> Step:
         """Begin to wait."""
         return _begin("RESUME", target, work)
 
-    def check_resume_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_resume_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """See whether the time is over."""
         return _look(progress, work)
 
 
-def _begin(action: str, target: Target, work: Work) -> Step:
+def _begin(action: str, target: ResourceView, work: StepContext) -> Step:
     properties = target.properties
     if action not in properties["actions"]:
         return Done()
@@ -95,6 +95,6 @@ def _begin(action: str, target: Target, work: Work) -> Step:
     return _look({"until": work.now() + properties["min_wait"] + jitter}, work)
 
 
-def _look(progress: Json, work: Work) -> Step:
+def _look(progress: Json, work: StepContext) -> Step:
     left = progress["until"] - work.now()
     return Poll(progress, after=left) if left > 0 else Done()

@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Mapping
 
-from ..plugin import Done, Json, ResourceType, Step, Target, Work
+from ..plugin import Done, Json, ResourceType, ResourceView, Step, StepContext
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 
 
@@ -18,11 +18,11 @@ class NoneResource(ResourceType):
     properties_schema = {ANY_NAME: Property("any", update_allowed=True)}
     attributes_schema = {ANY_NAME: Attribute()}
 
-    def handle_create(self, target: Target, work: Work) -> Step:
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
         """The id is made from the key: the same for every repetition."""
         made = uuid.uuid5(uuid.NAMESPACE_OID, target.key)
         return Done(physical_id=str(made), data={"is_placeholder": "True"})
 
-    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """None at all, so each is None."""
         return {}

@@ -2,7 +2,7 @@
 
 from ..nested.base import NestedType
 from ..nested.children import ChildGoal
-from ..plugin import Json, Target, Work
+from ..plugin import Json, ResourceView, StepContext
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 
 REFERENCE = "OS::stack_id"
@@ -20,12 +20,12 @@ class ProviderTemplate(NestedType):
     properties_schema = {ANY_NAME: Property("any", "A parameter.", update_allowed=True)}
     attributes_schema = {ANY_NAME: Attribute("An output."), "outputs": Attribute("All outputs.", "map")}
 
-    def child_goal(self, target: Target, work: Work) -> ChildGoal:
+    def child_goal(self, target: ResourceView, work: StepContext) -> ChildGoal:
         """See NestedType."""
         given = {name: value for name, value in target.properties.items() if value is not None}
         return ChildGoal(work.children.file(target.type), given)
 
-    def reference_id(self, target: Target) -> Json:
+    def reference_id(self, target: ResourceView) -> Json:
         """What the template calls it, or else the stack's id."""
         outputs = target.data.get("outputs") or {}
         return outputs.get(REFERENCE) or super().reference_id(target)

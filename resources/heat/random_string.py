@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from ...template.constraints import AllowedValues, Range
 from ..errors import PropertyError
-from ..plugin import Done, Json, ResourceType, Step, Target, Work
+from ..plugin import Done, Json, ResourceType, ResourceView, Step, StepContext
 from ..schema import Attribute, Property, SupportStatus
 
 CLASSES = {
@@ -121,17 +121,17 @@ class RandomString(ResourceType):
                 ("length",),
             )
 
-    def handle_create(self, target: Target, work: Work) -> Step:
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
         """Make the string."""
         self.validate(target.properties)
         made = _generate(target.properties["length"], list(_needs(target.properties)))
         return Done(physical_id=target.physical_name, data={"value": made})
 
-    def reference_id(self, target: Target) -> Json:
+    def reference_id(self, target: ResourceView) -> Json:
         """The string."""
         return target.data["value"] if target.physical_id is not None else target.name
 
-    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """The string."""
         return {"value": target.data.get("value")}
 

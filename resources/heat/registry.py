@@ -10,7 +10,7 @@ from .random_string import RandomString
 from .resource_chain import ResourceChain
 from .resource_group import ResourceGroup
 from .scaling_policy import ScalingPolicy
-from .stack import Stack
+from .stack import StackResource
 from .test_resource import TestResource
 from .value import Value
 from .wait_conditions import AwsWaitCondition, WaitCondition
@@ -26,7 +26,7 @@ RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
     "OS::Heat::ResourceChain": ResourceChain,
     "OS::Heat::ResourceGroup": ResourceGroup,
     "OS::Heat::ScalingPolicy": ScalingPolicy,
-    "OS::Heat::Stack": Stack,
+    "OS::Heat::Stack": StackResource,
     "OS::Heat::TestResource": TestResource,
     "OS::Heat::UpdateWaitConditionHandle": UpdateWaitConditionHandle,
     "OS::Heat::Value": Value,

@@ -5,16 +5,16 @@ from collections.abc import Mapping, Sequence
 from ...template.model import ResourceDefinition
 from ...template.residual import is_node
 from ..nested.batches import Batch
-from ..nested.children import ChildGoal, Member
-from ..nested.groups import Group
+from ..nested.children import ChildGoal, GroupMember
+from ..nested.groups import GroupResource
 from ..nested.members import Definition, Wanted, check_members, group_goal, values_of
-from ..plugin import Json, Target
+from ..plugin import Json, ResourceView
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 
 MAPS = "attributes"
 
 
-class ResourceChain(Group):
+class ResourceChain(GroupResource):
     """Its members are named 0, 1, 2 … in the order of the types."""
 
     description = (
@@ -55,7 +55,9 @@ class ResourceChain(Group):
             return None
         return _goal(types, properties or {}, definition.wanted, concurrent=True)
 
-    def step_goal(self, target: Target, step: Batch | None, members: Sequence[Member]) -> ChildGoal:
+    def step_goal(
+        self, target: ResourceView, step: Batch | None, members: Sequence[GroupMember]
+    ) -> ChildGoal:
         """See Group."""
         given = target.properties
         check_members(len(given["resources"]), given["resource_properties"] or {}, target.wanted)
@@ -66,7 +68,7 @@ class ResourceChain(Group):
             concurrent=bool(given["concurrent"]),
         )
 
-    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """See the schema."""
         found = dict(super().attribute_values(target))
         references = found.pop("refs_map")

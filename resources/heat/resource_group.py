@@ -7,8 +7,8 @@ from ...template.constraints import AllowedValues, Length, Range
 from ...template.model import ResourceDefinition
 from ...template.residual import is_node
 from ..nested.batches import Batch, batches
-from ..nested.children import ChildGoal, Member
-from ..nested.groups import Course, Group
+from ..nested.children import ChildGoal, GroupMember
+from ..nested.groups import Course, GroupResource
 from ..nested.members import (
     Definition,
     Wanted,
@@ -18,7 +18,7 @@ from ..nested.members import (
     values_of,
     with_index,
 )
-from ..plugin import Json, Target, Work
+from ..plugin import Json, ResourceView, StepContext
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 
 MAPS = "attributes"
@@ -45,7 +45,7 @@ _REMOVAL = {
 }
 
 
-class ResourceGroup(Group):
+class ResourceGroup(GroupResource):
     """Its members are named 0, 1, 2 …, without those that were removed on purpose."""
 
     description = (
@@ -137,7 +137,7 @@ class ResourceGroup(Group):
         variable = known.get("index_var") or "%index%"
         return _goal({"0": _body(given, variable, "0")}, definition.wanted, copies=count)
 
-    def creation(self, target: Target) -> Course:
+    def creation(self, target: ResourceView) -> Course:
         """In batches, if the policy says so."""
         data = {"removed": _removed(target, None)}
         policy, count = target.update_policy.get("batch_create"), target.properties["count"]
@@ -148,7 +148,7 @@ class ResourceGroup(Group):
         return Course([*steps[:-1], None], policy["pause_time"], data)
 
     def changing(
-        self, target: Target, changed: frozenset[str], members: Sequence[Member], work: Work
+        self, target: ResourceView, changed: frozenset[str], members: Sequence[GroupMember], work: StepContext
     ) -> Course:
         """In batches, if the definition of the members changes and the policy says so."""
         check_members(target.properties["count"], target.properties["resource_def"], target.wanted)
@@ -166,7 +166,9 @@ class ResourceGroup(Group):
         )
         return Course([*steps[:-1], None], policy["pause_time"], {"removed": removed})
 
-    def step_goal(self, target: Target, step: Batch | None, members: Sequence[Member]) -> ChildGoal:
+    def step_goal(
+        self, target: ResourceView, step: Batch | None, members: Sequence[GroupMember]
+    ) -> ChildGoal:
         """See Group."""
         count, removed = target.properties["count"], set(target.data.get("removed") or [])
         given, variable = target.properties["resource_def"], target.properties["index_var"]
@@ -199,7 +201,7 @@ class ResourceGroup(Group):
         )
         return _goal(found, target.wanted)
 
-    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """See the schema."""
         found = dict(super().attribute_values(target))
         references = found["refs_map"]
@@ -229,7 +231,7 @@ def _goal(members: Mapping[str, Definition], wanted: Sequence[Wanted], *, copies
     return group_goal(members, values_of(list(members), wanted, MAPS), copies=copies)
 
 
-def _removed(target: Target, members: Sequence[Member] | None) -> list[str]:
+def _removed(target: ResourceView, members: Sequence[GroupMember] | None) -> list[str]:
     """Names that are not to be used.
 
     :param members: None: there is no group yet, so whatever is listed is the name of a member to be.

@@ -4,7 +4,17 @@ from collections.abc import Mapping
 
 from ...template.constraints import AllowedValues, Range
 from ..errors import PropertyError
-from ..plugin import Adjustment, Done, Json, ResourceType, Signal, Step, Target, Work, check_named
+from ..plugin import (
+    Adjustment,
+    Done,
+    Json,
+    ResourceType,
+    ResourceView,
+    Signal,
+    Step,
+    StepContext,
+    check_named,
+)
 from ..schema import Attribute, Property, SupportStatus
 from .scaling import ADJUSTMENTS, PERCENT
 
@@ -57,20 +67,20 @@ class ScalingPolicy(ResourceType):
                 f"is of use only where adjustment_type is {PERCENT}", ("min_adjustment_step",)
             )
 
-    def handle_create(self, target: Target, work: Work) -> Step:
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
         """Fix the URLs."""
         return Done(physical_id=target.physical_name, data=_addresses(target, work))
 
-    def handle_adopt(self, target: Target, work: Work) -> Step:
+    def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
         """The URLs name the stack, so those of another stack are of no use."""
         check_named(target)
         return Done(data=_addresses(target, work))
 
-    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """See the schema."""
         return {name: target.data.get(name) for name in self.attributes_schema}
 
-    def handle_signal(self, target: Target, details: Json) -> Signal:
+    def handle_signal(self, target: ResourceView, details: Json) -> Signal:
         """Scale the group, whatever the details say."""
         given = target.properties
         return Signal(
@@ -86,7 +96,7 @@ class ScalingPolicy(ResourceType):
         )
 
 
-def _addresses(target: Target, work: Work) -> Mapping[str, Json]:
+def _addresses(target: ResourceView, work: StepContext) -> Mapping[str, Json]:
     return {"alarm_url": work.presigned().url, "signal_url": work.signal_url(target.name)}
 
 

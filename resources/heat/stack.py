@@ -6,13 +6,13 @@ from ...template.model import ResourceDefinition
 from ..errors import PropertyError
 from ..nested.base import NestedType
 from ..nested.children import ChildGoal
-from ..plugin import Json, Target, Work
+from ..plugin import Json, ResourceView, StepContext
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 
 _ELSEWHERE = ("region_name", "credential_secret_id", "ca_cert", "insecure")
 
 
-class Stack(NestedType):
+class StackResource(NestedType):
     """In the same region and with the same credentials; other ones are refused."""
 
     description = (
@@ -59,7 +59,7 @@ class Stack(NestedType):
             return None
         return ChildGoal(known["template"], known["parameters"] or {})
 
-    def child_goal(self, target: Target, work: Work) -> ChildGoal:
+    def child_goal(self, target: ResourceView, work: StepContext) -> ChildGoal:
         """See NestedType."""
         minutes = target.properties["timeout"]
         return ChildGoal(
@@ -68,6 +68,6 @@ class Stack(NestedType):
             timeout=None if not minutes else minutes * 60.0,
         )
 
-    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """The outputs, and the stack's name."""
         return {**super().attribute_values(target), "stack_name": target.data.get("name")}

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from ...template.constraints import Custom
-from ..errors import Final
-from ..plugin import Done, Json, Poll, ResourceType, Step, Target, Work
+from ..errors import PermanentError
+from ..plugin import Done, Json, Poll, ResourceType, ResourceView, Step, StepContext
 from ..schema import Attribute, Property, SupportStatus
 
 FOREVER_STEP = 60.0
@@ -89,7 +89,7 @@ class TestResource(ResourceType):
     }
     attributes_schema = {"output": Attribute("The string that is kept.")}
 
-    def handle_create(self, target: Target, work: Work) -> Step:
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
         """Store the value, unless it shall fail, and begin to wait."""
         seconds = _with_attribute_wait(target, _wait_seconds(target, "create"))
         if target.properties["fail"]:
@@ -97,7 +97,7 @@ class TestResource(ResourceType):
         data = {"value": target.properties["value"]}
         return _wait(target, seconds, work, physical_id=target.physical_name, data=data)
 
-    def check_create_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """See whether the time is over."""
         return _look(target, progress, work)
 
@@ -105,7 +105,7 @@ class TestResource(ResourceType):
         """A new value replaces the resource if update_replace says so."""
         return bool(before.get("value") != after["value"] and after["update_replace"])
 
-    def handle_update(self, target: Target, changed: frozenset[str], work: Work) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
         """Store a new value; only a new value that is not empty makes the update wait, as in Heat."""
         value = target.properties["value"]
         if "value" not in changed or not value:
@@ -113,43 +113,43 @@ class TestResource(ResourceType):
         seconds = _with_attribute_wait(target, _wait_seconds(target, "update"))
         return _wait(target, seconds, work, data=None if target.properties["fail"] else {"value": value})
 
-    def check_update_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """See whether the time is over."""
         return _look(target, progress, work)
 
-    def handle_delete(self, target: Target, work: Work) -> Step:
+    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
         """Begin to wait; deletion never fails."""
         return _wait(target, _wait_seconds(target, "delete"), work, may_fail=False)
 
-    def check_delete_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """See whether the time is over."""
         return _look(target, progress, work, may_fail=False)
 
-    def handle_check(self, target: Target, work: Work) -> Step:
+    def handle_check(self, target: ResourceView, work: StepContext) -> Step:
         """:raises Final: it was never made."""
         if target.physical_id is None:
-            raise Final("Resource not created", kind="Exception")
+            raise PermanentError("Resource not created", kind="Exception")
         return Done()
 
-    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """The stored value."""
         return {"output": target.data.get("value")}
 
 
-def _wait_seconds(target: Target, action: str) -> float:
+def _wait_seconds(target: ResourceView, action: str) -> float:
     """Negative: without end."""
     own = (target.properties["action_wait_secs"] or {}).get(action)
     return float(target.properties["wait_secs"] if own is None else own)
 
 
-def _with_attribute_wait(target: Target, seconds: float) -> float:
+def _with_attribute_wait(target: ResourceView, seconds: float) -> float:
     return seconds if seconds < 0 else seconds + max(0.0, float(target.properties["attr_wait_secs"]))
 
 
 def _wait(
-    target: Target,
+    target: ResourceView,
     seconds: float,
-    work: Work,
+    work: StepContext,
     *,
     physical_id: str | None = None,
     data: Mapping[str, Json] | None = None,
@@ -162,7 +162,7 @@ def _wait(
     return Poll(progress, after=after, physical_id=physical_id, data=data)
 
 
-def _look(target: Target, progress: Json, work: Work, *, may_fail: bool = True) -> Step:
+def _look(target: ResourceView, progress: Json, work: StepContext, *, may_fail: bool = True) -> Step:
     until = progress["until"]
     if until is None:
         return Poll(progress, after=FOREVER_STEP)
@@ -171,12 +171,12 @@ def _look(target: Target, progress: Json, work: Work, *, may_fail: bool = True) 
 
 
 def _end(
-    target: Target,
+    target: ResourceView,
     *,
     may_fail: bool,
     physical_id: str | None = None,
     data: Mapping[str, Json] | None = None,
 ) -> Step:
     if may_fail and target.properties["fail"]:
-        raise Final(f"Test Resource failed {target.name}", kind="ValueError")
+        raise PermanentError(f"Test Resource failed {target.name}", kind="ValueError")
     return Done(physical_id=physical_id, data=data)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ...template.constraints import AllowedValues
-from ..plugin import Done, Json, ResourceType, Step, Target, Work
+from ..plugin import Done, Json, ResourceType, ResourceView, Step, StepContext
 from ..properties import resolve_properties
 from ..schema import Attribute, Property, SupportStatus
 
@@ -47,11 +47,11 @@ class Value(ResourceType):
         if "value" in properties and "type" in properties:
             _converted(properties)
 
-    def handle_create(self, target: Target, work: Work) -> Step:
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
         """Nothing but a name is made."""
         return Done(physical_id=target.physical_name)
 
-    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """The value."""
         return {"value": _converted(target.properties)}
 

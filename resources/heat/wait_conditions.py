@@ -11,8 +11,8 @@ import urllib.parse
 from collections.abc import Mapping
 
 from ...template.constraints import Range
-from ..errors import Final
-from ..plugin import Done, Json, Park, ResourceType, Step, Target, Work
+from ..errors import PermanentError
+from ..plugin import Done, Json, Park, ResourceType, ResourceView, Step, StepContext
 from ..schema import Attribute, Property, SupportStatus
 from .received import FAILURE, SUCCESS, Received, received
 
@@ -53,44 +53,44 @@ class WaitCondition(ResourceType):
     }
     attributes_schema = {"data": Attribute(DATA_TEXT, "string")}
 
-    def handle_create(self, target: Target, work: Work) -> Step:
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
         """:raises Final: the handle is none of this stack."""
         until = work.now() + target.properties[self.names["timeout"]]
         return self._look(target, {"until": until}, work)
 
-    def check_create_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """See whether enough signals are there."""
         return self._look(target, progress, work)
 
-    def handle_update(self, target: Target, changed: frozenset[str], work: Work) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
         """Wait again, with the whole time; signals that are there count."""
         return self.handle_create(target, work)
 
-    def check_update_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """See whether enough signals are there."""
         return self._look(target, progress, work)
 
-    def handle_adopt(self, target: Target, work: Work) -> Step:
+    def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
         """It is not a thing that could be missing; its signals came to another stack."""
         return Done()
 
-    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """The data of all signals by id, as JSON text."""
         return {self.names["data"]: target.data.get("signals", "{}")}
 
-    def _look(self, target: Target, progress: Json, work: Work) -> Step:
+    def _look(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """:raises Final: a signal of failure is there, or the time is over."""
         handle = work.peer(_handle_name(target.properties[self.names["handle"]], target.stack.id))
         signals = received(handle.metadata)
         count = target.properties[self.names["count"]]
         if any(signal.status == FAILURE for signal in signals):
-            raise Final(_reasons(signals, FAILURE), kind="WaitConditionFailure")
+            raise PermanentError(_reasons(signals, FAILURE), kind="WaitConditionFailure")
         if len(signals) >= count:
             return Done(data={"signals": json.dumps({signal.id: signal.data for signal in signals})})
         left = progress["until"] - work.now()
         if left <= 0:
             reasons = f" - {_reasons(signals, SUCCESS)}" if signals else ""
-            raise Final(f"{len(signals)} of {count} received{reasons}", kind="WaitConditionTimeout")
+            raise PermanentError(f"{len(signals)} of {count} received{reasons}", kind="WaitConditionTimeout")
         return Park(progress, waits_on=f"resource:{handle.id}", seen=handle.generation, after=left)
 
 
@@ -121,4 +121,4 @@ def _handle_name(reference: str, stack_id: str) -> str:
             return name
         case [*_, stack, "resources", name, "signal", _] if stack == stack_id:
             return name
-    raise Final(f"{reference} is not a valid wait condition handle.", kind="ValueError")
+    raise PermanentError(f"{reference} is not a valid wait condition handle.", kind="ValueError")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from ...template.constraints import AllowedValues
 from ..errors import PropertyError, SignalError
-from ..plugin import Done, Json, ResourceType, Signal, Step, Target, Work, check_named
+from ..plugin import Done, Json, ResourceType, ResourceView, Signal, Step, StepContext, check_named
 from ..schema import Attribute, Property, SupportStatus
 from .received import AWS_KEYS, HEAT_KEYS, completed, with_signal
 
@@ -21,16 +21,16 @@ TRANSPORTS = ("CFN_SIGNAL", "TEMP_URL_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL", "ZAQA
 class _Handle(ResourceType):
     """What all handles share."""
 
-    def handle_create(self, target: Target, work: Work) -> Step:
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
         """Fix the URL, so that it stays what clients were told even if the API moves."""
         return Done(physical_id=target.physical_name, data=self._address(target, work))
 
-    def handle_adopt(self, target: Target, work: Work) -> Step:
+    def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
         """The URL names the stack and the row, so that of another stack is of no use."""
         check_named(target)
         return Done(data=self._address(target, work))
 
-    def _address(self, target: Target, work: Work) -> Mapping[str, Json]:
+    def _address(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
         made = work.presigned()
         return {"endpoint": made.endpoint, "token": made.signature, "url": made.url}
 
@@ -81,11 +81,11 @@ class WaitConditionHandle(_Handle):
                 f"{transport} is not supported; use one of {', '.join(OFFERED)}", ("signal_transport",)
             )
 
-    def reference_id(self, target: Target) -> Json:
+    def reference_id(self, target: ResourceView) -> Json:
         """The endpoint, which is of no use without the token."""
         return target.data.get("endpoint", target.name)
 
-    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """See the schema."""
         endpoint, token = target.data.get("endpoint"), target.data.get("token")
         match target.properties["signal_transport"]:
@@ -103,12 +103,12 @@ class WaitConditionHandle(_Handle):
                 return {"signal": json.dumps({"alarm_url": endpoint})}
         return {"signal": "{}"}
 
-    def _address(self, target: Target, work: Work) -> Mapping[str, Json]:
+    def _address(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
         if target.properties["signal_transport"] in ("TOKEN_SIGNAL", "CFN_SIGNAL"):
             return super()._address(target, work)
         return {"endpoint": work.signal_url(target.name)}
 
-    def handle_signal(self, target: Target, details: Json) -> Signal:
+    def handle_signal(self, target: ResourceView, details: Json) -> Signal:
         """Take ``{"id":, "status":, "reason":, "data":}``; each may be left out, also all of it.
 
         :raises SignalError: other keys, or a status other than SUCCESS and FAILURE.
@@ -123,11 +123,11 @@ class AwsWaitConditionHandle(_Handle):
     description = "A handle whose reference is a URL for cfn-signal, and which a WaitCondition waits for."
     support_status = SupportStatus(version="2014.1")
 
-    def reference_id(self, target: Target) -> Json:
+    def reference_id(self, target: ResourceView) -> Json:
         """The URL with its signature: a secret."""
         return target.data.get("url", target.name)
 
-    def handle_signal(self, target: Target, details: Json) -> Signal:
+    def handle_signal(self, target: ResourceView, details: Json) -> Signal:
         """Take ``{"UniqueId":, "Status":, "Reason":, "Data":}``, all of it; nothing at all changes nothing.
 
         :raises SignalError: missing or other keys, or a status other than SUCCESS and FAILURE.

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...template.model import ResourceDefinition
-from ..errors import ChildGone, Final, NotSupported
-from ..plugin import Adjustment, Done, Json, Park, ResourceType, Scaling, Step, Target, Work
+from ..errors import ChildGone, NotSupported, PermanentError
+from ..plugin import Adjustment, Done, Json, Park, ResourceType, ResourceView, Scaling, Step, StepContext
 from .children import ChildGoal, ChildState
 
 ABORTED = " aborted due to breakpoint on resource "
@@ -17,7 +17,7 @@ BACKSTOP = 300.0
 """Seconds after which a parent looks at its child even if nobody has woken it."""
 
 
-class ChildFailed(Final):
+class ChildFailed(PermanentError):
     """The child came to a failure.
 
     :ivar path: of the resource inside of the child that failed first: ``resources.NAME…``; "" if none did.
@@ -41,7 +41,7 @@ class NestedType(ResourceType):
     #: Whether `static_goal` says all of what the child will be, where it says anything.
     foreseeable: typing.ClassVar[bool] = True
 
-    def child_goal(self, target: Target, work: Work) -> ChildGoal:
+    def child_goal(self, target: ResourceView, work: StepContext) -> ChildGoal:
         """What the child shall be."""
         raise NotImplementedError
 
@@ -55,14 +55,16 @@ class NestedType(ResourceType):
         return None
 
     def member_attribute(self, attribute: str, path: Sequence[str | int]) -> Sequence[str | int] | None:
-        """What of the members is asked for, of a type that `asks_members`: it becomes one of `Target.wanted`,
-        and an attribute by that name, its parts joined by ", ".  None: it is the resource's own.
+        """Return what of the members is asked for, of a type that `asks_members`.
+
+        It becomes one of `ResourceView.wanted`, and an attribute by that name, its parts joined by ", ".
+        None: it is the resource's own.
 
         :raises LookupError: nothing can be told of that; the text says why.
         """
         return None
 
-    def scaled(self, target: Target, wanted: Adjustment, now: float) -> Scaling:
+    def scaled(self, target: ResourceView, wanted: Adjustment, now: float) -> Scaling:
         """What an adjustment by a signal comes to, for a group that takes them.
 
         :raises NoAction: nothing is to be done now; says why.
@@ -70,36 +72,36 @@ class NestedType(ResourceType):
         """
         raise NotSupported(f"Resource {target.name} of type {target.type} cannot be scaled")
 
-    def handle_scale(self, target: Target, scaling: Scaling, work: Work) -> Step:
+    def handle_scale(self, target: ResourceView, scaling: Scaling, work: StepContext) -> Step:
         """Begin to bring the group to another size, beside whatever traversals its stack had."""
         raise NotSupported(f"Resource {target.name} of type {target.type} cannot be scaled")
 
-    def check_scale_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_scale_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """See what the child has come to."""
         return self._look(target, progress, work)
 
-    def handle_create(self, target: Target, work: Work) -> Step:
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
         """Begin the child."""
         child = target.physical_id or work.children.create(target.key, self.child_goal(target, work))
         return waits_for(child)
 
-    def check_create_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """See what the child has come to."""
         return self._look(target, progress, work)
 
-    def handle_update(self, target: Target, changed: frozenset[str], work: Work) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
         """Let the child find out what has changed."""
         child = target.physical_id
         if child is None:
-            raise Final("the nested stack was never made")
+            raise PermanentError("the nested stack was never made")
         work.children.update(child, self.child_goal(target, work))
         return waits_for(child)
 
-    def check_update_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """See what the child has come to."""
         return self._look(target, progress, work)
 
-    def handle_delete(self, target: Target, work: Work) -> Step:
+    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
         """Begin to delete the child."""
         child = target.physical_id
         if child is None or work.children.look(child) is None:
@@ -107,112 +109,116 @@ class NestedType(ResourceType):
         work.children.delete(child)
         return waits_for(child)
 
-    def check_delete_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """See whether it is gone."""
         state = work.children.look(progress["child"])
         return Done() if state is None else self._wait_or_fail(state, progress)
 
-    def handle_suspend(self, target: Target, work: Work) -> Step:
+    def handle_suspend(self, target: ResourceView, work: StepContext) -> Step:
         """Suspend the child."""
         return self._act(target, "suspend", work)
 
-    def check_suspend_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_suspend_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """See what the child has come to."""
         return self._look(target, progress, work)
 
-    def handle_resume(self, target: Target, work: Work) -> Step:
+    def handle_resume(self, target: ResourceView, work: StepContext) -> Step:
         """Resume the child."""
         return self._act(target, "resume", work)
 
-    def check_resume_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_resume_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """See what the child has come to."""
         return self._look(target, progress, work)
 
-    def handle_check(self, target: Target, work: Work) -> Step:
+    def handle_check(self, target: ResourceView, work: StepContext) -> Step:
         """Check the child."""
         return self._act(target, "check", work)
 
-    def check_check_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_check_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """See what the child has come to."""
         return self._look(target, progress, work)
 
-    def handle_snapshot(self, target: Target, work: Work) -> Step:
+    def handle_snapshot(self, target: ResourceView, work: StepContext) -> Step:
         """Begin a snapshot of the child."""
         child, _ = child_of(target, work)
         work.children.snapshot(child, target.key)
         return waits_for(child)
 
-    def check_snapshot_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_snapshot_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """See what the snapshot has come to."""
         child = progress["child"]
         taken, state = work.children.snapshot_state(child, target.key), work.children.look(child)
         if taken is None or state is None:
-            raise Final("the snapshot of the nested stack is gone")
+            raise PermanentError("the snapshot of the nested stack is gone")
         if taken.status == "COMPLETE":
             return Done()
         if taken.status == "IN_PROGRESS":
             return waits_for(child)
-        raise failure_of(state) if state.status == "FAILED" else Final(taken.reason)
+        raise failure_of(state) if state.status == "FAILED" else PermanentError(taken.reason)
 
-    def handle_delete_snapshot(self, target: Target, work: Work) -> Step:
+    def handle_delete_snapshot(self, target: ResourceView, work: StepContext) -> Step:
         """Let the child delete its snapshot; nobody waits for that."""
         child = target.physical_id
         if child is not None and work.children.look(child) is not None:
             work.children.delete_snapshot(child, target.key)
         return Done()
 
-    def handle_adopt(self, target: Target, work: Work) -> Step:
+    def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
         """Begin a child that takes over what the other one had."""
         child, data = target.physical_id, dict(target.data)
         document = data.pop(ADOPTED, None)
         if child is None and document is None:
-            raise Final("The document says nothing of the stack that it was.", kind="Exception")
+            raise PermanentError("The document says nothing of the stack that it was.", kind="Exception")
         target = replace(target, data=data)
         if child is None:
             goal = self.adopted_goal(target, document, work)
             child = work.children.create(target.key, goal, document["resources"])
         return self.waits_for_adoption(target, child)
 
-    def check_adopt_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_adopt_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """See what the child has come to."""
         return self.check_create_complete(target, progress, work)
 
-    def adopted_goal(self, target: Target, document: Mapping[str, Json], work: Work) -> ChildGoal:
+    def adopted_goal(
+        self, target: ResourceView, document: Mapping[str, Json], work: StepContext
+    ) -> ChildGoal:
         """What a child shall be that takes over what another one had.
 
         :param document: of that one: its ``template`` and ``resources``, as it was exported.
         """
         return self.child_goal(target, work)
 
-    def waits_for_adoption(self, target: Target, child: str) -> Step:
+    def waits_for_adoption(self, target: ResourceView, child: str) -> Step:
         """Until the child has taken over all."""
         return replace(waits_for(child), data=target.data)
 
-    def adopt(self, key: str, target: Target, work: Work) -> str | None:
+    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
         """The child of a lost step."""
         return work.children.find(key)
 
-    def needs_replace_failed(self, target: Target, work: Work) -> bool:
+    def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
         """A child that failed is repaired by an update of its own, as long as it is there."""
         return target.physical_id is None or work.children.look(target.physical_id) is None
 
-    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Its outputs, each by its name and all as ``outputs``."""
         outputs = target.data.get("outputs") or {}
         return {**outputs, "outputs": outputs}
 
-    def kept(self, target: Target, child: str, state: ChildState, work: Work) -> Mapping[str, Json]:
+    def kept(
+        self, target: ResourceView, child: str, state: ChildState, work: StepContext
+    ) -> Mapping[str, Json]:
         """What the resource remembers of a child whose action has ended well."""
         return {"outputs": dict(work.children.outputs(child)), "name": state.name}
 
-    def _act(self, target: Target, action: str, work: Work) -> Step:
+    def _act(self, target: ResourceView, action: str, work: StepContext) -> Step:
         child, state = child_of(target, work)
         if action != "check" and (state.action, state.status) == (action.upper(), "COMPLETE"):
             return Done()
         work.children.act(child, action)
         return waits_for(child)
 
-    def _look(self, target: Target, progress: Json, work: Work) -> Step:
+    def _look(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         state = state_of(progress["child"], work)
         if state.is_over and state.status == "COMPLETE":
             return Done(data=self.kept(target, progress["child"], state, work))
@@ -224,7 +230,7 @@ class NestedType(ResourceType):
         raise failure_of(state)
 
 
-def child_of(target: Target, work: Work) -> tuple[str, ChildState]:
+def child_of(target: ResourceView, work: StepContext) -> tuple[str, ChildState]:
     """The stack that the resource stands for.
 
     :raises ChildGone: it is not there.
@@ -234,7 +240,7 @@ def child_of(target: Target, work: Work) -> tuple[str, ChildState]:
     return target.physical_id, state_of(target.physical_id, work)
 
 
-def state_of(child: str, work: Work) -> ChildState:
+def state_of(child: str, work: StepContext) -> ChildState:
     """:raises ChildGone: the child is not there."""
     state = work.children.look(child)
     if state is None:

@@ -52,7 +52,7 @@ class ChildState:
 
 
 @dataclass(frozen=True)
-class Member:
+class GroupMember:
     """A resource of a child whose template was generated.
 
     :ivar definition: its body in the template, secrets in clear; None: the template has it no more.
@@ -117,7 +117,7 @@ class Children(typing.Protocol):
     def outputs(self, child: str) -> Mapping[str, Json]:
         """Its outputs by name; None where one cannot be told."""
 
-    def members(self, child: str) -> Sequence[Member]:
+    def members(self, child: str) -> Sequence[GroupMember]:
         """The resources of a child whose template was generated; those that failed first, then by age and
         name."""
 

@@ -13,10 +13,10 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..plugin import Done, Json, Poll, Step, Target, Work
+from ..plugin import Done, Json, Poll, ResourceView, Step, StepContext
 from .base import NestedType, child_of, failure_of, state_of, waits_for
 from .batches import Batch
-from .children import ChildGoal, ChildState, Member
+from .children import ChildGoal, ChildState, GroupMember
 from .members import REFS_MAP, Wanted
 
 
@@ -34,7 +34,7 @@ class Course:
     data: Mapping[str, Json] = field(default_factory=dict)
 
 
-class Group(NestedType):
+class GroupResource(NestedType):
     """Base of the groups."""
 
     asks_members = True
@@ -44,17 +44,19 @@ class Group(NestedType):
     #: Attributes of which the path says what of the members is wanted.
     path_attributes: typing.ClassVar[frozenset[str]] = frozenset()
 
-    def creation(self, target: Target) -> Course:
+    def creation(self, target: ResourceView) -> Course:
         """The way to a new group."""
         return Course()
 
     def changing(
-        self, target: Target, changed: frozenset[str], members: Sequence[Member], work: Work
+        self, target: ResourceView, changed: frozenset[str], members: Sequence[GroupMember], work: StepContext
     ) -> Course:
         """The way from these members to what the properties say."""
         return Course()
 
-    def step_goal(self, target: Target, step: Batch | None, members: Sequence[Member]) -> ChildGoal:
+    def step_goal(
+        self, target: ResourceView, step: Batch | None, members: Sequence[GroupMember]
+    ) -> ChildGoal:
         """What the child shall be after a step.
 
         :param target: its data is that of the course.
@@ -68,11 +70,11 @@ class Group(NestedType):
             raise LookupError(f"{attribute} needs the name of an attribute of the members behind it")
         return None if attribute in self.own_attributes else [attribute, *path]
 
-    def child_goal(self, target: Target, work: Work) -> ChildGoal:
+    def child_goal(self, target: ResourceView, work: StepContext) -> ChildGoal:
         """All at once."""
         return self.step_goal(target, None, ())
 
-    def handle_create(self, target: Target, work: Work) -> Step:
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
         """Begin the child with the first step."""
         course = self.creation(target)
         target = dataclasses.replace(target, data={**target.data, **course.data})
@@ -81,49 +83,53 @@ class Group(NestedType):
             child = work.children.create(target.key, self.step_goal(target, first, ()))
         return _under_way(child, _stored(left), course.pause, data=target.data)
 
-    def check_create_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Go on with the next step, if the last one has ended."""
         return self._go_on(target, progress, work)
 
-    def adopted_goal(self, target: Target, document: Mapping[str, Json], work: Work) -> ChildGoal:
+    def adopted_goal(
+        self, target: ResourceView, document: Mapping[str, Json], work: StepContext
+    ) -> ChildGoal:
         """With the members that the other group had."""
         template = document.get("template") or {}
-        members = [Member(name, body) for name, body in (template.get("resources") or {}).items()]
+        members = [GroupMember(name, body) for name, body in (template.get("resources") or {}).items()]
         return self.step_goal(target, None, members)
 
-    def waits_for_adoption(self, target: Target, child: str) -> Step:
+    def waits_for_adoption(self, target: ResourceView, child: str) -> Step:
         """See NestedType."""
         return _under_way(child, [], 0.0, data={**self.creation(target).data, **target.data})
 
-    def handle_update(self, target: Target, changed: frozenset[str], work: Work) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
         """Decide on the steps; they are stored before the first one begins."""
         child, state = child_of(target, work)
         course = self.changing(target, changed, work.children.members(child), work)
         return self.begin(target, state, course, work)
 
-    def begin(self, target: Target, state: ChildState, course: Course, work: Work) -> Step:
+    def begin(self, target: ResourceView, state: ChildState, course: Course, work: StepContext) -> Step:
         """Let the course be stored before its first step begins."""
         child = str(target.physical_id)
         data = {**target.data, **course.data}
         return _next(child, state, _stored(course.steps), course.pause, due=work.now(), data=data)
 
-    def check_update_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Go on with the next step, if the last one has ended."""
         return self._go_on(target, progress, work)
 
-    def kept(self, target: Target, child: str, state: ChildState, work: Work) -> Mapping[str, Json]:
+    def kept(
+        self, target: ResourceView, child: str, state: ChildState, work: StepContext
+    ) -> Mapping[str, Json]:
         """With the names of the members that are sound, oldest first."""
         names = [member.name for member in work.children.members(child) if not member.is_failed]
         return {**target.data, **super().kept(target, child, state, work), "names": names}
 
-    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """What others have asked for, and the references of the members."""
         outputs = dict(target.data.get("outputs") or {})
         references = outputs.get(REFS_MAP) or {}
         known = [name for name in target.data.get("names") or [] if name in references]
         return {**outputs, "refs": [references[name] for name in known], REFS_MAP: references}
 
-    def _go_on(self, target: Target, progress: Json, work: Work) -> Step:
+    def _go_on(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         child, left, pause = progress["child"], progress["left"], progress["pause"]
         state = state_of(child, work)
         if "after" in progress:

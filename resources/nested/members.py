@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ...template.budget import Budget
 from ...template.errors import LimitExceeded
-from ..errors import Final
+from ..errors import PermanentError
 from .children import ChildGoal
 
 Json = typing.Any
@@ -91,13 +91,17 @@ def check_members(count: int, body: Definition, wanted: Sequence[Wanted]) -> Non
     :raises Final: there would be too many members, or they would be too large together.
     """
     if count > MOST_MEMBERS:
-        raise Final(f"a group of {count} members is above the limit of {MOST_MEMBERS}", kind=_REFUSED)
+        raise PermanentError(
+            f"a group of {count} members is above the limit of {MOST_MEMBERS}", kind=_REFUSED
+        )
     budget = Budget()
     try:
         budget.take_stored(body)
         budget.store((budget.stored + len(wanted) * _ASKED) * max(0, count - 1))
     except LimitExceeded as error:
-        raise Final(f"a group of {count} members is too large: {error.message}", kind=_REFUSED) from error
+        raise PermanentError(
+            f"a group of {count} members is too large: {error.message}", kind=_REFUSED
+        ) from error
 
 
 def next_members(

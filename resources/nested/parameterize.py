@@ -56,7 +56,7 @@ class _Lifter:
         return {"get_param": self._names[seen]}
 
 
-def lifted(goal: ChildGoal, is_secret: Callable[[Json], bool] | None) -> ChildGoal:
+def parameterize(goal: ChildGoal, is_secret: Callable[[Json], bool] | None) -> ChildGoal:
     """The goal with those values as parameters; one that was not generated stays as it is.
 
     :param is_secret: whether a secret is told by a value; None: the template is only to be checked, and
@@ -76,7 +76,9 @@ def lifted(goal: ChildGoal, is_secret: Callable[[Json], bool] | None) -> ChildGo
     return replace(goal, template=template, parameters={**goal.parameters, **lifter.values})
 
 
-def lowered(template: Mapping[str, Json], parameters: Mapping[str, Json]) -> dict[str, Mapping[str, Json]]:
+def restore_values(
+    template: Mapping[str, Json], parameters: Mapping[str, Json]
+) -> dict[str, Mapping[str, Json]]:
     """The bodies of a lifted template's resources, with the values in their places again."""
 
     def lower(value: Json) -> Json:

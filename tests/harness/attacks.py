@@ -15,7 +15,7 @@ from collections.abc import Callable
 from stoker.engine.compile import compile_goal
 from stoker.planning.requests import Goal
 from stoker.resources.heat.registry import RESOURCE_TYPES
-from stoker.resources.registry import Catalogue
+from stoker.resources.registry import ResourceRegistry
 from stoker.sealing.sealer import Sealer
 from stoker.template.compile import Identity, Limits
 from stoker.template.errors import TemplateError
@@ -54,7 +54,7 @@ def expected(name: str) -> str:
 
 
 _SEALER = Sealer([Sealer.generate_key()]).of_stack("project", "stack")
-_CATALOGUE = Catalogue(RESOURCE_TYPES)
+_CATALOGUE = ResourceRegistry(RESOURCE_TYPES)
 _RECORDS: list[list[Json]] = []
 """Lists that take the bodies of the attacks; while there is one, they are not carried out."""
 

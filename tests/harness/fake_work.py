@@ -4,19 +4,19 @@ import itertools
 import typing
 from collections.abc import Mapping, Sequence
 
-from stoker.resources.errors import Cancelled, Final
-from stoker.resources.nested.children import ChildGoal, ChildState, Member
+from stoker.resources.errors import Cancelled, PermanentError
+from stoker.resources.nested.children import ChildGoal, ChildState, GroupMember
 from stoker.resources.plugin import (
     Done,
     Json,
     Park,
-    Peer,
     Poll,
     Presigned,
     ResourceType,
+    ResourceView,
+    Sibling,
     StackFacts,
     Step,
-    Target,
 )
 from stoker.resources.properties import resolve_properties
 
@@ -73,14 +73,14 @@ class FakeChildren:
     def outputs(self, child: str) -> Mapping[str, Json]:
         return self.values
 
-    def members(self, child: str) -> Sequence[Member]:
+    def members(self, child: str) -> Sequence[GroupMember]:
         bodies = self.goals[child].template["resources"] if child in self.goals else {}
-        found = [Member(name, body, f"ref-{name}", name in self.failed) for name, body in bodies.items()]
+        found = [GroupMember(name, body, f"ref-{name}", name in self.failed) for name, body in bodies.items()]
         return sorted(found, key=lambda item: (not item.is_failed, item.name))
 
     def file(self, name: str) -> str:
         if name not in self.files:
-            raise Final(f"no file {name}")
+            raise PermanentError(f"no file {name}")
         return self.files[name]
 
     def end(self, child: str, status: str = "COMPLETE", reason: str = "") -> None:
@@ -110,7 +110,7 @@ class FakeWork:
     def __init__(self) -> None:
         self.time = START
         self.cancelled = False
-        self.peers: dict[str, Peer] = {}
+        self.peers: dict[str, Sibling] = {}
         self.paused: list[float] = []
         self.children = FakeChildren()
 
@@ -126,9 +126,9 @@ class FakeWork:
         self.paused.append(seconds)
         self.time += seconds
 
-    def peer(self, name: str) -> Peer:
+    def peer(self, name: str) -> Sibling:
         if name not in self.peers:
-            raise Final(f"The stack has no resource {name}")
+            raise PermanentError(f"The stack has no resource {name}")
         return self.peers[name]
 
     def signal_url(self, resource_name: str) -> str:
@@ -138,7 +138,7 @@ class FakeWork:
         )
 
     def session(self) -> typing.Any:
-        raise Final("The stack has no credential of a user")
+        raise PermanentError("The stack has no credential of a user")
 
     def presigned(self) -> Presigned:
         return Presigned(f"{self.signal_url('my handle')}/1", "5161")
@@ -154,9 +154,9 @@ def target_of(
     name: str = "thing",
     key: str = "11111111-2222-4333-8444-555555555555",
     **fields: typing.Any,
-) -> Target:
+) -> ResourceView:
     """A resource of the type, its properties resolved as a conductor would."""
-    return Target(
+    return ResourceView(
         id=next(_ids),
         name=name,
         type=type(plugin).__name__,
@@ -167,24 +167,24 @@ def target_of(
     )
 
 
-def after(target: Target, step: Step) -> Target:
+def after(target: ResourceView, step: Step) -> ResourceView:
     """The resource with what a step wants to be stored."""
     kept = {name: getattr(target, name) for name in target.__dataclass_fields__}
     if step.physical_id is not None:
         kept["physical_id"] = step.physical_id
     if step.data is not None:
         kept["data"] = step.data
-    return Target(**kept)
+    return ResourceView(**kept)
 
 
 def run(
     plugin: ResourceType,
     action: str,
-    target: Target,
+    target: ResourceView,
     work: FakeWork,
     *,
     changed: frozenset[str] = frozenset(),
-) -> Target:
+) -> ResourceView:
     """Run an action to its end, moving the clock from look to look; the resource as it is then.
 
     :raises AssertionError: it is parked, or has not ended after 1000 looks.

@@ -4,13 +4,13 @@ import pathlib
 from collections.abc import Mapping
 
 from keystoneauth1.plugin import AUTH_INTERFACE
-from stoker.resources.plugin import Done, Json, Poll, ResourceType, Step, Target, Work
+from stoker.resources.plugin import Done, Json, Poll, ResourceType, ResourceView, Step, StepContext
 from stoker.resources.schema import Attribute, Property
 
 IDENTITY = {"service_type": "identity", "interface": AUTH_INTERFACE, "min_version": "3"}
 
 
-def whoami(work: Work) -> Json:
+def whoami(work: StepContext) -> Json:
     """Who we are by the stack's credential, and what Keystone shows to that user."""
     session = work.session()
     answer = session.get("/auth/projects", endpoint_filter=IDENTITY)
@@ -30,22 +30,22 @@ class WhoAmI(ResourceType):
     attributes_schema = {"user": Attribute(), "project": Attribute(), "roles": Attribute()}
     uses_credentials = True
 
-    def handle_create(self, target: Target, work: Work) -> Step:
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
         return self.check_create_complete(target, {}, work)
 
-    def check_create_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         if not pathlib.Path(target.properties["gate"]).exists():
             return Poll(progress={}, after=0.2)
         return Done(physical_id=target.physical_name, data=whoami(work))
 
-    def handle_update(self, target: Target, changed: frozenset[str], work: Work) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
         return Done(data=whoami(work))
 
-    def handle_delete(self, target: Target, work: Work) -> Step:
+    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
         pathlib.Path(target.properties["gate"]).write_text(whoami(work)["user"])
         return Done()
 
-    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         return target.data
 
 

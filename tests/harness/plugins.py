@@ -5,8 +5,8 @@ import pathlib
 import time
 from collections.abc import Mapping
 
-from stoker.resources.errors import TryAgain
-from stoker.resources.plugin import Done, Json, Poll, ResourceType, Step, Target, Work
+from stoker.resources.errors import RetryableError
+from stoker.resources.plugin import Done, Json, Poll, ResourceType, ResourceView, Step, StepContext
 from stoker.resources.schema import Attribute, Property
 
 DIRECTORY = Property("string", "Where files are made; must exist.", required=True)
@@ -20,18 +20,18 @@ class Blocking(ResourceType):
         "actions": Property("list", "In which actions.", default=["create"], update_allowed=True),
     }
 
-    def _block(self, action: str, target: Target) -> Step:
+    def _block(self, action: str, target: ResourceView) -> Step:
         if action in target.properties["actions"]:
             time.sleep(target.properties["seconds"])
         return Done(physical_id=target.physical_id or target.physical_name)
 
-    def handle_create(self, target: Target, work: Work) -> Step:
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
         return self._block("create", target)
 
-    def handle_update(self, target: Target, changed: frozenset[str], work: Work) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
         return self._block("update", target)
 
-    def handle_delete(self, target: Target, work: Work) -> Step:
+    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
         return self._block("delete", target)
 
 
@@ -44,20 +44,20 @@ class Cooperative(ResourceType):
         "actions": Property("list", "In which actions.", default=["create"], update_allowed=True),
     }
 
-    def _labour(self, action: str, target: Target, work: Work) -> Step:
+    def _labour(self, action: str, target: ResourceView, work: StepContext) -> Step:
         if action in target.properties["actions"]:
             until = work.now() + target.properties["seconds"]
             while (left := until - work.now()) > 0:
                 work.pause(min(left, target.properties["slice"]))
         return Done(physical_id=target.physical_id or target.physical_name)
 
-    def handle_create(self, target: Target, work: Work) -> Step:
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
         return self._labour("create", target, work)
 
-    def handle_update(self, target: Target, changed: frozenset[str], work: Work) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
         return self._labour("update", target, work)
 
-    def handle_delete(self, target: Target, work: Work) -> Step:
+    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
         return self._labour("delete", target, work)
 
 
@@ -71,16 +71,16 @@ class Flaky(ResourceType):
     }
     attributes_schema = {"tries": Attribute("How often creation was begun.", "integer")}
 
-    def handle_create(self, target: Target, work: Work) -> Step:
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
         path = pathlib.Path(target.properties["directory"], f"{target.key}.tries")
         with path.open("a") as tries:
             tries.write("x")
         count = path.stat().st_size
         if count <= target.properties["times"]:
-            raise TryAgain(f"try {count} failed", after=target.properties["after"])
+            raise RetryableError(f"try {count} failed", after=target.properties["after"])
         return Done(physical_id=target.physical_name, data={"tries": count})
 
-    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         return {"tries": target.data.get("tries")}
 
 
@@ -103,7 +103,7 @@ class External(ResourceType):
     }
     attributes_schema = {"path": Attribute("Of the file.", "string")}
 
-    def handle_create(self, target: Target, work: Work) -> Step:
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
         path = _path(target, target.key)
         if not path.exists():
             _write(path, target)
@@ -111,37 +111,37 @@ class External(ResourceType):
         until = work.now() + target.properties["poll_secs"]
         return self._look(until, target.key, work)
 
-    def check_create_complete(self, target: Target, progress: Json, work: Work) -> Step:
+    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         return self._look(progress["until"], target.physical_id or target.key, work)
 
-    def handle_update(self, target: Target, changed: frozenset[str], work: Work) -> Step:
+    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
         if target.physical_id is not None:
             _write(_path(target, target.physical_id), target)
         return Done()
 
-    def handle_delete(self, target: Target, work: Work) -> Step:
+    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
         if target.physical_id is not None:
             _path(target, target.physical_id).unlink(missing_ok=True)
         return Done()
 
-    def adopt(self, key: str, target: Target, work: Work) -> str | None:
+    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
         return key if _path(target, key).exists() else None
 
-    def attribute_values(self, target: Target) -> Mapping[str, Json]:
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         return {"path": str(_path(target, target.physical_id)) if target.physical_id else None}
 
-    def _look(self, until: float, physical_id: str, work: Work) -> Step:
+    def _look(self, until: float, physical_id: str, work: StepContext) -> Step:
         left = until - work.now()
         if left > 0:
             return Poll({"until": until}, after=left, physical_id=physical_id)
         return Done(physical_id=physical_id)
 
 
-def _path(target: Target, physical_id: str) -> pathlib.Path:
+def _path(target: ResourceView, physical_id: str) -> pathlib.Path:
     return pathlib.Path(target.properties["directory"], f"{physical_id}.external")
 
 
-def _write(path: pathlib.Path, target: Target) -> None:
+def _write(path: pathlib.Path, target: ResourceView) -> None:
     """In one step: a reader sees the whole file or none."""
     draft = path.with_suffix(f".{os.getpid()}.{time.monotonic_ns()}")
     draft.write_text(f"{target.stack.id} {target.name} {target.properties['value']}\n")

@@ -4,8 +4,8 @@ import typing
 from collections.abc import Callable, Mapping
 
 from simulation import threads
-from stoker.resources.errors import Final, ReplaceNeeded, TryAgain
-from stoker.resources.plugin import Done, Json, Park, Poll, ResourceType, Step, Target, Work
+from stoker.resources.errors import PermanentError, ReplaceNeeded, RetryableError
+from stoker.resources.plugin import Done, Json, Park, Poll, ResourceType, ResourceView, Step, StepContext
 from stoker.resources.schema import Attribute, Property
 
 
@@ -52,7 +52,7 @@ class Cloud:
         self.cancelled: list[str] = []
         self._numbers = 0
 
-    def make(self, target: Target, *, late: bool = False) -> str:
+    def make(self, target: ResourceView, *, late: bool = False) -> str:
         """Make a thing, or find the one that an earlier attempt made with the same key.
 
         :param late: by a call that hung: what it stands on may be gone by now, and so may be what another
@@ -73,7 +73,7 @@ class Cloud:
             self.late.add(physical)
         return physical
 
-    def call(self, name: str, target: Target) -> bool:
+    def call(self, name: str, target: ResourceView) -> bool:
         """A call to the cloud, which hangs where the resource says so, the first time; whether it did."""
         # Each deletion has a key of its own; what it deletes stays the same.
         call = (name, str(target.physical_id) if name == "delete" else target.key)
@@ -83,28 +83,28 @@ class Cloud:
             threads.hang()
         return hangs
 
-    def change(self, target: Target) -> None:
+    def change(self, target: ResourceView) -> None:
         """Bring a thing to its new properties."""
         self.call("update", target)
         if target.physical_id not in self.things:
-            raise Final(LOST)
+            raise PermanentError(LOST)
         old = self.things[target.physical_id]
         needs, value = tuple(target.properties["needs"]), self._value(target)
         self.things[target.physical_id] = old._replace(needs=needs, value=value)
 
-    def _value(self, target: Target) -> str:
+    def _value(self, target: ResourceView) -> str:
         """What a thing shall hold; of a picture that is gone, nothing can be taken."""
         picture = target.properties["picture"]
         if not picture:
             return str(target.properties["value"])
         if picture not in self.pictures:
-            raise Final(f"{picture} is gone")
+            raise PermanentError(f"{picture} is gone")
         return self.pictures[picture]
 
-    def take_picture(self, target: Target) -> str:
+    def take_picture(self, target: ResourceView) -> str:
         """Keep what a thing holds; again the same for the same key."""
         if target.physical_id not in self.things:
-            raise Final("it is gone")
+            raise PermanentError("it is gone")
         name = f"picture-{target.key}"
         self.pictures.setdefault(name, self.things[target.physical_id].value)
         return name
@@ -117,7 +117,7 @@ class Cloud:
             self.wrong.append(f"{physical} was deleted under {list(users.values())}")
         self.things.pop(physical, None)
 
-    def check_needs(self, target: Target) -> None:
+    def check_needs(self, target: ResourceView) -> None:
         """A thing is about to be made that stands on others: they must be there."""
         for physical in target.properties["needs"]:
             if physical not in self.things and physical.startswith("thing"):  # And is no stack.
@@ -160,15 +160,15 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
         }
         attributes_schema = {"address": Attribute("Where it is."), "value": Attribute("As given.")}
 
-        def handle_create(self, target: Target, work: Work) -> Step:
+        def handle_create(self, target: ResourceView, work: StepContext) -> Step:
             cloud.check_needs(target)
             tries = cloud.tries[target.key] = cloud.tries.get(target.key, 0) + 1
             if tries <= target.properties["flaky"]:
-                raise TryAgain(f"try {tries}")
+                raise RetryableError(f"try {tries}")
             if target.properties["fail"]:
-                raise Final("told to fail")
+                raise PermanentError("told to fail")
             if target.properties["fail_with_value"]:
-                raise Final(f"cannot use {target.properties['value']}")
+                raise PermanentError(f"cannot use {target.properties['value']}")
             if target.properties["returns"]:
                 return BAD_STEPS[target.properties["returns"]]
             late = cloud.call("create", target)
@@ -176,37 +176,37 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             cloud.call("made", target)
             return Poll({"looks": 0}, target.properties["after"], physical, {"address": f"at-{physical}"})
 
-        def check_create_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
             if target.physical_id not in cloud.things:
-                raise Final(LOST)
+                raise PermanentError(LOST)
             cloud.call("look", target)
             looks = progress["looks"] + 1
             if target.properties["endless"] or looks < target.properties["looks"]:
                 return Poll({"looks": looks}, target.properties["after"])
             return Done()
 
-        def handle_update(self, target: Target, changed: frozenset[str], work: Work) -> Step:
+        def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
             cloud.check_needs(target)
             if target.properties["fail"]:
-                raise Final("told to fail")
+                raise PermanentError("told to fail")
             cloud.change(target)
             return Poll({"looks": 0}, target.properties["after"])
 
-        def check_update_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
             return self.check_create_complete(target, progress, work)
 
-        def handle_snapshot(self, target: Target, work: Work) -> Step:
+        def handle_snapshot(self, target: ResourceView, work: StepContext) -> Step:
             if target.properties["shy"]:
-                raise Final("told to be shy")
+                raise PermanentError("told to be shy")
             return Poll(
                 {"looks": 0}, target.properties["after"], data={"picture": cloud.take_picture(target)}
             )
 
-        def check_snapshot_complete(self, target: Target, progress: Json, work: Work) -> Step:
+        def check_snapshot_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
             looks = progress["looks"] + 1
             return Poll({"looks": looks}) if looks < target.properties["picture_looks"] else Done()
 
-        def handle_delete_snapshot(self, target: Target, work: Work) -> Step:
+        def handle_delete_snapshot(self, target: ResourceView, work: StepContext) -> Step:
             cloud.pictures.pop(f"picture-{target.key}", None)
             return Poll({"looks": 0}, target.properties["after"])
 
@@ -215,25 +215,25 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
         ) -> Mapping[str, Json]:
             return {"picture": data["picture"]}
 
-        def handle_check(self, target: Target, work: Work) -> Step:
+        def handle_check(self, target: ResourceView, work: StepContext) -> Step:
             cloud.call("check", target)
             if target.physical_id not in cloud.things:
-                raise Final("it is gone")
+                raise PermanentError("it is gone")
             return Done()
 
-        def handle_delete(self, target: Target, work: Work) -> Step:
+        def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
             cloud.call("delete", target)
             if target.physical_id is not None:
                 cloud.unmake(target.physical_id)
             return Done()
 
-        def handle_cancel(self, target: Target, progress: Json, work: Work) -> None:
+        def handle_cancel(self, target: ResourceView, progress: Json, work: StepContext) -> None:
             cloud.cancelled.append(target.name)
 
-        def adopt(self, key: str, target: Target, work: Work) -> str | None:
+        def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
             return cloud.made.get(key)
 
-        def attribute_values(self, target: Target) -> dict[str, Json]:
+        def attribute_values(self, target: ResourceView) -> dict[str, Json]:
             return {"address": target.data.get("address"), "value": target.properties["value"]}
 
     class Volume(Server):
@@ -242,23 +242,23 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
         update_policy_schema = {"batch": Property("integer", default=1), "kind": Property("string")}
         replaced_when_check_failed = False
 
-        def handle_update(self, target: Target, changed: frozenset[str], work: Work) -> Step:
+        def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
             cloud.asked.append(f"update {target.update_policy['batch']}")
             if target.properties["value"] == "elsewhere":
                 raise ReplaceNeeded
             return super().handle_update(target, changed, work)
 
-        def needs_replace_failed(self, target: Target, work: Work) -> bool:
+        def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
             cloud.asked.append("failed?")
             return target.physical_id not in cloud.things
 
-        def prepare_for_replace(self, target: Target, work: Work) -> None:
+        def prepare_for_replace(self, target: ResourceView, work: StepContext) -> None:
             cloud.asked.append(f"prepare {target.physical_id}")
 
-        def restore_after_replace(self, target: Target, work: Work) -> None:
+        def restore_after_replace(self, target: ResourceView, work: StepContext) -> None:
             cloud.asked.append(f"restore {target.physical_id}")
 
-        def live_properties(self, target: Target, work: Work) -> Mapping[str, Json]:
+        def live_properties(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
             live: Mapping[str, Json] = cloud.live.get(str(target.physical_id), {})
             return live
 

@@ -14,7 +14,7 @@ from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import cancel as stopping
 from stoker.db.work import orphans
 from stoker.engine.change import NotUpdatable
-from stoker.resources.errors import Final
+from stoker.resources.errors import PermanentError
 
 Json = typing.Any
 
@@ -140,7 +140,7 @@ def test_the_removal_of_what_was_left_behind_is_tried_again(
     stack = begun(world, template(a={"hangs": ["create"]}))
     cancel(world, stack)
     pass_grace(world)
-    refusals, unmake = [Final("it is in use"), Final("still")], world.cloud.unmake
+    refusals, unmake = [PermanentError("it is in use"), PermanentError("still")], world.cloud.unmake
 
     def refuse(physical: str) -> None:
         if refusals:

@@ -9,7 +9,7 @@ from simulation.test_update_contract import restricted, server, state, template,
 from simulation.test_update_preview import foretold
 from simulation.world import World
 from stoker.db.states import Status
-from stoker.resources.errors import TryAgain
+from stoker.resources.errors import RetryableError
 
 Json = typing.Any
 
@@ -61,7 +61,9 @@ def test_what_cannot_be_seen_is_not_condemned(world: World, monkeypatch: pytest.
     before = rows(world, stack)
 
     def blind(target: Json, work: Json) -> Json:
-        raise TryAgain("the cloud does not answer", after=1) if target.name == "a" else ZeroDivisionError
+        raise (
+            RetryableError("the cloud does not answer", after=1) if target.name == "a" else ZeroDivisionError
+        )
 
     monkeypatch.setattr(world.catalogue.get("Sim::Server"), "handle_check", blind)
     assert state(update(world, stack, made, converge=True)) == ("UPDATE", "COMPLETE")
@@ -77,7 +79,7 @@ def test_a_look_that_is_superseded_harms_nothing(world: World, monkeypatch: pyte
     before = rows(world, stack)["a"]
 
     def away(target: Json, work: Json) -> Json:
-        raise TryAgain("later", after=30)
+        raise RetryableError("later", after=30)
 
     with monkeypatch.context() as patched:
         patched.setattr(world.catalogue.get("Sim::Server"), "handle_check", away)

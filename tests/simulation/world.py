@@ -44,7 +44,7 @@ from stoker.observe.recorder import SILENT, Recorder
 from stoker.planning.plan import Defaults
 from stoker.planning.requests import AdoptedResource, CreateRequest, Goal, UpdateRequest
 from stoker.resources.heat.registry import RESOURCE_TYPES
-from stoker.resources.registry import Catalogue
+from stoker.resources.registry import ResourceRegistry
 from stoker.ring.hashring import Assignment, Member, View, assign
 from stoker.sealing.sealer import Sealer
 from stoker.sealing.signal_urls import SignalAddresses
@@ -367,7 +367,7 @@ class World:
         self.bus = Bus()
         self.bus.listeners = lambda: list(self.conductors)
         self.cloud = cloud.Cloud()
-        self.catalogue = Catalogue({**RESOURCE_TYPES, **cloud.types(self.cloud)})
+        self.catalogue = ResourceRegistry({**RESOURCE_TYPES, **cloud.types(self.cloud)})
         self.sealer = Sealer([KEY])
         (folder / "sim.sqlite").write_bytes(_new_database())
         self.database = FaultyDatabase(f"sqlite:///{folder / 'sim.sqlite'}", self.dice, listener)

@@ -8,7 +8,7 @@ import pytest
 from stoker.resources.errors import UnknownType
 from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.resources.plugin import ResourceType
-from stoker.resources.registry import Catalogue
+from stoker.resources.registry import ResourceRegistry
 from stoker.resources.schema import SupportStatus
 
 
@@ -28,7 +28,7 @@ class New(ResourceType):
 
 @pytest.fixture
 def catalogue():
-    return Catalogue({"Acme::New": New, "Acme::Old": Old, "Acme::Secret": Secret})
+    return ResourceRegistry({"Acme::New": New, "Acme::Old": Old, "Acme::Secret": Secret})
 
 
 @pytest.fixture
@@ -51,13 +51,13 @@ def plugins(tmp_path, monkeypatch):
         monkeypatch.syspath_prepend(str(tmp_path))
         # Else a file stays in the user's cache directory for each run of the tests.
         monkeypatch.setattr("stevedore._cache._c._disable_caching", True)
-        return Catalogue.installed(group)
+        return ResourceRegistry.installed(group)
 
     return install
 
 
 def test_our_own_types_are_installed():
-    installed = Catalogue.installed()
+    installed = ResourceRegistry.installed()
     assert set(RESOURCE_TYPES) <= set(installed.names())
     for name, declared in RESOURCE_TYPES.items():
         assert type(installed.get(name)) is declared

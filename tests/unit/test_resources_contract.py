@@ -7,16 +7,16 @@ import re
 import pytest
 from harness import plugins
 from harness.fake_work import FakeWork, after, target_of
-from stoker.resources.errors import Final
+from stoker.resources.errors import PermanentError
 from stoker.resources.nested.children import ChildState
-from stoker.resources.plugin import Done, Park, Peer, Poll, ResourceType, StackFacts, Target
+from stoker.resources.plugin import Done, Park, Poll, ResourceType, ResourceView, Sibling, StackFacts
 from stoker.resources.properties import resolve_properties, validate_properties
-from stoker.resources.registry import Catalogue
+from stoker.resources.registry import ResourceRegistry
 from stoker.resources.rendering import resource_type_schema, resource_type_template
 from stoker.resources.schema import ANY_NAME, Property
 from stoker.template.compile import Identity, Limits, Source, compile_template
 
-TYPES = {**{name: Catalogue.installed().get(name) for name in Catalogue.installed().names()}}
+TYPES = {**{name: ResourceRegistry.installed().get(name) for name in ResourceRegistry.installed().names()}}
 TYPES |= {name: declared() for name, declared in plugins.RESOURCE_TYPES.items()}
 ACTIONS = (
     "create", "update", "delete", "suspend", "resume", "check", "snapshot", "delete_snapshot", "adopt",
@@ -32,7 +32,7 @@ def plugin(request):
 def work():
     made = FakeWork()
     made.children.states["there"] = ChildState("CREATE", "COMPLETE", "")
-    made.peers["handle"] = Peer(id=7, name="handle", physical_id="h", metadata={}, generation=0)
+    made.peers["handle"] = Sibling(id=7, name="handle", physical_id="h", metadata={}, generation=0)
     return made
 
 
@@ -177,7 +177,7 @@ def test_nothing_is_adopted_without_an_id_but_what_has_none(plugin, tmp_path, wo
     if plugin.handle_create(target, work).physical_id is None:
         assert isinstance(plugin.handle_adopt(target, work), Done)
     else:
-        with pytest.raises(Final, match="Resource ID was not provided|says nothing of the stack"):
+        with pytest.raises(PermanentError, match="Resource ID was not provided|says nothing of the stack"):
             plugin.handle_adopt(target, work)
 
 
@@ -198,7 +198,7 @@ def test_its_attributes_are_those_of_its_schema(plugin, tmp_path, work):
 
 def test_before_it_exists_the_reference_is_the_name(plugin):
     properties = {name: None for name in plugin.properties_schema if name != ANY_NAME}
-    target = Target(
+    target = ResourceView(
         id=1, name="web", type="x", stack=StackFacts("s", "demo", "t"), properties=properties, key="k"
     )
     assert plugin.reference_id(target) == "web"
@@ -206,7 +206,7 @@ def test_before_it_exists_the_reference_is_the_name(plugin):
 
 @pytest.mark.parametrize(("stack", "name"), [("s" * 255, "r" * 10), ("s", "r" * 255), ("s" * 255, "r" * 255)])
 def test_a_physical_name_is_never_too_long(stack, name):
-    target = Target(
+    target = ResourceView(
         id=1, name=name, type="x", stack=StackFacts("s", stack, "t"), properties={}, key="12345678-1234"
     )
     assert len(target.physical_name) <= 255

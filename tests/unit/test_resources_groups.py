@@ -9,7 +9,7 @@ from stoker.resources.heat.scaling import Bounds, new_size
 from stoker.resources.nested.batches import Batch, batches
 from stoker.resources.nested.children import ChildGoal
 from stoker.resources.nested.members import next_members, values_of
-from stoker.resources.nested.parameterize import lifted, lowered
+from stoker.resources.nested.parameterize import parameterize, restore_values
 from stoker.resources.plugin import Done, Park, Poll
 
 SIZES = range(7)
@@ -77,13 +77,13 @@ def test_secrets_and_what_looks_like_functions_are_lifted_out_of_a_template_and_
         "e": True,
     }
     goal = ChildGoal({"resources": {"0": {"type": "T", "properties": properties}}}, generated=True)
-    made = lifted(goal, lambda value: "s3cret" in str(value))
+    made = parameterize(goal, lambda value: "s3cret" in str(value))
     assert "s3cret" not in str(made.template)
     hidden = {name for name, declared in made.template["parameters"].items() if declared["hidden"]}
     assert {name for name, value in made.parameters.items() if "s3cret" in str(value)} == hidden
     assert len(made.parameters) == 4
-    assert lowered(made.template, made.parameters)["0"]["properties"] == properties
-    assert lifted(goal, lambda value: False).template["resources"]["0"]["properties"]["e"] is True
+    assert restore_values(made.template, made.parameters)["0"]["properties"] == properties
+    assert parameterize(goal, lambda value: False).template["resources"]["0"]["properties"]["e"] is True
 
 
 def group(**properties):

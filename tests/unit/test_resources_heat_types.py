@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 from harness.fake_work import START, FakeWork, after, run, target_of
-from stoker.resources.errors import Final, PropertyError
+from stoker.resources.errors import PermanentError, PropertyError
 from stoker.resources.heat.delay import Delay
 from stoker.resources.heat.none import NoneResource
 from stoker.resources.heat.random_string import RandomString
@@ -94,7 +94,7 @@ class TestTestResource:
     @pytest.mark.parametrize("seconds", [0, 5])
     def test_it_fails_after_the_wait_with_nothing_made(self, work, seconds):
         target = target_of(self.plugin, {"fail": True, "wait_secs": seconds}, name="web")
-        with pytest.raises(Final, match="^Test Resource failed web$") as caught:
+        with pytest.raises(PermanentError, match="^Test Resource failed web$") as caught:
             run(self.plugin, "create", target, work)
         assert caught.value.kind == "ValueError"
         assert work.time - START == seconds
@@ -119,7 +119,7 @@ class TestTestResource:
         step = self.plugin.handle_update(new, frozenset({"value", "fail"}), work)
         assert self.plugin.attribute_values(after(new, step)) == {"output": "a"}
         work.time += 2
-        with pytest.raises(Final):
+        with pytest.raises(PermanentError):
             self.plugin.check_update_complete(new, step.progress, work)
 
     def test_an_update_without_a_new_value_does_not_wait(self, work):
@@ -139,7 +139,7 @@ class TestTestResource:
 
     def test_a_check_wants_it_to_exist(self, work):
         target = target_of(self.plugin)
-        with pytest.raises(Final, match="not created"):
+        with pytest.raises(PermanentError, match="not created"):
             self.plugin.handle_check(target, work)
         run(self.plugin, "check", after(target, Done(physical_id="there")), work)
 

@@ -2,9 +2,9 @@
 
 import pytest
 from harness.fake_work import FakeWork, after, target_of
-from stoker.resources.errors import Final, PropertyError
+from stoker.resources.errors import PermanentError, PropertyError
 from stoker.resources.heat.provider import ProviderTemplate
-from stoker.resources.heat.stack import Stack
+from stoker.resources.heat.stack import StackResource
 from stoker.resources.nested.base import failure_of
 from stoker.resources.nested.children import ChildState
 from stoker.resources.plugin import Done, Park
@@ -13,7 +13,7 @@ TEMPLATE = "heat_template_version: 2018-08-31"
 
 
 def test_a_nested_stack_waits_for_its_child_and_hands_its_outputs_on():
-    work, plugin = FakeWork(), Stack()
+    work, plugin = FakeWork(), StackResource()
     target = target_of(plugin, {"template": TEMPLATE, "parameters": {"p": 1}, "timeout": 5})
     step = plugin.handle_create(target, work)
     assert isinstance(step, Park)
@@ -50,7 +50,7 @@ def test_a_failed_child_tells_the_first_cause_and_the_path_to_it(reason, kind, p
 
 
 def test_what_is_suspended_already_is_not_suspended_again():
-    work, plugin = FakeWork(), Stack()
+    work, plugin = FakeWork(), StackResource()
     target = target_of(plugin, {"template": TEMPLATE}, physical_id="c")
     work.children.states["c"] = ChildState("SUSPEND", "COMPLETE", "")
     assert isinstance(plugin.handle_suspend(target, work), Done)
@@ -60,10 +60,10 @@ def test_what_is_suspended_already_is_not_suspended_again():
 
 
 def test_a_child_that_is_gone_fails_all_but_the_deletion():
-    work, plugin = FakeWork(), Stack()
+    work, plugin = FakeWork(), StackResource()
     target = target_of(plugin, {"template": TEMPLATE}, physical_id="c")
     for action in ("suspend", "resume", "check"):
-        with pytest.raises(Final, match="the nested stack is gone"):
+        with pytest.raises(PermanentError, match="the nested stack is gone"):
             getattr(plugin, f"handle_{action}")(target, work)
     assert isinstance(plugin.handle_delete(target, work), Done)
     assert plugin.needs_replace_failed(target, work)
@@ -72,8 +72,8 @@ def test_a_child_that_is_gone_fails_all_but_the_deletion():
 @pytest.mark.parametrize("name", ["region_name", "credential_secret_id", "ca_cert"])
 def test_another_region_or_other_credentials_are_refused(name):
     with pytest.raises(PropertyError, match="not supported: leave it out"):
-        Stack().validate({"template": TEMPLATE, "context": {name: "x"}})
-    Stack().validate({"template": TEMPLATE, "context": {"insecure": False}})
+        StackResource().validate({"template": TEMPLATE, "context": {name: "x"}})
+    StackResource().validate({"template": TEMPLATE, "context": {"insecure": False}})
 
 
 def test_the_reference_of_a_provider_template_is_what_it_calls_its_stack_id():

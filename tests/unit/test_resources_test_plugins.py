@@ -5,7 +5,7 @@ import time
 import pytest
 from harness.fake_work import FakeWork, after, run, target_of
 from harness.plugins import Blocking, Cooperative, External, Flaky
-from stoker.resources.errors import Cancelled, TryAgain
+from stoker.resources.errors import Cancelled, RetryableError
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_cooperative_works_in_slices_and_ends_when_asked(work):
 def test_flaky_works_at_last(work, tmp_path):
     target = target_of(Flaky(), {"directory": str(tmp_path), "times": 2, "after": 0.5})
     for count in (1, 2):
-        with pytest.raises(TryAgain, match=f"try {count} failed") as caught:
+        with pytest.raises(RetryableError, match=f"try {count} failed") as caught:
             Flaky().handle_create(target, work)
         assert caught.value.after == 0.5
     made = after(target, Flaky().handle_create(target, work))
@@ -50,10 +50,10 @@ def test_flaky_works_at_last(work, tmp_path):
 
 def test_external_makes_one_file_for_a_key_however_often_it_is_asked(work, tmp_path):
     target = target_of(External(), {"directory": str(tmp_path), "poll_secs": 3}, name="web")
-    assert External().adopt(target.key, target, work) is None
+    assert External().find_created(target.key, target, work) is None
     External().handle_create(target, work)
     made = run(External(), "create", target, work)
-    assert External().adopt(target.key, target, work) == made.physical_id == target.key
+    assert External().find_created(target.key, target, work) == made.physical_id == target.key
     (path,) = tmp_path.iterdir()
     assert path.read_text().split()[1] == "web"
     run(External(), "delete", made, work)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from harness.fake_work import STACK, START, FakeWork, after, run, target_of
-from stoker.resources.errors import Final, NotSupported, PropertyError, SignalError
+from stoker.resources.errors import NotSupported, PermanentError, PropertyError, SignalError
 from stoker.resources.heat.random_string import RandomString
 from stoker.resources.heat.wait_conditions import AwsWaitCondition, WaitCondition
 from stoker.resources.heat.wait_handles import (
@@ -12,7 +12,7 @@ from stoker.resources.heat.wait_handles import (
     UpdateWaitConditionHandle,
     WaitConditionHandle,
 )
-from stoker.resources.plugin import Done, Park, Peer
+from stoker.resources.plugin import Done, Park, Sibling
 from stoker.resources.properties import validate_properties
 
 AWS_SIGNAL = {"UniqueId": "a", "Status": "SUCCESS", "Reason": "up", "Data": {"n": 1}}
@@ -34,7 +34,7 @@ class Scene:
         self.condition = target_of(self.condition_plugin, given, name="condition")
 
     def _publish(self):
-        self.work.peers["my handle"] = Peer(
+        self.work.peers["my handle"] = Sibling(
             id=self.handle.id,
             name="my handle",
             physical_id=self.handle.physical_id,
@@ -102,7 +102,7 @@ def test_a_failure_ends_it_at_once_with_all_reasons():
     scene.signal({"id": "a", "status": "FAILURE", "reason": "disk full"})
     scene.signal({"id": "b"})
     scene.signal({"id": "c", "status": "FAILURE", "reason": "no network"})
-    with pytest.raises(Final) as caught:
+    with pytest.raises(PermanentError) as caught:
         scene.look()
     assert str(caught.value) == "disk full;no network"
     assert caught.value.kind == "WaitConditionFailure"
@@ -123,7 +123,7 @@ def test_its_time_ends(signals, message):
     scene.work.time = START + 29.9
     assert isinstance(scene.look(), Park)
     scene.work.time = START + 30
-    with pytest.raises(Final) as caught:
+    with pytest.raises(PermanentError) as caught:
         scene.look()
     assert str(caught.value) == message
     assert caught.value.kind == "WaitConditionTimeout"
@@ -216,7 +216,7 @@ def test_an_empty_signal_of_cloudformation_changes_nothing():
 def test_what_is_no_handle_of_this_stack_is_refused(handle):
     scene = Scene()
     scene.condition = target_of(WaitCondition(), {"handle": handle, "timeout": 1})
-    with pytest.raises(Final, match="is not a valid wait condition handle"):
+    with pytest.raises(PermanentError, match="is not a valid wait condition handle"):
         scene.begin()
 
 
