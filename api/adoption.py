@@ -9,7 +9,7 @@ from ..template.errors import TemplateError
 from ..template.load import load_document
 from .body import check_depth, check_texts
 from .errors import bad_request
-from .request import fitting
+from .request import validated
 from .schemas import ADOPTED
 
 Json = typing.Any
@@ -43,5 +43,5 @@ def _document(given: Json) -> Mapping[str, Json]:
         raise bad_request(f"Invalid adopt data: {error}") from error
     check_depth(document)
     check_texts({"adopt_stack_data": document})
-    checked: Mapping[str, Json] = fitting(document, ADOPTED, "Invalid adopt data: ")
+    checked: Mapping[str, Json] = validated(document, ADOPTED, "Invalid adopt data: ")
     return checked

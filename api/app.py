@@ -14,8 +14,8 @@ from .body import read_body
 from .context import Services
 from .errors import Fault, bad_request, fault_of, not_found
 from .handlers.signals import signed_by
-from .request import Call, Operation, Reply
-from .request_log import METHODS, Watch, request_id
+from .request import Operation, Reply, Request
+from .request_log import METHODS, RequestLog, request_id
 from .routes import BELOW_A_NAME, LOOKUP, ROUTES
 
 LOG = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ IDENTIFIER = "X-Openstack-Request-Id"
 
 def make_app(services: Services) -> falcon.App[falcon.Request, falcon.Response]:
     """The application: every answer, also an error, is JSON in Heat's shape with a request id."""
-    app = falcon.App(middleware=[services.watch or Watch(SILENT)])
+    app = falcon.App(middleware=[services.watch or RequestLog(SILENT)])
     app.req_options.strip_url_path_trailing_slash = True
     app.req_options.auto_parse_qs_csv = False
     app.req_options.keep_blank_qs_values = True
@@ -96,7 +96,7 @@ def _perform(services: Services, operation: Operation, req: falcon.Request, path
         caller = services.auth.identify(path.get("tenant_id", ""), req.headers)
     if operation.rule is not None:
         services.auth.authorize(caller, operation.rule)
-    call = Call(
+    call = Request(
         services=services,
         caller=caller,
         path=path,

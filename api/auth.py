@@ -12,7 +12,7 @@ _FOR_NOBODY = frozenset({"stacks:global_index"})
 
 
 @dataclass(frozen=True)
-class Caller:
+class RequestContext:
     """Who asks, and for which tenant.
 
     :ivar credentials: what policy rules may ask for.
@@ -35,20 +35,20 @@ class Caller:
 class Authenticator(typing.Protocol):
     """Tells who asks and what they may do."""
 
-    def identify(self, tenant: str, headers: Mapping[str, str]) -> Caller:
+    def identify(self, tenant: str, headers: Mapping[str, str]) -> RequestContext:
         """Who asks for the tenant of the path.
 
         :param headers: of the request, names in upper case.
         :raises Fault: 401 or 403.
         """
 
-    def authorize(self, caller: Caller, rule: str) -> None:
+    def authorize(self, caller: RequestContext, rule: str) -> None:
         """Whether the caller may do what the rule (Heat's name, e.g. ``stacks:create``) stands for.
 
         :raises Fault: 403.
         """
 
-    def may_use(self, caller: Caller, type_name: str) -> bool:
+    def may_use(self, caller: RequestContext, type_name: str) -> bool:
         """Whether the caller may have resources of a type."""
 
 
@@ -59,7 +59,7 @@ class NoAuthentication:
     as with Heat's default policy.
     """
 
-    def identify(self, tenant: str, headers: Mapping[str, str]) -> Caller:
+    def identify(self, tenant: str, headers: Mapping[str, str]) -> RequestContext:
         """See Authenticator."""
         project = headers.get("X-PROJECT-ID") or headers.get("X-TENANT-ID")
         if project is not None and project != tenant:
@@ -71,13 +71,13 @@ class NoAuthentication:
         user = headers.get("X-AUTH-USER") or headers.get("X-USER-NAME")
         if user is not None and len(user) > USER_LENGTH:
             raise Fault(400, "HTTPBadRequest", f"A user's name has {USER_LENGTH} characters or less")
-        return Caller(tenant=tenant, user=user)
+        return RequestContext(tenant=tenant, user=user)
 
-    def authorize(self, caller: Caller, rule: str) -> None:
+    def authorize(self, caller: RequestContext, rule: str) -> None:
         """See Authenticator."""
         if rule in _FOR_NOBODY:
             raise Fault(403, "Forbidden", f"You are not authorized to do {rule}")
 
-    def may_use(self, caller: Caller, type_name: str) -> bool:
+    def may_use(self, caller: RequestContext, type_name: str) -> bool:
         """See Authenticator."""
         return True

@@ -17,7 +17,7 @@ from ..sealing.sealer import Sealer
 from ..sealing.signal_urls import SignalAddresses
 from ..template.budget import BudgetLimits
 from .auth import Authenticator
-from .request_log import Watch
+from .request_log import RequestLog
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Services:
     clock: Callable[[], float]
     limits: ApiLimits = ApiLimits()
     build: typing.Mapping[str, str] = field(default_factory=dict)
-    watch: Watch | None = None
+    watch: RequestLog | None = None
     ailment: Callable[[], str | None] = lambda: None
     figures: Callable[[], bytes] | None = None
     roll: Callable[[], Roll | str] = lambda: "the group is not read"

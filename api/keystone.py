@@ -7,7 +7,7 @@ from dataclasses import replace
 from oslo_policy import policy
 
 from ..keystone.delegated_auth import Trustor
-from .auth import USER_LENGTH, Caller
+from .auth import USER_LENGTH, RequestContext
 from .errors import Fault
 from .policy import IS_ADMIN, TYPE_RULE
 
@@ -22,7 +22,7 @@ class KeystoneAuthentication:
     def __init__(self, enforcer: policy.Enforcer) -> None:
         self._enforcer = enforcer
 
-    def identify(self, tenant: str, headers: Mapping[str, str]) -> Caller:
+    def identify(self, tenant: str, headers: Mapping[str, str]) -> RequestContext:
         """See auth.Authenticator.  Without a tenant in the path no token is needed.
 
         A token is for one project, and the path must name the same; an admin's (rule ``context_is_admin``)
@@ -31,11 +31,11 @@ class KeystoneAuthentication:
         :raises Fault: 401: there is no token, or it is not valid (any more); 403: it is for another project.
         """
         if not tenant:
-            return Caller(tenant="")
+            return RequestContext(tenant="")
         if headers.get("X-IDENTITY-STATUS") != "Confirmed":
             raise Fault(401, "Unauthorized", "Authentication required: send a valid token of Keystone's")
         project = headers.get("X-PROJECT-ID")
-        caller = Caller(
+        caller = RequestContext(
             tenant=project or "",
             user=headers.get("X-USER-NAME", "")[:USER_LENGTH] or None,
             roles=frozenset(role.strip() for role in headers.get("X-ROLES", "").split(",") if role.strip()),
@@ -52,18 +52,18 @@ class KeystoneAuthentication:
             )
         return replace(caller, everywhere=everywhere, delegator=_delegator(caller, headers))
 
-    def authorize(self, caller: Caller, rule: str) -> None:
+    def authorize(self, caller: RequestContext, rule: str) -> None:
         """See Authenticator."""
         if not self._allows(caller, rule):
             raise Fault(403, "Forbidden", f"You are not authorized to do {rule}")
 
-    def may_use(self, caller: Caller, type_name: str) -> bool:
+    def may_use(self, caller: RequestContext, type_name: str) -> bool:
         """See Authenticator.  A type without a rule, here or in the operator's file, is for everybody."""
         self._enforcer.load_rules()
         rules = [rule for rule in _type_rules(type_name) if rule in self._enforcer.rules]
         return all(self._allows(caller, rule) for rule in rules)
 
-    def _allows(self, caller: Caller, rule: str) -> bool:
+    def _allows(self, caller: RequestContext, rule: str) -> bool:
         target = {"project_id": caller.tenant}
         try:
             return bool(self._enforcer.enforce(rule, target, dict(caller.credentials)))
@@ -77,7 +77,7 @@ def _type_rules(type_name: str) -> list[str]:
     return [f"{TYPE_RULE}{type_name}", *([f"{TYPE_RULE}{family}::*"] if found else [])]
 
 
-def _delegator(caller: Caller, headers: Mapping[str, str]) -> Trustor:
+def _delegator(caller: RequestContext, headers: Mapping[str, str]) -> Trustor:
     return Trustor(
         user_id=headers.get("X-USER-ID", ""),
         project_id=caller.tenant,

@@ -9,7 +9,7 @@ from ..template.budget import Budget, charged_at
 from ..template.load import load_document
 from .adoption import adoption
 from .errors import bad_request
-from .request import LARGEST, Call, shortened
+from .request import LARGEST, Request, shortened
 from .schemas import CREATE, NAME_PATTERN, UPDATE
 
 Json = typing.Any
@@ -37,7 +37,7 @@ def changes_nothing(body: Json) -> bool:
     }
 
 
-def authorize_patch(call: Call) -> None:
+def authorize_patch(call: Request) -> None:
     """:raises Fault: 403."""
     if changes_nothing(call.body):
         call.services.auth.authorize(call.caller, "stacks:update_no_change")
@@ -45,7 +45,7 @@ def authorize_patch(call: Call) -> None:
         call.services.auth.authorize(call.caller, "stacks:update_patch")
 
 
-def goal(call: Call, body: Mapping[str, Json], *, template_needed: bool = True) -> Goal:
+def goal(call: Request, body: Mapping[str, Json], *, template_needed: bool = True) -> Goal:
     """The goal of a body that fits its schema.
 
     :raises Fault: 400, there is no template.
@@ -69,7 +69,7 @@ def goal(call: Call, body: Mapping[str, Json], *, template_needed: bool = True) 
     )
 
 
-def create_request(call: Call) -> CreateRequest:
+def create_request(call: Request) -> CreateRequest:
     """What POST /stacks and POST /stacks/preview ask for.
 
     :raises Fault: 400, with what would be right.
@@ -99,7 +99,7 @@ def create_request(call: Call) -> CreateRequest:
     )
 
 
-def update_request(call: Call, *, existing: bool) -> UpdateRequest:
+def update_request(call: Request, *, existing: bool) -> UpdateRequest:
     """What PUT and PATCH on a stack ask for.
 
     :param existing: PATCH.

@@ -15,7 +15,7 @@ from ..db.stacks import ListedStack, Stack
 from ..db.states import Status
 from ..planning.requests import TypeForbidden
 from ..sealing.sealer import BoundSealer
-from .auth import Caller
+from .auth import RequestContext
 from .context import Services
 from .errors import bad_request, not_found
 
@@ -41,7 +41,7 @@ _FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
 
 
 @dataclass(frozen=True)
-class Call:
+class Request:
     """One request.
 
     :ivar path: variables of the route.
@@ -51,7 +51,7 @@ class Call:
     """
 
     services: Services
-    caller: Caller
+    caller: RequestContext
     path: Mapping[str, str]
     query: Mapping[str, Sequence[str]]
     body: Json
@@ -150,7 +150,7 @@ class Call:
         """
         if not isinstance(self.body, Mapping):
             raise bad_request("The body must be a JSON object")
-        return fitting(self.body, schema)
+        return validated(self.body, schema)
 
     def stack(self) -> Stack:
         """The stack that the path names by name and id.
@@ -191,7 +191,7 @@ def _few(name: str, values: list[str]) -> list[str]:
     return values
 
 
-def fitting(value: Json, schema: Json, context: str = "") -> Json:
+def validated(value: Json, schema: Json, context: str = "") -> Json:
     """The value, if it fits the schema.
 
     :param context: said before what is wrong.
@@ -258,7 +258,7 @@ ACCEPTED = Reply({"code": "202 Accepted", "title": "Accepted", "message": "The r
 """The answer to a request that is carried out later: an object, as Heat answers.  openstacksdk, and with it
 Ansible, look for the stack in this body and fail on ``null``."""
 
-Handler = Callable[[Call], Reply]
+Handler = Callable[[Request], Reply]
 
 
 @dataclass(frozen=True)

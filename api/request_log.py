@@ -26,7 +26,7 @@ _PLAIN = re.compile(r"[\w.:-]{1,255}")
 
 
 @dataclass(frozen=True)
-class Request:
+class RequestRecord:
     """A request that runs.
 
     :ivar began: in seconds of the monotonic clock.
@@ -40,7 +40,7 @@ class Request:
     route: str = UNROUTED
 
 
-class Watch:
+class RequestLog:
     """A middleware of Falcon's.  Thread-safe.
 
     :param monotonic: seconds that never jump.
@@ -49,9 +49,9 @@ class Watch:
     def __init__(self, recorder: Recorder, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._recorder = recorder
         self._monotonic = monotonic
-        self._running: dict[str, Request] = {}
+        self._running: dict[str, RequestRecord] = {}
 
-    def running(self) -> Sequence[tuple[Request, float]]:
+    def running(self) -> Sequence[tuple[RequestRecord, float]]:
         """The requests that are not answered yet, and for how many seconds."""
         now = self._monotonic()
         return [(request, now - request.began) for request in list(self._running.values())]
@@ -59,7 +59,7 @@ class Watch:
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         """It has come."""
         method = req.method if req.method in METHODS else "other"
-        request = Request(f"{REQUEST}{uuid.uuid4()}", method, self._monotonic(), threading.get_ident())
+        request = RequestRecord(f"{REQUEST}{uuid.uuid4()}", method, self._monotonic(), threading.get_ident())
         req.context.watched = self._running[request.id] = request
         req.context.lines = contextlib.ExitStack()
         req.context.lines.enter_context(about(request=request.id))
@@ -68,9 +68,9 @@ class Watch:
         self, req: falcon.Request, resp: falcon.Response, resource: object, params: Mapping[str, str]
     ) -> None:
         """It is known what it asks for."""
-        watched: Request = req.context.watched
+        watched: RequestRecord = req.context.watched
         route = req.uri_template or UNROUTED
-        self._running[watched.id] = req.context.watched = Request(
+        self._running[watched.id] = req.context.watched = RequestRecord(
             watched.id, watched.method, watched.began, watched.thread, route
         )
         project, stack = params.get("tenant_id"), params.get("stack_id") or params.get("stack_name")
@@ -80,7 +80,7 @@ class Watch:
         self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
     ) -> None:
         """It is answered."""
-        watched: Request = req.context.watched
+        watched: RequestRecord = req.context.watched
         seconds, status = self._monotonic() - watched.began, str(resp.status_code)
         self._running.pop(watched.id, None)
         self._recorder.add(metrics.REQUESTS, watched.route, watched.method, status)

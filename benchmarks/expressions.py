@@ -65,8 +65,9 @@ def main() -> int:
         os.kill(pool.pids()[1], signal.SIGKILL)
         after.append(timed(lambda: pool.yaql("$.data.len()", DATA)))
     shown("YAQL, small, its helper was killed", after)
-    nursery, helper = pool.pids()
-    print(f"memory: nursery {own_memory(nursery) / 1e6:.1f} MB, helper {own_memory(helper) / 1e6:.1f} MB")
+    fork_server, helper = pool.pids()
+    megabytes = [own_memory(pid) / 1e6 for pid in (fork_server, helper)]
+    print(f"memory: fork server {megabytes[0]:.1f} MB, helper {megabytes[1]:.1f} MB")
     pool.close()
     return int(medians[0] > TARGET)
 

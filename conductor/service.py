@@ -16,7 +16,7 @@ from ..engine.updates import Updates
 from ..observe import metrics
 from ..observe.recorder import SILENT, Recorder
 from ..ring.membership import Membership
-from ..rpc.bus import Server
+from ..rpc.bus import MessageServer
 from .background import BackgroundPool
 from .duties.credentials import Credentials
 from .duties.report import ConductorReport, WornOut
@@ -141,7 +141,7 @@ class Conductor:
         self._scheduler = self._make_scheduler(duties, clock)
         self.monitor = self._make_monitor(clock)
         self._ownership.on_change(self._ring_changed)
-        self._server: Server | None = None
+        self._server: MessageServer | None = None
         self._hints = hints
         self._stopping = False
         self._passed_on: list[tuple[TraversalId, Sequence[TaskId]]] = []
@@ -245,7 +245,7 @@ class Conductor:
         self._membership.poll_now()
         self._scheduler.soon(self._report)
 
-    def start(self, make_server: Callable[["Conductor"], Server]) -> None:
+    def start(self, make_server: Callable[["Conductor"], MessageServer]) -> None:
         """Begin to work; returns at once, for the ring may take a moment to let us in."""
         self._membership.leave_while(self._progress.stuck)
         self._membership.start()

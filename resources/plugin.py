@@ -10,7 +10,7 @@ return a step:
 * `Park`: nothing to look at until something else changes; holds neither thread nor timer.
 
 and raise `RetryableError` or `PermanentError` (errors.py) when it failed.  A step may be repeated after
-a crash: ``handle_X`` gets the same `ResourceView.key` again, and must not make a second thing for the same key.
+a crash: ``handle_X`` gets the same `ResourceView.key` again, and must not make a second thing for it.
 """
 
 import typing

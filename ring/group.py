@@ -29,7 +29,7 @@ class DroppedOut(GroupError):
     """Our record is not in the group any more: close, open, and join as a new incarnation."""
 
 
-class Replaced(GroupError):
+class MemberReplaced(GroupError):
     """Another process, started later under the same host name, has taken our place."""
 
 
@@ -174,7 +174,7 @@ class Group:
     def _check_replaced(self, own: Record | None) -> None:
         if own is None or self._record is None or own["started_at"] <= self._record["started_at"]:
             return
-        raise Replaced(f"another process calls itself {own['host']}")
+        raise MemberReplaced(f"another process calls itself {own['host']}")
 
     def _join(self, record: Record) -> None:
         for coordinator in self._slots:

@@ -7,7 +7,7 @@ import typing
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 
-from .group import DroppedOut, Group, GroupError, Replaced
+from .group import DroppedOut, Group, GroupError, MemberReplaced
 from .hashring import ACTIVE, Member, View
 from .herald import Absence, Herald
 from .herald import Self as Self
@@ -168,7 +168,7 @@ class Membership:
             if look or self._incarnation is None:
                 self._look()
             self._away = False
-        except Replaced as error:
+        except MemberReplaced as error:
             self._absence.why = str(error)
             LOG.error("%s; this one stops its work", error)
             self._replaced = True

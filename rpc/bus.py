@@ -15,7 +15,7 @@ LOCAL = "local:"
 """Scheme of the URL that stands for the inside of this process."""
 
 
-class Server(typing.Protocol):
+class MessageServer(typing.Protocol):
     """The receiving side of one conductor."""
 
     def start(self) -> None:
@@ -43,7 +43,7 @@ class Bus(typing.Protocol):
     def check(self) -> None:
         """Try it, once."""
 
-    def listen(self, host: str, receiver: HintReceiver) -> Server:
+    def listen(self, host: str, receiver: HintReceiver) -> MessageServer:
         """A server that is not started yet."""
 
     def close(self) -> None:

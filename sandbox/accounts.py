@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from .limits import HelperLimits
 
 
-class Budget(typing.Protocol):
+class EvaluationBudget(typing.Protocol):
     """What is left of a larger budget of CPU time."""
 
     def seconds_left(self) -> float:

@@ -10,7 +10,7 @@ front of an answer what it took."""
 MEMORY = "memory"
 """The text of an answer's limit that the pool puts into words."""
 CONTROL = 4096
-"""Bytes of a message between the daemon and its nursery, at the most."""
+"""Bytes of a message between the daemon and its fork server, at the most."""
 _LENGTH = struct.Struct("!I")
 _CHUNK = 65536
 

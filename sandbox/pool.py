@@ -12,12 +12,12 @@ import weakref
 from collections.abc import Sequence
 
 from . import channel
-from .accounts import Budget
+from .accounts import EvaluationBudget
 from .channel import MEMORY, SECONDS
 from .errors import EvaluationError, HelperUnavailable, LimitReached, UnusableResult
 from .limits import MIB, WALL_CLOCK, HelperLimits
 from .places import Places
-from .spawn import Helper, Nursery
+from .spawn import ForkServerProcess, Helper
 
 Json = typing.Any
 LEAST = 0.001
@@ -38,16 +38,18 @@ class HelperPool:
 
     def __init__(self, limits: HelperLimits) -> None:
         self.limits = limits
-        self._nursery = Nursery(limits)
+        self._fork_server = ForkServerProcess(limits)
         self._reset()
         _POOLS.add(self)
 
     def warm(self) -> None:
         """Start loading YAQL in the background, so that the first call need not wait for it."""
         with contextlib.suppress(HelperUnavailable):  # The first call says it where it still is so.
-            self._nursery.start()
+            self._fork_server.start()
 
-    def yaql(self, expression: str, data: Json, *, budgets: Sequence[Budget] = (), owner: str = "") -> Json:
+    def yaql(
+        self, expression: str, data: Json, *, budgets: Sequence[EvaluationBudget] = (), owner: str = ""
+    ) -> Json:
         """Return the expression's value.
 
         :param budgets: what is charged beside the pool's own limit; each has to have something left.
@@ -59,7 +61,7 @@ class HelperPool:
         return self._call({"do": "yaql", "expression": expression, "data": data}, budgets, owner)
 
     def match(
-        self, pattern: str, text: str | None, *, budgets: Sequence[Budget] = (), owner: str = ""
+        self, pattern: str, text: str | None, *, budgets: Sequence[EvaluationBudget] = (), owner: str = ""
     ) -> bool:
         """Return whether the pattern matches the whole text; None as text: only see whether it is a pattern.
 
@@ -68,7 +70,7 @@ class HelperPool:
         return bool(self._call({"do": "match", "pattern": pattern, "text": text}, budgets, owner))
 
     def beginning(
-        self, pattern: str, texts: Sequence[str], *, budgets: Sequence[Budget] = (), owner: str = ""
+        self, pattern: str, texts: Sequence[str], *, budgets: Sequence[EvaluationBudget] = (), owner: str = ""
     ) -> list[str]:
         """Return the texts whose beginning the pattern matches; errors as of `match`."""
         found: list[str] = self._call(
@@ -77,9 +79,9 @@ class HelperPool:
         return found
 
     def pids(self) -> list[int]:
-        """The nursery's process id, and those of idle helpers."""
+        """The fork server's process id, and those of idle helpers."""
         with self._lock:
-            return [pid for pid in (self._nursery.pid, *(helper.pid for helper in self._idle)) if pid]
+            return [pid for pid in (self._fork_server.pid, *(helper.pid for helper in self._idle)) if pid]
 
     def close(self) -> None:
         """End all processes; a later call starts new ones."""
@@ -87,7 +89,7 @@ class HelperPool:
             for helper in self._idle:
                 helper.sock.close()
             self._idle.clear()
-        self._nursery.close()
+        self._fork_server.close()
 
     def _reset(self) -> None:
         self._lock = threading.Lock()
@@ -98,10 +100,10 @@ class HelperPool:
         """Drop what belongs to the parent process; called in a process that was just forked."""
         for helper in self._idle:
             helper.sock.close()
-        self._nursery.forget()
+        self._fork_server.forget()
         self._reset()
 
-    def _call(self, request: Json, budgets: Sequence[Budget], owner: str) -> Json:
+    def _call(self, request: Json, budgets: Sequence[EvaluationBudget], owner: str) -> Json:
         try:
             body = json.dumps(request).encode()
         except (TypeError, ValueError, RecursionError) as error:
@@ -138,10 +140,10 @@ class HelperPool:
             with self._lock:
                 helper = self._idle.pop() if self._idle else None
             if helper is None:
-                return self._nursery.helper()
+                return self._fork_server.helper()
             if not select.select([helper.sock], [], [], 0)[0]:
                 return helper
-            self._nursery.end(helper)  # It says nothing unasked: the connection is closed.
+            self._fork_server.end(helper)  # It says nothing unasked: the connection is closed.
 
     def _evaluate(self, helper: Helper, body: bytes, cpu: float) -> tuple[float, Json]:
         wall, answer = cpu * WALL_CLOCK, None
@@ -156,7 +158,7 @@ class HelperPool:
             pass
         finally:
             if answer is None:
-                status = self._nursery.end(helper)
+                status = self._fork_server.end(helper)
             else:
                 with self._lock:
                     self._idle.append(helper)

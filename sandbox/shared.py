@@ -40,7 +40,7 @@ def charged_to(owner: str) -> contextlib.AbstractContextManager[None]:
     return accounts.charged_to(owner, _pool.limits)
 
 
-def yaql(expression: str, data: Json, *, budget: accounts.Budget | None = None) -> Json:
+def yaql(expression: str, data: Json, *, budget: accounts.EvaluationBudget | None = None) -> Json:
     """See HelperPool.yaql.
 
     :param budget: is charged, too.
@@ -49,7 +49,7 @@ def yaql(expression: str, data: Json, *, budget: accounts.Budget | None = None) 
     return _pool.yaql(expression, data, budgets=budgets, owner=owner)
 
 
-def match(pattern: str, text: str | None, *, budget: accounts.Budget | None = None) -> bool:
+def match(pattern: str, text: str | None, *, budget: accounts.EvaluationBudget | None = None) -> bool:
     """See HelperPool.match.
 
     :param budget: is charged, too.
@@ -64,7 +64,7 @@ def beginning(pattern: str, texts: Sequence[str]) -> list[str]:
     return _pool.beginning(pattern, texts, budgets=budgets, owner=owner)
 
 
-def _charged(budget: accounts.Budget | None) -> tuple[list[accounts.Budget], str]:
+def _charged(budget: accounts.EvaluationBudget | None) -> tuple[list[accounts.EvaluationBudget], str]:
     account = accounts.current()
     budgets = [found for found in (account, budget) if found is not None]
     return budgets, "" if account is None else account.owner

@@ -1,4 +1,4 @@
-"""The daemon's side of a nursery: start it, ask it for helpers, notice that it died."""
+"""The daemon's side of a fork server: start it, ask it for helpers, notice that it died."""
 
 import contextlib
 import dataclasses
@@ -33,8 +33,8 @@ class Helper:
     sock: socket.socket
 
 
-class Nursery:
-    """Starts the nursery process when it is first needed, and again when it died.  Thread-safe."""
+class ForkServerProcess:
+    """Starts the fork server process when it is first needed, and again when it died.  Thread-safe."""
 
     def __init__(self, limits: HelperLimits) -> None:
         self._limits = limits
@@ -111,7 +111,7 @@ class Nursery:
                     break
                 except (OSError, ValueError) as error:
                     self._end()
-                    LOG.warning("The nursery of helper processes died; it is started again: %s", error)
+                    LOG.warning("The fork server of helper processes died; it is started again: %s", error)
                     if last or "start" not in message:
                         raise HelperUnavailable(f"the helper processes died: {error}") from error
         if "error" in answer:
@@ -161,7 +161,7 @@ def _spawn(control: socket.socket) -> subprocess.Popen[bytes]:
     handle = control.fileno()
     paths = os.pathsep.join(path for path in sys.path if os.path.isabs(path))
     return subprocess.Popen(
-        [_interpreter(), "-P", "-m", f"{__package__}.nursery", str(handle)],
+        [_interpreter(), "-P", "-m", f"{__package__}.fork_server", str(handle)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -169,7 +169,7 @@ def _spawn(control: socket.socket) -> subprocess.Popen[bytes]:
         # The order of a YAQL set is the same in each helper of each conductor, or updates would see changes.
         env={"PYTHONPATH": paths, "PYTHONHASHSEED": "0", "LANG": "C.UTF-8", "PATH": os.defpath},
         cwd="/",
-        start_new_session=True,  # A terminal's ^C is for the daemon, which ends the nursery itself.
+        start_new_session=True,  # A terminal's ^C is for the daemon, which ends the fork server itself.
     )
 
 

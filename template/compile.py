@@ -9,7 +9,7 @@ from .budget import Budget, BudgetLimits, located
 from .conditions import Conditions
 from .environment import Environment, map_type, settings_for
 from .errors import CircularDependency, InvalidReference, LimitExceeded, TemplateError
-from .fold import Path, Scope, closest, fold
+from .fold import FoldScope, Path, closest, fold
 from .model import CompiledTemplate, Json, OutputDefinition, Residual, ResourceDefinition
 from .parameters import parse_declarations, resolve_parameters, schema
 from .residual import holds_secret, is_deferred, quote, references
@@ -120,7 +120,7 @@ def compile_template(
             f"{len(bodies)} resources are above the limit of {limits.resources}", ["resources"]
         )
     enabled = {name: _enabled(name, body, version, conditions) for name, body in bodies.items()}
-    scope = Scope(
+    scope = FoldScope(
         version=version,
         parameters=parameters,
         pseudo=identity.pseudo(),
@@ -163,7 +163,7 @@ def _enabled(name: str, body: Json, version: Version, conditions: Conditions) ->
     return condition is None or conditions.evaluate(condition, (*path, "condition"))
 
 
-def _resource(name: str, body: Mapping[str, Json], scope: Scope, source: Source) -> ResourceDefinition:
+def _resource(name: str, body: Mapping[str, Json], scope: FoldScope, source: Source) -> ResourceDefinition:
     path: Path = ("resources", name)
     parts = {key: _part(key, body, scope, path) for key in ("properties", "metadata", "update_policy")}
     here = (*source.path, name)
@@ -191,7 +191,7 @@ def _resource(name: str, body: Mapping[str, Json], scope: Scope, source: Source)
     )
 
 
-def _part(key: str, body: Mapping[str, Json], scope: Scope, path: Path) -> Json:
+def _part(key: str, body: Mapping[str, Json], scope: FoldScope, path: Path) -> Json:
     value = fold(body.get(key), scope, (*path, key))
     if value is None:
         return {}
@@ -200,7 +200,7 @@ def _part(key: str, body: Mapping[str, Json], scope: Scope, path: Path) -> Json:
     return value
 
 
-def _external_id(value: Json, scope: Scope, path: Path) -> Residual:
+def _external_id(value: Json, scope: FoldScope, path: Path) -> Residual:
     external = fold(value, scope, path)
     if holds_secret(external):
         raise TemplateError("must not hold the value of a hidden parameter: an id is stored and shown", path)
@@ -209,7 +209,7 @@ def _external_id(value: Json, scope: Scope, path: Path) -> Residual:
     raise TemplateError(f"must be a string, not {external!r}", path)
 
 
-def _depends_on(value: Json, scope: Scope, path: Path) -> tuple[str, ...]:
+def _depends_on(value: Json, scope: FoldScope, path: Path) -> tuple[str, ...]:
     names = [value] if isinstance(value, str) else value or []
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise TemplateError("must be the name of a resource, or a list of names", path)
@@ -221,7 +221,7 @@ def _depends_on(value: Json, scope: Scope, path: Path) -> tuple[str, ...]:
     return tuple(sorted(set(names) - scope.disabled))
 
 
-def _deletion_policy(value: Json, scope: Scope, path: Path) -> str:
+def _deletion_policy(value: Json, scope: FoldScope, path: Path) -> str:
     policy = fold(value, scope, path)
     if policy is None:
         return "Delete"
@@ -233,7 +233,7 @@ def _deletion_policy(value: Json, scope: Scope, path: Path) -> str:
     return spellings[policy]
 
 
-def _outputs(bodies: Mapping[str, Json], scope: Scope) -> dict[str, OutputDefinition]:
+def _outputs(bodies: Mapping[str, Json], scope: FoldScope) -> dict[str, OutputDefinition]:
     """The outputs; the value of one whose condition is false is null."""
     allowed = [*_OUTPUT_KEYS, "condition"] if scope.version.has_conditions else list(_OUTPUT_KEYS)
     found: dict[str, OutputDefinition] = {}

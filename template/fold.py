@@ -35,7 +35,7 @@ def closest(name: str, known: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Scope:
+class FoldScope:
     """What names mean in one template.
 
     :ivar resources: names that may be referred to.
@@ -59,7 +59,7 @@ class Scope:
     sizes: dict[str, Size] = field(default_factory=dict)
 
 
-def fold(tree: Json, scope: Scope, path: Path) -> Residual:
+def fold(tree: Json, scope: FoldScope, path: Path) -> Residual:
     """The tree with its functions evaluated as far as they can be.
 
     :raises TemplateError: with the path of the wrong part.
@@ -71,7 +71,7 @@ def fold(tree: Json, scope: Scope, path: Path) -> Residual:
     return None if value is OMITTED else value
 
 
-def _fold(tree: Json, scope: Scope, path: Path) -> typing.Any:
+def _fold(tree: Json, scope: FoldScope, path: Path) -> typing.Any:
     if isinstance(tree, Mapping):
         scope.budget.step(1 + len(tree))
         if len(tree) == 1:
@@ -116,7 +116,7 @@ def refuse_other(
         raise InvalidTemplateVersion(text, path)
 
 
-def _function(name: str, argument: Json, scope: Scope, path: Path) -> typing.Any:
+def _function(name: str, argument: Json, scope: FoldScope, path: Path) -> typing.Any:
     path = (*path, name)
     special = _SPECIAL.get(name)
     try:
@@ -154,7 +154,7 @@ def _known(folded: Residual, path: Path, what: str) -> Json:
     return plain(folded)
 
 
-def _get_param(argument: Json, scope: Scope, path: Path) -> Residual:
+def _get_param(argument: Json, scope: FoldScope, path: Path) -> Residual:
     args = fold(argument, scope, path)
     name, *steps = args if isinstance(args, list) and args else [args]
     name = _known(name, path, "the parameter's name")
@@ -173,7 +173,7 @@ def _get_param(argument: Json, scope: Scope, path: Path) -> Residual:
     return node("get_param", inner, *steps) if steps else inner
 
 
-def _copy(name: str, value: Json, scope: Scope, path: Path) -> Residual:
+def _copy(name: str, value: Json, scope: FoldScope, path: Path) -> Residual:
     """Return a copy of a parameter's value, charged."""
     if isinstance(value, str):
         scope.budget.store(len(value))
@@ -192,7 +192,7 @@ def unknown_parameter(
     return InvalidReference(f'the template has no parameter "{name}"{hint}')
 
 
-def check_resource(name: Json, scope: Scope) -> str:
+def check_resource(name: Json, scope: FoldScope) -> str:
     """The name of a resource that exists.
 
     :raises InvalidReference: it does not.
@@ -206,12 +206,12 @@ def check_resource(name: Json, scope: Scope) -> str:
     return name
 
 
-def _get_resource(argument: Json, scope: Scope, path: Path) -> Residual:
+def _get_resource(argument: Json, scope: FoldScope, path: Path) -> Residual:
     name = _known(fold(argument, scope, path), path, "the resource's name")
     return node("get_resource", check_resource(name, scope))
 
 
-def _get_attr(argument: Json, scope: Scope, path: Path) -> Residual:
+def _get_attr(argument: Json, scope: FoldScope, path: Path) -> Residual:
     if not isinstance(argument, list) or not argument:
         raise TemplateError("must be of the form [resource, attribute, key or index, …]")
     if len(argument) < 2 and not scope.version.attr_path_inside:
@@ -226,7 +226,7 @@ def _get_attr(argument: Json, scope: Scope, path: Path) -> Residual:
     return node("get_attr", resource, attribute, *rest[1:])
 
 
-def _get_file(argument: Json, scope: Scope, path: Path) -> Residual:
+def _get_file(argument: Json, scope: FoldScope, path: Path) -> Residual:
     name = _known(fold(argument, scope, path), path, "the file's name")
     if not isinstance(name, str):
         raise TemplateError(f"the file's name must be a string, not {name!r}")
@@ -239,7 +239,7 @@ def _get_file(argument: Json, scope: Scope, path: Path) -> Residual:
 _FACADE = ("metadata", "deletion_policy", "update_policy")
 
 
-def _resource_facade(argument: Json, scope: Scope, path: Path) -> Residual:
+def _resource_facade(argument: Json, scope: FoldScope, path: Path) -> Residual:
     if argument not in _FACADE:
         raise TemplateError(f"must be one of: {', '.join(_FACADE)}; not {argument!r}")
     if scope.facade is None:
@@ -247,7 +247,7 @@ def _resource_facade(argument: Json, scope: Scope, path: Path) -> Residual:
     return scope.facade.get(argument)
 
 
-def _if(argument: Json, scope: Scope, path: Path) -> typing.Any:
+def _if(argument: Json, scope: FoldScope, path: Path) -> typing.Any:
     lengths = (2, 3) if scope.version.nullable_if else (3,)
     if not isinstance(argument, list) or len(argument) not in lengths:
         raise TemplateError("must be of the form [condition, value if true, value if false]")
@@ -256,7 +256,7 @@ def _if(argument: Json, scope: Scope, path: Path) -> typing.Any:
     return _fold(argument[2], scope, (*path, 2)) if len(argument) == 3 else OMITTED
 
 
-_Special = Callable[[Json, Scope, Path], typing.Any]
+_Special = Callable[[Json, FoldScope, Path], typing.Any]
 _SPECIAL: Mapping[str, _Special] = {
     "get_param": _get_param,
     "get_resource": _get_resource,

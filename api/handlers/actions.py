@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from ...db.stacks import Stack
 from ...db.states import TaskKind
 from ..errors import bad_request
-from ..request import Call, Reply, shortened
+from ..request import Reply, Request, shortened
 from ..schemas import GO_ON
 from ..views import stacks
 
 Json = typing.Any
 
 
-def act(call: Call) -> Reply:
+def act(call: Request) -> Reply:
     """POST …/actions: a body of one key, which names the action."""
     body = call.valid({"type": "object"})
     if len(body) != 1:
@@ -27,18 +27,18 @@ def act(call: Call) -> Reply:
     return Reply(ACTIONS[name](call, call.stack()))
 
 
-def _cancel_update(call: Call, stack: Stack) -> None:
+def _cancel_update(call: Request, stack: Stack) -> None:
     call.services.updates.cancel(stack, rollback=True, by=call.caller.user)
 
 
-def _cancel_without_rollback(call: Call, stack: Stack) -> None:
+def _cancel_without_rollback(call: Request, stack: Stack) -> None:
     call.services.updates.cancel(stack, rollback=False, by=call.caller.user)
 
 
-def _go_on(*, step: bool) -> Callable[[Call, Stack], Json]:
+def _go_on(*, step: bool) -> Callable[[Request, Stack], Json]:
     """Ours: Heat's client clears breakpoints one by one, by signals."""
 
-    def act(call: Call, stack: Stack) -> Json:
+    def act(call: Request, stack: Stack) -> Json:
         wanted = call.valid(GO_ON)["step" if step else "continue"] or {}
         cleared = call.services.breakpoints.go_on(
             stack, names=wanted.get("resources"), hook=wanted.get("hook"), step=step
@@ -48,8 +48,8 @@ def _go_on(*, step: bool) -> Callable[[Call, Stack], Json]:
     return act
 
 
-def _act(kind: TaskKind) -> Callable[[Call, Stack], None]:
-    def act(call: Call, stack: Stack) -> None:
+def _act(kind: TaskKind) -> Callable[[Request, Stack], None]:
+    def act(call: Request, stack: Stack) -> None:
         if kind != TaskKind.CHECK:
             call.check_types(stack)
         call.services.orders.act(stack, kind)
@@ -57,7 +57,7 @@ def _act(kind: TaskKind) -> Callable[[Call, Stack], None]:
     return act
 
 
-ACTIONS: Mapping[str, Callable[[Call, Stack], Json]] = {
+ACTIONS: Mapping[str, Callable[[Request, Stack], Json]] = {
     "cancel_update": _cancel_update,
     "cancel_without_rollback": _cancel_without_rollback,
     "check": _act(TaskKind.CHECK),

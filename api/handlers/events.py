@@ -10,7 +10,7 @@ from ...db.ids import StackId
 from ...db.queries import stack_list
 from ...db.stacks import Stack
 from ..errors import Fault, bad_request, not_found
-from ..request import Call, Reply, shortened
+from ..request import Reply, Request, shortened
 from ..views import stacks
 
 Json = typing.Any
@@ -37,17 +37,17 @@ SORT_KEYS = (
 """What the client sends along when it sorts; events always come in the order of time."""
 
 
-def index(call: Call) -> Reply:
+def index(call: Request) -> Reply:
     """GET …/events"""
     return _listed(call, None)
 
 
-def of_resource(call: Call) -> Reply:
+def of_resource(call: Request) -> Reply:
     """GET …/resources/NAME/events"""
     return _listed(call, call.path["resource_name"])
 
 
-def _listed(call: Call, resource_name: str | None) -> Reply:
+def _listed(call: Request, resource_name: str | None) -> Reply:
     stack, query = call.stack(), _query(call, resource_name)
     query = dataclasses.replace(query, stack_id=stack.id)
     found = call.services.database.read(lambda conn: events.list_events(conn, query))
@@ -64,13 +64,13 @@ def _listed(call: Call, resource_name: str | None) -> Reply:
     return Reply({"events": shown})
 
 
-def _below(call: Call, root: Stack, stack_name: str, view: Json) -> Json:
+def _below(call: Request, root: Stack, stack_name: str, view: Json) -> Json:
     """An event of a tree: without the link to the root, the client asks for each stack's events itself."""
     link = stacks.link(stacks.stack_url(call, root), "root_stack")
     return {**view, "stack_name": stack_name, "links": [*view["links"], link]}
 
 
-def _query(call: Call, resource_name: str | None) -> EventQuery:
+def _query(call: Request, resource_name: str | None) -> EventQuery:
     for key in call.parts("sort_keys"):
         if key not in SORT_KEYS:
             raise bad_request(f'Invalid sort key "{shortened(key)}", the keys are: {", ".join(SORT_KEYS)}')
@@ -86,7 +86,7 @@ def _query(call: Call, resource_name: str | None) -> EventQuery:
     )
 
 
-def _marker(call: Call) -> str | None:
+def _marker(call: Request) -> str | None:
     marker = call.one("marker")
     if not marker:
         return None
@@ -100,7 +100,7 @@ def _marker(call: Call) -> str | None:
     return marker
 
 
-def show(call: Call) -> Reply:
+def show(call: Request) -> Reply:
     """GET …/resources/NAME/events/ID"""
     stack, wanted = call.stack(), call.path["event_id"]
     try:

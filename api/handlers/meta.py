@@ -9,13 +9,13 @@ from ...rpc.contract import WORK_TOPIC
 from ...template import versions
 from ...template.errors import TemplateError
 from ..errors import Fault, bad_request, not_found
-from ..request import Call, Reply
+from ..request import Reply, Request
 from ..views import stacks
 
 Json = typing.Any
 
 
-def list_types(call: Call) -> Reply:
+def list_types(call: Request) -> Reply:
     """GET /resource_types"""
     catalogue = call.services.catalogue
     try:
@@ -29,7 +29,7 @@ def list_types(call: Call) -> Reply:
     return Reply({"resource_types": described})
 
 
-def show_type(call: Call) -> Reply:
+def show_type(call: Request) -> Reply:
     """GET /resource_types/NAME"""
     name = call.path["type_name"]
     body = rendering.resource_type_schema(name, _declared(call, name))
@@ -38,7 +38,7 @@ def show_type(call: Call) -> Reply:
     return Reply(body)
 
 
-def type_template(call: Call) -> Reply:
+def type_template(call: Request) -> Reply:
     """GET /resource_types/NAME/template"""
     name, wanted = call.path["type_name"], call.one("template_type") or "cfn"
     declared = _declared(call, name)
@@ -49,7 +49,7 @@ def type_template(call: Call) -> Reply:
     raise bad_request(f'Invalid template type "{wanted}", valid types are: cfn, hot')
 
 
-def _declared(call: Call, name: str) -> type[ResourceType]:
+def _declared(call: Request, name: str) -> type[ResourceType]:
     """:raises TypeForbidden: it is not the caller's to use."""
     found = type(call.services.catalogue.get(name))
     if not call.may_use(name):
@@ -57,12 +57,12 @@ def _declared(call: Call, name: str) -> type[ResourceType]:
     return found
 
 
-def list_versions(call: Call) -> Reply:
+def list_versions(call: Request) -> Reply:
     """GET /template_versions"""
     return Reply({"template_versions": versions.list_versions()})
 
 
-def list_functions(call: Call) -> Reply:
+def list_functions(call: Request) -> Reply:
     """GET /template_versions/VERSION/functions"""
     name = call.path["template_version"]
     try:
@@ -72,13 +72,13 @@ def list_functions(call: Call) -> Reply:
     return Reply({"template_functions": found})
 
 
-def build_info(call: Call) -> Reply:
+def build_info(call: Request) -> Reply:
     """GET /build_info"""
     build = dict(call.services.build)
     return Reply({"api": build, "engine": build})
 
 
-def services(call: Call) -> Reply:
+def services(call: Request) -> Reply:
     """GET /services"""
     roll = call.services.roll()
     shown = [
@@ -102,13 +102,13 @@ def services(call: Call) -> Reply:
     return Reply({"services": shown})
 
 
-def api_versions(call: Call) -> Reply:
+def api_versions(call: Request) -> Reply:
     """GET /"""
     version = {"id": "v1.0", "status": "CURRENT", "links": [stacks.link(f"{call.base_url}/v1/")]}
     return Reply({"versions": [version]}, 300)
 
 
-def health(call: Call) -> Reply:
+def health(call: Request) -> Reply:
     """GET /healthcheck: 503 also while the service still answers but is about to end."""
     if call.services.draining():
         raise Fault(503, "ServiceUnavailable", "draining: this service is about to end.")
@@ -117,6 +117,6 @@ def health(call: Call) -> Reply:
     return Reply("OK")
 
 
-def no_software(call: Call) -> Reply:
+def no_software(call: Request) -> Reply:
     """Software configs and deployments, which Heat's client knows."""
     raise Fault(501, "NotSupported", "Software configs and software deployments are not supported by Stoker")

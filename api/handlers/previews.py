@@ -7,24 +7,24 @@ from ...planning.preview import ChangeKind, ResourceChange
 from ...sealing.sealer import BoundSealer
 from ...template.model import ResourceDefinition
 from .. import parse
-from ..request import Call, Reply
+from ..request import Reply, Request
 from ..views import stacks
 
 Json = typing.Any
 NOT_SHOWN = "what becomes of the resources inside of it is not known before the update"
 
 
-def update(call: Call) -> Reply:
+def update(call: Request) -> Reply:
     """PUT …/preview"""
     return _preview(call, existing=False)
 
 
-def update_existing(call: Call) -> Reply:
+def update_existing(call: Request) -> Reply:
     """PATCH …/preview"""
     return _preview(call, existing=True)
 
 
-def _preview(call: Call, *, existing: bool) -> Reply:
+def _preview(call: Request, *, existing: bool) -> Reply:
     inside = call.flag("show_nested")
     stack = call.living_stack()
     request = parse.update_request(call, existing=existing)
@@ -36,7 +36,7 @@ def _preview(call: Call, *, existing: bool) -> Reply:
 
 
 def _show(
-    around: tuple[Call, BoundSealer],
+    around: tuple[Request, BoundSealer],
     identity: Mapping[str, str],
     found: Sequence[ResourceChange],
     changes: Mapping[str, list[Json]],
@@ -63,7 +63,7 @@ def _required_by(definitions: Sequence[ResourceDefinition]) -> Mapping[str, list
 
 
 def _resource(
-    around: tuple[Call, BoundSealer],
+    around: tuple[Request, BoundSealer],
     identity: Mapping[str, str],
     item: ResourceChange,
     required_by: Sequence[str],

@@ -13,7 +13,7 @@ from ...db.work.breakpoints import HeldTask
 from ...sealing.stored import metadata_in_clear
 from .. import parse
 from ..errors import bad_request, resource_not_found
-from ..request import Call, Reply, shortened
+from ..request import Reply, Request, shortened
 from ..schemas import MARK_UNHEALTHY
 from ..views import stacks
 
@@ -28,7 +28,7 @@ _COLUMNS = {
 _OPTIONS = {"nested_depth", "with_detail"}
 
 
-def index(call: Call) -> Reply:
+def index(call: Request) -> Reply:
     """GET …/resources"""
     stack = call.stack()
     fits, depth = _filter(call), call.number("nested_depth") or 0
@@ -48,13 +48,13 @@ def index(call: Call) -> Reply:
     return Reply({"resources": shown})
 
 
-def _homes(call: Call, stack: Stack, items: Sequence[Resource]) -> dict[StackId, ListedStack]:
+def _homes(call: Request, stack: Stack, items: Sequence[Resource]) -> dict[StackId, ListedStack]:
     others = {item.stack_id for item in items} - {stack.id}
     found = call.services.database.read(lambda conn: stack_list.get_many(conn, others))
     return {stack.id: stack, **found}
 
 
-def _held(call: Call, homes: Iterable[ListedStack]) -> dict[int, HeldTask]:
+def _held(call: Request, homes: Iterable[ListedStack]) -> dict[int, HeldTask]:
     """What is held at breakpoints, by resource."""
     found = (item for stack in homes for item in call.services.breakpoints.held_itself(stack))
     return {item.resource_id: item for item in found}
@@ -68,7 +68,7 @@ def _required_by(items: Sequence[Resource]) -> dict[int, list[str]]:
     return required
 
 
-def _filter(call: Call) -> Callable[[Resource], bool]:
+def _filter(call: Request) -> Callable[[Resource], bool]:
     """:raises Fault: 400, a parameter is not known."""
     if unknown := sorted(set(call.query) - set(_COLUMNS) - _OPTIONS - {"status"}):
         raise bad_request(
@@ -87,7 +87,7 @@ def _filter(call: Call) -> Callable[[Resource], bool]:
     return fits
 
 
-def _values(call: Call, stack: Stack, item: Resource) -> dict[str, Json]:
+def _values(call: Request, stack: Stack, item: Resource) -> dict[str, Json]:
     lookup = stacks.StackLookup([item], call.sealer_of(stack))
     return {
         "attributes": lookup.attribute(item.name, "") or {},
@@ -96,7 +96,7 @@ def _values(call: Call, stack: Stack, item: Resource) -> dict[str, Json]:
     }
 
 
-def _find(call: Call) -> tuple[Stack, Resource]:
+def _find(call: Request) -> tuple[Stack, Resource]:
     stack, name = call.stack(), call.path["resource_name"]
     try:
         return stack, call.services.database.read(lambda conn: resources.by_name(conn, stack.id, name))
@@ -104,7 +104,7 @@ def _find(call: Call) -> tuple[Stack, Resource]:
         raise resource_not_found(name, stack.name) from error
 
 
-def show(call: Call) -> Reply:
+def show(call: Request) -> Reply:
     """GET …/resources/NAME"""
     stack, item = _find(call)
     siblings = [
@@ -120,14 +120,14 @@ def show(call: Call) -> Reply:
     return Reply({"resource": shown})
 
 
-def metadata(call: Call) -> Reply:
+def metadata(call: Request) -> Reply:
     """GET …/resources/NAME/metadata"""
     stack, item = _find(call)
     unseal = stacks.unsealer(call.sealer_of(stack))
     return Reply({"metadata": metadata_in_clear(item, unseal)})
 
 
-def signal(call: Call) -> Reply:
+def signal(call: Request) -> Reply:
     """POST …/resources/NAME/signal"""
     if call.body is not None and not isinstance(call.body, Mapping):
         raise bad_request("The body of a signal must be a JSON object, or empty")
@@ -136,7 +136,7 @@ def signal(call: Call) -> Reply:
     return Reply(None, 200)
 
 
-def mark_unhealthy(call: Call) -> Reply:
+def mark_unhealthy(call: Request) -> Reply:
     """PATCH …/resources/NAME_OR_PHYSICAL_ID"""
     body = call.valid(MARK_UNHEALTHY)
     stack, wanted = call.stack(), call.path["resource_name"]

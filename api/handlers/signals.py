@@ -10,9 +10,9 @@ from ...db.errors import NotFound
 from ...db.stacks import Stack
 from ...engine.signals import ResourceReplaced
 from ...sealing.signal_urls import SignalAddresses, row_of
-from ..auth import Caller
+from ..auth import RequestContext
 from ..errors import Fault, bad_request
-from ..request import Call, Reply
+from ..request import Reply, Request
 
 GONE = "the resource that this address was made for was deleted or replaced"
 _PATH = re.compile("/v1/[^/]+/stacks/[^/]+/[^/]+/resources/[^/]+/signal/[^/]+/?")
@@ -29,7 +29,7 @@ def signed_by(
     path: Mapping[str, str],
     query: Mapping[str, Sequence[str]],
     headers: Mapping[str, str],
-) -> Caller:
+) -> RequestContext:
     """One who may signal the resource that the path names; no database is asked.
 
     The signature stands in the query, or in the header that Heat's clients send the handle's token in.
@@ -40,10 +40,10 @@ def signed_by(
     given = [*query.get("Signature", ()), headers.get("X-AUTH-TOKEN", "")][0]
     if not addresses.is_right(path, given):
         raise _refused("the signature of this address is missing or wrong")
-    return Caller(tenant=path["tenant_id"])
+    return RequestContext(tenant=path["tenant_id"])
 
 
-def signal(call: Call) -> Reply:
+def signal(call: Request) -> Reply:
     """POST and PUT …/resources/NAME/signal/ROW?Signature=…"""
     body = call.body
     if body is not None and not isinstance(body, Mapping):

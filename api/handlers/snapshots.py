@@ -13,42 +13,42 @@ from ...db.stacks import Stack
 from ...engine.exports import snapshot_document
 from ...sealing.stored import Masked
 from ..errors import Fault
-from ..request import ACCEPTED, Call, Reply, fitting
+from ..request import ACCEPTED, Reply, Request, validated
 from ..schemas import SNAPSHOT
 from ..views import stacks
 
 Json = typing.Any
 
 
-def take(call: Call) -> Reply:
+def take(call: Request) -> Reply:
     """POST …/snapshots"""
     stack = call.living_stack()
-    body = fitting(call.body or {}, SNAPSHOT)
+    body = validated(call.body or {}, SNAPSHOT)
     taken = call.services.snapshots.take(stack, body.get("name"))
     return Reply(_shown(call, stack, [taken])[0])
 
 
-def index(call: Call) -> Reply:
+def index(call: Request) -> Reply:
     """GET …/snapshots"""
     stack = call.stack()
     found = call.services.database.read(lambda conn: snapshots.of_stack(conn, stack.id))
     return Reply({"snapshots": _shown(call, stack, found)})
 
 
-def show(call: Call) -> Reply:
+def show(call: Request) -> Reply:
     """GET …/snapshots/ID"""
     stack = call.stack()
     return Reply({"snapshot": _shown(call, stack, [_found(call, stack)])[0]})
 
 
-def delete(call: Call) -> Reply:
+def delete(call: Request) -> Reply:
     """DELETE …/snapshots/ID"""
     stack = call.living_stack()
     call.services.snapshots.delete(stack, _found(call, stack).id)
     return Reply(None, 204)
 
 
-def restore(call: Call) -> Reply:
+def restore(call: Request) -> Reply:
     """POST …/snapshots/ID/restore"""
     stack = call.living_stack()
     call.check_types(stack)
@@ -56,7 +56,7 @@ def restore(call: Call) -> Reply:
     return ACCEPTED
 
 
-def _found(call: Call, stack: Stack) -> Snapshot:
+def _found(call: Request, stack: Stack) -> Snapshot:
     wanted = SnapshotId(call.path["snapshot_id"])
     try:
         return call.services.database.read(lambda conn: snapshots.get(conn, stack.id, wanted))
@@ -65,7 +65,7 @@ def _found(call: Call, stack: Stack) -> Snapshot:
         raise Fault(404, "SnapshotNotFound", message) from error
 
 
-def _shown(call: Call, stack: Stack, found: Sequence[Snapshot]) -> list[dict[str, Json]]:
+def _shown(call: Request, stack: Stack, found: Sequence[Snapshot]) -> list[dict[str, Json]]:
     def read(conn: Connection) -> list[dict[str, Json]]:
         contents = content.get_many(conn, [key for item in found for key in item.contents])
         return [

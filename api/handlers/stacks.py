@@ -14,7 +14,7 @@ from ...db.work import cancel
 from ...planning.requests import Preview, PreviewedResource
 from .. import parse
 from ..errors import Fault, bad_request, not_found
-from ..request import ACCEPTED, Call, Reply, shortened
+from ..request import ACCEPTED, Reply, Request, shortened
 from ..schemas import VALIDATE
 from ..views import stacks
 
@@ -39,36 +39,36 @@ _FILTERS = {
 }
 
 
-def create(call: Call) -> Reply:
+def create(call: Request) -> Reply:
     """POST /stacks"""
     stack = call.services.orders.create(parse.create_request(call))
     url = stacks.stack_url(call, stack)
     return Reply({"stack": {"id": stack.id, "links": [stacks.link(url)]}}, 201, {"Location": url})
 
 
-def update(call: Call) -> Reply:
+def update(call: Request) -> Reply:
     """PUT …: everything as the request says"""
     return _update(call, existing=False)
 
 
-def update_existing(call: Call) -> Reply:
+def update_existing(call: Request) -> Reply:
     """PATCH …: what the request leaves out stays"""
     parse.authorize_patch(call)
     return _update(call, existing=True)
 
 
-def _update(call: Call, *, existing: bool) -> Reply:
+def _update(call: Request, *, existing: bool) -> Reply:
     stack = call.stack()
     call.services.updates.update(stack, parse.update_request(call, existing=existing))
     return ACCEPTED
 
 
-def preview(call: Call) -> Reply:
+def preview(call: Request) -> Reply:
     """POST /stacks/preview"""
     return Reply({"stack": _preview(call, call.services.orders.preview(parse.create_request(call)))})
 
 
-def _preview(call: Call, found: Preview) -> dict[str, Json]:
+def _preview(call: Request, found: Preview) -> dict[str, Json]:
     url = f"{call.base_url}/v1/{stacks.quoted(call.caller.tenant)}/stacks/{found.name}/None"
     return {
         "id": "None",
@@ -92,7 +92,7 @@ def _preview(call: Call, found: Preview) -> dict[str, Json]:
     }
 
 
-def _previewed(call: Call, stack_name: str, item: PreviewedResource) -> dict[str, Json]:
+def _previewed(call: Request, stack_name: str, item: PreviewedResource) -> dict[str, Json]:
     identity = {"tenant": call.caller.tenant, "stack_name": stack_name, "stack_id": "None", "path": ""}
     now = stacks.iso(call.services.clock())
     return {
@@ -115,7 +115,7 @@ def _previewed(call: Call, stack_name: str, item: PreviewedResource) -> dict[str
     }
 
 
-def validate(call: Call) -> Reply:
+def validate(call: Request) -> Reply:
     """POST /validate"""
     call.flag("show_nested")
     body = call.valid(VALIDATE)
@@ -125,7 +125,7 @@ def validate(call: Call) -> Reply:
     return Reply(call.services.orders.validate(call.caller.tenant, parse.goal(call, body)))
 
 
-def index(call: Call) -> Reply:
+def index(call: Request) -> Reply:
     """GET /stacks"""
     everybody = call.flag("global_tenant")
     if everybody:
@@ -141,20 +141,20 @@ def index(call: Call) -> Reply:
     return Reply(body)
 
 
-def detail(call: Call) -> Reply:
+def detail(call: Request) -> Reply:
     """GET /stacks/detail"""
     query = _query(call, everybody=False)
     found = call.services.database.read(lambda conn: stack_list.list_stacks(conn, query, DetailedStack))
     return Reply({"stacks": [stacks.stack_detail(call, stack) for stack in found]})
 
 
-def _next_page(call: Call, path: str, marker: str) -> str:
+def _next_page(call: Request, path: str, marker: str) -> str:
     pairs = [(name, value) for name, value in urllib.parse.parse_qsl(call.query_string) if name != "marker"]
     query = urllib.parse.urlencode([*pairs, ("marker", marker)])
     return f"{call.base_url}/v1/{stacks.quoted(call.caller.tenant)}/{path}?{query}"
 
 
-def _query(call: Call, *, everybody: bool) -> StackQuery:
+def _query(call: Request, *, everybody: bool) -> StackQuery:
     call.flag("show_hidden")  # No stack is hidden; only the value is judged.
     tenant = None if everybody else call.caller.tenant
     return StackQuery(
@@ -172,7 +172,7 @@ def _query(call: Call, *, everybody: bool) -> StackQuery:
     )
 
 
-def _marker(call: Call, tenant: str | None) -> StackId | None:
+def _marker(call: Request, tenant: str | None) -> StackId | None:
     marker = call.one("marker")
     if not marker:
         return None
@@ -185,7 +185,7 @@ def _marker(call: Call, tenant: str | None) -> StackId | None:
     return found.id
 
 
-def _filters(call: Call) -> dict[str, list[str]]:
+def _filters(call: Request) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name, column in _FILTERS.items():
         if values := call.values(name):
@@ -198,7 +198,7 @@ def _filters(call: Call) -> dict[str, list[str]]:
     return found
 
 
-def _sort(call: Call) -> list[tuple[str, bool]]:
+def _sort(call: Request) -> list[tuple[str, bool]]:
     keys, direction = call.parts("sort_keys"), call.direction()
     for key in keys:
         if key not in SORT_KEYS:
@@ -208,7 +208,7 @@ def _sort(call: Call) -> list[tuple[str, bool]]:
     return [(SORT_KEYS[key], direction == "desc") for key in keys]
 
 
-def lookup(call: Call) -> Reply:
+def lookup(call: Request) -> Reply:
     """Any method on /stacks/NAME_OR_ID and what lies below it: redirect to the full path."""
     wanted, database = call.path["stack_name"], call.services.database
     try:
@@ -220,7 +220,7 @@ def lookup(call: Call) -> Reply:
     return Reply(None, 302, {"Location": f"{url}?{call.query_string}" if call.query_string else url})
 
 
-def _by_id(call: Call, stack_id: str) -> ListedStack:
+def _by_id(call: Request, stack_id: str) -> ListedStack:
     try:
         found = call.services.database.read(lambda conn: stack_list.get_listed(conn, StackId(stack_id)))
     except NotFound as error:
@@ -230,7 +230,7 @@ def _by_id(call: Call, stack_id: str) -> ListedStack:
     return found
 
 
-def show(call: Call) -> Reply:
+def show(call: Request) -> Reply:
     """GET /stacks/NAME/ID"""
     stack = call.stack()
     body = stacks.stack_detail(call, stack)
@@ -243,12 +243,12 @@ def show(call: Call) -> Reply:
     return Reply({"stack": stacks.with_breakpoints(body, stack, held)})
 
 
-def _lookup(call: Call, stack: Stack) -> stacks.StackLookup:
+def _lookup(call: Request, stack: Stack) -> stacks.StackLookup:
     found = call.services.database.read(lambda conn: resources.of_stack(conn, stack.id))
     return stacks.StackLookup(found, call.sealer_of(stack))
 
 
-def delete(call: Call) -> Reply:
+def delete(call: Request) -> Reply:
     """DELETE /stacks/NAME/ID"""
     stack = call.living_stack()
     call.check_types(stack)
@@ -256,45 +256,45 @@ def delete(call: Call) -> Reply:
     return Reply(None, 204)
 
 
-def abandon(call: Call) -> Reply:
+def abandon(call: Request) -> Reply:
     """DELETE …/abandon"""
     return Reply(call.services.exports.abandon(call.living_stack()))
 
 
-def export(call: Call) -> Reply:
+def export(call: Request) -> Reply:
     """GET …/export"""
     return Reply(call.services.exports.export(call.living_stack()))
 
 
-def template(call: Call) -> Reply:
+def template(call: Request) -> Reply:
     """GET …/template"""
     return Reply(_content(call, call.stack().template_id))
 
 
-def environment(call: Call) -> Reply:
+def environment(call: Request) -> Reply:
     """GET …/environment"""
     stack = call.stack()
     stored = stacks.masked(_content(call, stack.environment_id))
     return Reply({**stored, "parameters": {**stored["parameters"], **stacks.masked(dict(stack.parameters))}})
 
 
-def files(call: Call) -> Reply:
+def files(call: Request) -> Reply:
     """GET …/files"""
     return Reply(_content(call, call.stack().files_id))
 
 
-def _content(call: Call, key: typing.Any) -> Mapping[str, Json]:
+def _content(call: Request, key: typing.Any) -> Mapping[str, Json]:
     found: Mapping[str, Json] = call.services.database.read(lambda conn: content.get(conn, key))
     return found
 
 
-def outputs(call: Call) -> Reply:
+def outputs(call: Request) -> Reply:
     """GET …/outputs"""
     stack = call.stack()
     return Reply({"outputs": [stacks.output(name, item, None) for name, item in stack.outputs.items()]})
 
 
-def output_show(call: Call) -> Reply:
+def output_show(call: Request) -> Reply:
     """GET …/outputs/KEY"""
     stack, key = call.stack(), call.path["output_key"]
     if key not in stack.outputs:

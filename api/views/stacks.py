@@ -20,7 +20,7 @@ from ...sealing.stored import masked as masked
 from ...template.budget import Budget
 from ...template.errors import TemplateError
 from ...template.residual import evaluate
-from ..request import Call
+from ..request import Request
 
 Json = typing.Any
 LOG = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ def quoted(part: str) -> str:
     return urllib.parse.quote(part, safe="")
 
 
-def stack_url(call: Call, stack: ListedStack, *more: str) -> str:
+def stack_url(call: Request, stack: ListedStack, *more: str) -> str:
     """The URL of a stack, or of something below it."""
     parts = ("v1", stack.tenant, "stacks", stack.name, stack.id, *more)
     return "/".join([call.base_url, *(quoted(part) for part in parts)])
@@ -52,7 +52,7 @@ def link(url: str, rel: str = "self") -> dict[str, str]:
     return {"href": url, "rel": rel}
 
 
-def stack_summary(call: Call, stack: ListedStack, *, project: bool = False) -> dict[str, Json]:
+def stack_summary(call: Request, stack: ListedStack, *, project: bool = False) -> dict[str, Json]:
     """A stack in a list."""
     shown: dict[str, Json] = {
         "id": stack.id,
@@ -89,7 +89,7 @@ def with_breakpoints(body: Mapping[str, Json], stack: Stack, held: Iterable[Held
     return shown
 
 
-def stack_detail(call: Call, stack: DetailedStack) -> dict[str, Json]:
+def stack_detail(call: Request, stack: DetailedStack) -> dict[str, Json]:
     """A stack that is shown; outputs are added by the caller."""
     return {
         **stack_summary(call, stack),
@@ -191,13 +191,13 @@ def output(
     return shown
 
 
-def outputs(call: Call, stack: Stack, lookup: StackLookup) -> list[dict[str, Json]]:
+def outputs(call: Request, stack: Stack, lookup: StackLookup) -> list[dict[str, Json]]:
     """Return all outputs with their values; one budget is for all of them."""
     budget = Budget(call.services.limits.budget)
     return [output(name, definition, lookup, budget) for name, definition in stack.outputs.items()]
 
 
-def nested_links(call: Call, stack: ListedStack, item: Resource) -> list[dict[str, str]]:
+def nested_links(call: Request, stack: ListedStack, item: Resource) -> list[dict[str, str]]:
     """To the stack that a resource consists of, under the name that it was made with."""
     if item.physical_id is None or not call.services.catalogue.is_nested(item.plugin):
         return []
@@ -207,7 +207,7 @@ def nested_links(call: Call, stack: ListedStack, item: Resource) -> list[dict[st
 
 
 def resource_summary(
-    call: Call,
+    call: Request,
     stack: ListedStack,
     item: Resource,
     required_by: Iterable[str],
@@ -233,7 +233,7 @@ def resource_summary(
     return shown
 
 
-def event_summary(call: Call, stack: ListedStack, item: Event) -> dict[str, Json]:
+def event_summary(call: Request, stack: ListedStack, item: Event) -> dict[str, Json]:
     """An event in a list."""
     resource = stack_url(call, stack, "resources", item.resource_name)
     own = f"{resource}/events/{item.uuid}"

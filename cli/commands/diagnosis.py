@@ -14,7 +14,7 @@ from ...db.states import Standing, Status, TaskState
 from ...db.work.cancel import ASK_RARELY, MARGIN
 from ...db.work.task_rows import REDELIVER_MOST, redelivery_delay
 from .base import describe_age, describe_span
-from .fleet import SKEW, Crew, Reason, ago, restart
+from .fleet import SKEW, ConductorFleet, Reason, ago, restart
 
 HANGS_AFTER = 5.0
 """Seconds in one call after which one may ask whether it hangs."""
@@ -25,7 +25,7 @@ LATE = 5.0
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class DiagnosisContext:
     """What else is known of the stack.
 
     :ivar deadline_at: when it times out; None: its clock stands, or it is not in progress.
@@ -52,7 +52,7 @@ class Finding:
         return None if self.task.member is None else host_of(self.task.member)
 
 
-def explain(task: Unfinished, crew: Crew, around: Surroundings) -> Finding:
+def explain(task: Unfinished, crew: ConductorFleet, around: DiagnosisContext) -> Finding:
     """One task."""
     return Finding(task, _since(task), _EXPLAINED[task.state](task, crew, around))
 
@@ -69,7 +69,7 @@ def _last_hint(task: Unfinished) -> float:
     return (task.due_at or 0.0) - redelivery_delay(task.redelivered)
 
 
-def _running(task: Unfinished, crew: Crew, around: Surroundings) -> Reason:
+def _running(task: Unfinished, crew: ConductorFleet, around: DiagnosisContext) -> Reason:
     assert task.member is not None
     host = host_of(task.member)
     if not crew.works(task.member):
@@ -95,20 +95,20 @@ def _running(task: Unfinished, crew: Crew, around: Surroundings) -> Reason:
     return Reason("call", why, *limit, (crew.retry(task.stack_id, task.resource),))
 
 
-def _before(task: Unfinished, around: Surroundings, claimed_at: float) -> LongStep | None:
+def _before(task: Unfinished, around: DiagnosisContext, claimed_at: float) -> LongStep | None:
     """The step that has kept a thread of the same conductor for longest."""
     theirs = (step for step in around.longest if step.member == task.member)
     return next((step for step in theirs if step.claimed_at < claimed_at), None)
 
 
-def _longest(crew: Crew, step: LongStep) -> tuple[str, str]:
+def _longest(crew: ConductorFleet, step: LongStep) -> tuple[str, str]:
     """What has kept a thread for longest, and the command that frees it."""
     age, host = describe_span(crew.now - step.claimed_at), host_of(step.member)
     told = f"for longest ({age}) one is held by resource {step.resource} of stack {step.stack_name} on {host}"
     return told, crew.retry(step.stack_id, step.resource)
 
 
-def _limit(task: Unfinished, around: Surroundings, otherwise: str) -> tuple[str, float | None]:
+def _limit(task: Unfinished, around: DiagnosisContext, otherwise: str) -> tuple[str, float | None]:
     """What ends it at the latest."""
     if task.expires_at is not None and task.expires_at < (around.deadline_at or float("inf")):
         return f"{otherwise}; at the latest its own timeout strikes", task.expires_at
@@ -117,7 +117,7 @@ def _limit(task: Unfinished, around: Surroundings, otherwise: str) -> tuple[str,
     return otherwise, None
 
 
-def _of_gone(task: Unfinished, crew: Crew, host: str) -> Reason:
+def _of_gone(task: Unfinished, crew: ConductorFleet, host: str) -> Reason:
     conductor = crew.conductors.get(host)
     last = crew.now if conductor is None else conductor.heartbeat_at
     if conductor is None:
@@ -137,7 +137,7 @@ def _of_gone(task: Unfinished, crew: Crew, host: str) -> Reason:
     return Reason("gone", why, does, at, (crew.retry(task.stack_id),))
 
 
-def _not_stopped(task: Unfinished, crew: Crew, host: str) -> Reason:
+def _not_stopped(task: Unfinished, crew: ConductorFleet, host: str) -> Reason:
     why = f"{host} was asked to stop it and has not: its step hangs in a call"
     if task.standing == Standing.SUPERSEDED or task.traversal != task.traversal_now:
         why += "; it belongs to what the stack did before, and what is to be done to the resource now waits"
@@ -150,7 +150,7 @@ def _not_stopped(task: Unfinished, crew: Crew, host: str) -> Reason:
     return Reason("cancel", why, does, at, (command,))
 
 
-def _ready(task: Unfinished, crew: Crew, around: Surroundings) -> Reason:
+def _ready(task: Unfinished, crew: ConductorFleet, around: DiagnosisContext) -> Reason:
     sent, due = task.redelivered + 1, task.due_at or crew.now
     owner, command = crew.owner_of(task.shard), crew.retry(task.stack_id)
     if not crew.living:
@@ -173,7 +173,7 @@ def _ready(task: Unfinished, crew: Crew, around: Surroundings) -> Reason:
     return _duty(crew, "hint", owner, Reason("hint", why, "sends the hint again", due, (command,)))
 
 
-def _no_thread(crew: Crew, around: Surroundings, owner: str | None, due: float) -> Reason:
+def _no_thread(crew: ConductorFleet, around: DiagnosisContext, owner: str | None, due: float) -> Reason:
     busy = ", ".join(f"{host}: {crew.conductors[host].threads}" for host in sorted(crew.living))
     why = f"it may begin, but all threads of all conductors are busy ({busy})"
     commands: list[str] = []
@@ -185,7 +185,7 @@ def _no_thread(crew: Crew, around: Surroundings, owner: str | None, due: float) 
     return Reason("threads", why, then, due if owner else None, tuple(commands))
 
 
-def _duty(crew: Crew, cause: str, owner: str, wanted: Reason) -> Reason:
+def _duty(crew: ConductorFleet, cause: str, owner: str, wanted: Reason) -> Reason:
     """What the owner does at a moment; if that has passed for long its duties do not come round."""
     late = crew.now - (wanted.at or crew.now)
     if late < LATE:
@@ -196,7 +196,7 @@ def _duty(crew: Crew, cause: str, owner: str, wanted: Reason) -> Reason:
     )
 
 
-def _parked(task: Unfinished, crew: Crew, around: Surroundings) -> Reason:
+def _parked(task: Unfinished, crew: ConductorFleet, around: DiagnosisContext) -> Reason:
     kind, _, key = (task.waits_on or "").partition(":")
     if kind == "stack":
         return _on_child(task, crew, around.children.get(key))
@@ -219,7 +219,7 @@ def _parked(task: Unfinished, crew: Crew, around: Surroundings) -> Reason:
     return _duty(crew, wanted.cause, owner, wanted)
 
 
-def _on_child(task: Unfinished, crew: Crew, child: Child | None) -> Reason:
+def _on_child(task: Unfinished, crew: ConductorFleet, child: Child | None) -> Reason:
     name = task.waits_on if child is None else f"{child.name} ({child.action}_{child.status})"
     owner, command = crew.owner_of(task.shard), crew.retry(task.stack_id, task.resource)
     if child is not None and child.status == Status.IN_PROGRESS:
@@ -235,7 +235,7 @@ def _on_child(task: Unfinished, crew: Crew, child: Child | None) -> Reason:
     return _duty(crew, "nested", owner, Reason("nested", why, "looks at it", task.due_at, (command,)))
 
 
-def _held(task: Unfinished, crew: Crew, around: Surroundings) -> Reason:
+def _held(task: Unfinished, crew: ConductorFleet, around: DiagnosisContext) -> Reason:
     why = f"it is held at the breakpoint {task.hook}"
     command = f"openstack stack continue {task.stack_id} {shlex.quote(task.resource)}"
     if task.due_at is None:
@@ -243,7 +243,7 @@ def _held(task: Unfinished, crew: Crew, around: Surroundings) -> Reason:
     return Reason("breakpoint", why, "the breakpoint's own limit ends it", task.due_at, (command,))
 
 
-def _cancelled(task: Unfinished, crew: Crew, around: Surroundings) -> Reason:
+def _cancelled(task: Unfinished, crew: ConductorFleet, around: DiagnosisContext) -> Reason:
     host = host_of(task.member or MemberId("?"))
     why = f"it was taken away from {host}, which has not answered; no stack waits for it"
     if task.member is not None and not crew.works(task.member):
@@ -251,7 +251,7 @@ def _cancelled(task: Unfinished, crew: Crew, around: Surroundings) -> Reason:
     return Reason("answer", why, f"{host} is asked again every {ASK_RARELY:g} s", task.due_at)
 
 
-_EXPLAINED: Mapping[TaskState, Callable[[Unfinished, Crew, Surroundings], Reason]] = {
+_EXPLAINED: Mapping[TaskState, Callable[[Unfinished, ConductorFleet, DiagnosisContext], Reason]] = {
     TaskState.RUNNING: _running,
     TaskState.READY: _ready,
     TaskState.PARKED: _parked,

@@ -13,7 +13,7 @@ SKEW = 2.0
 
 
 @dataclass(frozen=True)
-class Crew:
+class ConductorFleet:
     """The conductors.
 
     :ivar now: seconds since the epoch, by this host's clock.
@@ -91,7 +91,7 @@ class Reason:
     commands: tuple[str, ...] = ()
 
 
-def of_installation(crew: Crew, *, unsettled: str | None, database: float | None) -> list[Reason]:
+def of_installation(crew: ConductorFleet, *, unsettled: str | None, database: float | None) -> list[Reason]:
     """What is wrong with the conductors and clocks, whatever stack is looked at.
 
     :param unsettled: why the ring is not settled.
@@ -113,7 +113,7 @@ def of_installation(crew: Crew, *, unsettled: str | None, database: float | None
     return found
 
 
-def _of_ring(crew: Crew, unsettled: str | None) -> list[Reason]:
+def _of_ring(crew: ConductorFleet, unsettled: str | None) -> list[Reason]:
     told = ", ".join(f"{host} ({_told(crew, host)})" for host in sorted(crew.conductors)) or "none ever came"
     if crew.unreachable is not None:
         why = f"the group of conductors cannot be reached, so nobody knows who is alive: {crew.unreachable}"
@@ -129,19 +129,19 @@ def _of_ring(crew: Crew, unsettled: str | None) -> list[Reason]:
     return [Reason("ring", f"the ring is not settled: {unsettled}", "it settles", None, (command,))]
 
 
-def _told(crew: Crew, host: str) -> str:
+def _told(crew: ConductorFleet, host: str) -> str:
     conductor = crew.conductors[host]
     if conductor.state == STOPPED:
         return "stopped"
     return describe_age(crew.now - conductor.heartbeat_at)
 
 
-def ago(crew: Crew, moment: float) -> str:
+def ago(crew: ConductorFleet, moment: float) -> str:
     """How long ago, for people."""
     return describe_age(crew.now - moment)
 
 
-def when(crew: Crew, moment: float | None) -> str:
+def when(crew: ConductorFleet, moment: float | None) -> str:
     """A moment for people; "" for none."""
     return "" if moment is None else describe_moment(moment, crew.now)
 

@@ -9,14 +9,14 @@ from ...db.queries.inspections import FailedResource, Waiting
 from ...db.stacks import Stack
 from ...db.states import Status, TaskState
 from .diagnosis import LATE, Finding
-from .fleet import Crew, Reason, when
+from .fleet import ConductorFleet, Reason, when
 
 GOES_ON = ("CREATE", "UPDATE", "ROLLBACK", "ADOPT", "RESTORE")
 """Actions after whose failure an update goes on."""
 
 
 @dataclass(frozen=True)
-class Report:
+class StackReport:
     """All that is found out about a stack.
 
     :ivar general: what is wrong with the installation, and what concerns the stack as a whole.
@@ -42,7 +42,7 @@ class Report:
         return max(0, counted - sum(found.task.state != TaskState.CANCELLED for found in self.findings))
 
 
-def of_stack(stack: Stack, waiting: Waiting, owner: str | None, crew: Crew) -> list[Reason]:
+def of_stack(stack: Stack, waiting: Waiting, owner: str | None, crew: ConductorFleet) -> list[Reason]:
     """What concerns the stack as a whole."""
     if stack.deleted_at is not None:
         return [Reason("deleted", "it was deleted", "its rows are purged", None, ())]
@@ -76,12 +76,12 @@ def goes_on(stack: Stack) -> str:
     return f"openstack stack {verb} {stack.id}"
 
 
-def as_text(report: Report, crew: Crew) -> str:
+def as_text(report: StackReport, crew: ConductorFleet) -> str:
     """For people."""
     return "\n".join(_lines(report, crew)) + "\n"
 
 
-def _lines(report: Report, crew: Crew) -> Iterator[str]:
+def _lines(report: StackReport, crew: ConductorFleet) -> Iterator[str]:
     stack = report.stack
     nested = " (a nested one)" if stack.parent_id is not None else ""
     yield f"stack {stack.name} ({stack.id}) of project {stack.tenant}{nested}: {stack.action}_{stack.status}"
@@ -111,7 +111,7 @@ def _lines(report: Report, crew: Crew) -> Iterator[str]:
         yield f"{waits} wait for the end of others of the stack"
 
 
-def _reason(reason: Reason, crew: Crew, head: list[str]) -> Iterator[str]:
+def _reason(reason: Reason, crew: ConductorFleet, head: list[str]) -> Iterator[str]:
     yield from head
     at = f": {when(crew, reason.at)}" if reason.at is not None else ""
     yield f"  by itself: {reason.next}{at}"
@@ -119,7 +119,7 @@ def _reason(reason: Reason, crew: Crew, head: list[str]) -> Iterator[str]:
         yield f"  {'sooner' if number == 0 else '    or'}: {command}"
 
 
-def as_json(report: Report) -> typing.Any:
+def as_json(report: StackReport) -> typing.Any:
     """For programs."""
     stack = report.stack
     return {

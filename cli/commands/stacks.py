@@ -25,10 +25,10 @@ from ..wiring.connections import make_bus
 from ..wiring.presence import Presence, presence_of
 from ..wiring.probes import hush
 from .base import AdminError
-from .diagnosis import Surroundings, explain
-from .fleet import SKEW, Crew, of_installation, when
+from .diagnosis import DiagnosisContext, explain
+from .fleet import SKEW, ConductorFleet, of_installation, when
 from .sessions import Session, find_stack, session_of
-from .stack_report import Report, as_json, as_text, goes_on, of_stack
+from .stack_report import StackReport, as_json, as_text, goes_on, of_stack
 
 LOOK_TWICE = 1.6
 """Seconds between two looks at what is reported: longer than between two reports of a conductor."""
@@ -141,7 +141,7 @@ def called(command: Command) -> str:
     return " ".join(["stoker-manage", *(f"--config-file {file}" for file in files)])
 
 
-def crew_of(session: Session, *, manage: str, sleep: Callable[[float], None] = time.sleep) -> Crew:
+def crew_of(session: Session, *, manage: str, sleep: Callable[[float], None] = time.sleep) -> ConductorFleet:
     """The conductors as their group shows them, or where that is out of reach, as they go on reporting."""
     found = presence_of(session)
     late = {row.host: row.heartbeat_at for row in found.rows.values() if found.now - row.heartbeat_at > SKEW}
@@ -157,7 +157,7 @@ def crew_of(session: Session, *, manage: str, sleep: Callable[[float], None] = t
     view = found.ring_of_living(there)
     assignment = assign(view) if view.owners else None
     wanted = session.conf.coordination
-    return Crew(
+    return ConductorFleet(
         now=found.now,
         conductors=dict(found.rows) | {row.host: row for row in there},
         living=frozenset(row.host for row in there),
@@ -185,10 +185,10 @@ def _skews(there: Sequence[ConductorRecord], now: float, moved: Set[str]) -> dic
     return {host: skew for host, skew in ahead.items() if skew > SKEW or (skew < -SKEW and host in moved)}
 
 
-def report_of(session: Session, stack: Stack, crew: Crew, *, limit: int) -> Report:
+def report_of(session: Session, stack: Stack, crew: ConductorFleet, *, limit: int) -> StackReport:
     """What is found out, by one transaction that changes nothing."""
 
-    def read(conn: Connection) -> Report:
+    def read(conn: Connection) -> StackReport:
         waiting = inspections.waiting(conn, stack.id, present=crew.present, limit=limit)
         ahead = server_time(conn)
         database = None if ahead is None else ahead - time.time()
@@ -199,19 +199,19 @@ def report_of(session: Session, stack: Stack, crew: Crew, *, limit: int) -> Repo
         failed = []
         if stack.status == Status.FAILED:
             failed = inspections.failed_resources(conn, stack.id, limit=FAILED_SHOWN)
-        return Report(stack, owner, waiting, general, _findings(conn, stack, waiting, crew), failed)
+        return StackReport(stack, owner, waiting, general, _findings(conn, stack, waiting, crew), failed)
 
     return session.database.read(read)
 
 
-def _findings(conn: Connection, stack: Stack, waiting: Waiting, crew: Crew) -> list[typing.Any]:
+def _findings(conn: Connection, stack: Stack, waiting: Waiting, crew: ConductorFleet) -> list[typing.Any]:
     longest = inspections.longest_steps(conn, crew.crowded, limit=LONGEST)
-    around = Surroundings(stack.deadline_at, waiting.children, waiting.handles, longest)
+    around = DiagnosisContext(stack.deadline_at, waiting.children, waiting.handles, longest)
     return [explain(task, crew, around) for task in waiting.tasks]
 
 
 @contextmanager
-def _rescue(command: Command, session: Session, crew: Crew) -> typing.Iterator[Rescue]:
+def _rescue(command: Command, session: Session, crew: ConductorFleet) -> typing.Iterator[Rescue]:
     """With a connection to the message bus; a bus that is away delays nothing."""
     hush()
     bus = make_bus(session.conf)

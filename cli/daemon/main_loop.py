@@ -19,7 +19,7 @@ from .systemd import Systemd
 LOG = logging.getLogger(__name__)
 
 
-class Wanted(enum.Enum):
+class OperatorSignal(enum.Enum):
     """What the operator wants."""
 
     STOP = "stop"
@@ -27,11 +27,15 @@ class Wanted(enum.Enum):
     REPLACE = "replace"
 
 
-WANTED = {signal.SIGTERM: Wanted.STOP, signal.SIGINT: Wanted.STOP, signal.SIGHUP: Wanted.RELOAD}
-ENDS = (Wanted.STOP, Wanted.REPLACE)
+WANTED = {
+    signal.SIGTERM: OperatorSignal.STOP,
+    signal.SIGINT: OperatorSignal.STOP,
+    signal.SIGHUP: OperatorSignal.RELOAD,
+}
+ENDS = (OperatorSignal.STOP, OperatorSignal.REPLACE)
 
 
-class Signals:
+class SignalQueue:
     """SIGTERM and SIGINT mean stop, SIGHUP: read the configuration again.  Made by the main thread.
 
     A handler of Python's runs in the main thread only, between two steps of it.  A signal that arrives while
@@ -42,7 +46,7 @@ class Signals:
 
     def __init__(self) -> None:
         # Of all queues and events only this one may be used in a signal handler.
-        self._caught: queue.SimpleQueue[Wanted] = queue.SimpleQueue()
+        self._caught: queue.SimpleQueue[OperatorSignal] = queue.SimpleQueue()
         self._reader, self._writer = os.pipe()
         for end in (self._reader, self._writer):
             os.set_blocking(end, False)
@@ -54,13 +58,13 @@ class Signals:
     def _catch(self, number: int, frame: FrameType | None) -> None:
         self._caught.put(WANTED[signal.Signals(number)])
 
-    def put(self, wanted: Wanted) -> None:
+    def put(self, wanted: OperatorSignal) -> None:
         """As if a signal had said it; from any thread."""
         self._caught.put(wanted)
         with contextlib.suppress(BlockingIOError):  # Where the pipe is full, `next` wakes anyway.
             os.write(self._writer, b"\0")
 
-    def next(self, seconds: float | None = None) -> Wanted | None:
+    def next(self, seconds: float | None = None) -> OperatorSignal | None:
         """Wait for a signal, or for `seconds`; what it wants, None if none came."""
         end = None if seconds is None else time.monotonic() + seconds
         while True:
@@ -75,12 +79,12 @@ class Signals:
 
 
 def stay(
-    signals: Signals,
+    signals: SignalQueue,
     systemd: Systemd,
     *,
     reload: Callable[[], str],
     late: Callable[[float], Sequence[str]] = lambda grace: (),
-) -> Wanted:
+) -> OperatorSignal:
     """Stay until a stop is wanted, or that another process takes our place; which of them.
 
     :param reload: reads the configuration again; the status that systemd shows afterwards.
@@ -89,7 +93,7 @@ def stay(
     """
     told: list[str] = []
     while (wanted := signals.next(systemd.pause)) not in ENDS:
-        if wanted == Wanted.RELOAD:
+        if wanted == OperatorSignal.RELOAD:
             systemd.reloading()
             systemd.ready(reload())
         # Half of the interval: so a loop that hangs is found out in 1.5 intervals at the most.

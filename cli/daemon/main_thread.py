@@ -9,7 +9,7 @@ import typing
 from collections.abc import Callable
 
 from ..config.options import WrongConfiguration
-from .main_loop import Signals, Wanted, end_process
+from .main_loop import OperatorSignal, SignalQueue, end_process
 
 LOG = logging.getLogger(__name__)
 
@@ -17,7 +17,7 @@ LOG = logging.getLogger(__name__)
 class Daemon(typing.Protocol):
     """What a program is made of.  All is called by the main thread."""
 
-    signals: Signals
+    signals: SignalQueue
 
     def start(self) -> None:
         """Begin to serve.
@@ -77,7 +77,7 @@ class Streams:
     :ivar closed: whether the reader has gone.
     """
 
-    def __init__(self, signals: Signals) -> None:
+    def __init__(self, signals: SignalQueue) -> None:
         self._signals = signals
         self.closed = False
 
@@ -93,7 +93,7 @@ class Streams:
         def handle_error(record: logging.LogRecord) -> None:
             if isinstance(sys.exc_info()[1], BrokenPipeError):
                 self.mute()
-                self._signals.put(Wanted.STOP)
+                self._signals.put(OperatorSignal.STOP)
             else:
                 otherwise(record)
 

@@ -50,7 +50,7 @@ class _Workers(ThreadedTaskDispatcher):
         ).start()
 
 
-class Server(TcpWSGIServer):
+class WaitressServer(TcpWSGIServer):
     """Listens, and serves all connections in one thread (`run_once`); workers call the application.
 
     Requests for ``/healthcheck`` have a worker of their own.

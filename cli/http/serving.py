@@ -9,7 +9,7 @@ import typing
 from collections.abc import Callable
 
 from .limits import ConnectionLimits, RequestLimits
-from .server import Server
+from .server import WaitressServer
 
 STOPS_WITHIN = 5.0
 """Seconds that requests in progress are given at a stop."""
@@ -43,7 +43,7 @@ class HttpServer:
         self._threads = threads
         self._requests = requests or RequestLimits()
         self._connections = connections or ConnectionLimits()
-        self._server: Server | None = None
+        self._server: WaitressServer | None = None
         self._bound: tuple[str, int] = self._address
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._run, name="http", daemon=True)
@@ -55,7 +55,7 @@ class HttpServer:
         """
         sock = listen(*self._address)
         self._bound = sock.getsockname()[:2]
-        self._server = Server(
+        self._server = WaitressServer(
             self._app, sock, threads=self._threads, requests=self._requests, connections=self._connections
         )
         sys.setswitchinterval(SWITCH_INTERVAL)

@@ -6,7 +6,7 @@ import sys
 
 from ..config.files import named
 from ..daemon import threading_backend  # noqa: F401  - first: it decides how oslo works
-from ..daemon.main_loop import Signals, Wanted
+from ..daemon.main_loop import OperatorSignal, SignalQueue
 from ..daemon.main_thread import run
 from ..daemon.version import VERSION
 from ..wiring.embedded import PROGRAM, Embedded, EmbeddedSettings
@@ -47,7 +47,7 @@ class Serve:
     """The all-in-one as a daemon."""
 
     def __init__(self, embedded: Embedded) -> None:
-        self.signals = Signals()
+        self.signals = SignalQueue()
         self._embedded = embedded
 
     def start(self) -> None:
@@ -59,7 +59,7 @@ class Serve:
         """Serve until a stop is wanted, see Daemon."""
         print(f"Stoker serves at {self._embedded.url}; use it with:", flush=True)
         print(f"export {client_environment(self._embedded.url)}", flush=True)
-        while self.signals.next() != Wanted.STOP:
+        while self.signals.next() != OperatorSignal.STOP:
             print("stoker: SIGHUP changes nothing here; restart it instead", file=sys.stderr)
         return 0
 

@@ -9,10 +9,10 @@ from ..daemon import threading_backend  # noqa: F401  - first: it decides how os
 from oslo_config import cfg  # isort: skip
 from oslo_log import log
 
-from ...api.request_log import Watch
+from ...api.request_log import RequestLog
 from ..config import options
 from ..config.reload import reload_options
-from ..daemon.main_loop import Signals, show_stacks_of_threads, stay
+from ..daemon.main_loop import SignalQueue, show_stacks_of_threads, stay
 from ..daemon.main_thread import run
 from ..daemon.systemd import Systemd
 from ..daemon.version import VERSION
@@ -32,7 +32,7 @@ class Api:
     """The API as a daemon."""
 
     def __init__(self, arguments: list[str]) -> None:
-        self.signals = Signals()
+        self.signals = SignalQueue()
         self._arguments = arguments
         self._systemd = Systemd()
         self._draining = threading.Event()
@@ -45,7 +45,7 @@ class Api:
         self._conf = conf = options.load(self._arguments, program=PROGRAM)
         log.setup(conf, "stoker", VERSION)
         self._parts = parts = open_parts(conf, recorder_of_api(conf, PROGRAM))
-        watch = Watch(parts.recorder)
+        watch = RequestLog(parts.recorder)
         report_on_signal(conf, PROGRAM, {"Requests": lambda: requests(watch)})
         app = make_api(parts, version=VERSION, watch=watch, draining=self._draining.is_set)
         http = make_http(app, conf, conf.api.bind_host, conf.api.bind_port)

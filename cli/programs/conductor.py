@@ -13,7 +13,7 @@ from ...conductor.service import Conductor
 from ...observe.recorder import SILENT
 from ..config import options
 from ..config.reload import reload_options
-from ..daemon.main_loop import Signals, Wanted, show_stacks_of_threads, stay
+from ..daemon.main_loop import OperatorSignal, SignalQueue, show_stacks_of_threads, stay
 from ..daemon.main_thread import run
 from ..daemon.systemd import Systemd
 from ..daemon.version import VERSION
@@ -36,7 +36,7 @@ class ConductorProcess:
     """A conductor as a daemon."""
 
     def __init__(self, arguments: list[str]) -> None:
-        self.signals = Signals()
+        self.signals = SignalQueue()
         self._arguments = arguments
         self._systemd = Systemd()
         self._conf: cfg.ConfigOpts | None = None
@@ -50,7 +50,9 @@ class ConductorProcess:
         log.setup(conf, "stoker", VERSION)
         recorder = make_recorder(PROGRAM) if conf.metrics.port else None
         self._parts = parts = open_parts(conf, recorder or SILENT)
-        conductor = make_conductor(parts, conf.host, worn_out=lambda: self.signals.put(Wanted.REPLACE))
+        conductor = make_conductor(
+            parts, conf.host, worn_out=lambda: self.signals.put(OperatorSignal.REPLACE)
+        )
         report_on_signal(conf, PROGRAM, conductor.monitor.sections())
         if recorder is not None:
             self._page = serve_conductor(conf, conductor.monitor, recorder)
@@ -62,7 +64,7 @@ class ConductorProcess:
         conf, conductor = self._conf, self._conductor
         assert conf is not None
         assert conductor is not None
-        wanted = Wanted.STOP
+        wanted = OperatorSignal.STOP
         if _join(conductor, self.signals, self._systemd):
             LOG.info("stoker-conductor %s is in the ring and serves", conf.host)
             self._systemd.ready(f"{conf.host} is in the ring")
@@ -72,7 +74,7 @@ class ConductorProcess:
                 reload=lambda: _reload(conf, conductor, self._arguments),
                 late=conductor.liveness.late,
             )
-        return WORN_OUT if wanted == Wanted.REPLACE else 0
+        return WORN_OUT if wanted == OperatorSignal.REPLACE else 0
 
     def stop(self) -> bool:
         """Stop what was started, see Daemon."""
@@ -97,12 +99,12 @@ def main(arguments: list[str] | None = None) -> int:
     return run(PROGRAM, ConductorProcess(sys.argv[1:] if arguments is None else arguments))
 
 
-def _join(conductor: Conductor, signals: Signals, systemd: Systemd) -> bool:
+def _join(conductor: Conductor, signals: SignalQueue, systemd: Systemd) -> bool:
     """Wait, however long, until we are in the ring; False if we are to stop before."""
     told = time.monotonic()
     while not conductor.wait_ready(LOOK_EVERY):
         systemd.waiting("not in the ring yet", READY_WITHIN)
-        if signals.next(0.001) == Wanted.STOP:
+        if signals.next(0.001) == OperatorSignal.STOP:
             return False
         if time.monotonic() - told > READY_WITHIN:
             told = time.monotonic()

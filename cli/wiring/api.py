@@ -9,7 +9,7 @@ from oslo_config import cfg
 from ...api.app import make_app
 from ...api.context import ApiLimits, Services
 from ...api.health import DatabaseHealth
-from ...api.request_log import Watch
+from ...api.request_log import RequestLog
 from ...engine.breakpoints import BreakpointOperations
 from ...engine.exports import Exports
 from ...engine.signals import Signals
@@ -26,7 +26,11 @@ from .presence import make_lookout
 
 
 def make_api(
-    parts: Parts, *, version: str, watch: Watch | None = None, draining: Callable[[], bool] = lambda: False
+    parts: Parts,
+    *,
+    version: str,
+    watch: RequestLog | None = None,
+    draining: Callable[[], bool] = lambda: False,
 ) -> typing.Any:
     """The WSGI application.
 
@@ -51,7 +55,7 @@ def make_api(
         clock=parts.database.clock,
         limits=ApiLimits(body_bytes=conf.api.max_body, page=conf.api.max_page, budget=budget_limits(conf)),
         build={"revision": version},
-        watch=watch or Watch(parts.recorder),
+        watch=watch or RequestLog(parts.recorder),
         ailment=DatabaseHealth(_ping_of(conf)).ailment,
         figures=parts.recorder.text if isinstance(parts.recorder, Prometheus) and conf.metrics.api else None,
         roll=make_lookout(conf, keep=conf.coordination.poll).roll,
@@ -79,7 +83,7 @@ def _ping_of(conf: cfg.ConfigOpts) -> Callable[[], object]:
     return lambda: database.read(lambda conn: conn.execute(sa.select(1)).scalar())
 
 
-def requests(watch: Watch) -> str:
+def requests(watch: RequestLog) -> str:
     """Those that run, for a report: without what they say."""
     running = sorted(watch.running(), key=lambda pair: -pair[1])
     lines = [f"{r.id} {r.method} {r.route} since {age:.3f} s, thread {r.thread}" for r, age in running]

@@ -11,7 +11,7 @@ from ..daemon import threading_backend  # noqa: F401  - first: it decides how os
 
 from oslo_log import log  # isort: skip
 
-from ...api.request_log import Watch
+from ...api.request_log import RequestLog
 from ...conductor.service import Conductor
 from ...db.engine import Database
 from ...db.errors import WrongRevision
@@ -68,7 +68,7 @@ class Embedded:
         self._settings = settings
         self.conductors: list[Conductor] = []
         self._parts: Parts | None = None
-        self._watch: Watch | None = None
+        self._watch: RequestLog | None = None
         self._http: HttpServer | None = None
         self.url = ""
 
@@ -90,7 +90,7 @@ class Embedded:
             conductor = make_conductor(parts, f"conductor-{number}")
             self.conductors.append(conductor)
             start_conductor(parts, conductor)
-        self._watch = Watch(parts.recorder)
+        self._watch = RequestLog(parts.recorder)
         app = make_api(parts, version=VERSION, watch=self._watch)
         http = make_http(app, conf, settings.host, settings.port)
         self.url = f"http://{settings.host}:{http.start()}"

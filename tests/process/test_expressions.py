@@ -132,12 +132,12 @@ def test_an_output_that_computes_for_ever_is_shown_as_an_error(deployment: Deplo
 def test_the_processes_of_a_conductor_are_replaced_and_end_with_it(deployment: Deployment) -> None:
     conductor = deployment.launch_conductor("four")
     conductor.wait_for_text("is in the ring and serves")
-    (nursery,) = nurseries(conductor.pid)
-    os.kill(nursery, signal.SIGKILL)
+    (fork_server,) = fork_servers(conductor.pid)
+    os.kill(fork_server, signal.SIGKILL)
     path = deployment.create("sums", template(summed(50)))
     assert deployment.wait_final(path)["stack_status"] == "CREATE_COMPLETE"
-    wait_for(lambda: nurseries(conductor.pid) not in ([], [nursery]), 60)
-    left = [*nurseries(conductor.pid), *children(nurseries(conductor.pid)[0])]
+    wait_for(lambda: fork_servers(conductor.pid) not in ([], [fork_server]), 60)
+    left = [*fork_servers(conductor.pid), *children(fork_servers(conductor.pid)[0])]
     conductor.kill()
     wait_for(lambda: not any(map(is_there, left)), 60)
 
@@ -152,11 +152,11 @@ def children(pid: int) -> list[int]:
     return [int(child) for path in tasks for child in path.read_text().split()]
 
 
-def nurseries(pid: int) -> list[int]:
+def fork_servers(pid: int) -> list[int]:
     return [
         child
         for child in children(pid)
-        if b"stoker.sandbox.nursery" in pathlib.Path(f"/proc/{child}/cmdline").read_bytes()
+        if b"stoker.sandbox.fork_server" in pathlib.Path(f"/proc/{child}/cmdline").read_bytes()
     ]
 
 

@@ -5,7 +5,7 @@ import time
 import pytest
 from stoker.api import schemas
 from stoker.api.errors import Fault, fault_of
-from stoker.api.request import MOST_ENTRIES, fitting
+from stoker.api.request import MOST_ENTRIES, validated
 from stoker.sandbox.errors import HelperUnavailable
 
 NAMES = {"type": "array", "items": {"type": "string"}}
@@ -13,14 +13,14 @@ NAMES = {"type": "array", "items": {"type": "string"}}
 
 def refused(value, schema, context=""):
     with pytest.raises(Fault) as caught:
-        fitting(value, schema, context)
+        validated(value, schema, context)
     assert caught.value.status == 400
     return caught.value.message
 
 
 def test_a_body_that_fits_is_given_back():
     body = {"clear_parameters": ["a"] * 100}
-    assert fitting(body, schemas.UPDATE) is body
+    assert validated(body, schemas.UPDATE) is body
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from falcon.testing import TestClient
 from oslo_config import cfg
 from oslo_log import formatters, log
-from stoker.api.request_log import Watch, request_id
+from stoker.api.request_log import RequestLog, request_id
 from stoker.observe import metrics
 from stoker.observe.exposition import Prometheus
 from stoker.observe.logs import FORMAT
@@ -20,7 +20,7 @@ from stoker.observe.logs import FORMAT
 class Page:
     """Answers with the id of the request; breaks where it is asked to."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: RequestLog) -> None:
         self._watch = watch
         self.running: list[typing.Any] = []
 
@@ -38,7 +38,7 @@ def kept() -> Prometheus:
 
 @pytest.fixture
 def page(kept: Prometheus) -> Page:
-    return Page(Watch(kept))
+    return Page(RequestLog(kept))
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import typing
 
 import pytest
 from stoker.cli.commands.base import describe_moment
-from stoker.cli.commands.diagnosis import Surroundings, explain
-from stoker.cli.commands.fleet import Crew, Reason, of_installation
-from stoker.cli.commands.stack_report import Report, as_json, as_text, of_stack
+from stoker.cli.commands.diagnosis import DiagnosisContext, explain
+from stoker.cli.commands.fleet import ConductorFleet, Reason, of_installation
+from stoker.cli.commands.stack_report import StackReport, as_json, as_text, of_stack
 from stoker.db.conductors import STOPPED, ConductorRecord
 from stoker.db.ids import ContentId, MemberId, StackId, TaskId, TraversalId
 from stoker.db.queries.inspections import Child, LongStep, Unfinished, Waiting
@@ -68,7 +68,7 @@ def a_conductor(host: str, **fields: typing.Any) -> ConductorRecord:
     return ConductorRecord(host, **{**plain, **fields})
 
 
-def a_crew(*conductors: ConductorRecord, **fields: typing.Any) -> Crew:
+def a_crew(*conductors: ConductorRecord, **fields: typing.Any) -> ConductorFleet:
     found = {c.host: c for c in conductors or (a_conductor("one"), a_conductor("two"))}
     living = frozenset(host for host, c in found.items() if c.state != STOPPED and NOW - c.heartbeat_at < 10)
     owner = "two" if "two" in living else min(living, default=None)
@@ -82,12 +82,12 @@ def a_crew(*conductors: ConductorRecord, **fields: typing.Any) -> Crew:
         "manage": "stoker-manage",
         "skews": {},
     }
-    return Crew(**{**plain, **fields})
+    return ConductorFleet(**{**plain, **fields})
 
 
-def why(task: Unfinished, crew: Crew | None = None, **around: typing.Any) -> Reason:
+def why(task: Unfinished, crew: ConductorFleet | None = None, **around: typing.Any) -> Reason:
     plain: typing.Any = {"deadline_at": NOW + 600, "children": {}, "handles": {}}
-    return explain(task, crew or a_crew(), Surroundings(**{**plain, **around})).reason
+    return explain(task, crew or a_crew(), DiagnosisContext(**{**plain, **around})).reason
 
 
 RETRY = "stoker-manage stack retry S"
@@ -180,7 +180,7 @@ def test_a_hint_that_was_lost_is_sent_again_by_the_owner() -> None:
     found = why(ready(redelivered=2, due_at=NOW + 8))
     assert found.why.endswith("12 s ago; hints do not arrive: see whether the message bus answers")
     assert found.commands == ("stoker-manage config validate --connect", RETRY)
-    task = explain(ready(redelivered=2, due_at=NOW + 8), a_crew(), Surroundings(None, {}, {}))
+    task = explain(ready(redelivered=2, due_at=NOW + 8), a_crew(), DiagnosisContext(None, {}, {}))
     assert task.since == NOW + 8 - 20 - 10 - 5
 
 
@@ -247,7 +247,7 @@ def test_a_breakpoint_is_told_with_the_clients_command() -> None:
     assert found.why == "it is held at the breakpoint pre-create"
     assert found.commands == ("openstack stack continue S server",)
     held = a_task(state=TaskState.HELD, member=None, hook="pre-create", held_since=NOW - 7)
-    since = explain(held, a_crew(), Surroundings(None, {}, {})).since
+    since = explain(held, a_crew(), DiagnosisContext(None, {}, {})).since
     assert since == NOW - 7, "not when its resource's row was written"
     limited = why(a_task(state=TaskState.HELD, member=None, hook="pre-create", due_at=NOW + 9))
     assert (limited.next, limited.at) == ("the breakpoint's own limit ends it", NOW + 9)
@@ -304,8 +304,8 @@ def test_a_stack_of_which_nothing_can_go_on_is_a_bug() -> None:
 def test_the_report_says_all_of_it_as_text_and_as_json() -> None:
     crew = a_crew()
     waiting = Waiting([a_task()], {TaskState.RUNNING: 3, TaskState.WAITING: 2}, {}, {})
-    finding = explain(a_task(), crew, Surroundings(STACK.deadline_at, {}, {}))
-    report = Report(STACK, "two", waiting, [], [finding], [])
+    finding = explain(a_task(), crew, DiagnosisContext(STACK.deadline_at, {}, {}))
+    report = StackReport(STACK, "two", waiting, [], [finding], [])
     text = as_text(report, crew)
     assert text.splitlines()[0] == "stack shop (S) of project demo: CREATE_IN_PROGRESS"
     assert "unfinished: 3 running, 2 waiting; looked after by two" in text

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from stoker.cli.config.options import WrongConfiguration
 from stoker.cli.daemon import main_thread
-from stoker.cli.daemon.main_loop import Signals
+from stoker.cli.daemon.main_loop import SignalQueue
 
 
 @dataclasses.dataclass
@@ -18,7 +18,7 @@ class Fake:
     serving: Exception | int = 0
     stopping: Exception | bool = True
     did: list[str] = dataclasses.field(default_factory=list)
-    signals: Signals = typing.cast(Signals, None)
+    signals: SignalQueue = typing.cast(SignalQueue, None)
 
     def start(self) -> None:
         self.did.append("start")

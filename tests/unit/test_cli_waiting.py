@@ -11,15 +11,15 @@ import typing
 from collections.abc import Iterator
 
 import pytest
-from stoker.cli.daemon.main_loop import WANTED, Signals, stay
+from stoker.cli.daemon.main_loop import WANTED, SignalQueue, stay
 from stoker.cli.daemon.systemd import Systemd
 from stoker.cli.http.serving import silence
 
 
 @pytest.fixture
-def signals() -> Iterator[Signals]:
+def signals() -> Iterator[SignalQueue]:
     before = {number: signal.getsignal(number) for number in WANTED}
-    made = Signals()
+    made = SignalQueue()
     yield made
     signal.set_wakeup_fd(-1)
     for number, handler in before.items():
@@ -111,7 +111,7 @@ def test_nothing_is_told_to_nobody() -> None:
     Systemd({"NOTIFY_SOCKET": "/no/such/socket"}).ready("serves")
 
 
-def run(signals: Signals, told: Systemd, **more: typing.Any) -> threading.Timer:
+def run(signals: SignalQueue, told: Systemd, **more: typing.Any) -> threading.Timer:
     """Stay for a moment."""
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM))
     timer.start()
@@ -120,7 +120,7 @@ def run(signals: Signals, told: Systemd, **more: typing.Any) -> threading.Timer:
 
 
 def test_the_watchdog_is_fed_until_a_loop_is_late_and_again_afterwards(
-    signals: Signals, manager: Manager, caplog: pytest.LogCaptureFixture
+    signals: SignalQueue, manager: Manager, caplog: pytest.LogCaptureFixture
 ) -> None:
     late = iter([[], ["the mover"], ["the mover"], []])
     asked: list[float] = []
@@ -135,7 +135,7 @@ def test_the_watchdog_is_fed_until_a_loop_is_late_and_again_afterwards(
     assert [record.args for record in caplog.records] == [("the mover",), ("done",)]
 
 
-def test_a_reload_is_told_with_what_came_of_it(signals: Signals, manager: Manager) -> None:
+def test_a_reload_is_told_with_what_came_of_it(signals: SignalQueue, manager: Manager) -> None:
     os.kill(os.getpid(), signal.SIGHUP)
     run(signals, systemd(manager), reload=lambda: "nothing has changed")
     begun, ended = [text for text in manager.all_heard() if not text.startswith("WATCHDOG")]

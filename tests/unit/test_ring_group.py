@@ -7,7 +7,7 @@ import typing
 from collections.abc import Iterator
 
 import pytest
-from stoker.ring.group import DroppedOut, Group, GroupError, Record, Replaced, make_coordinator
+from stoker.ring.group import DroppedOut, Group, GroupError, MemberReplaced, Record, make_coordinator
 from stoker.ring.membership import Membership, Self
 from stoker.ring.timing import MembershipTiming
 
@@ -67,9 +67,9 @@ def test_a_successor_takes_the_place_and_its_predecessor_cannot_take_it_back(url
     new = opened(url)
     new.write(record("a", "new", started_at=2.0))
     for incarnation in ("old", "old-again"):
-        with pytest.raises(Replaced):
+        with pytest.raises(MemberReplaced):
             old.write(record("a", incarnation, beat=10, started_at=1.0))
-    with pytest.raises(Replaced):
+    with pytest.raises(MemberReplaced):
         old.leave()
     assert [r["incarnation"] for r in new.read()] == ["new"]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from harness.waiting import wait_for
-from stoker.ring.group import DroppedOut, Group, GroupError, Record, Replaced
+from stoker.ring.group import DroppedOut, Group, GroupError, MemberReplaced, Record
 from stoker.ring.hashring import DRAINING, View
 from stoker.ring.membership import Membership, Self
 from stoker.ring.timing import MembershipTiming
@@ -68,7 +68,7 @@ class MemoryGroup:
         self._call("write")
         own = self._backend.records.get(self._host)
         if self._record is not None and own and own["started_at"] > self._record["started_at"]:
-            raise Replaced("replaced")
+            raise MemberReplaced("replaced")
         if self._record is not None and self._record["incarnation"] == record["incarnation"] and not own:
             raise DroppedOut("forgotten")
         self._record = self._backend.records[self._host] = dict(record)

@@ -211,15 +211,15 @@ def test_a_pattern_is_refused_or_ends_at_a_limit(pool):
 def test_a_helper_that_is_killed_from_outside_is_replaced():
     with own_pool() as pool:
         assert pool.yaql("1 + 1", None) == 2
-        nursery, helper = pool.pids()
+        fork_server, helper = pool.pids()
         os.kill(helper, signal.SIGKILL)
         wait_until_gone(helper)
         assert pool.yaql("1 + 1", None) == 2
-        assert pool.pids()[0] == nursery
+        assert pool.pids()[0] == fork_server
         assert pool.pids()[1] != helper
 
 
-def test_a_nursery_that_is_killed_is_replaced():
+def test_a_fork_server_that_is_killed_is_replaced():
     with own_pool() as pool:
         assert pool.yaql("1 + 1", None) == 2
         old = pool.pids()
@@ -231,7 +231,7 @@ def test_a_nursery_that_is_killed_is_replaced():
         with pytest.raises(LimitReached):
             pool.yaql(
                 ENDLESS, POISON
-            )  # Takes the helper that is idle still, and needs the nursery to end it.
+            )  # Takes the helper that is idle still, and needs the fork server to end it.
         assert pool.yaql("1 + 1", None) == 2
         assert set(pool.pids()).isdisjoint(old)
     wait_until_gone(*old)
@@ -243,11 +243,11 @@ def test_nobody_is_left_after_limits_and_close():
             with pytest.raises(LimitReached):
                 pool.yaql(ENDLESS, POISON)
         assert pool.yaql("1", None) == 1
-        nursery, helper = pool.pids()
-        assert children_of(nursery) == [helper], "ended helpers are zombies"
-    wait_until_gone(nursery, helper)
+        fork_server, helper = pool.pids()
+        assert children_of(fork_server) == [helper], "ended helpers are zombies"
+    wait_until_gone(fork_server, helper)
     assert pool.pids() == []
-    assert nursery not in children_of(os.getpid())
+    assert fork_server not in children_of(os.getpid())
 
 
 def test_the_processes_end_with_the_one_that_started_them():

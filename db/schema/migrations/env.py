@@ -1,8 +1,7 @@
 """Alembic's entry: runs the migrations on the connection that upgrade.py hands over."""
 
 from alembic import context
-
-from .. import tables
+from stoker.db.schema import tables
 
 context.configure(connection=context.config.attributes["connection"], target_metadata=tables.metadata)
 with context.begin_transaction():

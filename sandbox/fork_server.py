@@ -1,4 +1,4 @@
-"""The process that forks helpers: ``python -m stoker.sandbox.nursery FD``.
+"""The process that forks helpers: ``python -m stoker.sandbox.fork_server FD``.
 
 It has one thread and has YAQL loaded, so a fork is safe and takes a millisecond, where the daemon has many
 threads and secrets in its memory and must not be forked.  As their parent it alone can kill helpers by a pid
@@ -26,7 +26,7 @@ from .helper import serve
 from .limits import HelperLimits
 
 
-class Nursery:
+class ForkServer:
     """Starts, ends and reaps helpers."""
 
     def __init__(self, evaluation: Evaluation, limits: HelperLimits) -> None:
@@ -87,7 +87,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     control = socket.socket(fileno=int(sys.argv[1]))
     limits = HelperLimits(**json.loads(control.recv(CONTROL)))
-    nursery = Nursery(Evaluation(limits), limits)
+    fork_server = ForkServer(Evaluation(limits), limits)
     gc.freeze()  # A collection in a helper would copy the pages that all of them share.
     awake, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
@@ -96,20 +96,20 @@ def main() -> None:
         control.send(b'{"ready": true}')
         while True:
             ready, _, _ = select.select([control.fileno(), awake], [], [])
-            nursery.reap()
+            fork_server.reap()
             if awake in ready:
                 os.read(awake, CONTROL)
-            if control.fileno() in ready and not _serve_one(control, nursery):
+            if control.fileno() in ready and not _serve_one(control, fork_server):
                 break
-    nursery.end_all()
+    fork_server.end_all()
 
 
-def _serve_one(control: socket.socket, nursery: Nursery) -> bool:
+def _serve_one(control: socket.socket, fork_server: ForkServer) -> bool:
     """Answer one message; False: the daemon is gone."""
     body, handles, _, _ = socket.recv_fds(control, CONTROL, 1)
     if not body:
         return False
-    answer = nursery.answer(json.loads(body), handles[0] if handles else None)
+    answer = fork_server.answer(json.loads(body), handles[0] if handles else None)
     for handle in handles:
         os.close(handle)
     control.send(json.dumps(answer).encode())
