@@ -28,9 +28,9 @@ def signals() -> Iterator[SignalQueue]:
 
 ELSEWHERE = """
 import os, signal, threading, time
-from stoker.cli.daemon.main_loop import Signals
+from stoker.cli.daemon.main_loop import SignalQueue
 
-signals = Signals()
+signals = SignalQueue()
 other = threading.Thread(target=time.sleep, args=(30,), daemon=True)
 other.start()
 # The kernel gives the signal to the other thread, and nothing interrupts what the main one waits in.
@@ -43,7 +43,7 @@ os._exit(0)
 
 def test_a_signal_is_noticed_whichever_thread_the_kernel_gives_it_to() -> None:
     done = subprocess.run([sys.executable, "-c", ELSEWHERE], capture_output=True, text=True, timeout=120)
-    assert done.stdout == "Wanted.STOP\n", done.stderr
+    assert done.stdout == "OperatorSignal.STOP\n", done.stderr
 
 
 class Manager:
