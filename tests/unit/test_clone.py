@@ -24,7 +24,7 @@ def git(folder: pathlib.Path, *arguments: str) -> str:
     return done.stdout.decode()
 
 
-@pytest.mark.parametrize("name", ["stoker", "other", "stoker/inside", "with a space/stoker"])
+@pytest.mark.parametrize("name", ["stoker", "other", "stoker/inside", "Stoker-2", "with a space/stoker"])
 def test_style_is_the_same_whatever_the_clone_is_called(tmp_path: pathlib.Path, name: str) -> None:
     clone = tmp_path / name
     listed = git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "*.py").split()

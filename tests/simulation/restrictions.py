@@ -1,0 +1,40 @@
+"""Helpers for tests of restricted updates."""
+
+import typing
+
+from simulation.helpers import ended
+from simulation.world import World
+from stoker.db.stacks import Stack
+from stoker.planning.requests import Goal, UpdateRequest
+
+Json = typing.Any
+
+
+def server(**properties: Json) -> Json:
+    return {"type": "Sim::Server", "properties": {"after": 0, **properties}}
+
+
+def volume(policy: Json = None, **properties: Json) -> Json:
+    made = {"type": "Sim::Volume", "properties": {"after": 0, **properties}}
+    return made if policy is None else {**made, "update_policy": policy}
+
+
+def template(**found: Json) -> Json:
+    return {"heat_template_version": "2018-08-31", "resources": found}
+
+
+def restricted(**actions: Json) -> Json:
+    entries = {name: {"restricted_actions": words} for name, words in actions.items()}
+    return {"resource_registry": {"resources": entries}}
+
+
+def update(world: World, stack: Stack, made: Json, environment: Json = None, **fields: Json) -> Stack:
+    request = UpdateRequest(Goal(made, environment=environment or {}), **fields)
+    world.updates.update(world.stack(stack.id), request)
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert world.cloud.wrong == []
+    return world.stack(stack.id)
+
+
+def state(stack: Stack) -> tuple[str, str]:
+    return stack.action, str(stack.status)
