@@ -11,7 +11,7 @@ import jsonschema
 from ..db import resources, stacks
 from ..db.errors import NotFound
 from ..db.ids import StackId
-from ..db.stacks import ListedStack, Stack
+from ..db.rows import ListedStack, Stack
 from ..db.states import Status
 from ..planning.requests import TypeForbidden
 from ..sealing.sealer import BoundSealer

@@ -31,12 +31,10 @@ from harness.rabbitmq import RabbitMQ
 from stoker.db import resources, sequences
 from stoker.db.engine import Database
 from stoker.db.ids import ContentId, ResourceId, StackId, TaskId, TraversalId
-from stoker.db.resources import Resource
+from stoker.db.rows import Resource, Stack, Task
 from stoker.db.schema import tables
-from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import tasks
-from stoker.db.work.tasks import Task
 from stoker.ring.shards import shard_of
 
 HOSTS = ("one", "two", "three")

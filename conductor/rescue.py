@@ -11,7 +11,7 @@ from ..db.engine import Database
 from ..db.ids import MemberId, TaskId, TraversalId, host_of
 from ..db.queries import inspections
 from ..db.queries.inspections import Child, Unfinished
-from ..db.stacks import Stack
+from ..db.rows import Stack
 from ..db.states import Status, TaskState
 from ..db.work import cancel, endings, losses, operator, orphans, tasks
 from ..engine import cancel as ending

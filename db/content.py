@@ -11,6 +11,7 @@ from sqlalchemy.engine import Connection
 from . import upserts
 from .errors import NotFound
 from .ids import ContentId, SnapshotId, StackId
+from .rows import GOAL
 from .schema import tables
 
 Json = typing.Any
@@ -57,10 +58,6 @@ def get_many(conn: Connection, keys: Iterable[ContentId]) -> dict[ContentId, Jso
     c = tables.content
     rows = conn.execute(sa.select(c.c.id, c.c.body).where(c.c.id.in_(sorted(set(keys)))))
     return {ContentId(key): body for key, body in rows}
-
-
-GOAL = ("template", "environment", "files")
-"""What of a goal that is stored as JSON are ids of contents."""
 
 
 def renamed(goal: Mapping[str, Json], old: ContentId, new: ContentId) -> dict[str, Json]:

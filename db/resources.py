@@ -2,7 +2,7 @@
 
 import typing
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -10,59 +10,11 @@ from sqlalchemy.engine import Connection
 from . import trees
 from .errors import NotFound
 from .ids import ResourceId, SnapshotId, StackId
+from .rows import ListedStack, Resource
 from .schema import tables
-from .stacks import ListedStack
-from .states import Status, stopped_reason
 from .work.task_rows import IDS, chunks
 
 Json = typing.Any
-
-
-@dataclass(frozen=True)
-class Resource:
-    """A resource as stored; see tables.py for what the columns mean."""
-
-    id: ResourceId
-    stack_id: StackId
-    name: str
-    type: str
-    plugin: str
-    action: str
-    status: str
-    reason: str
-    created_at: float
-    updated_at: float
-    physical_id: str | None = None
-    reference_id: Json = None
-    definition: Json = None
-    properties: Json = None
-    attributes: Json = None
-    metadata: Json = None
-    data: Json = None
-    requires: Sequence[ResourceId] = ()
-    replaces: ResourceId | None = None
-    replaced_by: ResourceId | None = None
-    progress: Json = None
-    key: str | None = None
-    generation: int = 0
-    snapshot_id: SnapshotId | None = None
-
-    @property
-    def is_there(self) -> bool:
-        """Whether checks, suspensions and the like have something to act on: whether it was made.
-
-        What was being deleted is not there either: a deletion that was given up may yet take place, so
-        nothing makes the resource sound again but its replacement.
-        """
-        unmade = self.action == "INIT" or (
-            self.action in ("CREATE", "ADOPT") and self.status == Status.FAILED
-        )
-        return not unmade and self.action != "DELETE"
-
-    @property
-    def was_stopped(self) -> bool:
-        """Whether its action was stopped before its end."""
-        return self.status == Status.FAILED and self.reason.startswith(stopped_reason(self.action))
 
 
 def insert_many(conn: Connection, resources: Sequence[Resource]) -> None:

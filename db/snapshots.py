@@ -4,8 +4,8 @@ What a snapshot keeps of each resource is a row of the table of resources, see `
 """
 
 import typing
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -13,33 +13,13 @@ from sqlalchemy.engine import Connection
 from . import content
 from .errors import NotFound
 from .ids import ContentId, SnapshotId, StackId, TraversalId
+from .rows import GOAL, Snapshot
 from .schema import tables
 from .states import Status
 
 Json = typing.Any
 CONCERNED = ("SNAPSHOT", "DELETE")
 """Actions of a stack that do something to its snapshots."""
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """A snapshot as stored; see tables.py for what the columns mean."""
-
-    id: SnapshotId
-    stack_id: StackId
-    name: str | None
-    action: str
-    status: str
-    reason: str
-    traversal: TraversalId
-    goal: Mapping[str, Json]
-    tags: Sequence[str]
-    created_at: float
-
-    @property
-    def contents(self) -> list[ContentId]:
-        """Template, environment and files, in this order."""
-        return [ContentId(self.goal[name]) for name in content.GOAL]
 
 
 def insert(conn: Connection, snapshot: Snapshot) -> None:
@@ -57,7 +37,7 @@ def rename_content(conn: Connection, snapshot_id: SnapshotId, old: ContentId, ne
         return False
     goal = content.renamed(goal, old, new)
     conn.execute(sa.update(s).where(s.c.id == snapshot_id).values(goal=goal))
-    content.set_uses(conn, snapshot_id, [ContentId(goal[name]) for name in content.GOAL])
+    content.set_uses(conn, snapshot_id, [ContentId(goal[name]) for name in GOAL])
     return True
 
 

@@ -2,7 +2,7 @@
 
 import typing
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 
 import sqlalchemy as sa
 from oslo_db import exception as oslo_errors
@@ -10,62 +10,13 @@ from sqlalchemy.engine import Connection
 
 from . import content, trees
 from .errors import NameTaken, NotFound
-from .ids import ContentId, ResourceId, StackId, TraversalId
+from .ids import ContentId, StackId, TraversalId
+from .rows import GOAL, ListedStack, Stack
 from .schema import tables
 from .states import Status
 from .work.task_rows import IDS
 
 Json = typing.Any
-
-
-@dataclass(frozen=True, kw_only=True)
-class ListedStack:
-    """A stack as lists show it: without what may be long; see tables.py for what the columns mean."""
-
-    id: StackId
-    tenant: str
-    name: str
-    action: str
-    status: str
-    traversal: TraversalId
-    created_at: float
-    root_id: StackId
-    reason: str = ""
-    parent_id: StackId | None = None
-    depth: int = 0
-    owner: str | None = None
-    timeout_mins: int | None = None
-    description: str = ""
-    disable_rollback: bool = True
-    updated_at: float | None = None
-    deleted_at: float | None = None
-    tags: Sequence[str] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class DetailedStack(ListedStack):
-    """A stack as lists with details show it."""
-
-    parameter_view: Mapping[str, Json] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stack(DetailedStack):
-    """A stack as stored."""
-
-    shard: int
-    template_id: ContentId
-    environment_id: ContentId
-    files_id: ContentId
-    live_name: str | None = None
-    parent_resource_id: ResourceId | None = None
-    deadline_at: float | None = None
-    remaining: float | None = None
-    rollback_at: float | None = None
-    parameters: Mapping[str, Json] = field(default_factory=dict)
-    previous: Mapping[str, Json] | None = None
-    outputs: Mapping[str, Json] = field(default_factory=dict)
-    abort_on_breakpoint: bool = False
 
 
 S = typing.TypeVar("S", bound=ListedStack)
@@ -93,7 +44,7 @@ def _contents(row: Mapping[str, typing.Any]) -> set[ContentId]:
     """All contents that a stack refers to."""
     previous = row["previous"] or {}
     named = {row[name] for name in CONTENTS[:3]}
-    return named | {previous[name] for name in content.GOAL if name in previous}
+    return named | {previous[name] for name in GOAL if name in previous}
 
 
 def rename_content(conn: Connection, stack_id: StackId, old: ContentId, new: ContentId) -> bool:

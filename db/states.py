@@ -96,3 +96,13 @@ class Status(enum.StrEnum):
 def stopped_reason(action: str) -> str:
     """The reason of a resource whose action was stopped before its end; why may stand behind it."""
     return f"{action} aborted"
+
+
+REDELIVER_AFTER = 5.0
+"""Seconds after which the hint of a ready task is sent again; grows by doubling with each repetition."""
+REDELIVER_MOST = 60.0
+
+
+def redelivery_delay(redelivered: int) -> float:
+    """Seconds until the next repetition of a hint that was repeated `redelivered` times."""
+    return float(min(REDELIVER_MOST, REDELIVER_AFTER * 2 ** min(redelivered, 10)))

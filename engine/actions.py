@@ -7,10 +7,8 @@ from sqlalchemy.engine import Connection
 
 from ..db import resources, stacks
 from ..db.ids import ResourceId
-from ..db.resources import Resource
-from ..db.stacks import Stack
+from ..db.rows import Resource, Stack, Task
 from ..db.states import Status, TaskKind
-from ..db.work.tasks import Task
 from ..planning.graph import Edges
 from ..planning.plan import Plan, PlannedTask, TraversalScope, make_plan, needs_of, task_ids
 from .change import NotUpdatable, kept_goal

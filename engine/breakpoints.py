@@ -7,8 +7,7 @@ from sqlalchemy.engine import Connection
 from ..db import resources, stacks
 from ..db.errors import NotFound
 from ..db.ids import TaskId
-from ..db.resources import Resource
-from ..db.stacks import ListedStack, Stack
+from ..db.rows import ListedStack, Resource, Stack
 from ..db.states import Status
 from ..db.work import breakpoints, clear_breakpoints
 from ..db.work.breakpoints import HeldTask

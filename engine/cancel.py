@@ -8,8 +8,9 @@ from sqlalchemy.engine import Connection
 
 from ..db import events, notifications, snapshots, stacks
 from ..db.ids import StackId, TaskId, TraversalId
+from ..db.rows import Stack
 from ..db.schema import tables
-from ..db.stacks import DueStack, LateStack, Stack
+from ..db.stacks import DueStack, LateStack
 from ..db.states import Status, TaskKind, TaskState
 from ..db.work import cancel, endings, tasks
 from .announce import Hints, announce_all

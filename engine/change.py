@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from sqlalchemy.engine import Connection
 
 from ..db import content, resources, stacks
-from ..db.resources import Resource
-from ..db.stacks import Stack
+from ..db.rows import Resource, Stack
 from ..db.states import Status
 from ..db.work import tasks
 from ..db.work.cancel import CarryOver

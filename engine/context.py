@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..db.engine import Database
 from ..db.ids import StackId
-from ..db.stacks import Stack
+from ..db.rows import Stack
 from ..keystone.delegated_auth import NO_DEFERRAL, Deferral
 from ..keystone.delegations import Delegations
 from ..observe.logs import current_request

@@ -8,9 +8,7 @@ from sqlalchemy.engine import Connection
 
 from ..db import content, resources, stacks, trees
 from ..db.ids import ContentId, StackId
-from ..db.resources import Resource
-from ..db.snapshots import Snapshot
-from ..db.stacks import Stack
+from ..db.rows import Resource, Snapshot, Stack
 from ..db.states import Status
 from ..planning.plan import TooFewIds, TraversalScope, ids_needed
 from ..sealing.stored import InClear, Masked

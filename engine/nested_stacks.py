@@ -10,9 +10,7 @@ from sqlalchemy.engine import Connection
 from ..db import content, resources, snapshots, stacks
 from ..db.errors import NameTaken, NotFound
 from ..db.ids import ContentId, StackId
-from ..db.resources import Resource
-from ..db.snapshots import Snapshot
-from ..db.stacks import Stack
+from ..db.rows import Resource, Snapshot, Stack
 from ..db.states import Status, TaskKind
 from ..planning.adopt import adopting
 from ..planning.breakpoints import PlannedBreakpoints

@@ -9,8 +9,7 @@ from sqlalchemy.engine import Connection
 
 from ..db import stacks
 from ..db.ids import ResourceId, SnapshotId, StackId
-from ..db.resources import Resource
-from ..db.stacks import Stack
+from ..db.rows import Resource, Stack
 from ..planning.requests import Goal
 from ..resources.nested.children import ChildGoal
 from ..resources.registry import ResourceRegistry

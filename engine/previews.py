@@ -5,10 +5,8 @@ from dataclasses import replace
 
 from ..db import resources
 from ..db.ids import ResourceId, StackId, TraversalId
-from ..db.resources import Resource
-from ..db.stacks import Stack
+from ..db.rows import Resource, Stack, Task
 from ..db.work import tasks
-from ..db.work.tasks import Task
 from ..planning.nested_check import static_facade, static_goal
 from ..planning.plan import TraversalScope
 from ..planning.preview import ChangeKind, NestedChanges, ResourceChange, Unchangeable, UpdatePreview

@@ -5,7 +5,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..db.resources import Resource
+from ..db.rows import Resource
 from ..planning.requests import Goal
 from ..resources.errors import UnknownType
 from ..resources.registry import ResourceRegistry

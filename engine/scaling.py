@@ -12,12 +12,10 @@ from sqlalchemy.engine import Connection
 from ..db import events, resources, stacks
 from ..db.errors import NotFound
 from ..db.ids import ResourceId, TaskId, TraversalId
-from ..db.resources import Resource
-from ..db.stacks import Stack
-from ..db.states import FINAL, Status, TaskKind, TaskState
+from ..db.rows import Resource, Stack, Task
+from ..db.states import FINAL, REDELIVER_AFTER, Status, TaskKind, TaskState
 from ..db.work import tasks
 from ..db.work.endings import KEEP_TASKS
-from ..db.work.tasks import REDELIVER_AFTER, Task
 from ..planning.task_definition import TaskDefinition
 from ..resources.errors import NoAction, NotSupported
 from ..resources.nested.base import NestedType

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from ..db import events, resources
 from ..db.errors import NotFound
 from ..db.ids import ResourceId, TaskId, TraversalId
-from ..db.resources import Resource
-from ..db.stacks import Stack
+from ..db.rows import Resource, Stack
 from ..db.states import Status
 from ..db.work import tasks
 from ..resources.errors import NoAction, NotSupported

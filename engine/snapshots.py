@@ -9,11 +9,8 @@ from sqlalchemy.engine import Connection
 
 from ..db import resources, snapshots, stacks
 from ..db.ids import ResourceId, SnapshotId, StackId
-from ..db.resources import Resource
-from ..db.snapshots import Snapshot
-from ..db.stacks import Stack
+from ..db.rows import Resource, Snapshot, Stack, Task
 from ..db.states import Status, TaskKind
-from ..db.work.tasks import Task
 from ..planning.graph import Edges
 from ..planning.plan import (
     Plan,

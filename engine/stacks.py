@@ -12,7 +12,7 @@ from ..db import conductors, resources, stacks
 from ..db.conductors import ConductorRecord
 from ..db.errors import NameTaken
 from ..db.ids import ContentId, StackId
-from ..db.stacks import Stack
+from ..db.rows import Stack
 from ..db.states import Status, TaskKind
 from ..planning.adopt import adopting
 from ..planning.breakpoints import PlannedBreakpoints

@@ -11,10 +11,9 @@ from sqlalchemy.engine import Connection
 from ..db import content, events, notifications, resources, sequences, snapshots, stacks
 from ..db.engine import Database
 from ..db.ids import ResourceId, TaskId, TraversalId
-from ..db.stacks import Stack
+from ..db.rows import Stack, Task
 from ..db.states import Status, TaskKind
 from ..db.work import breakpoint_rules, breakpoints, cancel, deadlines, endings, tasks
-from ..db.work.tasks import Task
 from ..observe.logs import about
 from ..planning.breakpoints import PlannedBreakpoints
 from ..planning.plan import Plan, TraversalScope, plan_delete

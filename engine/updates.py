@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 
 from ..db import content, resources, snapshots, stacks
 from ..db.ids import ContentId, SnapshotId, StackId
-from ..db.resources import Resource
-from ..db.stacks import Stack
+from ..db.rows import Resource, Stack
 from ..db.states import Status
 from ..planning.plan import TooFewIds
 from ..planning.preview import ResourceChange, Unchangeable

@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..db.ids import ResourceId, StackId, TaskId, TraversalId
-from ..db.resources import Resource
-from ..db.states import Status, TaskKind, TaskState
-from ..db.work import deadlines
+from ..db.rows import COUNTS, Resource, Task
+from ..db.states import REDELIVER_AFTER, Status, TaskKind, TaskState
 from ..db.work.breakpoint_rules import partition
-from ..db.work.tasks import REDELIVER_AFTER, Task
 from ..template.model import CompiledTemplate, ResourceDefinition, ResourceSettings
 from .breakpoints import PlannedBreakpoints
 from .graph import Edges, without_cycles
@@ -141,7 +139,7 @@ def make_plan(
             state=TaskState.WAITING,
             pending=len(jobs),
             shard=scope.shard,
-            hooks=None if scope.defaults.clock_stands else deadlines.COUNTS,
+            hooks=None if scope.defaults.clock_stands else COUNTS,
             request=scope.request,
         ),
         after=after,

@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..db.ids import ResourceId, StackId
-from ..db.resources import Resource
+from ..db.rows import Resource, Task
 from ..db.states import Status, TaskKind
-from ..db.work.tasks import Task
 from ..resources.errors import PermanentError, PropertyError
 from ..resources.plugin import ResourceType
 from ..resources.properties import changed, replacement_needed, resolve_properties, resolve_stored

@@ -5,9 +5,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from ..db.ids import ResourceId
-from ..db.resources import Resource
+from ..db.rows import Resource, Task
 from ..db.states import DELETING, Status
-from ..db.work.tasks import Task
 from ..template.model import CompiledTemplate
 from .task_definition import TaskDefinition
 

@@ -2,7 +2,7 @@
 
 import typing
 
-from ..db.resources import Resource
+from ..db.rows import Resource
 from ..db.states import Status
 from ..resources.errors import UnknownType
 from ..resources.plugin import ResourceType

@@ -11,9 +11,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..db.ids import ResourceId, TaskId
-from ..db.resources import Resource
+from ..db.rows import Resource, Task
 from ..db.states import DELETING, Status, TaskKind
-from ..db.work.tasks import Task
 from ..template.model import CompiledTemplate, ResourceDefinition
 from .graph import Edges
 from .plan import Plan, PlannedTask, TooFewIds, TraversalScope, delete_job, make_plan, needs_of, new_row

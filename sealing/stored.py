@@ -23,7 +23,7 @@ import typing
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 
-from ..db.resources import Resource
+from ..db.rows import Resource
 from ..template.residual import (
     ARGS,
     FN,

@@ -3,7 +3,7 @@
 import typing
 from collections.abc import Callable, Mapping
 
-from ...db.stacks import Stack
+from ...db.rows import Stack
 from ...db.states import TaskKind
 from ..errors import bad_request
 from ..request import Reply, Request, shortened

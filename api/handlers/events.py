@@ -8,7 +8,7 @@ from ...db.errors import NotFound
 from ...db.events import EventQuery
 from ...db.ids import StackId
 from ...db.queries import stack_list
-from ...db.stacks import Stack
+from ...db.rows import Stack
 from ..errors import Fault, bad_request, not_found
 from ..request import Reply, Request, shortened
 from ..views import stacks

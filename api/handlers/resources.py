@@ -7,8 +7,7 @@ from ...db import resources
 from ...db.errors import NotFound
 from ...db.ids import StackId
 from ...db.queries import stack_list
-from ...db.resources import Resource
-from ...db.stacks import ListedStack, Stack
+from ...db.rows import ListedStack, Resource, Stack
 from ...db.work.breakpoints import HeldTask
 from ...sealing.stored import metadata_in_clear
 from .. import parse

@@ -8,8 +8,7 @@ from sqlalchemy.engine import Connection
 from ...db import content, resources, snapshots
 from ...db.errors import NotFound
 from ...db.ids import SnapshotId
-from ...db.snapshots import Snapshot
-from ...db.stacks import Stack
+from ...db.rows import Snapshot, Stack
 from ...engine.exports import snapshot_document
 from ...sealing.stored import Masked
 from ..errors import Fault

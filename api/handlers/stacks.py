@@ -9,7 +9,7 @@ from ...db.errors import NotFound
 from ...db.ids import StackId
 from ...db.queries import stack_list
 from ...db.queries.stack_list import SORT_KEYS, StackQuery
-from ...db.stacks import DetailedStack, ListedStack, Stack
+from ...db.rows import DetailedStack, ListedStack, Stack
 from ...db.work import cancel
 from ...planning.requests import Preview, PreviewedResource
 from .. import parse

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from ...db.events import Event
 from ...db.ids import host_of
-from ...db.resources import Resource
-from ...db.stacks import DetailedStack, ListedStack, Stack
+from ...db.rows import DetailedStack, ListedStack, Resource, Stack
 from ...db.work.breakpoint_rules import paused_reason, reached_reason
 from ...db.work.breakpoints import HeldTask
 from ...db.work.cancel import Unanswered

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from ...db.conductors import STOPPED
 from ...db.ids import MemberId, host_of
 from ...db.queries.inspections import Child, LongStep, Unfinished
-from ...db.states import Standing, Status, TaskState
+from ...db.states import REDELIVER_MOST, Standing, Status, TaskState, redelivery_delay
 from ...db.work.cancel import ASK_RARELY, MARGIN
-from ...db.work.task_rows import REDELIVER_MOST, redelivery_delay
 from .base import describe_age, describe_span
 from .fleet import SKEW, ConductorFleet, Reason, ago, restart
 

@@ -7,7 +7,7 @@ from oslo_config import cfg
 
 from ...db.engine import Database
 from ...db.queries import inspections
-from ...db.stacks import Stack
+from ...db.rows import Stack
 from ..wiring.connections import open_database
 from .base import AdminError, conf_of
 

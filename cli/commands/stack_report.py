@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...db.queries.inspections import FailedResource, Waiting
-from ...db.stacks import Stack
+from ...db.rows import Stack
 from ...db.states import Status, TaskState
 from .diagnosis import LATE, Finding
 from .fleet import ConductorFleet, Reason, when

@@ -17,7 +17,7 @@ from ...db.connections import server_time
 from ...db.ids import MemberId
 from ...db.queries import inspections
 from ...db.queries.inspections import Waiting
-from ...db.stacks import Stack
+from ...db.rows import Stack
 from ...db.states import Status
 from ...ring.hashring import assign
 from ...rpc.outbox import Outbox

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from ...db import stacks
 from ...db.engine import Database
 from ...db.ids import StackId
-from ...db.stacks import FailedStack, Stack
+from ...db.rows import Stack
+from ...db.stacks import FailedStack
 from ...db.work import endings
 from ...engine.change import NotUpdatable
 from ...engine.updates import Updates

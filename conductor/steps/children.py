@@ -7,8 +7,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ...db.ids import StackId
+from ...db.rows import Stack
 from ...db.schema import tables
-from ...db.stacks import Stack
 from ...db.states import Status, TaskKind, TaskState
 from ...db.work.claim import Claim
 from ...engine.hidden_parameters import SECRET_TEMPLATE, secret_parameters, template_is_secret

@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ...db.ids import TaskId
+from ...db.states import redelivery_delay
 from ...db.work.claim import Claim
-from ...db.work.task_rows import redelivery_delay
 from ...observe import metrics
 from ...observe.recorder import Recorder
 from ..steps.outcomes import StepResult

@@ -9,12 +9,12 @@ from sqlalchemy.engine import Connection
 from ...db.engine import Database
 from ...db.errors import NotFound
 from ...db.ids import MemberId, TaskId, TraversalId
+from ...db.rows import Task
 from ...db.states import TaskKind
 from ...db.work import claim as claims
 from ...db.work import orphans
 from ...db.work.claim import Claim
 from ...db.work.orphans import OrphanedCreate
-from ...db.work.task_rows import Task
 from ...planning.task_definition import TaskDefinition
 from ...resources.errors import PermanentError
 from ...template.errors import TemplateError

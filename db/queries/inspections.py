@@ -9,8 +9,9 @@ from sqlalchemy.engine import Connection
 
 from .. import events, trees
 from ..ids import MemberId, StackId, TaskId, TraversalId
+from ..rows import Stack
 from ..schema import tables
-from ..stacks import Stack, with_tags
+from ..stacks import with_tags
 from ..states import ACTIVE, Standing, Status, TaskKind, TaskState
 from ..work import breakpoint_rules
 

@@ -9,8 +9,9 @@ from sqlalchemy.engine import Connection
 
 from ..errors import NotFound
 from ..ids import StackId
+from ..rows import ListedStack
 from ..schema import tables
-from ..stacks import ListedStack, S, tagged
+from ..stacks import S, tagged
 
 SORT_KEYS = {
     "stack_name": "name",

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ..rows import Task
 from ..states import DELETING, UNDECIDED, TaskKind
-from .task_rows import Task
 
 PRE, POST = "pre", "post"
 _ACTIONS = {

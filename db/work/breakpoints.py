@@ -15,13 +15,12 @@ from sqlalchemy.engine import Connection
 from .. import events, notifications, resources, trees
 from ..ids import ResourceId, StackId, TaskId, TraversalId
 from ..notifications import AtBreakpoint, EventKind
-from ..resources import Resource
+from ..rows import Resource, Task
 from ..schema import tables
 from ..states import Status, TaskState
 from . import breakpoint_rules, deadlines
 from .breakpoint_rules import NAMED, BreakpointHit
 from .countdown import FinishedTask, mark_ready, unblock
-from .task_rows import Task
 
 
 def count_down(conn: Connection, ended: Sequence[FinishedTask], *, now: float) -> dict[TaskId, TraversalId]:

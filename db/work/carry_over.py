@@ -7,10 +7,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..ids import TaskId
+from ..rows import Task
 from ..schema import tables
 from ..states import Status, TaskKind
 from .cancel import stopped, superseded
-from .task_rows import Task
 
 
 @dataclass(frozen=True)

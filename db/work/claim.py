@@ -11,10 +11,10 @@ from sqlalchemy.engine import Connection
 from .. import events, resources
 from ..events import Event
 from ..ids import MemberId, ResourceId, StackId, TaskId
-from ..resources import Resource
+from ..rows import Resource, Task
 from ..schema import tables
 from ..states import ACTING, DELETING, SILENT, UNDECIDED, Status, TaskKind, TaskState
-from .task_rows import IDS, Task, chunks
+from .task_rows import IDS, chunks
 
 Json = typing.Any
 EXPIRED_GRACE = 30.0

@@ -10,11 +10,12 @@ from sqlalchemy.engine import Connection
 from .. import resources
 from ..ids import ResourceId, TaskId, TraversalId
 from ..notifications import EventKind
+from ..rows import Task
 from ..schema import tables
-from ..states import TaskKind, TaskState
+from ..states import REDELIVER_AFTER, TaskKind, TaskState
 from . import breakpoint_rules, breakpoints, deadlines, endings
 from .countdown import FinishedTask, unblock
-from .task_rows import REDELIVER_AFTER, Task, chunks
+from .task_rows import chunks
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,19 @@ from sqlalchemy.engine import Connection
 from .. import events, resources
 from ..events import Event
 from ..ids import ResourceId, StackId, TaskId, TraversalId
-from ..resources import Resource
+from ..rows import Resource, Task
 from ..schema import tables
-from ..states import FINAL, TRANSITIONS, UNSTARTED, Standing, Status, TaskKind, TaskState, stopped_reason
+from ..states import (
+    FINAL,
+    REDELIVER_AFTER,
+    TRANSITIONS,
+    UNSTARTED,
+    Standing,
+    Status,
+    TaskKind,
+    TaskState,
+    stopped_reason,
+)
 from . import breakpoint_rules, breakpoints, deadlines, endings, losses, orphans
 from .breakpoint_rules import BreakpointHit
 from .cancel import waits_for_child
@@ -26,7 +36,7 @@ from .carry_over import RequeueRequest, requeue
 from .claim import Claim, Claimant, claim
 from .countdown import FinishedTask, mark_ready, unblock
 from .orphans import OrphanedCreate
-from .task_rows import IDS, REDELIVER_AFTER, Task, chunks
+from .task_rows import IDS, chunks
 
 Json = typing.Any
 

@@ -16,12 +16,11 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..ids import StackId, TaskId, TraversalId
+from ..rows import COUNTS, Task
 from ..schema import tables
 from ..states import ACTIVE, Standing, Status, TaskKind, TaskState
-from .task_rows import CHUNK, Task, chunks
+from .task_rows import CHUNK, chunks
 
-COUNTS = {"clock": "counts"}
-"""`hooks` of a finish task whose traversal's deadline counts on."""
 CHILDREN = "children"
 """`waits_on` of a finish task of whose traversal a nested stack has stood: those are to be looked at, too."""
 LOOK_AGAIN = 300.0

@@ -9,8 +9,9 @@ from sqlalchemy.engine import Connection
 
 from .. import credentials, events, notifications, snapshots, stacks
 from ..ids import StackId, TaskId, TraversalId
+from ..rows import Stack
 from ..schema import tables
-from ..stacks import LateStack, Stack
+from ..stacks import LateStack
 from ..states import Status, TaskKind, TaskState
 from . import deadlines, tasks
 from .countdown import ABORTED

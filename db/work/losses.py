@@ -18,9 +18,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..ids import MemberId, TaskId
+from ..rows import Task
 from ..schema import tables
 from ..states import TaskState
-from .task_rows import Task, chunks
+from .task_rows import chunks
 
 Json = typing.Any
 USUAL_MOST = 3

@@ -15,11 +15,10 @@ from sqlalchemy.engine import Connection
 
 from .. import resources, sequences, stacks
 from ..ids import MemberId, ResourceId, StackId, TaskId, TraversalId
-from ..resources import Resource
+from ..rows import Resource, Task
 from ..schema import tables
 from ..states import FINAL, Status, TaskKind, TaskState
 from . import task_rows
-from .task_rows import Task
 
 RETRIES = 5
 INSISTS = {"insists": True}

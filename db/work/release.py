@@ -6,6 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..ids import TaskId, TraversalId
+from ..rows import Task
 from ..schema import tables
 from ..states import TaskState
 from . import losses
@@ -14,7 +15,7 @@ from .cancel import ASK_AGAIN, show_aborted
 from .carry_over import left_behind
 from .countdown import FinishedTask
 from .losses import Loss
-from .task_rows import Locked, Task, chunks, set_ready
+from .task_rows import Locked, chunks, set_ready
 
 Taken = Callable[[Connection, Task], None]
 

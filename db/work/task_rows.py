@@ -1,85 +1,20 @@
-"""The task as a value, and plain reads and writes of its rows."""
+"""Plain reads and writes of the rows of tasks."""
 
 import typing
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..ids import MemberId, ResourceId, StackId, TaskId, TraversalId
+from ..ids import StackId, TaskId, TraversalId
+from ..rows import Task
 from ..schema import tables
-from ..states import Standing, TaskKind, TaskState
+from ..states import REDELIVER_AFTER, Standing, TaskState
 
-Json = typing.Any
 IDS: sa.BindParameter[typing.Any] = sa.bindparam("ids", expanding=True)
 """For statements that are built once: building one takes longer than SQLite takes to run it."""
 CHUNK = 500  # ids per IN list: far below SQLite's limit of variables, large enough to be one round trip
-
-
-@dataclass(frozen=True)
-class Task:
-    """One vertex of a traversal's graph.
-
-    :ivar pending: unfinished predecessors; for the finish task all unfinished tasks of the traversal.
-    :ivar spare_id: for an update: the id of the resource's replacement, should it need one; for a snapshot:
-        of the copy that it keeps of the resource.
-    :ivar attempt: grows with each claim; a result counts only if it carries the latest one.
-    :ivar restricted: what an update of the resource must not do: update, replace.
-    :ivar timeout: seconds the action may take over all its attempts' polls; None: no limit.
-    :ivar inputs: resource name -> resource id, for all that the resource needs.
-    :ivar hooks: breakpoints still ahead, with their options.
-    :ivar hook: the breakpoint at which it is held now.
-    :ivar stepped: it is held before it begins, whatever `hooks` says.
-    :ivar held: for the finish task: how many tasks of the traversal are held.
-    :ivar waits_on: what a parked task waits for; see tables.py, also for the finish task.
-    :ivar request: the id of the user's request that wanted it, if one did.
-    :ivar losses: see losses.py.
-    """
-
-    id: TaskId
-    traversal: TraversalId
-    stack_id: StackId
-    kind: TaskKind
-    state: TaskState
-    pending: int
-    shard: int
-    resource_id: ResourceId | None = None
-    spare_id: ResourceId | None = None
-    attempt: int = 0
-    member: MemberId | None = None
-    claimed_at: float | None = None
-    due_at: float | None = None
-    expires_at: float | None = None
-    stop_by: float | None = None
-    timeout: float | None = None
-    retries_left: int = 0
-    redelivered: int = 0
-    finish_id: TaskId | None = None
-    definition: Json = None
-    standing: Standing = Standing.OWN
-    restricted: Sequence[str] = ()
-    inputs: Mapping[str, ResourceId] = field(default_factory=dict)
-    successors: Sequence[TaskId] = ()
-    waits_on: str | None = None
-    hooks: Mapping[str, Json] | None = None
-    hook: str | None = None
-    stepped: bool = False
-    held: int = 0
-    reason: str | None = None
-    request: str | None = None
-    losses: Json = None
-
-    @property
-    def inherited(self) -> bool:
-        """It was begun by a traversal that was superseded, and goes on for another one."""
-        return self.standing == Standing.CARRIED_OVER
-
-    @classmethod
-    def of(cls, row: Mapping[str, typing.Any]) -> "Task":
-        """From a row of the table."""
-        words = {"kind": TaskKind, "state": TaskState, "standing": Standing}
-        return cls(**{**row, **{name: kind(row[name]) for name, kind in words.items()}})
 
 
 def chunks(ids: Iterable[int]) -> Iterable[list[int]]:
@@ -161,16 +96,6 @@ def set_successors(conn: Connection, task_id: TaskId, successors: Sequence[TaskI
     """Replace the successors of a task whose row the caller has locked."""
     t = tables.task
     conn.execute(sa.update(t).where(t.c.id == task_id).values(successors=list(successors)))
-
-
-REDELIVER_AFTER = 5.0
-"""Seconds after which the hint of a ready task is sent again; grows by doubling with each repetition."""
-REDELIVER_MOST = 60.0
-
-
-def redelivery_delay(redelivered: int) -> float:
-    """Seconds until the next repetition of a hint that was repeated `redelivered` times."""
-    return float(min(REDELIVER_MOST, REDELIVER_AFTER * 2 ** min(redelivered, 10)))
 
 
 class Locked(typing.NamedTuple):

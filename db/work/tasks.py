@@ -9,20 +9,17 @@ from sqlalchemy.engine import Connection
 
 from ..ids import MemberId, StackId, TaskId, TraversalId
 from ..schema import tables
-from ..states import FINAL, TaskKind, TaskState
+from ..states import FINAL, TaskKind, TaskState, redelivery_delay
 from . import deadlines
 from .cancel import cancel_unstarted as cancel_unstarted
 from .release import release as release
-from .task_rows import REDELIVER_AFTER as REDELIVER_AFTER
 from .task_rows import Locked, lock, set_ready
-from .task_rows import Task as Task
 from .task_rows import begun_of_traversal as begun_of_traversal
 from .task_rows import chunks as chunks
 from .task_rows import get as get
 from .task_rows import inherit as inherit
 from .task_rows import insert_many as insert_many
 from .task_rows import of_traversal as of_traversal
-from .task_rows import redelivery_delay as redelivery_delay
 from .task_rows import running_of_stack as running_of_stack
 from .task_rows import set_successors as set_successors
 from .task_rows import supersede as supersede

@@ -8,11 +8,10 @@ import sqlalchemy as sa
 from simulation.world import World
 from stoker.db import stacks
 from stoker.db.ids import StackId
+from stoker.db.rows import Stack, Task
 from stoker.db.schema import tables
-from stoker.db.stacks import Stack
 from stoker.db.states import ACTIVE, Status, TaskKind, TaskState
 from stoker.db.work import tasks
-from stoker.db.work.tasks import Task
 
 Json = typing.Any
 OF_DELETIONS = ("pre-delete", "post-delete")

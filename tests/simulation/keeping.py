@@ -9,10 +9,8 @@ from simulation.world import World
 from sqlalchemy.engine import Connection
 from stoker.db import content, resources, snapshots, stacks, trees
 from stoker.db.ids import StackId
-from stoker.db.resources import Resource
+from stoker.db.rows import Resource, Snapshot, Stack
 from stoker.db.schema import tables
-from stoker.db.snapshots import Snapshot
-from stoker.db.stacks import Stack
 from stoker.db.states import Status
 from stoker.engine.change import NotUpdatable
 from stoker.engine.signals import ActionInProgress

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from simulation.cloud import Thing
 from simulation.templates import NOTHING, RandomGoal, is_nested
-from stoker.db.resources import Resource
+from stoker.db.rows import Resource
 from stoker.db.states import Status
 
 Json = typing.Any

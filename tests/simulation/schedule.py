@@ -18,8 +18,8 @@ from simulation.world import World
 from stoker.db import events, resources
 from stoker.db.events import EventQuery
 from stoker.db.ids import StackId
+from stoker.db.rows import Stack
 from stoker.db.schema import tables
-from stoker.db.stacks import Stack
 from stoker.db.states import Status
 from stoker.db.work import commit
 

@@ -7,7 +7,7 @@ from simulation.test_update import created, ended, on, rows, template, told, upd
 from simulation.world import World
 from stoker.db import events, resources
 from stoker.db.events import EventQuery
-from stoker.db.stacks import Stack
+from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskKind
 from stoker.engine.change import NotUpdatable
 

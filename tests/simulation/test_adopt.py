@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from simulation.test_update import created, ended, on, rows, told, updated
 from simulation.test_update import template as plain_template
 from simulation.world import World
+from stoker.db.rows import Stack
 from stoker.db.schema import tables
-from stoker.db.stacks import Stack
 from stoker.db.states import Status
 from stoker.engine.change import NotUpdatable
 from stoker.engine.signals import ActionInProgress

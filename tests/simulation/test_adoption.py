@@ -8,7 +8,7 @@ import pytest
 from simulation.test_update import ended, rows, told
 from simulation.test_update_contract import server, template
 from simulation.world import World
-from stoker.db.stacks import Stack
+from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskState
 from stoker.db.work import tasks
 from stoker.engine.signals import Signals

@@ -7,7 +7,7 @@ import typing
 import pytest
 from simulation.test_update import ended, on, rows, template
 from simulation.world import World
-from stoker.db.stacks import Stack
+from stoker.db.rows import Stack
 from stoker.db.states import Status
 
 Json = typing.Any

@@ -8,7 +8,7 @@ from simulation.test_update import created, ended, on, rows, template, updated
 from simulation.world import World
 from stoker.db import events
 from stoker.db.events import EventQuery
-from stoker.db.stacks import Stack
+from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import tasks
 from stoker.engine.breakpoints import InvalidHook

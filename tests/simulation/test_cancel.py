@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from simulation.test_update import created, ended, rows, template, told, updated
 from simulation.world import GRACE, SimConductor, World
 from stoker.db import resources, snapshots, stacks
+from stoker.db.rows import Stack
 from stoker.db.schema import tables
-from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import cancel as stopping
 from stoker.db.work import orphans

@@ -12,7 +12,7 @@ import pytest
 from simulation.audit import Audit
 from simulation.test_update import all_rows, ended, on, rows, template, updated
 from simulation.world import World
-from stoker.db.stacks import Stack
+from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskKind
 from stoker.engine.change import NotUpdatable
 from stoker.engine.updates import ROLLED_BACK, UNCANCELLED

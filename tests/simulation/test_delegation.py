@@ -11,8 +11,8 @@ from simulation.world import AtOnce, World
 from stoker.conductor.duties.credentials import Credentials
 from stoker.db import credentials, stacks
 from stoker.db.errors import NameTaken, Unavailable
+from stoker.db.rows import Stack
 from stoker.db.schema import tables
-from stoker.db.stacks import Stack
 from stoker.engine.stacks import StackOperations
 from stoker.engine.updates import Updates
 from stoker.keystone.delegated_auth import DelegationRefused, KeystoneAway, NoAnswer, Trustor

@@ -10,11 +10,11 @@ from stoker.conductor.duties.stacks import StackTimeouts
 from stoker.db import events
 from stoker.db.events import EventQuery
 from stoker.db.ids import StackId, TaskId
+from stoker.db.rows import Stack, Task
 from stoker.db.schema import tables
-from stoker.db.stacks import DueStack, Stack
+from stoker.db.stacks import DueStack
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import tasks
-from stoker.db.work.tasks import Task
 from stoker.engine import cancel
 
 Json = typing.Any

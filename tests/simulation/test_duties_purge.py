@@ -11,8 +11,8 @@ from stoker.conductor.duties.stacks import StackPurge
 from stoker.db import content, events, stacks
 from stoker.db.events import EventQuery
 from stoker.db.ids import ContentId, StackId
+from stoker.db.rows import Stack
 from stoker.db.schema import tables
-from stoker.db.stacks import Stack
 from stoker.db.states import Status
 from stoker.engine.start import new_traversal
 

@@ -14,7 +14,7 @@ from stoker.conductor.worker.executor import Workers
 from stoker.conductor.worker.metrics import WorkMetrics
 from stoker.conductor.worker.thread_pool import NoThread
 from stoker.conductor.worker.unstorable import UnstorableResults
-from stoker.db.stacks import Stack
+from stoker.db.rows import Stack
 from stoker.db.states import Status
 from stoker.db.work import tasks
 

@@ -7,7 +7,7 @@ import pytest
 from simulation.world import SELF_STOP, TIMEOUT, World
 from stoker.db import events
 from stoker.db.events import Event, EventQuery
-from stoker.db.stacks import Stack
+from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskState
 from stoker.db.work import tasks
 

@@ -9,7 +9,7 @@ from harness.counting import Counting
 from simulation.world import GRACE, TIMEOUT, World
 from stoker.conductor.duties.task_counts import Census
 from stoker.db.ids import StackId
-from stoker.db.stacks import Stack
+from stoker.db.rows import Stack
 from stoker.db.states import Status
 from stoker.observe import metrics
 

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from simulation.test_nested import INNER, children, created, hot, inner, server, settled
 from simulation.test_update import rows
 from simulation.world import World
+from stoker.db.rows import Stack
 from stoker.db.schema import tables
-from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind
 from stoker.template.errors import TemplateError
 

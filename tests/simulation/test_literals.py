@@ -18,8 +18,8 @@ from simulation.world import KEY, World
 from stoker.api.views.stacks import StackLookup, output
 from stoker.db import content, snapshots
 from stoker.db import resources as resource_rows
+from stoker.db.rows import Stack
 from stoker.db.schema import tables
-from stoker.db.stacks import Stack
 from stoker.db.states import Status
 from stoker.engine.exports import snapshot_document
 from stoker.engine.signals import Signals

@@ -10,9 +10,8 @@ from stoker.conductor.worker.locked_out import LockedOut
 from stoker.db import resources
 from stoker.db.errors import RowLocked
 from stoker.db.ids import ResourceId
-from stoker.db.states import Status
+from stoker.db.states import REDELIVER_AFTER, Status
 from stoker.db.work import commit, tasks
-from stoker.db.work.task_rows import REDELIVER_AFTER
 
 Json = typing.Any
 

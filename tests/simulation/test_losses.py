@@ -12,8 +12,8 @@ from stoker.conductor.rescue import Rescue
 from stoker.db import conductors
 from stoker.db.conductors import DRAINING, STOPPED, ConductorRecord
 from stoker.db.ids import TaskId
+from stoker.db.rows import Stack
 from stoker.db.schema import tables
-from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskState
 from stoker.db.work import losses, task_rows
 

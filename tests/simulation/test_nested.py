@@ -10,8 +10,8 @@ from simulation import threads
 from simulation.test_update import ended, rows
 from simulation.world import GRACE, World
 from stoker.db.ids import StackId
+from stoker.db.rows import Stack
 from stoker.db.schema import tables
-from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind
 from stoker.template.errors import TemplateError
 

@@ -11,8 +11,8 @@ from simulation.test_nested import INNER, child, children, hot, server
 from simulation.test_update import ended, rows
 from simulation.world import World
 from stoker.db.ids import StackId
+from stoker.db.rows import Stack
 from stoker.db.schema import tables
-from stoker.db.stacks import Stack
 from stoker.db.states import ACTIVE
 from stoker.db.work import clear_breakpoints, tasks
 from stoker.engine.breakpoints import InvalidHook

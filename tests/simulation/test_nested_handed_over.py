@@ -10,7 +10,7 @@ from simulation.test_nested import INNER, child, children, created, hot, inner, 
 from simulation.test_scaling import group as autoscaling
 from simulation.test_update import rows
 from simulation.world import World
-from stoker.db.stacks import Stack
+from stoker.db.rows import Stack
 from stoker.db.states import Status
 from stoker.engine.signals import ActionInProgress
 

@@ -11,8 +11,7 @@ from simulation.test_update import rows
 from simulation.world import World
 from stoker.db import snapshots
 from stoker.db.ids import SnapshotId, StackId
-from stoker.db.snapshots import Snapshot
-from stoker.db.stacks import Stack
+from stoker.db.rows import Snapshot, Stack
 from stoker.db.states import Status
 from stoker.planning.requests import Goal, UpdateRequest
 

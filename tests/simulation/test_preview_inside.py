@@ -10,7 +10,7 @@ from simulation.test_update import on, rows
 from simulation.world import World
 from stoker.db import resources
 from stoker.db.ids import StackId
-from stoker.db.stacks import Stack
+from stoker.db.rows import Stack
 from stoker.planning.preview import ResourceChange
 from stoker.planning.requests import Goal, UpdateRequest
 

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from simulation.test_nested import INNER, child, hot, inner, server
 from simulation.test_update import ended
 from simulation.world import World
+from stoker.db.rows import Stack
 from stoker.db.schema import tables
-from stoker.db.stacks import Stack
 from stoker.observe.logs import about, current_request
 
 Json = typing.Any

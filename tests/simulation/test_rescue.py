@@ -12,8 +12,8 @@ from simulation.test_update import ended, rows, template
 from simulation.world import GRACE, World
 from stoker.conductor.rescue import NothingToDo, Rescue, Retried
 from stoker.db.ids import MemberId, StackId
+from stoker.db.rows import Stack
 from stoker.db.schema import tables
-from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskState
 from stoker.db.work import tasks
 

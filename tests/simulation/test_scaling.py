@@ -10,8 +10,8 @@ from simulation.test_nested import children, created, hot, settled
 from simulation.test_update import rows, told
 from simulation.world import World
 from stoker.db.errors import NotFound
+from stoker.db.rows import Stack
 from stoker.db.schema import tables
-from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind
 from stoker.engine.signals import Signals
 from stoker.resources.errors import NotSupported

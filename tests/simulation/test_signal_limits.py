@@ -12,8 +12,8 @@ from simulation.test_nested import hot, settled
 from simulation.test_update import rows
 from simulation.world import World
 from stoker.api.errors import fault_of
+from stoker.db.rows import Stack
 from stoker.db.schema import tables
-from stoker.db.stacks import Stack
 from stoker.engine.signal_limits import SignalLimits
 from stoker.engine.signals import Signals
 from stoker.template.errors import LimitExceeded

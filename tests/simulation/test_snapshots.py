@@ -11,8 +11,7 @@ from simulation.world import World
 from stoker.db import content, resources, snapshots
 from stoker.db.errors import NotFound
 from stoker.db.ids import SnapshotId
-from stoker.db.snapshots import Snapshot
-from stoker.db.stacks import Stack
+from stoker.db.rows import Snapshot, Stack
 from stoker.db.states import Status, TaskKind
 from stoker.engine.change import NotUpdatable
 from stoker.engine.signals import ActionInProgress

@@ -7,7 +7,7 @@ import pytest
 from simulation.test_update import created, ended, on, rows, told
 from simulation.world import World
 from stoker.db import resources
-from stoker.db.stacks import Stack
+from stoker.db.rows import Stack
 from stoker.db.states import Status
 from stoker.planning.requests import Goal, UpdateRequest
 from stoker.resources.heat.none import NoneResource

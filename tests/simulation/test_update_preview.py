@@ -9,7 +9,7 @@ from simulation.test_update import created, ended, on, rows, told
 from simulation.test_update_contract import restricted, server, template, volume
 from simulation.world import World
 from stoker.db import sequences
-from stoker.db.stacks import Stack
+from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskKind
 from stoker.engine.change import NotUpdatable
 from stoker.planning.requests import Goal, UpdateRequest

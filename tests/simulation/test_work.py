@@ -7,8 +7,7 @@ import pytest
 from simulation.world import World
 from stoker.db import events, resources
 from stoker.db.events import EventQuery
-from stoker.db.resources import Resource
-from stoker.db.stacks import Stack
+from stoker.db.rows import Resource, Stack
 from stoker.db.states import Status
 
 Json = typing.Any

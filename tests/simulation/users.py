@@ -9,7 +9,7 @@ from simulation.keeping import Keeping
 from simulation.reference import Reference
 from simulation.templates import Json, RandomGoal, is_nested, mutated, random_goal
 from simulation.world import World
-from stoker.db.stacks import Stack
+from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskKind
 from stoker.engine.change import NotUpdatable
 

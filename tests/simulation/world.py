@@ -29,9 +29,9 @@ from stoker.db.engine import Database
 from stoker.db.errors import Unavailable
 from stoker.db.ids import MemberId, StackId, TaskId, TraversalId, host_of
 from stoker.db.notifications import Listener
+from stoker.db.rows import Stack
 from stoker.db.schema import tables, upgrade
 from stoker.db.server_clock import ServerClock
-from stoker.db.stacks import Stack
 from stoker.db.work.claim import Claimant
 from stoker.engine.breakpoints import BreakpointOperations
 from stoker.engine.context import EngineContext, EngineSettings

@@ -11,7 +11,7 @@ from stoker.cli.commands.stack_report import StackReport, as_json, as_text, of_s
 from stoker.db.conductors import STOPPED, ConductorRecord
 from stoker.db.ids import ContentId, MemberId, StackId, TaskId, TraversalId
 from stoker.db.queries.inspections import Child, LongStep, Unfinished, Waiting
-from stoker.db.stacks import Stack
+from stoker.db.rows import Stack
 from stoker.db.states import Standing, Status, TaskKind, TaskState
 
 NOW = 1_800_000_000.0

@@ -7,7 +7,7 @@ from services.db.rows import a_resource
 from stoker.api.errors import fault_of
 from stoker.api.views.stacks import StackLookup, output, unsealer
 from stoker.db.ids import StackId
-from stoker.db.resources import Resource
+from stoker.db.rows import Resource
 from stoker.sealing.sealer import Sealer, SealError
 from stoker.sealing.stored import (
     MASK,

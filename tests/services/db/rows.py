@@ -12,15 +12,12 @@ import sqlalchemy as sa
 from stoker.db import resources, sequences, stacks
 from stoker.db.engine import Database
 from stoker.db.ids import ContentId, MemberId, ResourceId, StackId, TaskId, TraversalId
-from stoker.db.resources import Resource
+from stoker.db.rows import Resource, Snapshot, Stack, Task
 from stoker.db.schema import tables
-from stoker.db.snapshots import Snapshot
-from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import tasks
 from stoker.db.work.claim import Claim, Claimant
 from stoker.db.work.commit import Exchange, Outcome, exchange
-from stoker.db.work.tasks import Task
 
 NOW = 1_800_000_000.0
 A, B = (Claimant(MemberId(f"{host}/1"), host) for host in ("a", "b"))

@@ -4,7 +4,7 @@ from services.db.rows import NOW, a_stack, stack_of, store
 from stoker.db import credentials, stacks
 from stoker.db.engine import Database
 from stoker.db.ids import StackId
-from stoker.db.stacks import Stack
+from stoker.db.rows import Stack
 from stoker.db.work import endings
 
 

@@ -9,7 +9,7 @@ from stoker.db.engine import Database
 from stoker.db.errors import NotFound
 from stoker.db.events import Event, EventQuery
 from stoker.db.ids import StackId
-from stoker.db.stacks import Stack
+from stoker.db.rows import Stack
 
 
 def an_event(stack_id: StackId, name: str, **fields: typing.Any) -> Event:

@@ -17,13 +17,12 @@ from stoker.db.conductors import ACTIVE, ConductorRecord
 from stoker.db.engine import Database
 from stoker.db.errors import WrongRevision
 from stoker.db.ids import ResourceId, TaskId
+from stoker.db.rows import Stack, Task
 from stoker.db.schema import revisions, tables, upgrade
 from stoker.db.schema.revisions import Fit, fit_of, place_of
-from stoker.db.stacks import Stack
 from stoker.db.states import TaskKind, TaskState
 from stoker.db.work import tasks
 from stoker.db.work.claim import claim
-from stoker.db.work.tasks import Task
 
 VERSIONS = pathlib.Path(upgrade.__file__).parent / "migrations/versions"
 FROZEN = {

@@ -26,7 +26,7 @@ from stoker.db.engine import Database
 from stoker.db.ids import ResourceId, StackId
 from stoker.db.queries import inspections
 from stoker.db.queries.inspections import Unfinished, Waiting
-from stoker.db.stacks import Stack
+from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskState
 
 

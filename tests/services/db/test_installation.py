@@ -8,6 +8,7 @@ from stoker.db.conductors import ACTIVE, DRAINING, ConductorRecord
 from stoker.db.engine import Database
 from stoker.db.errors import NotFound, ShardCountMismatch
 from stoker.db.ids import ContentId
+from stoker.db.rows import Stack
 from stoker.db.schema import tables
 
 OLD = NOW + content.KEEP_UNUSED + 1
@@ -128,7 +129,7 @@ def test_a_content_put_while_it_is_swept_is_there_afterwards(database: Database)
         database.write(lambda conn: content.put(conn, body, NOW))  # noqa: B023
         stack = a_stack(template_id=content.content_id(body))
 
-        def create(body: object = body, stack: stacks.Stack = stack) -> None:
+        def create(body: object = body, stack: Stack = stack) -> None:
             database.write(lambda conn: (content.put(conn, body, OLD), stacks.insert(conn, stack)))
 
         assert raised(together(create, lambda: sweep(database))) == []

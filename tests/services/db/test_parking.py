@@ -22,11 +22,10 @@ from services.db.rows import (
 from stoker.db import resources
 from stoker.db.engine import Database
 from stoker.db.ids import MemberId, ResourceId, TaskId, TraversalId
-from stoker.db.states import Status, TaskState
+from stoker.db.states import Status, TaskState, redelivery_delay
 from stoker.db.work import tasks
 from stoker.db.work.claim import Claim
 from stoker.db.work.commit import Outcome
-from stoker.db.work.tasks import redelivery_delay
 
 
 def parked_on_resource(held: Claim, waits_for: ResourceId, seen: int) -> Outcome:

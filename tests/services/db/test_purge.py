@@ -6,8 +6,8 @@ from stoker.cli.commands.purge import Purged, purge
 from stoker.db import content, events
 from stoker.db.engine import Database
 from stoker.db.ids import StackId
+from stoker.db.rows import Stack
 from stoker.db.schema import tables
-from stoker.db.stacks import Stack
 from stoker.db.states import Status
 
 

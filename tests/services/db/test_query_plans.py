@@ -12,13 +12,14 @@ from stoker.db import content, events, resources, snapshots, stacks
 from stoker.db.engine import Database
 from stoker.db.ids import ContentId, MemberId, ResourceId, StackId, TaskId, TraversalId
 from stoker.db.queries import task_counts
+from stoker.db.rows import Task
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import breakpoints, clear_breakpoints, deadlines, endings, tasks
 from stoker.db.work.breakpoint_rules import BreakpointHit
 from stoker.db.work.claim import Claimant, claim
 from stoker.db.work.endings import stack_event
-from stoker.db.work.tasks import DueTask, Task
+from stoker.db.work.tasks import DueTask
 
 COUNT = 2000
 BIG = ("stack", "task", "resource", "event", "content", "content_use", "stack_tag", "snapshot")

@@ -4,9 +4,8 @@ import sqlalchemy as sa
 from services.db.rows import NOW, A, a_resource, a_snapshot, a_stack, new_id, step, store, store_graph
 from stoker.db import content, resources, snapshots
 from stoker.db.engine import Database
+from stoker.db.rows import Snapshot, Stack
 from stoker.db.schema import tables
-from stoker.db.snapshots import Snapshot
-from stoker.db.stacks import Stack
 from stoker.db.states import Status, TaskState
 from stoker.db.work import endings
 from stoker.db.work.commit import Outcome

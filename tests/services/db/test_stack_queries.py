@@ -14,8 +14,8 @@ from stoker.db.errors import NotFound
 from stoker.db.events import EventQuery
 from stoker.db.ids import StackId
 from stoker.db.queries.stack_list import SORT_KEYS, StackQuery, count_stacks, get_many, list_stacks
+from stoker.db.rows import DetailedStack, ListedStack
 from stoker.db.schema import tables
-from stoker.db.stacks import DetailedStack, ListedStack
 
 TAGS = {"none": (), "x": ("x",), "y": ("y",), "xy": ("x", "y"), "xyz": ("x", "y", "z")}
 

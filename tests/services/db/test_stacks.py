@@ -19,8 +19,8 @@ from stoker.db.engine import Database
 from stoker.db.errors import NameTaken, NotFound
 from stoker.db.ids import StackId
 from stoker.db.queries import stack_list
+from stoker.db.rows import Stack
 from stoker.db.schema import tables
-from stoker.db.stacks import Stack
 from stoker.db.states import Status
 from stoker.db.work import tasks
 

@@ -27,11 +27,11 @@ from services.db.rows import (
 from stoker.db import events, stacks
 from stoker.db.engine import Database
 from stoker.db.events import EventQuery
+from stoker.db.rows import Task
 from stoker.db.stacks import DueStack
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import commit, endings, tasks
 from stoker.db.work.claim import Claim
-from stoker.db.work.tasks import Task
 from stoker.engine import cancel
 
 STOPPED = {TaskState.CANCELLED, TaskState.FAILED}
@@ -84,7 +84,7 @@ def test_a_superseded_task_that_is_put_back_is_cancelled_and_its_successor_goes_
     graph = store_graph(database, {"run": []})
     [held] = claim_all(database, graph.ids)
     database.write(lambda conn: supersede(conn, graph))
-    newer = tasks.Task(
+    newer = Task(
         **{**vars(held.task), "id": 10**9, "traversal": stack_of(database, graph.stack.id).traversal},
     )
     database.write(lambda conn: tasks.insert_many(conn, [waiting(newer)]))

@@ -20,7 +20,7 @@ from stoker.cli.config import options
 from stoker.cli.config.options import WrongConfiguration
 from stoker.cli.wiring.connections import make_notifier
 from stoker.db import notifications
-from stoker.db.stacks import Stack
+from stoker.db.rows import Stack
 from stoker.rpc.notifier import Notifier
 
 Json = typing.Any
