@@ -1,14 +1,12 @@
 """What a child is to the resource that it belongs to."""
 
 import typing
-import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
 
 from ..db import stacks
-from ..db.ids import ResourceId, SnapshotId, StackId
+from ..db.ids import StackId
 from ..db.rows import Resource, Stack
 from ..planning.requests import Goal
 from ..resources.nested.children import ChildGoal
@@ -18,37 +16,6 @@ from ..template.environment import as_document, nested_environment, parse_enviro
 from ..template.residual import evaluate
 
 Json = typing.Any
-Guard = Callable[[Connection], None]
-"""Raises in a transaction whose step may not act any more."""
-NAMESPACE = uuid.UUID("6f0b5a1e-9d5c-4c7e-8a30-1f2f5b6c7d88")
-
-
-@dataclass(frozen=True)
-class ParentResource:
-    """The resource that a child belongs to.
-
-    :ivar key: the child's id follows from it.
-    :ivar facade: what the child's template may ask of the resource's definition, as residuals.
-    :ivar guard: sees in each transaction that the step may still act.
-    """
-
-    stack_id: StackId
-    resource_id: ResourceId
-    resource_name: str
-    child_name: str
-    key: str
-    facade: Mapping[str, Json]
-    guard: Guard
-
-
-def child_snapshot_id(key: str) -> SnapshotId:
-    """Of the snapshot of its child that a resource takes with this key."""
-    return SnapshotId(str(uuid.uuid5(NAMESPACE, f"snapshot {key}")))
-
-
-def child_id(key: str) -> StackId:
-    """Of the child that a resource with this key has."""
-    return StackId(str(uuid.uuid5(NAMESPACE, key)))
 
 
 def living_child(conn: Connection, row: Resource, catalogue: ResourceRegistry) -> Stack | None:

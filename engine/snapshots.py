@@ -12,16 +12,8 @@ from ..db.ids import ResourceId, SnapshotId, StackId
 from ..db.rows import Resource, Snapshot, Stack, Task
 from ..db.states import Status, TaskKind
 from ..planning.graph import Edges
-from ..planning.plan import (
-    Plan,
-    PlannedTask,
-    TooFewIds,
-    TraversalScope,
-    ids_needed,
-    make_plan,
-    task_ids,
-    task_key,
-)
+from ..planning.plan import Plan, PlannedTask, TooFewIds, TraversalScope, ids_needed, make_plan, task_ids
+from ..planning.task_definition import task_key
 from ..template.errors import LimitExceeded
 from .actions import check_action, plan_action
 from .change import NotUpdatable, current_goal, kept_goal

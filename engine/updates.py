@@ -22,7 +22,7 @@ from . import cancel as ending
 from .change import Change, NotUpdatable, check_updatable, start_update
 from .compile import Compiled
 from .context import EngineContext
-from .parents import child_snapshot_id
+from .parent_resource import child_snapshot_id
 from .previews import Previews
 from .restore import Restoring
 from .start import Started, announce_started

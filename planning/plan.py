@@ -91,11 +91,6 @@ class Plan:
         return [task for task in self.tasks if task.state == TaskState.WAITING and not task.pending]
 
 
-def task_key(task_id: TaskId) -> str:
-    """The idempotency key of a task's action: the same for every attempt."""
-    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"stoker-task-{task_id}"))
-
-
 @dataclass(frozen=True)
 class PlannedTask:
     """A task in the making.

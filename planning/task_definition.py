@@ -1,9 +1,11 @@
 """The definition a task carries: all a worker needs to know of the template, and nothing else of it."""
 
 import typing
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..db.ids import TaskId
 from ..template.model import ResourceDefinition
 
 Json = typing.Any
@@ -57,3 +59,8 @@ class TaskDefinition:
     def from_json(cls, stored: Mapping[str, Json] | None) -> "TaskDefinition":
         """The inverse of to_json."""
         return cls(**(stored or {}))
+
+
+def task_key(task_id: TaskId) -> str:
+    """Return the idempotency key of a task's action: the same for every attempt."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"stoker-task-{task_id}"))

@@ -13,7 +13,7 @@ from ...db.states import Status, TaskKind, TaskState
 from ...db.work.claim import Claim
 from ...engine.hidden_parameters import SECRET_TEMPLATE, secret_parameters, template_is_secret
 from ...engine.nested_stacks import NestedStacks
-from ...engine.parents import ParentResource, child_id
+from ...engine.parent_resource import ParentResource, child_id
 from ...planning.task_definition import TaskDefinition
 from ...resources.errors import Cancelled, PermanentError
 from ...resources.nested.children import ChildGoal, ChildState, GroupMember

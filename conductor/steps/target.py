@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from ...db.states import DELETING, TaskKind
 from ...db.work.claim import Claim
-from ...planning.plan import task_key
-from ...planning.task_definition import TaskDefinition
+from ...planning.task_definition import TaskDefinition, task_key
 from ...resources.errors import PermanentError, PropertyError
 from ...resources.plugin import Park, Poll, ResourceType, ResourceView, StackFacts, Step, StepContext
 from ...resources.properties import changed, resolve_properties, resolve_stored
