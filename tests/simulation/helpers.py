@@ -6,9 +6,8 @@ import sqlalchemy as sa
 from simulation.world import GRACE, SimConductor, World
 from stoker.db import events, resources
 from stoker.db.events import EventQuery
-from stoker.db.resources import Resource
+from stoker.db.rows import Resource, Stack
 from stoker.db.schema import tables
-from stoker.db.stacks import Stack
 from stoker.db.states import Status
 from stoker.planning.requests import Goal, UpdateRequest
 

@@ -6,8 +6,8 @@ import typing
 import sqlalchemy as sa
 from simulation.helpers import ended
 from simulation.world import World
+from stoker.db.rows import Stack
 from stoker.db.schema import tables
-from stoker.db.stacks import Stack
 from stoker.db.states import Status
 
 Json = typing.Any

@@ -4,7 +4,7 @@ import typing
 
 from simulation.helpers import ended
 from simulation.world import World
-from stoker.db.stacks import Stack
+from stoker.db.rows import Stack
 from stoker.planning.requests import Goal, UpdateRequest
 
 Json = typing.Any

@@ -3,7 +3,7 @@
 import pathlib
 
 import pytest
-from simulation.test_update import created, ended, on, rows, template, told, updated
+from simulation.helpers import created, ended, on, rows, template, told, updated
 from simulation.world import World
 from stoker.db import events, resources
 from stoker.db.events import EventQuery

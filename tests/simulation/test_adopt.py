@@ -5,12 +5,11 @@ import pathlib
 import typing
 
 import pytest
-import sqlalchemy as sa
-from simulation.test_update import created, ended, on, rows, told, updated
-from simulation.test_update import template as plain_template
+from simulation.helpers import created, ended, on, rows, stored, told, updated
+from simulation.helpers import template as plain_template
 from simulation.world import World
 from stoker.db.rows import Stack
-from stoker.db.schema import tables
+from stoker.db.stacks import Stack
 from stoker.db.states import Status
 from stoker.engine.change import NotUpdatable
 from stoker.engine.signals import ActionInProgress
@@ -39,18 +38,6 @@ def adopted(world: World, document: Json, name: str = "t", **fields: Json) -> St
     stack = world.adopt(name, document, **fields)
     assert world.settle(lambda: ended(world, stack), within=60)
     return world.stack(stack.id)
-
-
-def stored(world: World) -> str:
-    """All that stands in the tables."""
-
-    def read(conn: sa.Connection) -> str:
-        names = [name for name in tables.metadata.tables if name != "setting"]
-        return "\n".join(
-            str(row) for name in names for row in conn.execute(sa.select(tables.metadata.tables[name])).all()
-        )
-
-    return world.database.read(read)
 
 
 def test_a_stack_goes_from_one_hand_to_the_other_and_lives_on(world: World) -> None:

@@ -5,8 +5,8 @@ import pathlib
 import typing
 
 import pytest
-from simulation.test_update import ended, rows, told
-from simulation.test_update_contract import server, template
+from simulation.helpers import ended, rows, told
+from simulation.restrictions import server, template
 from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskState

@@ -5,7 +5,7 @@ import random
 import typing
 
 import pytest
-from simulation.test_update import ended, on, rows, template
+from simulation.helpers import ended, on, rows, template
 from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status

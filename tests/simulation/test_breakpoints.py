@@ -4,7 +4,7 @@ import pathlib
 import typing
 
 import pytest
-from simulation.test_update import created, ended, on, rows, template, updated
+from simulation.helpers import created, ended, hooks, on, rest, rows, status, template, updated
 from simulation.world import World
 from stoker.db import events
 from stoker.db.events import EventQuery
@@ -22,15 +22,6 @@ def world(tmp_path: pathlib.Path) -> World:
     return World(tmp_path, hosts=2, threads=4)
 
 
-def hooks(**found: Json) -> Json:
-    return {"resource_registry": {"resources": {name: {"hooks": given} for name, given in found.items()}}}
-
-
-def rest(world: World) -> None:
-    """Let everything happen that happens by itself."""
-    world.settle(lambda: False, within=25)
-
-
 def states(world: World, stack: Stack) -> dict[str, str]:
     return {name: f"{row.action}_{row.status}" for name, row in rows(world, stack).items()}
 
@@ -43,11 +34,6 @@ def held(world: World, stack: Stack) -> list[tuple[str, str]]:
 def reasons(world: World, stack: Stack, name: str) -> list[tuple[str, str]]:
     found = world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
     return [(f"{e.action}_{e.status}", e.reason) for e, _ in found if e.resource_name == name]
-
-
-def status(world: World, stack: Stack) -> str:
-    found = world.stack(stack.id)
-    return f"{found.action}_{found.status}"
 
 
 def go_on(world: World, stack: Stack, **wanted: Json) -> list[str]:

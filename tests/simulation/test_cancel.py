@@ -5,7 +5,7 @@ import typing
 
 import pytest
 import sqlalchemy as sa
-from simulation.test_update import created, ended, rows, template, told, updated
+from simulation.helpers import cancel, created, ended, hanging, pass_grace, rows, template, told, updated
 from simulation.world import GRACE, SimConductor, World
 from stoker.db import resources, snapshots, stacks
 from stoker.db.rows import Stack
@@ -29,21 +29,6 @@ def begun(world: World, made: Json, **fields: Json) -> Stack:
     stack = world.create("s", made, **fields)
     world.calm()
     return stack
-
-
-def cancel(world: World, stack: Stack, *, rollback: bool = False, by: str | None = "alice") -> Stack:
-    world.updates.cancel(world.stack(stack.id), rollback=rollback, by=by)
-    return world.stack(stack.id)
-
-
-def hanging(world: World) -> list[SimConductor]:
-    return [conductor for conductor in world.awake() if conductor.hanging]
-
-
-def pass_grace(world: World) -> None:
-    world.calm()
-    world.pass_time(GRACE + 0.1)
-    world.calm()
 
 
 def left_over(world: World) -> list[Json]:

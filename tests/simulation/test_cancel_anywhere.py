@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from simulation.audit import Audit
-from simulation.test_update import all_rows, ended, on, rows, template, updated
+from simulation.helpers import all_rows, ended, on, rows, template, updated
 from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskKind

@@ -4,7 +4,7 @@ import pathlib
 import typing
 
 import pytest
-from simulation.test_update import template
+from simulation.helpers import template
 from simulation.world import World
 from stoker.db.states import Status
 

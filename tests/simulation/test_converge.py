@@ -4,9 +4,8 @@ import pathlib
 import typing
 
 import pytest
-from simulation.test_update import created, ended, on, rows, told
-from simulation.test_update_contract import restricted, server, state, template, update, volume
-from simulation.test_update_preview import foretold
+from simulation.helpers import created, ended, foretold, on, rows, told
+from simulation.restrictions import restricted, server, state, template, update, volume
 from simulation.world import World
 from stoker.db.states import Status
 from stoker.resources.errors import RetryableError

@@ -8,7 +8,8 @@ import typing
 
 import pytest
 import sqlalchemy as sa
-from simulation.test_work import chain, template
+from simulation.helpers import chain
+from simulation.helpers import template_of as template
 from simulation.world import World
 from stoker.db.states import Status
 

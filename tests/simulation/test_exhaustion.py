@@ -5,7 +5,7 @@ import typing
 from collections.abc import Callable
 
 import pytest
-from simulation.test_update import ended, template
+from simulation.helpers import ended, template
 from simulation.world import SimConductor, World
 from stoker.conductor.worker import pipeline
 from stoker.conductor.worker.cancellation import Cancellation

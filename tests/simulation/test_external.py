@@ -5,8 +5,7 @@ import typing
 
 import pytest
 from simulation.cloud import Thing
-from simulation.test_cancel import cancel, hanging, pass_grace
-from simulation.test_update import created, ended, on, rows, template, updated
+from simulation.helpers import cancel, created, ended, hanging, on, pass_grace, rows, template, updated
 from simulation.world import World
 from stoker.db.states import Status, TaskKind
 

@@ -6,8 +6,21 @@ import typing
 
 import pytest
 import sqlalchemy as sa
-from simulation.test_nested import INNER, children, created, hot, inner, server, settled
-from simulation.test_update import rows
+from simulation.helpers import rows
+from simulation.nested import (
+    INNER,
+    at_work,
+    busiest,
+    children,
+    created,
+    group,
+    hot,
+    inner,
+    server,
+    settled,
+    updated,
+    values,
+)
 from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
@@ -22,30 +35,8 @@ def world(tmp_path: pathlib.Path) -> World:
     return World(tmp_path, hosts=3, threads=4)
 
 
-def group(count: Json, policy: Json = None, *, given: Json = None, **properties: Json) -> Json:
-    """A group of servers; `given` is what their properties say."""
-    definition = {"type": "Sim::Server", "properties": {"after": 0, **(given or {})}}
-    body = {
-        "type": "OS::Heat::ResourceGroup",
-        "properties": {"count": count, "resource_def": definition, **properties},
-    }
-    return {**body, "update_policy": policy} if policy else body
-
-
 def rolling(**values: Json) -> Json:
     return {"rolling_update": values}
-
-
-def values(world: World) -> dict[str, str]:
-    """What the members' things hold, by the members' names."""
-    return {thing.resource: thing.value for thing in world.cloud.things.values()}
-
-
-def updated(world: World, stack: Stack, template: Json, **fields: Json) -> Stack:
-    world.update(stack, template, **fields)
-    found = settled(world, stack, within=120)
-    assert (found.status, world.cloud.wrong) == (Status.COMPLETE, []), found.reason
-    return found
 
 
 def test_members_are_numbered_and_their_index_stands_in_their_properties(world: World) -> None:
@@ -225,28 +216,6 @@ def test_what_looks_like_a_function_in_a_value_is_none(world: World) -> None:
     stack = created(world, made, parameters={"p": value})
     assert stack.status == Status.COMPLETE, stack.reason
     assert opened(world, stack, rows(world, stack)["g"].attributes["value"]) == [value]
-
-
-def at_work(world: World, stack: Stack) -> int:
-    """How many members are being worked on."""
-    r, s = tables.resource.c, tables.stack.c
-    query = sa.select(sa.func.count()).where(
-        r.stack_id.in_(sa.select(s.id).where(s.parent_id == stack.id)), r.status == "IN_PROGRESS"
-    )
-    return world.database.read(lambda conn: conn.execute(query).scalar_one())
-
-
-def busiest(world: World, stack: Stack) -> int:
-    """Runs the stack to its end; how many members were worked on at the same moment."""
-    most = 0
-
-    def look() -> bool:
-        nonlocal most
-        most = max(most, at_work(world, stack))
-        return world.stack(stack.id).status != Status.IN_PROGRESS
-
-    assert world.settle(look, within=200), world.stack(stack.id)
-    return most
 
 
 def test_members_are_made_in_batches_with_a_pause_between_them(world: World) -> None:

@@ -12,8 +12,8 @@ import pytest
 import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from simulation.test_nested import INNER, hot, settled
-from simulation.test_update import ended, rows
+from simulation.helpers import ended, rows
+from simulation.nested import INNER, hot, settled
 from simulation.world import KEY, World
 from stoker.api.views.stacks import StackLookup, output
 from stoker.db import content, snapshots

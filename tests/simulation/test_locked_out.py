@@ -4,7 +4,7 @@ import pathlib
 import typing
 
 import pytest
-from simulation.test_update import ended, on, template
+from simulation.helpers import ended, on, template
 from simulation.world import World
 from stoker.conductor.worker.locked_out import LockedOut
 from stoker.db import resources

@@ -6,7 +6,7 @@ import typing
 
 import pytest
 import sqlalchemy as sa
-from simulation.test_update import ended, rows, template
+from simulation.helpers import ended, rows, template
 from simulation.world import TIMEOUT, SimConductor, World
 from stoker.conductor.rescue import Rescue
 from stoker.db import conductors

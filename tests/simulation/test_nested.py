@@ -7,7 +7,8 @@ import typing
 import pytest
 import sqlalchemy as sa
 from simulation import threads
-from simulation.test_update import ended, rows
+from simulation.helpers import ended, rows
+from simulation.nested import INNER, child, children, created, hot, inner, server, settled
 from simulation.world import GRACE, World
 from stoker.db.ids import StackId
 from stoker.db.rows import Stack
@@ -16,56 +17,11 @@ from stoker.db.states import Status, TaskKind
 from stoker.template.errors import TemplateError
 
 Json = typing.Any
-INNER = "file:///inner.yaml"
 
 
 @pytest.fixture
 def world(tmp_path: pathlib.Path) -> World:
     return World(tmp_path, hosts=3, threads=4)
-
-
-def hot(resources: Json, **sections: Json) -> Json:
-    return {"heat_template_version": "2018-08-31", "resources": resources, **sections}
-
-
-def server(**properties: Json) -> Json:
-    return {"type": "Sim::Server", "properties": {"after": 0, **properties}}
-
-
-def inner(**properties: Json) -> str:
-    """A template with a server, whose value is a parameter, and with its address as an output."""
-    return json.dumps(
-        hot(
-            {"s": server(value={"get_param": "value"}, **properties)},
-            parameters={"value": {"type": "string", "default": "d"}},
-            outputs={"address": {"value": {"get_attr": ["s", "address"]}}},
-        )
-    )
-
-
-def child(**properties: Json) -> Json:
-    return {"type": INNER, "properties": properties}
-
-
-def settled(world: World, stack: Stack, within: float = 60) -> Stack:
-    assert world.settle(lambda: ended(world, stack), within=within), world.stack(stack.id)
-    return world.stack(stack.id)
-
-
-def created(world: World, template: Json, **fields: Json) -> Stack:
-    files = fields.pop("files", {INNER: inner()})
-    return settled(world, world.create("s", template, files=files, **fields))
-
-
-def children(world: World, stack: Stack) -> dict[str, Json]:
-    """Rows of the children that live, by the name of their resource."""
-    s, r = tables.stack.c, tables.resource.c
-    query = (
-        sa.select(r.name.label("resource"), tables.stack)
-        .join(tables.resource, r.id == s.parent_resource_id)
-        .where(s.parent_id == stack.id, s.deleted_at.is_(None))
-    )
-    return {row.resource: row for row in world.database.read(lambda conn: conn.execute(query).all())}
 
 
 def test_a_template_in_the_place_of_a_type_becomes_a_stack_whose_outputs_are_attributes(world: World) -> None:

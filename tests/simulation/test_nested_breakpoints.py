@@ -6,9 +6,8 @@ import typing
 
 import pytest
 import sqlalchemy as sa
-from simulation.test_breakpoints import rest, status
-from simulation.test_nested import INNER, child, children, hot, server
-from simulation.test_update import ended, rows
+from simulation.helpers import ended, rest, rows, status
+from simulation.nested import INNER, child, children, hot, server
 from simulation.world import World
 from stoker.db.ids import StackId
 from stoker.db.rows import Stack

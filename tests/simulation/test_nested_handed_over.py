@@ -5,10 +5,9 @@ import pathlib
 import typing
 
 import pytest
-from simulation.test_groups import group
-from simulation.test_nested import INNER, child, children, created, hot, inner, server, settled
-from simulation.test_scaling import group as autoscaling
-from simulation.test_update import rows
+from simulation.helpers import rows
+from simulation.nested import INNER, child, children, created, group, hot, inner, server, settled
+from simulation.nested import autoscaling_group as autoscaling
 from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status

@@ -5,9 +5,8 @@ import pathlib
 import typing
 
 import pytest
-from simulation.test_groups import group
-from simulation.test_nested import INNER, child, children, created, hot, inner, server, settled
-from simulation.test_update import rows
+from simulation.helpers import rows
+from simulation.nested import INNER, child, children, created, group, hot, inner, server, settled
 from simulation.world import World
 from stoker.db import snapshots
 from stoker.db.ids import SnapshotId, StackId

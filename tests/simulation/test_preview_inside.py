@@ -5,8 +5,8 @@ import pathlib
 import typing
 
 import pytest
-from simulation.test_nested import INNER, child, children, created, hot, inner, server, settled
-from simulation.test_update import on, rows
+from simulation.helpers import on, rows
+from simulation.nested import INNER, child, children, created, hot, inner, server, settled
 from simulation.world import World
 from stoker.db import resources
 from stoker.db.ids import StackId

@@ -5,8 +5,8 @@ import typing
 
 import pytest
 import sqlalchemy as sa
-from simulation.test_nested import INNER, child, hot, inner, server
-from simulation.test_update import ended
+from simulation.helpers import ended
+from simulation.nested import INNER, child, hot, inner, server
 from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.schema import tables

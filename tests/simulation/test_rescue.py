@@ -8,7 +8,7 @@ import typing
 
 import pytest
 import sqlalchemy as sa
-from simulation.test_update import ended, rows, template
+from simulation.helpers import ended, rows, template
 from simulation.world import GRACE, World
 from stoker.conductor.rescue import NothingToDo, Rescue, Retried
 from stoker.db.ids import MemberId, StackId

@@ -4,7 +4,7 @@ import pathlib
 import typing
 
 import pytest
-from simulation.test_update import all_rows, created, ended, on, rows, template, told, updated
+from simulation.helpers import all_rows, created, ended, on, rows, template, told, updated
 from simulation.world import World
 from stoker.conductor.duties import rollbacks
 from stoker.db.states import Status, TaskState

@@ -5,9 +5,8 @@ import typing
 
 import pytest
 import sqlalchemy as sa
-from simulation.test_groups import busiest, updated, values
-from simulation.test_nested import children, created, hot, settled
-from simulation.test_update import rows, told
+from simulation.helpers import rows, told
+from simulation.nested import autoscaling_group, busiest, children, created, hot, settled, updated, values
 from simulation.world import World
 from stoker.db.errors import NotFound
 from stoker.db.rows import Stack
@@ -23,13 +22,6 @@ Json = typing.Any
 @pytest.fixture
 def world(tmp_path: pathlib.Path) -> World:
     return World(tmp_path, hosts=3, threads=4)
-
-
-def group(least: int = 1, most: int = 5, *, given: Json = None, **properties: Json) -> Json:
-    """A scaling group of servers; `given` is what their properties say."""
-    member = {"type": "Sim::Server", "properties": {"after": 0, **(given or {})}}
-    body = {"min_size": least, "max_size": most, "resource": member, **properties}
-    return {"type": "OS::Heat::AutoScalingGroup", "properties": body}
 
 
 def policy(by: float, kind: str = "change_in_capacity", **properties: Json) -> Json:
@@ -61,7 +53,7 @@ def test_a_signal_scales_the_group_and_its_attributes_follow(world: World) -> No
     made = {name: {"value": {"get_attr": path}} for name, path in outputs.items()}
     stack = created(
         world,
-        hot({"g": group(desired_capacity=2), "up": policy(2), "down": policy(-1)}, outputs=made),
+        hot({"g": autoscaling_group(desired_capacity=2), "up": policy(2), "down": policy(-1)}, outputs=made),
     )
     assert stack.status == Status.COMPLETE, stack.reason
     before = set(world.cloud.things)
@@ -83,19 +75,19 @@ def test_a_signal_scales_the_group_and_its_attributes_follow(world: World) -> No
 
 
 def test_a_later_update_of_the_stack_keeps_the_size_unless_one_is_wanted(world: World) -> None:
-    made = hot({"g": group(), "up": policy(2)})
+    made = hot({"g": autoscaling_group(), "up": policy(2)})
     stack = created(world, made)
     scaled(world, stack)
     assert len(world.cloud.things) == 3
     before = dict(world.cloud.things)
     updated(world, stack, made)
     assert dict(world.cloud.things) == before
-    updated(world, stack, hot({"g": group(desired_capacity=2), "up": policy(2)}))
+    updated(world, stack, hot({"g": autoscaling_group(desired_capacity=2), "up": policy(2)}))
     assert len(world.cloud.things) == 2
 
 
 def test_the_bounds_hold_and_what_changes_nothing_is_passed_over(world: World) -> None:
-    stack = created(world, hot({"g": group(most=2), "up": policy(5)}))
+    stack = created(world, hot({"g": autoscaling_group(most=2), "up": policy(5)}))
     scaled(world, stack)
     assert len(world.cloud.things) == 2
     signal(world, stack)
@@ -104,7 +96,7 @@ def test_the_bounds_hold_and_what_changes_nothing_is_passed_over(world: World) -
 
 
 def test_a_cooldown_begins_when_a_change_has_ended(world: World) -> None:
-    stack = created(world, hot({"g": group(cooldown=60), "up": policy(1, cooldown=100)}))
+    stack = created(world, hot({"g": autoscaling_group(cooldown=60), "up": policy(1, cooldown=100)}))
     signal(world, stack)
     assert unfinished(world) == 0, "the creation was a change"
     world.clock.now += 61
@@ -118,7 +110,7 @@ def test_a_cooldown_begins_when_a_change_has_ended(world: World) -> None:
 
 
 def test_two_signals_at_once_are_one_change(world: World) -> None:
-    stack = created(world, hot({"g": group(given={"looks": 2, "after": 2}), "up": policy(1)}))
+    stack = created(world, hot({"g": autoscaling_group(given={"looks": 2, "after": 2}), "up": policy(1)}))
     signal(world, stack)
     signal(world, stack)
     assert unfinished(world) == 1
@@ -127,7 +119,7 @@ def test_two_signals_at_once_are_one_change(world: World) -> None:
 
 
 def test_a_killed_conductor_loses_no_scaling(world: World) -> None:
-    stack = created(world, hot({"g": group(given={"looks": 2, "after": 2}), "up": policy(3)}))
+    stack = created(world, hot({"g": autoscaling_group(given={"looks": 2, "after": 2}), "up": policy(3)}))
     signal(world, stack)
     assert world.settle(lambda: children(world, stack)["g"].action == "UPDATE", within=10)
     for host in ("host0", "host1"):
@@ -139,9 +131,9 @@ def test_a_killed_conductor_loses_no_scaling(world: World) -> None:
 
 @pytest.mark.parametrize("delete", [True, False])
 def test_what_is_begun_with_the_stack_supersedes_the_scaling(world: World, *, delete: bool) -> None:
-    made = hot({"g": group(given={"looks": 50, "after": 5}), "up": policy(1)})
+    made = hot({"g": autoscaling_group(given={"looks": 50, "after": 5}), "up": policy(1)})
     at_once = {"desired_capacity": 3, "rolling_updates": {"max_batch_size": 5}}
-    quick = hot({"g": group(given={"value": "new"}, **at_once), "up": policy(1)})
+    quick = hot({"g": autoscaling_group(given={"value": "new"}, **at_once), "up": policy(1)})
     stack = world.create("s", made)
     assert settled(world, stack, within=290).status == Status.COMPLETE
     signal(world, stack)
@@ -157,7 +149,7 @@ def test_what_is_begun_with_the_stack_supersedes_the_scaling(world: World, *, de
 
 def test_a_scaling_that_fails_is_an_event_and_the_next_one_repairs_it(world: World) -> None:
     world.cloud.pictures["p"] = "x"
-    stack = created(world, hot({"g": group(given={"picture": "p"}), "up": policy(1)}))
+    stack = created(world, hot({"g": autoscaling_group(given={"picture": "p"}), "up": policy(1)}))
     del world.cloud.pictures["p"]
     scaled(world, stack)
     assert ("g", "SIGNAL", "FAILED") in told(world, stack)
@@ -169,9 +161,12 @@ def test_a_scaling_that_fails_is_an_event_and_the_next_one_repairs_it(world: Wor
 
 
 def test_a_new_definition_reaches_the_members_one_after_the_other(world: World) -> None:
-    stack = created(world, hot({"g": group(desired_capacity=3)}))
+    stack = created(world, hot({"g": autoscaling_group(desired_capacity=3)}))
     names = set(values(world))
-    world.update(stack, hot({"g": group(desired_capacity=4, given={"value": "new", "looks": 1, "after": 1})}))
+    world.update(
+        stack,
+        hot({"g": autoscaling_group(desired_capacity=4, given={"value": "new", "looks": 1, "after": 1})}),
+    )
     assert busiest(world, stack) == 1
     assert world.stack(stack.id).status == Status.COMPLETE
     assert set(values(world).values()) == {"new"}
@@ -180,8 +175,9 @@ def test_a_new_definition_reaches_the_members_one_after_the_other(world: World) 
 
 
 def test_what_is_no_group_or_not_there_is_refused(world: World) -> None:
-    made = hot({"g": group(), "other": {"type": "OS::Heat::ResourceGroup", "properties": {"count": 0,
-                "resource_def": {"type": "Sim::Server"}}}, "a": policy(1, auto_scaling_group_id="x"),
+    made = hot({"g": autoscaling_group(), "other": {"type": "OS::Heat::ResourceGroup",
+                "properties": {"count": 0, "resource_def": {"type": "Sim::Server"}}},
+                "a": policy(1, auto_scaling_group_id="x"),
                 "b": policy(1, auto_scaling_group_id={"get_resource": "other"})})  # fmt: skip
     stack = created(world, made)
     with pytest.raises(NotFound, match=r"Scaling group \(x\)"):
@@ -193,14 +189,18 @@ def test_what_is_no_group_or_not_there_is_refused(world: World) -> None:
 @pytest.mark.parametrize(
     ("resource", "message"),
     [
-        (group(3, 2), "min_size can not be greater"),
-        (group(1, 2, desired_capacity=3), "must be between"),
-        (group(given={"vlaue": "x"}), "resources.g.resources.member.properties.*vlaue"),
+        (autoscaling_group(3, 2), "min_size can not be greater"),
+        (autoscaling_group(1, 2, desired_capacity=3), "must be between"),
+        (autoscaling_group(given={"vlaue": "x"}), "resources.g.resources.member.properties.*vlaue"),
         (policy(1, min_adjustment_step=1), "percent_change_in_capacity"),
     ],
 )
 def test_what_is_wrong_is_told_before_anything_is_made(world: World, resource: Json, message: str) -> None:
     with pytest.raises(TemplateError, match=message):
-        world.create("s", hot({"g": group(), **{"p" if "Policy" in resource["type"] else "g": resource}}))
+        world.create(
+            "s", hot({"g": autoscaling_group(), **{"p" if "Policy" in resource["type"] else "g": resource}})
+        )
     with pytest.raises(TemplateError, match="current_size"):
-        world.create("s", hot({"g": group()}, outputs={"o": {"value": {"get_attr": ["g", "address"]}}}))
+        world.create(
+            "s", hot({"g": autoscaling_group()}, outputs={"o": {"value": {"get_attr": ["g", "address"]}}})
+        )

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
-from simulation.test_nested import hot, settled
-from simulation.test_update import rows
+from simulation.helpers import rows
+from simulation.nested import hot, settled
 from simulation.world import World
 from stoker.api.errors import fault_of
 from stoker.db.rows import Stack

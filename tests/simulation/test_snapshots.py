@@ -5,8 +5,7 @@ import typing
 from dataclasses import replace
 
 import pytest
-from simulation.test_adopt import stored
-from simulation.test_update import all_rows, created, ended, rows, template, told, updated
+from simulation.helpers import all_rows, created, ended, rows, stored, template, told, updated
 from simulation.world import World
 from stoker.db import content, resources, snapshots
 from stoker.db.errors import NotFound

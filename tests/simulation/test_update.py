@@ -5,10 +5,8 @@ import typing
 
 import pytest
 from simulation.cloud import Thing
+from simulation.helpers import all_rows, created, ended, on, rows, template, told, updated
 from simulation.world import World
-from stoker.db import events, resources
-from stoker.db.events import EventQuery
-from stoker.db.rows import Resource, Stack
 from stoker.db.states import Status
 
 Json = typing.Any
@@ -17,51 +15,6 @@ Json = typing.Any
 @pytest.fixture
 def world(tmp_path: pathlib.Path) -> World:
     return World(tmp_path, hosts=2, threads=4)
-
-
-def template(**found: Json) -> Json:
-    made = {
-        name: {"type": "Sim::Server", "properties": {"after": 0, **given}} for name, given in found.items()
-    }
-    return {"heat_template_version": "2018-08-31", "resources": made}
-
-
-def on(*names: str) -> Json:
-    return [{"get_resource": name} for name in names]
-
-
-def ended(world: World, stack: Stack) -> bool:
-    return world.stack(stack.id).status != Status.IN_PROGRESS
-
-
-def rows(world: World, stack: Stack) -> dict[str, Resource]:
-    found = world.database.read(lambda conn: resources.of_stack(conn, stack.id))
-    return {row.name: row for row in found if row.replaced_by is None}
-
-
-def all_rows(world: World, stack: Stack) -> int:
-    return len(world.database.read(lambda conn: resources.of_stack(conn, stack.id)))
-
-
-def told(world: World, stack: Stack, since: int = 0) -> list[tuple[str, str, str]]:
-    found = world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
-    return [(e.resource_name, e.action, str(e.status)) for e, _ in found][since:]
-
-
-def created(world: World, made: Json) -> Stack:
-    stack = world.create("s", made)
-    assert world.settle(lambda: ended(world, stack), within=60)
-    assert world.stack(stack.id).status == Status.COMPLETE, world.stack(stack.id).reason
-    return stack
-
-
-def updated(world: World, stack: Stack, made: Json) -> Stack:
-    world.update(stack, made)
-    assert world.settle(lambda: ended(world, stack), within=60)
-    found = world.stack(stack.id)
-    assert (found.action, found.status) == ("UPDATE", Status.COMPLETE), found.reason
-    assert world.cloud.wrong == []
-    return found
 
 
 def test_an_update_to_the_same_costs_no_message_and_no_task(world: World) -> None:

@@ -4,12 +4,11 @@ import pathlib
 import typing
 
 import pytest
-from simulation.test_update import created, ended, on, rows, told
+from simulation.helpers import created, ended, on, rows, told
+from simulation.restrictions import restricted, server, state, template, update, volume
 from simulation.world import World
 from stoker.db import resources
-from stoker.db.rows import Stack
 from stoker.db.states import Status
-from stoker.planning.requests import Goal, UpdateRequest
 from stoker.resources.heat.none import NoneResource
 from stoker.template.errors import TemplateError
 
@@ -19,36 +18,6 @@ Json = typing.Any
 @pytest.fixture
 def world(tmp_path: pathlib.Path) -> World:
     return World(tmp_path, hosts=2, threads=4)
-
-
-def server(**properties: Json) -> Json:
-    return {"type": "Sim::Server", "properties": {"after": 0, **properties}}
-
-
-def volume(policy: Json = None, **properties: Json) -> Json:
-    made = {"type": "Sim::Volume", "properties": {"after": 0, **properties}}
-    return made if policy is None else {**made, "update_policy": policy}
-
-
-def template(**found: Json) -> Json:
-    return {"heat_template_version": "2018-08-31", "resources": found}
-
-
-def restricted(**actions: Json) -> Json:
-    entries = {name: {"restricted_actions": words} for name, words in actions.items()}
-    return {"resource_registry": {"resources": entries}}
-
-
-def update(world: World, stack: Stack, made: Json, environment: Json = None, **fields: Json) -> Stack:
-    request = UpdateRequest(Goal(made, environment=environment or {}), **fields)
-    world.updates.update(world.stack(stack.id), request)
-    assert world.settle(lambda: ended(world, stack), within=60)
-    assert world.cloud.wrong == []
-    return world.stack(stack.id)
-
-
-def state(stack: Stack) -> tuple[str, str]:
-    return stack.action, str(stack.status)
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,12 @@ import random
 import typing
 
 import pytest
-from simulation.test_update import created, ended, on, rows, told
-from simulation.test_update_contract import restricted, server, template, volume
+from simulation.helpers import created, ended, foretold, on, rows, told
+from simulation.restrictions import restricted, server, template, volume
 from simulation.world import World
 from stoker.db import sequences
-from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskKind
 from stoker.engine.change import NotUpdatable
-from stoker.planning.requests import Goal, UpdateRequest
 from stoker.template.errors import TemplateError
 
 Json = typing.Any
@@ -21,14 +19,6 @@ Json = typing.Any
 @pytest.fixture
 def world(tmp_path: pathlib.Path) -> World:
     return World(tmp_path, hosts=2, threads=4)
-
-
-def foretold(
-    world: World, stack: Stack, made: Json, environment: Json = None, **fields: Json
-) -> dict[str, tuple[str, str]]:
-    request = UpdateRequest(Goal(made, environment=environment or {}), **fields)
-    found = world.updates.preview(world.stack(stack.id), request)
-    return {item.name: (item.effect.value, item.reason) for item in found}
 
 
 def effects(found: dict[str, tuple[str, str]]) -> dict[str, str]:

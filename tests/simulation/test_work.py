@@ -4,6 +4,7 @@ import pathlib
 import typing
 
 import pytest
+from simulation.helpers import chain, template_of
 from simulation.world import World
 from stoker.db import events, resources
 from stoker.db.events import EventQuery
@@ -16,18 +17,6 @@ Json = typing.Any
 @pytest.fixture
 def world(tmp_path: pathlib.Path) -> World:
     return World(tmp_path, hosts=2, threads=4)
-
-
-def template(**found: Json) -> Json:
-    return {
-        "heat_template_version": "2018-08-31",
-        "resources": {name: {"type": "Sim::Server", "properties": given} for name, given in found.items()},
-    }
-
-
-def chain(length: int) -> Json:
-    needs = {f"r{i}": {"needs": [{"get_resource": f"r{i - 1}"}] if i else []} for i in range(length)}
-    return template(**{name: {**given, "after": 0} for name, given in needs.items()})
 
 
 def ended(world: World, stack: Stack) -> bool:
@@ -53,13 +42,13 @@ def test_a_chain_stays_where_it_began_and_needs_one_hint(world: World) -> None:
 
 
 def test_a_wide_graph_is_shared_by_all_conductors(world: World) -> None:
-    stack = world.create("s", template(**{f"r{i}": {} for i in range(64)}))
+    stack = world.create("s", template_of(**{f"r{i}": {} for i in range(64)}))
     assert world.settle(lambda: ended(world, stack), within=60)
     assert {event.conductor for event in events_of(world, stack)} >= {"host0", "host1"}
 
 
 def test_no_wait_holds_a_thread(world: World) -> None:
-    stack = world.create("s", template(**{f"r{i}": {"after": 100} for i in range(200)}))
+    stack = world.create("s", template_of(**{f"r{i}": {"after": 100} for i in range(200)}))
     world.calm()
     held = [conductor.pipeline.in_progress for conductor in world.awake()]
     assert sum(held) == 200, "all are begun although there are 8 threads"
@@ -68,7 +57,7 @@ def test_no_wait_holds_a_thread(world: World) -> None:
 
 
 def test_no_more_is_claimed_than_threads_can_take_soon(world: World) -> None:
-    world.create("s", template(**{f"r{i}": {} for i in range(100)}))
+    world.create("s", template_of(**{f"r{i}": {} for i in range(100)}))
     one = world.conductors["host0"]
     while world.bus.hints:
         world.deliver(0, "host0")
@@ -79,7 +68,7 @@ def test_no_more_is_claimed_than_threads_can_take_soon(world: World) -> None:
 def test_a_failure_starts_nothing_more_and_is_told_when_running_work_has_ended(world: World) -> None:
     stack = world.create(
         "s",
-        template(
+        template_of(
             slow={"after": 30, "looks": 2},
             bad={"fail": True},
             behind={"needs": [{"get_resource": "bad"}]},
@@ -106,7 +95,7 @@ def test_a_failure_starts_nothing_more_and_is_told_when_running_work_has_ended(w
 
 
 def test_what_may_work_later_is_tried_again_with_growing_pauses(world: World) -> None:
-    stack = world.create("s", template(r={"flaky": 3, "after": 0}))
+    stack = world.create("s", template_of(r={"flaky": 3, "after": 0}))
     began = world.clock.now
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.stack(stack.id).status == Status.COMPLETE
@@ -115,7 +104,7 @@ def test_what_may_work_later_is_tried_again_with_growing_pauses(world: World) ->
 
 
 def test_what_never_works_fails_after_its_last_try(world: World) -> None:
-    stack = world.create("s", template(r={"flaky": 1000}))
+    stack = world.create("s", template_of(r={"flaky": 1000}))
     assert world.settle(lambda: ended(world, stack), within=290)
     assert world.stack(stack.id).reason.endswith("resources.r: try 6"), "5 retries after the first try"
     assert world.stack(stack.id).status == Status.FAILED
@@ -135,7 +124,7 @@ def test_a_deletion_goes_against_the_order_and_leaves_nothing(world: World) -> N
 
 
 def test_a_deletion_in_the_middle_of_a_creation_stops_it(world: World) -> None:
-    stack = world.create("s", template(a={"endless": True}, b={"needs": [{"get_resource": "a"}]}))
+    stack = world.create("s", template_of(a={"endless": True}, b={"needs": [{"get_resource": "a"}]}))
     world.calm()
     world.orders.delete(world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=10)
@@ -147,12 +136,12 @@ def test_a_deletion_in_the_middle_of_a_creation_stops_it(world: World) -> None:
 def test_a_stack_without_resources_ends_at_once_with_no_conductor(world: World) -> None:
     for host in list(world.conductors):
         world.kill(host)
-    stack = world.create("s", template())
+    stack = world.create("s", template_of())
     assert world.stack(stack.id).status == Status.COMPLETE
 
 
 def test_values_of_one_resource_reach_those_that_refer_to_it(world: World) -> None:
-    made = template(
+    made = template_of(
         a={"value": "first"},
         b={"value": {"list_join": ["-", [{"get_attr": ["a", "value"]}, {"get_attr": ["a", "address"]}]]}},
     )

@@ -12,8 +12,7 @@ from harness.rabbitmq import RabbitMQ
 from harness.waiting import wait_for
 from oslo_config import cfg
 from oslo_db.exception import DBDeadlock
-from simulation.test_breakpoints import hooks, rest
-from simulation.test_update import ended, on, template
+from simulation.helpers import ended, hooks, on, rest, template
 from simulation.world import World
 from sqlalchemy.engine import Connection
 from stoker.cli.config import options
