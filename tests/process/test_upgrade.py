@@ -18,7 +18,7 @@ from harness.programs import BIN, run
 from harness.rabbitmq import RabbitMQ
 from harness.third_party import with_plugins
 from harness.waiting import wait_for
-from process.test_takeover import READY, Load, query, repeated, restart, statuses, wait_all_final
+from process.load import READY, Load, query, repeated, restart, statuses, wait_all_final
 from stoker.db.schema import revisions
 from stoker.rpc.level import HOLDS
 
