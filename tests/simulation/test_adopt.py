@@ -9,7 +9,6 @@ from simulation.helpers import created, ended, on, rows, stored, told, updated
 from simulation.helpers import template as plain_template
 from simulation.world import World
 from stoker.db.rows import Stack
-from stoker.db.stacks import Stack
 from stoker.db.states import Status
 from stoker.engine.change import NotUpdatable
 from stoker.engine.signals import ActionInProgress

@@ -11,7 +11,6 @@ from simulation.helpers import ended, rows
 from simulation.nested import INNER, child, children, created, hot, inner, server, settled
 from simulation.world import GRACE, World
 from stoker.db.ids import StackId
-from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind
 from stoker.template.errors import TemplateError
