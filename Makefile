@@ -15,7 +15,7 @@ MAKEFLAGS += --silent
 endif
 QUIET := tools/quiet
 
-.PHONY: demo serve test test-long check lint mypy prepared test-deps simulate bench docs clean
+.PHONY: demo serve test test-long check lint mypy prose prepared test-deps simulate bench docs clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -30,12 +30,15 @@ test: prepared
 test-long: test-deps .venv/keystone.stamp
 	$(BIN)/python -m pytest -q -m long $(PYTEST_ARGS)
 
-check: lint mypy
+check: lint mypy prose
 	$(QUIET) "Checking the architecture" $(BIN)/python -m pytest -q tests/unit/test_architecture.py
 
 lint: .venv/test.stamp
 	$(QUIET) "Checking style" $(BIN)/ruff check .
 	$(QUIET) "Checking format" $(BIN)/ruff format --check .
+
+prose: .venv/test.stamp
+	$(QUIET) "Checking prose" $(BIN)/python tools/prose.py
 
 mypy: .venv/test.stamp
 	mkdir -p .check && ln -sfn .. .check/stoker

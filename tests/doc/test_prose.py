@@ -1,0 +1,140 @@
+"""The check of the English finds what is planted, and its list of what is pending has nothing clean."""
+
+import importlib.util
+import pathlib
+import sys
+import types
+from collections.abc import Sequence
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def _load() -> types.ModuleType:
+    spec = importlib.util.spec_from_file_location("prose", ROOT / "tools" / "prose.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["prose"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+prose = _load()
+WORDS = prose.vocabulary((ROOT / "doc" / "glossary.md").read_text())
+LONG = " ".join(["word"] * 41) + "."
+
+
+def found(texts: Sequence[object]) -> list[str]:
+    return [finding.message for text in texts for finding in prose.check(text, WORDS) if finding.serious]
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("The clock stands while it waits.", "'stands'"),
+        ("A thread that was\ngiven up is replaced.", "'given up'"),
+        ("* one\n* It goes on.", "'goes on'"),
+        ("| a | b |\n|---|---|\n| fine | the tenant's |", "'tenant'"),
+        ("# What it tells", "'tells'"),
+        (f"It is long. {LONG}", "a sentence of 41 words"),
+    ],
+)
+def test_a_document_is_refused(source: str, message: str) -> None:
+    [said] = found(list(prose.markdown_texts("doc/x.md", source)))
+    assert message in said
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "A task waits for its predecessors.",
+        "UNIX stands for nothing, a stand-in looks like it, and who looks up a word understands.",
+        "The metric `stoker_threads_written_off`, and the option `most_written_off`.",
+        "```text\nit goes on\n```",
+        "Paragraph:\n\n    a session that stands here",
+        " ".join(["word"] * 40) + ". Another sentence.",
+    ],
+)
+def test_a_document_is_accepted(source: str) -> None:
+    assert found(list(prose.markdown_texts("doc/x.md", source))) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ('"""What is stored."""', "begins with 'What'"),
+        ('def f() -> None:\n    """Of a task."""', "begins with 'Of'"),
+        ('SIZE = 3\n"""Whether it fits."""', "begins with 'Whether'"),
+        ('def f() -> None:\n    """Return it.\n\n    A row stands there.\n    """', "'stands'"),
+        (f'"""Return it.\n\n{LONG}\n"""', "a sentence of 41 words"),
+        ("x = 1  # it goes on", "'goes on'"),
+        ("# One that is\n# given up.\nx = 1", "'given up'"),
+        ('LOG.info("The stack %s goes on", 1)', "'goes on'"),
+        ('raise ValueError(f"the tenant {name} is unknown here")', "'tenant'"),
+    ],
+)
+def test_a_module_is_refused(source: str, message: str) -> None:
+    [said] = found(list(prose.python_texts("x.py", source)))
+    assert message in said
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '"""Rows of tasks."""',
+        '"""Return `tenant`, and ``look``."""',
+        'def f() -> None:\n    """Return it.\n\n    Example::\n\n        it goes on\n    """',
+        'x = "tenant"',
+        'x = "As Heat has it: the tenant"  # prose: a text of Heat\'s API',
+        "x = 1  # noqa: E501 - it goes on",
+    ],
+)
+def test_a_module_is_accepted(source: str) -> None:
+    assert found(list(prose.python_texts("x.py", source))) == []
+
+
+def test_a_field_of_a_docstring_begins_a_sentence() -> None:
+    half = " ".join(["word"] * 30)
+    assert (
+        prose.sentences(f"Return {half}\n\n:param x: {half}\n:raises Y: {half}")[0].strip()
+        == f"Return {half}"
+    )
+    assert (
+        found(list(prose.python_texts("x.py", f'"""Return {half}\n\n:param x: {half}\n:raises Y: {half}"""')))
+        == []
+    )
+
+
+def test_a_release_note_is_refused() -> None:
+    [said] = found(list(prose.note_texts("x.yaml", "fixes:\n  - |\n    A stack goes on.\n")))
+    assert "'goes on'" in said
+
+
+def test_every_form_in_the_glossary_is_found() -> None:
+    table = (ROOT / "doc" / "glossary.md").read_text().partition(f"## {prose.TABLE}\n")[2]
+    rows = [line.strip("|").split("|")[0] for line in table.splitlines() if line.startswith("|")][2:]
+    forms = [form.strip() for row in rows for form in row.split(",")]
+    assert len(forms) > 50
+    for form in forms:
+        assert found([prose.Text("x.md", 1, "prose", f"Here it {form}, so.")]), form
+
+
+def test_the_glossary_itself_is_checked() -> None:
+    texts = list(prose.markdown_texts(prose.GLOSSARY, (ROOT / prose.GLOSSARY).read_text()))
+    assert len(texts) > 100
+    assert found(texts) == []
+
+
+def test_what_is_not_pending_is_clean(capsys: pytest.CaptureFixture[str]) -> None:
+    code = prose.main([])
+    assert capsys.readouterr().out == ""
+    assert code == 0
+
+
+@pytest.mark.parametrize("start", prose.PENDING)
+def test_what_is_pending_is_not_clean(start: str) -> None:
+    path = ROOT / start
+    assert path.exists(), f"{start} is gone: take it off the list"
+    assert prose.main([str(path)]) == 1, f"{start} is clean: take it off the list"

@@ -1,0 +1,371 @@
+#!/usr/bin/env python3
+"""Check the English of documents, release notes, docstrings, comments and messages: `make prose`.
+
+The vocabulary comes from doc/glossary.md, from its table "Words that are not used".  No kept library does
+this offline.  The `vale` package of PyPI downloads a Go program from GitHub at its first run, proselint takes
+no words of one's own, and codespell knows neither phrases nor Python.  So libraries parse (markdown-it, ast,
+tokenize), and the rules are here.
+
+    tools/prose.py [-v] [PATH...]
+
+Without a path everything is checked but what PENDING names.  With `-v` warnings are printed, too.
+"""
+
+import argparse
+import ast
+import io
+import pathlib
+import re
+import sys
+import textwrap
+import tokenize
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import yaml
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+GLOSSARY = "doc/glossary.md"
+TABLE = "Words that are not used"
+DOCUMENTS = ("README.md", "doc/*.md", "releasenotes/notes/*.yaml")
+FOLDERS = (
+    *(
+        "api",
+        "cli",
+        "conductor",
+        "db",
+        "engine",
+        "keystone",
+        "observe",
+        "osc",
+        "planning",
+        "resources",
+        "ring",
+    ),
+    *("rpc", "sandbox", "sealing", "template"),
+)
+PENDING: tuple[str, ...] = (
+    "README.md",
+    "api/",
+    "cli/commands/",
+    "cli/config/",
+    "cli/daemon/",
+    "cli/http/",
+    "cli/programs/",
+    "cli/wiring/",
+    "conductor/background.py",
+    "conductor/duties/",
+    "conductor/liveness.py",
+    "conductor/monitor.py",
+    "conductor/ownership.py",
+    "conductor/rescue.py",
+    "conductor/scheduler.py",
+    "conductor/service.py",
+    "conductor/slice.py",
+    "conductor/steps/",
+    "conductor/worker/",
+    "db/conductors.py",
+    "db/content.py",
+    "db/credentials.py",
+    "db/engine.py",
+    "db/errors.py",
+    "db/events.py",
+    "db/notifications.py",
+    "db/queries/",
+    "db/resources.py",
+    "db/retries.py",
+    "db/schema/",
+    "db/sealed_rows.py",
+    "db/server_clock.py",
+    "db/stacks.py",
+    "db/states.py",
+    "db/trees.py",
+    "db/work/",
+    "doc/architecture.md",
+    "doc/breakpoints.md",
+    "doc/development.md",
+    "doc/handbook.md",
+    "doc/heat.md",
+    "doc/index.md",
+    "doc/install.md",
+    "doc/observation.md",
+    "doc/operation.md",
+    "doc/performance.md",
+    "doc/plugins.md",
+    "doc/templates.md",
+    "engine/",
+    "keystone/",
+    "observe/",
+    "osc/",
+    "planning/",
+    "releasenotes/",
+    "resources/errors.py",
+    "resources/heat/",
+    "resources/nested/",
+    "resources/plugin.py",
+    "resources/properties.py",
+    "resources/registry.py",
+    "resources/schema.py",
+    "resources/update_decision.py",
+    "ring/",
+    "rpc/",
+    "sandbox/",
+    "sealing/",
+    "template/",
+)
+"""The start of the paths that are not clean yet.  This list only shrinks."""
+MOST_WORDS, MANY_WORDS = 40, 30
+"""A longer sentence is refused; a longer one is warned of."""
+NOT_FIRST = frozenset({"What", "Whether", "Those", "See", "Of", "As", "With", "From"})
+"""Words with which no docstring begins."""
+CODE = "CODE"
+"""Stands in the place of what is code in a text."""
+ESCAPE = "prose: "
+"""A comment `# prose: REASON` lets the words of its line's string be."""
+_WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_END = re.compile(r"(?<![ .(]\w)(?<!\be\.g)(?<!\bi\.e)[.?!][)\"”*_]*(?=\s|$)")
+_NOISE = re.compile(r"noqa|type: ignore|pragma|-\*-|!/|" + ESCAPE)
+
+
+@dataclass(frozen=True)
+class Text:
+    """A passage of prose.
+
+    :ivar kind: "prose" is checked for words and sentences, "message" for words only, "docstring" for its
+        beginning, too.
+    """
+
+    path: str
+    line: int
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong with a passage."""
+
+    text: Text
+    message: str
+    serious: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.text.path}:{self.text.line}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Avoided:
+    """A word that is not used.
+
+    :ivar pattern: matches one of its forms, but not where it is allowed.
+    """
+
+    pattern: re.Pattern[str]
+    instead: str
+
+
+# -- the glossary ----------------------------------------------------------------------------------
+
+
+def vocabulary(glossary: str) -> list[Avoided]:
+    """Return the words of the glossary's table."""
+    _, found, rest = glossary.partition(f"## {TABLE}\n")
+    if not found:
+        raise SystemExit(f"{GLOSSARY} has no section {TABLE!r}")
+    rows = [line.strip().strip("|").split("|") for line in rest.splitlines() if line.startswith("|")]
+    return [_avoided(*(cell.strip() for cell in row)) for row in rows[2:]]
+
+
+def _avoided(words: str, instead: str, allowed: str) -> Avoided:
+    forms = "|".join(_phrase(form) for form in words.split(",") if form.strip())
+    except_for = "|".join(_phrase(form) for form in allowed.split(",") if form.strip())
+    # A hyphen is a part of a word: `stand-in` is not `stand`.
+    guard = rf"(?!(?:{except_for})(?![\w-]))" if except_for else ""
+    return Avoided(re.compile(rf"(?<![\w-]){guard}(?:{forms})(?![\w-])", re.IGNORECASE), instead)
+
+
+def _phrase(text: str) -> str:
+    return r"\s+".join(re.escape(word) for word in text.split())
+
+
+# -- rules -----------------------------------------------------------------------------------------
+
+
+def check(text: Text, words: Sequence[Avoided]) -> Iterator[Finding]:
+    """Yield what is wrong with the passage."""
+    for avoided in words:
+        for found in avoided.pattern.finditer(text.text):
+            yield Finding(text, f"{' '.join(found[0].split())!r}: write {avoided.instead}")
+    if text.kind == "docstring":
+        first = _WORD.match(text.text)
+        if first and first[0] in NOT_FIRST:
+            yield Finding(text, f"begins with {first[0]!r}: begin with a verb, or with what the thing is")
+    if text.kind != "message":
+        yield from _long_sentences(text)
+
+
+def _long_sentences(text: Text) -> Iterator[Finding]:
+    for sentence in sentences(text.text):
+        count = len(_WORD.findall(sentence))
+        if count > MANY_WORDS:
+            start = " ".join(sentence.split()[:6])
+            yield Finding(text, f"a sentence of {count} words: {start} …", serious=count > MOST_WORDS)
+
+
+def sentences(text: str) -> list[str]:
+    """Divide a passage where a sentence, a line of a field list or a paragraph ends."""
+    found = []
+    for part in re.split(r"\n\s*\n|\n\s*(?=:\w+[ \w*]*:|[-*] )", text):
+        start = 0
+        for end in _END.finditer(part):
+            found.append(part[start : end.end()])
+            start = end.end()
+        found.append(part[start:])
+    return [sentence for sentence in found if sentence.strip()]
+
+
+# -- passages --------------------------------------------------------------------------------------
+
+
+def markdown_texts(path: str, source: str) -> Iterator[Text]:
+    """Yield paragraphs, items, headings and cells of tables, with code left out."""
+    if path == GLOSSARY:
+        source = source.partition(f"## {TABLE}\n")[0]
+    for token in MarkdownIt("commonmark").enable("table").parse(source):
+        if token.type == "inline":
+            yield Text(path, (token.map or [0])[0] + 1, "prose", "".join(_plain(token.children or [])))
+
+
+def _plain(tokens: Iterable[Token]) -> Iterator[str]:
+    for token in tokens:
+        if token.type == "text":
+            yield token.content
+        elif token.type == "code_inline":
+            yield CODE
+        elif token.type in ("softbreak", "hardbreak"):
+            yield "\n"
+
+
+def note_texts(path: str, source: str) -> Iterator[Text]:
+    """Yield the entries of a release note of reno's."""
+    for entries in (yaml.safe_load(source) or {}).values():
+        for entry in [entries] if isinstance(entries, str) else entries:
+            yield Text(path, 1, "prose", _without_code(entry))
+
+
+def python_texts(path: str, source: str) -> Iterator[Text]:
+    """Yield docstrings, comments and other texts of a module."""
+    tree = ast.parse(source)
+    documented = {id(value): value for value in _docstrings(tree)}
+    for value in documented.values():
+        yield Text(path, value.lineno, "docstring", _without_code(textwrap.dedent(_first_dedented(value))))
+    comments, escaped = _comments(source)
+    yield from (Text(path, line, "prose", _without_code(text)) for line, text in comments)
+    inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if id(node) in documented or id(node) in inside or not isinstance(node, ast.Constant | ast.JoinedStr):
+            continue
+        text = _message(node)
+        if text and not escaped.intersection(range(node.lineno, (node.end_lineno or node.lineno) + 1)):
+            yield Text(path, node.lineno, "message", _without_code(text))
+
+
+def _docstrings(tree: ast.AST) -> Iterator[ast.Constant]:
+    """Yield those of modules, classes and functions, and the strings below assignments."""
+    for node in ast.walk(tree):
+        for statement in getattr(node, "body", []) if not isinstance(node, ast.Lambda | ast.IfExp) else []:
+            value = statement.value if isinstance(statement, ast.Expr) else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                yield value
+
+
+def _first_dedented(value: ast.Constant) -> str:
+    first, _, rest = str(value.value).partition("\n")
+    return f"{first.strip()}\n{textwrap.dedent(rest)}"
+
+
+def _comments(source: str) -> tuple[list[tuple[int, str]], set[int]]:
+    """Return comments, lines that follow each other as one, and the lines that have the escape."""
+    found: list[tuple[int, str]] = []
+    escaped: set[int] = set()
+    last = -1
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type != tokenize.COMMENT:
+            continue
+        text, line = token.string.lstrip("#:").strip(), token.start[0]
+        if ESCAPE in token.string:
+            escaped.add(line)
+        text = "" if _NOISE.search(token.string) else text
+        if line == last + 1 and not token.line[: token.start[1]].strip() and found:
+            found[-1] = (found[-1][0], f"{found[-1][1]}\n{text}")
+        else:
+            found.append((line, text))
+        last = line
+    return found, escaped
+
+
+def _message(node: ast.Constant | ast.JoinedStr) -> str | None:
+    """Return the text of a string of three words or more."""
+    if isinstance(node, ast.JoinedStr):
+        text = "".join(str(part.value) if isinstance(part, ast.Constant) else CODE for part in node.values)
+    else:
+        text = node.value if isinstance(node.value, str) else ""
+    return text if len(re.findall(r"(?<!\S)[A-Za-z]+[.,:;]?(?!\S)", text)) >= 3 else None
+
+
+def _without_code(text: str) -> str:
+    """Return the text without literal blocks, examples, and what is between backticks."""
+    kept: list[str] = []
+    block = False
+    for line in text.splitlines():
+        indented = line.startswith("    ")
+        block = indented and (block or not kept or not kept[-1].strip() or kept[-1].rstrip().endswith("::"))
+        if not block and not line.lstrip().startswith(">>>"):
+            kept.append(line)
+    return re.sub(r":\w+:`[^`]*`|``.*?``|`[^`]*`", CODE, "\n".join(kept), flags=re.DOTALL)
+
+
+# -- the program -----------------------------------------------------------------------------------
+
+
+def texts_of(path: pathlib.Path) -> Iterator[Text]:
+    """Yield the passages of a file."""
+    name, source = path.relative_to(ROOT).as_posix(), path.read_text()
+    parse = {".md": markdown_texts, ".yaml": note_texts}.get(path.suffix, python_texts)
+    return parse(name, source)
+
+
+def files(names: Sequence[str]) -> list[pathlib.Path]:
+    """Return the files to check: those below the names, or all that are not pending."""
+    if names:
+        chosen = [pathlib.Path(name).resolve() for name in names]
+        return [path for one in chosen for path in ([one] if one.is_file() else _below(one))]
+    found = [path for pattern in DOCUMENTS for path in ROOT.glob(pattern)]
+    found += [path for folder in FOLDERS for path in _below(ROOT / folder)]
+    return [path for path in found if not path.relative_to(ROOT).as_posix().startswith(PENDING)]
+
+
+def _below(folder: pathlib.Path) -> list[pathlib.Path]:
+    return sorted(path for kind in ("*.py", "*.md", "*.yaml") for path in folder.rglob(kind))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print what is wrong, and return the exit code."""
+    parser = argparse.ArgumentParser(description="Check the English of documents, docstrings and messages.")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print warnings, too")
+    parser.add_argument("paths", nargs="*", metavar="PATH")
+    chosen = parser.parse_args(arguments)
+    words = vocabulary((ROOT / GLOSSARY).read_text())
+    findings = [
+        finding for path in files(chosen.paths) for text in texts_of(path) for finding in check(text, words)
+    ]
+    for finding in findings:
+        if finding.serious or chosen.verbose:
+            print(finding if finding.serious else f"{finding} (warning)")
+    return any(finding.serious for finding in findings)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
