@@ -9,7 +9,7 @@ import falcon
 
 from ..observe.metrics import CONTENT_TYPE
 from ..observe.recorder import SILENT
-from ..sandbox.shared import charged_to
+from ..sandbox.evaluator import charged_to
 from .body import read_body
 from .context import Services
 from .errors import Fault, bad_request, fault_of, not_found

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 from stevedore import ExtensionManager
 
-from ..sandbox import shared
+from ..sandbox import evaluator
 from ..sandbox.errors import EvaluationError, LimitReached
 from ..template.environment import is_template_name
 from .errors import UnknownType
@@ -104,7 +104,7 @@ class ResourceRegistry:
             raise ValueError(f"Invalid support status and should be one of {', '.join(STATUSES)}")
         names = self.names()
         try:
-            found = shared.beginning(pattern, names) if pattern else names
+            found = evaluator.current().filter_by_start(pattern, names) if pattern else names
         except LimitReached as error:
             raise ValueError(f'the regular expression "{pattern:.200}" {error}') from error
         except EvaluationError:

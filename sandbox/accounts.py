@@ -1,27 +1,14 @@
-"""Whose evaluations these are, and what they may take together."""
+"""Accounts: the project that an evaluation belongs to, and the CPU time that its request has left."""
 
 import contextlib
 import contextvars
-import typing
 from collections.abc import Iterator
-
-from .limits import HelperLimits
-
-
-class EvaluationBudget(typing.Protocol):
-    """What is left of a larger budget of CPU time."""
-
-    def seconds_left(self) -> float:
-        """Return the seconds that are left; 0 or less: nothing is."""
-
-    def spend(self, seconds: float) -> None:
-        """Take seconds off."""
 
 
 class Account:
     """The evaluations of one request, or of one step of a resource.  Belongs to one thread.
 
-    :ivar owner: the project, of which half of the helpers are busy at the most.
+    :ivar owner: the project, which may keep half of the helpers busy at most.
     """
 
     def __init__(self, owner: str, seconds: float) -> None:
@@ -29,11 +16,11 @@ class Account:
         self._left = seconds
 
     def seconds_left(self) -> float:
-        """See Budget."""
+        """Return the seconds that are left; 0 or less when all are spent."""
         return self._left
 
     def spend(self, seconds: float) -> None:
-        """See Budget."""
+        """Charge CPU time."""
         self._left -= seconds
 
 
@@ -41,9 +28,12 @@ _current: contextvars.ContextVar[Account | None] = contextvars.ContextVar("accou
 
 
 @contextlib.contextmanager
-def charged_to(owner: str, limits: HelperLimits) -> Iterator[None]:
-    """Charge what this thread has evaluated in the body to one account."""
-    token = _current.set(Account(owner, limits.total))
+def charged_to(owner: str, seconds: float) -> Iterator[None]:
+    """Charge what this thread evaluates in the body to a new account.
+
+    :param seconds: CPU time of all evaluations in the body together.
+    """
+    token = _current.set(Account(owner, seconds))
     try:
         yield
     finally:
@@ -51,5 +41,5 @@ def charged_to(owner: str, limits: HelperLimits) -> Iterator[None]:
 
 
 def current() -> Account | None:
-    """Return the account of this thread; None: nobody's."""
+    """Return the account of this thread; None outside of `charged_to`."""
     return _current.get()

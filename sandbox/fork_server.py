@@ -14,15 +14,18 @@ import contextlib
 import gc
 import json
 import os
+import pathlib
+import resource
 import select
 import signal
 import socket
 import sys
+import time
 import typing
 
-from .channel import CONTROL
+from . import channel
+from .channel import CONTROL, SECONDS
 from .evaluation import Evaluation
-from .helper import serve
 from .limits import HelperLimits
 
 
@@ -80,6 +83,34 @@ class ForkServer:
             self._ended[pid] = os.waitpid(pid, 0)[1]
             self._living.discard(pid)
         return self._ended.pop(pid, 0)
+
+
+def serve(sock: socket.socket, evaluation: Evaluation, limits: HelperLimits) -> None:
+    """Answer requests until the pool closes the connection."""
+    idle = _address_space()
+    _restrict(idle + limits.memory)
+    with contextlib.suppress(OSError, channel.TooLong):
+        while (request := channel.receive(sock, limits.message + SECONDS.size)) is not None:
+            # SIGPROF ends the process also where C code holds the interpreter.
+            signal.setitimer(signal.ITIMER_PROF, *SECONDS.unpack_from(request))
+            since = time.process_time()
+            answer = evaluation.answer(request[SECONDS.size :])
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            channel.send(sock, SECONDS.pack(time.process_time() - since) + answer)
+            if _address_space() > idle + limits.memory // 2:
+                return  # What malloc kept must not count against the next request.
+
+
+def _restrict(address_space: int) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+    for kind in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE):
+        resource.setrlimit(kind, (0, 0))
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+
+
+def _address_space() -> int:
+    pages = pathlib.Path("/proc/self/statm").read_text().split()[0]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def main() -> None:

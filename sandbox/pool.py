@@ -11,10 +11,10 @@ import typing
 import weakref
 from collections.abc import Sequence
 
-from . import channel
-from .accounts import EvaluationBudget
+from . import accounts, channel, evaluator
 from .channel import MEMORY, SECONDS
 from .errors import EvaluationError, HelperUnavailable, LimitReached, UnusableResult
+from .evaluator import EvaluationBudget
 from .limits import MIB, WALL_CLOCK, HelperLimits
 from .places import Places
 from .spawn import ForkServerProcess, Helper
@@ -47,36 +47,22 @@ class HelperPool:
         with contextlib.suppress(HelperUnavailable):  # The first call says it where it still is so.
             self._fork_server.start()
 
-    def yaql(
-        self, expression: str, data: Json, *, budgets: Sequence[EvaluationBudget] = (), owner: str = ""
-    ) -> Json:
-        """Return the expression's value.
+    def yaql(self, expression: str, data: Json, *, budget: EvaluationBudget | None = None) -> Json:
+        """Return the value of a YAQL expression; see `Evaluator`."""
+        return self._call({"do": "yaql", "expression": expression, "data": data}, budget)
 
-        :param budgets: what is charged beside the pool's own limit; each has to have something left.
-        :param owner: whose share of the helpers it takes; "": nobody's.
-        :raises EvaluationError: it has none.
-        :raises LimitReached: it took too much.
-        :raises HelperUnavailable: see there.
-        """
-        return self._call({"do": "yaql", "expression": expression, "data": data}, budgets, owner)
+    def match(self, pattern: str, text: str | None, *, budget: EvaluationBudget | None = None) -> bool:
+        """Return whether the pattern matches the whole text; see `Evaluator`."""
+        return bool(self._call({"do": "match", "pattern": pattern, "text": text}, budget))
 
-    def match(
-        self, pattern: str, text: str | None, *, budgets: Sequence[EvaluationBudget] = (), owner: str = ""
-    ) -> bool:
-        """Return whether the pattern matches the whole text; None as text: only see whether it is a pattern.
-
-        :raises EvaluationError: it is no regular expression of Python's; otherwise as `yaql`.
-        """
-        return bool(self._call({"do": "match", "pattern": pattern, "text": text}, budgets, owner))
-
-    def beginning(
-        self, pattern: str, texts: Sequence[str], *, budgets: Sequence[EvaluationBudget] = (), owner: str = ""
-    ) -> list[str]:
-        """Return the texts whose beginning the pattern matches; errors as of `match`."""
-        found: list[str] = self._call(
-            {"do": "begin", "pattern": pattern, "texts": list(texts)}, budgets, owner
-        )
+    def filter_by_start(self, pattern: str, texts: Sequence[str]) -> list[str]:
+        """Return the texts whose beginning the pattern matches; see `Evaluator`."""
+        found: list[str] = self._call({"do": "begin", "pattern": pattern, "texts": list(texts)}, None)
         return found
+
+    def charged_to(self, owner: str) -> contextlib.AbstractContextManager[None]:
+        """Charge what this thread evaluates in the body to a project; see `Evaluator`."""
+        return accounts.charged_to(owner, self.limits.total)
 
     def pids(self) -> list[int]:
         """The fork server's process id, and those of idle helpers."""
@@ -103,7 +89,10 @@ class HelperPool:
         self._fork_server.forget()
         self._reset()
 
-    def _call(self, request: Json, budgets: Sequence[EvaluationBudget], owner: str) -> Json:
+    def _call(self, request: Json, budget: EvaluationBudget | None) -> Json:
+        account = accounts.current()
+        owner = None if account is None else account.owner
+        budgets = [found for found in (account, budget) if found is not None]
         try:
             body = json.dumps(request).encode()
         except (TypeError, ValueError, RecursionError) as error:
@@ -187,6 +176,21 @@ def _value(answer: Json, limits: HelperLimits) -> Json:
     if answer["limit"] == MEMORY:
         raise LimitReached(f"needs more than {limits.memory // MIB} MiB of memory")
     raise LimitReached(answer["limit"])
+
+
+def install(limits: HelperLimits | None = None) -> HelperPool:
+    """Make a pool with these limits the evaluator of this process, and close an earlier one.
+
+    A pool that has these limits already stays.
+    """
+    before, wanted = evaluator.installed(), limits or HelperLimits()
+    if isinstance(before, HelperPool) and before.limits == wanted:
+        return before
+    pool = HelperPool(wanted)
+    evaluator.install(pool)
+    if isinstance(before, HelperPool):
+        before.close()
+    return pool
 
 
 def _after_fork() -> None:

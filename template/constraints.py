@@ -6,7 +6,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from ..sandbox import shared
+from ..sandbox import evaluator
 from ..sandbox.errors import EvaluationError
 from . import custom_checks
 from .errors import LimitExceeded
@@ -212,7 +212,7 @@ class AllowedPattern(Constraint):
         :raises LimitExceeded: the expression takes too long on this value.
         """
         try:
-            if shared.match(self.pattern, str(value)):
+            if evaluator.current().match(self.pattern, str(value)):
                 return None
         except EvaluationError as error:
             # Its text says nothing of the value, which may be hidden.

@@ -3,7 +3,7 @@
 import typing
 from collections.abc import Mapping, Sequence
 
-from ..sandbox import shared
+from ..sandbox import evaluator
 from ..sandbox.errors import EvaluationError, LimitReached
 from . import custom_checks
 from .constraints import AllowedPattern, AllowedValues, Constraint, Custom, Length, Modulo, Range
@@ -97,7 +97,7 @@ def _allowed_pattern(body: Json, description: str | None, path: Path) -> Constra
     if not isinstance(body, str):
         raise TemplateError(f"must be a regular expression, not {body!r}", path)
     try:
-        shared.match(body, None)
+        evaluator.current().match(body, None)
     except LimitReached as error:
         raise LimitExceeded(f'the regular expression "{body:.200}" {error}', path) from error
     except EvaluationError as error:

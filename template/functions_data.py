@@ -6,7 +6,7 @@ import math
 import typing
 from collections.abc import Mapping, Sequence
 
-from ..sandbox import shared
+from ..sandbox import evaluator
 from ..sandbox.errors import EvaluationError, LimitReached, UnusableResult
 from .budget import Budget, measure
 from .errors import LimitExceeded, TemplateError
@@ -130,7 +130,7 @@ def yaql_evaluate(args: Json, version: Version, budget: Budget) -> Json:
         raise TemplateError(f"expression must be a string, not {_short(expression)}")
     failed = f'cannot evaluate "{expression:.200}"'
     try:
-        return shared.yaql(expression, args.get("data", {}), budget=budget)
+        return evaluator.current().yaql(expression, args.get("data", {}), budget=budget)
     except LimitReached as error:
         raise LimitExceeded(f"{failed}: {error}") from error
     except UnusableResult as error:

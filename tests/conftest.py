@@ -23,7 +23,10 @@ from harness.rabbitmq import RabbitMQ
 from harness.redis import Redis
 from harness.server import MissingServer, Server
 from harness.zookeeper import ZooKeeper
+from stoker.sandbox.pool import install
 from xdist.scheduler.loadscope import LoadScopeScheduling
+
+install()  # As a program does: templates and conductors of tests evaluate in helper processes.
 
 S = typing.TypeVar("S", bound=Server)
 

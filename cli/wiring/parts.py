@@ -25,7 +25,7 @@ from ...rpc.bus import Bus
 from ...rpc.level import Level
 from ...rpc.notifier import Notifier
 from ...rpc.outbox import Outbox
-from ...sandbox import shared as evaluator
+from ...sandbox.pool import HelperPool, install
 from ...sealing.sealer import Sealer
 from ...sealing.signal_urls import SignalAddresses
 from ...template.budget import BudgetLimits
@@ -60,6 +60,7 @@ class Parts:
     catalogue: ResourceRegistry
     sealer: Sealer
     bus: Bus
+    helpers: HelperPool
     level: Level
     outbox: Outbox
     recorder: Recorder
@@ -75,7 +76,7 @@ class Parts:
             self.notifier[1].cleanup()
         self.bus.close()
         self.database.close()
-        evaluator.pool().close()
+        self.helpers.close()
 
 
 def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
@@ -86,7 +87,7 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
     :raises WrongConfiguration: an option is missing or wrong.
     """
     make_sealer(conf)
-    evaluator.configure(helper_limits(conf))
+    helpers = install(helper_limits(conf))
     notifier = make_notifier(conf)
     listener = None if notifier is None else notifier[0].tell
     database, shard_count = open_database(conf, listener, database_troubles(recorder))
@@ -100,7 +101,7 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
     outbox.start()
     if notifier is not None:
         notifier[0].start()
-    evaluator.pool().warm()
+    helpers.warm()
     return Parts(
         conf=conf,
         database=database,
@@ -108,6 +109,7 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
         catalogue=catalogue,
         sealer=sealer,
         bus=bus,
+        helpers=helpers,
         outbox=outbox,
         recorder=recorder,
         addresses=addresses,

@@ -27,7 +27,7 @@ from ...resources.properties import changed
 from ...resources.registry import ResourceRegistry
 from ...resources.update_decision import Verdict, checkable
 from ...sandbox.errors import HelperUnavailable
-from ...sandbox.shared import charged_to
+from ...sandbox.evaluator import charged_to
 from ...sealing.sealer import SealError
 from ...template.errors import TemplateError
 from ...template.residual import evaluate, holds_secret, partial

@@ -6,7 +6,7 @@ import typing
 import pytest
 from simulation.world import World
 from stoker.db.states import Status
-from stoker.sandbox import shared
+from stoker.sandbox import evaluator
 from stoker.sandbox.errors import HelperUnavailable
 
 Json = typing.Any
@@ -21,7 +21,7 @@ def test_a_step_that_finds_no_helper_is_done_a_little_later(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     busy = 3
-    evaluate = shared.yaql
+    evaluate = evaluator.current().yaql
 
     def yaql(*args: Json, **options: Json) -> Json:
         nonlocal busy
@@ -36,7 +36,7 @@ def test_a_step_that_finds_no_helper_is_done_a_little_later(
         "r1": {"type": "OS::Heat::TestResource", "properties": {"value": value}},
     }
     stack = world.create("s", {"heat_template_version": "2018-08-31", "resources": resources})
-    monkeypatch.setattr(shared, "yaql", yaql)
+    monkeypatch.setattr(evaluator.current(), "yaql", yaql)
     since = world.clock.now
     assert world.settle(lambda: world.stack(stack.id).status != Status.IN_PROGRESS, within=60)
     assert world.stack(stack.id).status == Status.COMPLETE, world.stack(stack.id).status_reason

@@ -10,7 +10,7 @@ import threading
 import time
 
 import pytest
-from stoker.sandbox import shared
+from stoker.sandbox import evaluator
 from stoker.sandbox.accounts import Account, charged_to
 from stoker.sandbox.errors import EvaluationError, HelperUnavailable, LimitReached, UnusableResult
 from stoker.sandbox.limits import MIB, HelperLimits
@@ -192,12 +192,12 @@ def test_patterns_are_those_of_python(pool, pattern, text, matches):
 
 
 def test_names_are_found_by_their_beginning(pool):
-    assert pool.beginning("OS::(Nova|Heat)", ["OS::Nova::Server", "AOS::Heat", "OS::Heat::None"]) == [
+    assert pool.filter_by_start("OS::(Nova|Heat)", ["OS::Nova::Server", "AOS::Heat", "OS::Heat::None"]) == [
         "OS::Nova::Server",
         "OS::Heat::None",
     ]
     with pytest.raises(LimitReached, match="took more than"):
-        pool.beginning("(a+)+$", [POISON])
+        pool.filter_by_start("(a+)+$", [POISON])
 
 
 def test_a_pattern_is_refused_or_ends_at_a_limit(pool):
@@ -252,8 +252,8 @@ def test_nobody_is_left_after_limits_and_close():
 
 def test_the_processes_end_with_the_one_that_started_them():
     script = (
-        "import sys\nfrom stoker.sandbox import shared\nshared.yaql('1', None)\n"
-        "print(*shared.pool().pids(), flush=True)\nsys.stdin.read()"
+        "import sys\nfrom stoker.sandbox.pool import install\npool = install()\npool.yaql('1', None)\n"
+        "print(*pool.pids(), flush=True)\nsys.stdin.read()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -307,22 +307,23 @@ def test_a_forked_process_has_helpers_of_its_own():
 def test_an_account_is_charged_for_all_its_expressions():
     with own_pool(HelperLimits(seconds=0.5)) as pool:
         account = Account("p", 0.8)
-        assert pool.yaql("1", None, budgets=[account]) == 1
+        assert pool.yaql("1", None, budget=account) == 1
         assert 0.5 < account.seconds_left() <= 0.8
         with pytest.raises(LimitReached, match=r"took more than 0\.5 s"):
-            pool.yaql(ENDLESS, POISON, budgets=[account])
+            pool.yaql(ENDLESS, POISON, budget=account)
         with pytest.raises(LimitReached, match="took more than 0"):
-            pool.yaql(ENDLESS, POISON, budgets=[account])
+            pool.yaql(ENDLESS, POISON, budget=account)
         with pytest.raises(LimitReached, match="no time is left for it"):
-            pool.yaql("1", None, budgets=[account])
+            pool.yaql("1", None, budget=account)
         assert pool.yaql("1", None) == 1
 
 
 def test_the_process_pool_charges_the_account_of_the_thread():
-    with charged_to("p", HelperLimits(total=0.0)), pytest.raises(LimitReached, match="no time is left"):
-        shared.yaql("1", None)
-    assert shared.yaql("1", None) == 1
-    assert shared.match("a", "a") is True
+    pool = evaluator.current()
+    with charged_to("p", 0.0), pytest.raises(LimitReached, match="no time is left"):
+        pool.yaql("1", None)
+    assert pool.yaql("1", None) == 1
+    assert pool.match("a", "a") is True
 
 
 def test_one_project_takes_half_of_the_helpers():

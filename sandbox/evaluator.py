@@ -1,0 +1,81 @@
+"""The evaluator of users' expressions: what it offers, and the one that this process uses.
+
+A process has one evaluator, not one for each collaborator: a program with three conductors and an API has as
+many helpers as one with a conductor.  Functions of templates stay functions of their arguments; the place of
+their computation shows in no result.  A program installs its evaluator when it starts (`pool.install`).
+Without one nothing is evaluated, so that no expression of a user ever runs in this process.
+"""
+
+import contextlib
+import typing
+from collections.abc import Sequence
+
+Json = typing.Any
+
+
+class EvaluationBudget(typing.Protocol):
+    """CPU time that several evaluations may take together."""
+
+    def seconds_left(self) -> float:
+        """Return the seconds that are left; 0 or less when the budget is spent."""
+
+    def spend(self, seconds: float) -> None:
+        """Charge CPU time."""
+
+
+class Evaluator(typing.Protocol):
+    """Evaluates what users write, outside of this process.  Thread-safe.
+
+    Each method charges `budget`, if one is given, and the account of the calling thread (`charged_to`).
+
+    :raises EvaluationError: the expression has no value, or the pattern is not a regular expression.
+    :raises LimitReached: the evaluation exceeded a limit.
+    :raises HelperUnavailable: no helper process is free, or none can be started.
+    """
+
+    def yaql(self, expression: str, data: Json, *, budget: EvaluationBudget | None = None) -> Json:
+        """Return the value of a YAQL expression."""
+
+    def match(self, pattern: str, text: str | None, *, budget: EvaluationBudget | None = None) -> bool:
+        """Return whether the pattern matches the whole text; None as text only compiles the pattern."""
+
+    def filter_by_start(self, pattern: str, texts: Sequence[str]) -> list[str]:
+        """Return the texts whose beginning the pattern matches."""
+
+    def charged_to(self, owner: str) -> contextlib.AbstractContextManager[None]:
+        """Charge what this thread evaluates in the body to the owner: its project."""
+
+
+class _Process:
+    """The evaluator of this process."""
+
+    evaluator: Evaluator | None = None
+
+
+def install(evaluator: Evaluator) -> None:
+    """Make this the evaluator of the process.  Called by a program's main thread before it serves."""
+    _Process.evaluator = evaluator
+
+
+def installed() -> Evaluator | None:
+    """Return the evaluator of the process, None before one is installed."""
+    return _Process.evaluator
+
+
+def current() -> Evaluator:
+    """Return the evaluator of the process.
+
+    :raises RuntimeError: none is installed: an error in the program.
+    """
+    if _Process.evaluator is None:
+        raise RuntimeError("no evaluator is installed: call stoker.sandbox.pool.install() first")
+    return _Process.evaluator
+
+
+def charged_to(owner: str) -> contextlib.AbstractContextManager[None]:
+    """Charge what this thread evaluates in the body to a project.
+
+    It counts against the project's share of the helpers, and against the CPU time that all evaluations of one
+    request, or of one step of a resource, may take together.
+    """
+    return current().charged_to(owner)
