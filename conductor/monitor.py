@@ -18,8 +18,8 @@ from .liveness import Liveness
 from .ownership import Ownership
 from .scheduler import Scheduler
 from .worker.claimed import ClaimedTask
-from .worker.pipeline import Pipeline
-from .worker.thread_pool import ThreadPool
+from .worker.executor import ThreadPool
+from .worker.loop import Pipeline
 
 STUCK_AFTER = 10.0
 """Seconds for which a loop may be late before the conductor counts as stuck."""

@@ -16,7 +16,7 @@ from ..db.states import Status, TaskState
 from ..db.work import cancel, endings, losses, operator, orphans, tasks
 from ..engine import cancel as ending
 from ..engine.announce import Hints, announce_all
-from .worker.orphans import keep_leftover
+from .steps.orphans import keep_leftover
 
 PAGE = 500
 TRIES = 10

@@ -30,9 +30,8 @@ from .ownership import Ownership
 from .scheduler import ROUND_ENDS_WITHIN, Duty, Scheduler
 from .slice import Absentees
 from .steps.runner import StepRunner
-from .worker.loop import WorkLoop
-from .worker.pipeline import Pipeline, PipelineLimits
-from .worker.thread_pool import ThreadPool
+from .worker.executor import ThreadPool
+from .worker.loop import Pipeline, PipelineLimits, WorkLoop
 
 Json = typing.Any
 LOG = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from oslo_config import cfg
 from ...conductor.service import Conductor, ConductorSettings
 from ...conductor.steps.context import StepServices
 from ...conductor.steps.runner import StepRunner
-from ...conductor.worker.pipeline import PipelineLimits
+from ...conductor.worker.loop import PipelineLimits
 from ...db.engine import Database
 from ...engine.context import EngineContext, EngineSettings
 from ...engine.nested_stacks import NestedStacks

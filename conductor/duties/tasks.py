@@ -20,7 +20,7 @@ from ...observe import metrics
 from ...observe.logs import about, named
 from ...observe.recorder import SILENT, Recorder
 from ..slice import Absentees, Ring
-from ..worker.orphans import keep_leftover
+from ..steps.orphans import keep_leftover
 from .skip_locked import Bypass
 
 LOG = logging.getLogger(__name__)

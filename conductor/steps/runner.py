@@ -31,12 +31,12 @@ from ...sandbox.evaluator import charged_to
 from ...sealing.sealer import SealError
 from ...template.errors import TemplateError
 from ...template.residual import evaluate, holds_secret, partial
-from ..worker.orphans import leftover_of
 from .children import StepChildren
 from .context import RunningStepContext, StepServices
 from .copies import copy_columns, with_copy
 from .decision import Restricted, check_allowed, decide
 from .lookup import ClaimLookup, SealedLookup
+from .orphans import leftover_of
 from .outcomes import Outcomes, StepResult
 from .secrets import Secrets
 from .target import kept_data, kept_values, live_changes, make_target, never_made, restored

@@ -14,10 +14,9 @@ from ...db.work.claim import Claim, Claimant
 from ...observe import logs
 from ..steps.outcomes import StepResult
 from ..steps.runner import StepRunner
-from .claimed import ClaimedTask, ClaimedTasks, claim_lines
+from .claimed import ClaimedTask, ClaimedTasks, TimerQueue, claim_lines
 from .executor import Step, Workers
 from .metrics import WorkMetrics
-from .timers import TimerQueue
 
 LOG = logging.getLogger(__name__)
 SURELY = 0.01

@@ -14,7 +14,7 @@ from ...db.ids import MemberId, TaskId
 from ...db.work import losses
 from ...db.work.claim import Claim, Claimant
 from ..steps.outcomes import StepResult
-from .locked_out import LockedOut
+from .unstorable import LockedOut
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any

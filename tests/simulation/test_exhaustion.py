@@ -7,12 +7,11 @@ from collections.abc import Callable
 import pytest
 from simulation.helpers import ended, template
 from simulation.world import SimConductor, World
-from stoker.conductor.worker import pipeline
+from stoker.conductor.worker import loop
 from stoker.conductor.worker.cancellation import Cancellation
 from stoker.conductor.worker.claimed import ClaimedTasks
-from stoker.conductor.worker.executor import Workers
+from stoker.conductor.worker.executor import NoThread, Workers
 from stoker.conductor.worker.metrics import WorkMetrics
-from stoker.conductor.worker.thread_pool import NoThread
 from stoker.conductor.worker.unstorable import UnstorableResults
 from stoker.db.rows import Stack
 from stoker.db.states import Status
@@ -107,7 +106,7 @@ class Breaks:
 
 
 PLACES: dict[str, tuple[Json, str]] = {
-    "a batch is stored": (pipeline.commit, "exchange"),
+    "a batch is stored": (loop.commit, "exchange"),
     "a claim is taken into memory": (ClaimedTasks, "add"),
     "a poll is put off": (ClaimedTasks, "poll_later"),
     "a stored result is dropped": (ClaimedTasks, "drop"),
@@ -117,7 +116,7 @@ PLACES: dict[str, tuple[Json, str]] = {
     "what has to stop is stopped": (Cancellation, "apply"),
     "a result is counted": (WorkMetrics, "stored"),
     "a suspect is tried alone": (UnstorableResults, "next"),
-    "hints are announced": (pipeline, "announce_all"),
+    "hints are announced": (loop, "announce_all"),
 }
 
 

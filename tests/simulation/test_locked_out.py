@@ -6,7 +6,7 @@ import typing
 import pytest
 from simulation.helpers import ended, on, template
 from simulation.world import World
-from stoker.conductor.worker.locked_out import LockedOut
+from stoker.conductor.worker.unstorable import LockedOut
 from stoker.db import resources
 from stoker.db.errors import RowLocked
 from stoker.db.ids import ResourceId

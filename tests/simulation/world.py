@@ -22,8 +22,8 @@ from stoker.conductor.duties.tasks import Orphans, TaskDue
 from stoker.conductor.slice import Absentees
 from stoker.conductor.steps.context import StepServices
 from stoker.conductor.steps.runner import StepRunner
-from stoker.conductor.worker.pipeline import Pipeline, PipelineLimits
-from stoker.conductor.worker.thread_pool import NoThread
+from stoker.conductor.worker.executor import NoThread
+from stoker.conductor.worker.loop import Pipeline, PipelineLimits
 from stoker.db import settings, stacks
 from stoker.db.engine import Database
 from stoker.db.errors import Unavailable

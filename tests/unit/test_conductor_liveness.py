@@ -9,8 +9,7 @@ from stoker.conductor.liveness import Liveness, Progress, answered
 from stoker.conductor.scheduler import Scheduler
 from stoker.conductor.slice import Ring
 from stoker.conductor.worker import loop
-from stoker.conductor.worker.loop import WorkLoop
-from stoker.conductor.worker.pipeline import Pipeline
+from stoker.conductor.worker.loop import Pipeline, WorkLoop
 from stoker.db.ids import MemberId
 
 GRACE = 5.0

@@ -19,8 +19,8 @@ from ...planning.task_definition import TaskDefinition
 from ...resources.errors import PermanentError
 from ...template.errors import TemplateError
 from ...template.residual import partial
-from ..steps.lookup import SealedLookup
-from ..steps.outcomes import StepResult
+from .lookup import SealedLookup
+from .outcomes import StepResult
 
 LOG = logging.getLogger(__name__)
 
