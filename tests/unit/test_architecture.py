@@ -34,6 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
 }
 """rpc takes its ids' types from db, resources the residual's from template."""
+LONGEST_CHAIN, MOST_LEVELS, MOST_IMPORTS = 33, 12, 30
 MOST_LINES, MOST_CLASS, MOST_FUNCTION, MOST_PARAMETERS = 500, 300, 60, 6
 BROAD_EXCEPT = {
     "api/app.py": "top of the WSGI stack",
@@ -113,26 +114,79 @@ def test_imports_run_one_way(module: Module) -> None:
     assert not wrong, f"{module.name} imports {wrong}; {own} may import {MAY_IMPORT[own] or 'nothing'}"
 
 
-def test_no_module_imports_itself_in_a_circle() -> None:
-    known = {module.dotted for module in MODULES}
-    graph = {
+def _graph() -> dict[tuple[str, ...], set[tuple[str, ...]]]:
+    """Return each module and the modules of the house that it imports."""
+    known = {module.dotted for module in MODULES if module.path.name != "__init__.py"}
+    return {
         module.dotted: {
             target for path in module.imports() for target in (path, path[:-1]) if target in known
         }
         - {module.dotted}
         for module in MODULES
+        if module.dotted in known
     }
+
+
+GRAPH = _graph()
+
+
+def _longest_chain(within: str | None = None) -> tuple[tuple[str, ...], ...]:
+    """Return the modules of the longest way of imports, from the top down; `within` one folder only."""
+    chains: dict[tuple[str, ...], tuple[tuple[str, ...], ...]] = {}
+
+    def chain(name: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+        if name not in chains:
+            below = [chain(target) for target in GRAPH[name] if within is None or target[:1] == (within,)]
+            chains[name] = (name, *max(below, key=len, default=()))
+        return chains[name]
+
+    return max((chain(name) for name in GRAPH if within is None or name[:1] == (within,)), key=len)
+
+
+def _said(chain: tuple[tuple[str, ...], ...]) -> str:
+    return f"{len(chain)}: " + " -> ".join(".".join(name) for name in chain)
+
+
+def test_no_module_imports_itself_in_a_circle() -> None:
     done: set[tuple[str, ...]] = set()
 
     def visit(name: tuple[str, ...], above: tuple[tuple[str, ...], ...]) -> None:
         assert name not in above, " -> ".join(".".join(part) for part in (*above, name))
         if name not in done:
-            for target in graph[name]:
+            for target in GRAPH[name]:
                 visit(target, (*above, name))
             done.add(name)
 
-    for name in graph:
+    for name in GRAPH:
         visit(name, ())
+
+
+def test_the_house_is_no_tower() -> None:
+    """Who reads a module from above has that many others to know."""
+    longest = _longest_chain()
+    assert len(longest) <= LONGEST_CHAIN, _said(longest)
+
+
+@pytest.mark.parametrize("folder", MAY_IMPORT)
+def test_a_folder_has_few_levels(folder: str) -> None:
+    longest = _longest_chain(folder)
+    assert len(longest) <= MOST_LEVELS, _said(longest)
+
+
+@by_module
+def test_a_module_imports_few_others(module: Module) -> None:
+    imported = GRAPH.get(module.dotted, set())
+    assert len(imported) <= MOST_IMPORTS, f"{module.name}: {len(imported)}"
+
+
+def test_a_public_class_name_is_one_class() -> None:
+    """So a reader, and a search, finds what a name means."""
+    found: dict[str, list[str]] = {}
+    for module in MODULES:
+        for node in module.tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(module.name)
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}
 
 
 @by_module
