@@ -35,7 +35,7 @@ quick: .venv/test.stamp
 	$(MAKE) --no-print-directory -j2 check quick-tests
 
 quick-tests: .venv/test.stamp
-	$(BIN)/python -m pytest -q -n 2 tests/unit tests/property tests/simulation/test_schedules.py --seeds 4 --ignore tests/unit/test_architecture.py $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -q -n 4 tests/unit tests/property tests/simulation/test_schedules.py --seeds 4 --ignore tests/unit/test_architecture.py $(PYTEST_ARGS)
 
 check: lint mypy prose
 	$(QUIET) "Checking the architecture" $(BIN)/python -m pytest -q tests/unit/test_architecture.py
