@@ -15,6 +15,8 @@ TESTS = pathlib.Path(__file__).parents[1]
 FINGERPRINT = """
 import pathlib, sys, tempfile
 from simulation.schedule import play
+from stoker.sandbox.pool import install
+install()
 with tempfile.TemporaryDirectory() as folder:
     print(play(int(sys.argv[1]), pathlib.Path(folder), 200).fingerprint())
 """
