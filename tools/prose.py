@@ -52,7 +52,6 @@ PENDING: tuple[str, ...] = (
     "conductor/",
     "db/",
     "doc/architecture.md",
-    "doc/breakpoints.md",
     "doc/development.md",
     "doc/handbook.md",
     "doc/install.md",
