@@ -59,7 +59,6 @@ PENDING: tuple[str, ...] = (
     "doc/operation.md",
     "doc/performance.md",
     "doc/plugins.md",
-    "doc/templates.md",
     "engine/",
     "keystone/",
     "observe/",
