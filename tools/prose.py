@@ -58,7 +58,6 @@ PENDING: tuple[str, ...] = (
     "doc/observation.md",
     "doc/operation.md",
     "doc/performance.md",
-    "doc/plugins.md",
     "engine/",
     "keystone/",
     "observe/",
