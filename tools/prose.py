@@ -53,7 +53,6 @@ PENDING: tuple[str, ...] = (
     "db/",
     "doc/architecture.md",
     "doc/development.md",
-    "doc/handbook.md",
     "doc/install.md",
     "doc/observation.md",
     "doc/operation.md",

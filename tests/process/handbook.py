@@ -52,11 +52,14 @@ class Commands(typing.NamedTuple):
 def chapters() -> dict[str, list[str]]:
     """The lines of each chapter by its heading."""
     found: dict[str, list[str]] = {}
+    chapter: list[str] = []
     for line in HANDBOOK.read_text().splitlines():
-        if line.startswith("## "):
-            found[line[3:]] = []
-        elif found:
-            found[list(found)[-1]].append(line)
+        if line.startswith("#"):
+            chapter = []
+        if line.startswith("### "):
+            found[line[4:]] = chapter
+        else:
+            chapter.append(line)
     return found
 
 

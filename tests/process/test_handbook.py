@@ -100,7 +100,7 @@ def _cancel(scene: Stage) -> Iterator[str]:
     yield path
 
 
-@case("Threads are written off")
+@case("Threads are detached")
 def _written_off(scene: Stage) -> Iterator[str]:
     for host in HOSTS:
         scene.restart(host)
@@ -159,7 +159,7 @@ def _hints(scene: Stage) -> Iterator[str]:
         yield f"/v1/t/stacks/hints/{stack_id}"
 
 
-@case("The message bus is away")
+@case("The message bus is unavailable")
 def _bus(scene: Stage) -> Iterator[str]:
     scene.broker.kill()
     scene.away = (scene.broker, "transport_url")
@@ -168,7 +168,7 @@ def _bus(scene: Stage) -> Iterator[str]:
     yield path
 
 
-@case("The database is away")
+@case("The database is unavailable")
 def _database(scene: Stage) -> Iterator[str]:
     path = scene.deployment.create("database", template(slow=QUICK | {"properties": {"wait_secs": 5}}))
     scene.postgres.kill()
@@ -178,7 +178,7 @@ def _database(scene: Stage) -> Iterator[str]:
         scene.postgres.start()
 
 
-@case("The coordination backend is away")
+@case("The coordination backend is unavailable")
 def _coordination(scene: Stage) -> Iterator[str]:
     path = scene.hang("coordination")
     scene.etcd.kill()
@@ -231,7 +231,7 @@ def test_what_is_stuck_is_explained_as_the_handbook_shows_and_put_right_as_propo
     with MAKE[heading](scene) as path:
         told = scene.inspect(id_of(path))
         commands = proposed(lines_as_shown(excerpt(heading), told))
-        if heading == "The database is away":
+        if heading == "The database is unavailable":
             assert not commands
             scene.postgres.start()
         else:
