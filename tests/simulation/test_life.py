@@ -1,4 +1,4 @@
-"""The way of one resource through the code: from the request that creates it until it is shown as complete."""
+"""The way of one resource through the code: from its create request until it is shown as complete."""
 
 import collections
 import pathlib
