@@ -2,11 +2,10 @@
 
 import math
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from .errors import TemplateError
-from .fold import Path
-from .model import ResourceSettings
+from .model import Path, ResourceSettings
 
 Json = typing.Any
 
@@ -17,7 +16,6 @@ STOKER = "stoker"
 file, so in a file that it reads they can stand only there."""
 RESTORED = "restored"
 """In that map: properties that a resource has instead of its template's, since a snapshot was restored."""
-SETTINGS = ("hooks", "restricted_actions", "timeout", "retries", STOKER)
 OPTIONS = ("timeout", "then", "abort")
 """Of a breakpoint."""
 ENDS = ("continue", "fail")
@@ -28,24 +26,32 @@ def check_setting(key: str, value: Json, path: Path) -> None:
 
     :raises TemplateError: it is wrong; the text says what would be right.
     """
-    if key == "hooks":
-        _check_hooks(value, path)
-    elif key == "restricted_actions":
-        _check_words(value, RESTRICTED, path)
-    elif key == STOKER:
-        if not isinstance(value, Mapping):
-            raise TemplateError(f"must be a map, not {value!r}", path)
-        for name, setting in value.items():
-            if name not in ("timeout", "retries", RESTORED):
-                raise TemplateError(f'"{name}" is not one of: timeout, retries', path)
-            if name != RESTORED:
-                if setting is not None:
-                    check_setting(name, setting, (*path, name))
-            elif not isinstance(setting, Mapping):
-                raise TemplateError(f"must be a map of properties, not {setting!r}", (*path, name))
-    elif key == "timeout":
-        _check_seconds(value, path)
-    elif isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    _CHECKS[key](value, path)
+
+
+def _check_restricted(value: Json, path: Path) -> None:
+    _check_words(value, RESTRICTED, path)
+
+
+def _check_stoker(value: Json, path: Path) -> None:
+    if not isinstance(value, Mapping):
+        raise TemplateError(f"must be a map, not {value!r}", path)
+    for name, setting in value.items():
+        if name not in ("timeout", "retries", RESTORED):
+            raise TemplateError(f'"{name}" is not one of: timeout, retries', path)
+        if name == RESTORED:
+            _check_restored(setting, (*path, name))
+        elif setting is not None:
+            check_setting(name, setting, (*path, name))
+
+
+def _check_restored(value: Json, path: Path) -> None:
+    if not isinstance(value, Mapping):
+        raise TemplateError(f"must be a map of properties, not {value!r}", path)
+
+
+def _check_retries(value: Json, path: Path) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise TemplateError(f"must be a whole number, 0 or more, not {value!r}", path)
 
 
@@ -85,6 +91,17 @@ def _check_option(name: str, value: Json, path: Path, options: Mapping[str, Json
             raise TemplateError(f"must be true or false, not {value!r}", here)
     else:
         raise TemplateError(f'"{name}" is not one of: {", ".join(OPTIONS)}', path)
+
+
+_CHECKS: Mapping[str, Callable[[Json, Path], None]] = {
+    "hooks": _check_hooks,
+    "restricted_actions": _check_restricted,
+    "timeout": _check_seconds,
+    "retries": _check_retries,
+    STOKER: _check_stoker,
+}
+SETTINGS = tuple(_CHECKS)
+"""Keys of what an environment says of one resource."""
 
 
 def combined(entries: Iterable[Mapping[str, Json]]) -> ResourceSettings:
