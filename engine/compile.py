@@ -17,12 +17,12 @@ from ..template.budget import Budget, charged_at
 from ..template.compile import Identity, Limits, Source, compile_template
 from ..template.environment import Environment, as_document, parse_environment
 from ..template.errors import InvalidReference, TemplateError
-from ..template.fold import closest
 from ..template.load import load_template
 from ..template.merging import Named, merge_environments
 from ..template.model import CompiledTemplate, Reference, ResourceDefinition
 from ..template.parameters import parameter_strings, parse_declarations
 from ..template.residual import mapping, quote, sealed
+from ..template.suggestions import closest
 from ..template.versions import find_version
 from .hidden_parameters import SECRET_TEMPLATE, hide, hiding, leaves_open, template_is_secret, without_secrets
 

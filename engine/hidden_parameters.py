@@ -12,10 +12,10 @@ from dataclasses import replace
 from ..planning.requests import EXISTING, Goal
 from ..template.budget import Budget
 from ..template.compile import Limits
-from ..template.environment import Environment, is_template_name
+from ..template.environment import Environment
 from ..template.errors import LimitExceeded
 from ..template.hidden import hidden_names
-from ..template.model import CompiledTemplate
+from ..template.model import CompiledTemplate, is_template_name
 from ..template.residual import holds_secret, is_deferred, is_node, members
 
 Json = typing.Any

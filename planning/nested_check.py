@@ -18,13 +18,13 @@ from ..resources.registry import ResourceRegistry
 from ..sealing.stored import StoredLookup
 from ..template.budget import Budget
 from ..template.compile import Limits, describe
-from ..template.environment import Environment, is_template_name, nested_environment
+from ..template.environment import Environment, nested_environment
 from ..template.errors import (
     LimitExceeded,
     TemplateError,
 )
 from ..template.load import load_template
-from ..template.model import CompiledTemplate, ResourceDefinition
+from ..template.model import CompiledTemplate, ResourceDefinition, is_template_name
 from ..template.residual import evaluate, is_deferred, references
 from .nested_names import asked, check_attributes, check_names, missing
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from ..template.constraints import ConstraintError
 from ..template.errors import LimitExceeded
 from ..template.residual import ARGS, FN, evaluate, is_deferred, is_node
+from ..template.suggestions import did_you_mean
 from .conversion import CONVERTERS, EMPTY
 from .errors import PropertyError
 from .schema import ANY_NAME, Property
-from .suggestions import suggestion
 
 Json = typing.Any
 Path = tuple[str | int, ...]
@@ -117,7 +117,7 @@ def _check_names(schema: Mapping[str, Property], names: Iterable[str], path: Pat
         if name not in schema:
             shown = sorted(known for known, prop in schema.items() if not prop.support_status.hidden)
             allowed = f"allowed: {', '.join(shown)}" if shown else "none is allowed here"
-            hint = suggestion(str(name), shown)
+            hint = did_you_mean(str(name), shown)
             raise PropertyError(f"Unknown Property {name}{hint} ({allowed})", (*path, name))
 
 

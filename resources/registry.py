@@ -17,12 +17,12 @@ from stevedore import ExtensionManager
 
 from ..sandbox import evaluator
 from ..sandbox.errors import EvaluationError, LimitReached
-from ..template.environment import is_template_name
+from ..template.model import is_template_name
+from ..template.suggestions import did_you_mean
 from .errors import UnknownType
-from .heat.provider import ProviderTemplate
 from .nested.base import NestedType
+from .nested.provider import ProviderTemplate
 from .plugin import ResourceType
-from .suggestions import suggestion
 
 LOG = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class ResourceRegistry:
         try:
             return self._types[name]
         except KeyError:
-            hint = suggestion(name, self.names()) or "."
+            hint = did_you_mean(name, self.names()) or "."
             raise UnknownType(f"The Resource Type ({name}) could not be found{hint}") from None
 
     def is_nested(self, name: str) -> bool:

@@ -7,37 +7,23 @@ The time is the last resort, for work that nobody has counted.
 """
 
 import contextlib
+import json
 import time
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from .errors import LimitExceeded
+from .sizes import MAX_VALUE_DEPTH, MEMORY, STORED, WIDE, measure, walk
 
 Json = typing.Any
 
-MAX_VALUE_DEPTH = 200
-"""Levels of maps and lists inside each other, those of the template around a value included.  A document may
-have half as many.  The recursive functions over values rely on it."""
-
-
-class _Weights(typing.NamedTuple):
-    """Bytes of an empty text, map and list, of each entry and item in them, and of any other value."""
-
-    text: int
-    map: int
-    list: int
-    entry: int
-    item: int
-    other: int
-
-
-_MEMORY = _Weights(text=49, map=64, list=56, entry=81, item=8, other=24)
-"""As CPython keeps values."""
-_STORED = _Weights(text=3, map=2, list=2, entry=5, item=1, other=5)
-"""As JSON, in the database."""
-_WIDE = 4
-"""Bytes of a character in a text that is not pure ASCII."""
+MAX_TEXT = 16 * 1024 * 1024
+"""Characters that a function may make; a few hundred lines of template could ask for terabytes."""
+_SMALL = 65_536
+"""Bytes up to which the growth of a text in JSON is not charged."""
+_ESCAPED = 6
+"""Factor by which a text can grow in JSON: ``\\u0000``."""
 _CLOCK_EVERY = 2_000
 """Steps after which the clock is read again."""
 
@@ -102,14 +88,14 @@ class Budget:
 
         :raises LimitExceeded: it is too long.
         """
-        self.take(_MEMORY.text + characters * (1 if is_ascii else _WIDE))
+        self.take(MEMORY.text + characters * (1 if is_ascii else WIDE))
 
     def take_list(self, length: int, each: int = 0) -> None:
         """Charge a list of so many items, of so many bytes each.
 
         :raises LimitExceeded: it is too long.
         """
-        self.take(_MEMORY.list + length * (_MEMORY.item + each))
+        self.take(MEMORY.list + length * (MEMORY.item + each))
 
     def take_value(self, value: Json, depth: int = 0) -> None:
         """Charge a value that exists already, part by part.
@@ -117,7 +103,7 @@ class Budget:
         :param depth: levels around it.
         :raises LimitExceeded: it is too large, or too deep.
         """
-        check_depth(depth + _walk(value, self.take, _MEMORY, MAX_VALUE_DEPTH - depth))
+        check_depth(depth + walk(value, self.take, MEMORY, MAX_VALUE_DEPTH - depth))
 
     def store_value(self, value: Json, depth: int = 0) -> None:
         """Charge a value that exists already, and that will be copied and stored.
@@ -125,14 +111,33 @@ class Budget:
         :param depth: levels around it.
         :raises LimitExceeded: it is too large, or too deep.
         """
-        check_depth(depth + _walk(value, self.store, _MEMORY, MAX_VALUE_DEPTH - depth))
+        check_depth(depth + walk(value, self.store, MEMORY, MAX_VALUE_DEPTH - depth))
 
     def take_stored(self, value: Json) -> None:
         """Charge a value that will be stored.  In memory it may share its parts with others, but not there.
 
         :raises LimitExceeded: it is too large, or too deep.
         """
-        check_depth(_walk(value, self.store, _STORED, MAX_VALUE_DEPTH))
+        check_depth(walk(value, self.store, STORED, MAX_VALUE_DEPTH))
+
+    def check_text(self, characters: int) -> None:
+        """Refuse a text that is too long to be made; charges nothing.
+
+        :raises LimitExceeded: it would become longer than MAX_TEXT.
+        """
+        if characters > MAX_TEXT:
+            raise LimitExceeded(
+                f"would make a text of {characters} characters, above the limit of {MAX_TEXT}"
+            )
+
+    def json_text(self, value: Json) -> str:
+        """Return a map or list as JSON, as functions put it into texts, charged.
+
+        :raises LimitExceeded: it is too long.
+        """
+        size = measure(value).bytes
+        self.take(size if size <= _SMALL else size * _ESCAPED)
+        return json.dumps(value, sort_keys=True)
 
     def store(self, size: int) -> None:
         """Charge so many bytes that will be stored.
@@ -194,52 +199,3 @@ def check_depth(depth: int) -> None:
     """:raises LimitExceeded: values are too many levels deep."""
     if depth > MAX_VALUE_DEPTH:
         raise LimitExceeded(f"a value is deeper than {MAX_VALUE_DEPTH} levels")
-
-
-@dataclass(frozen=True)
-class Size:
-    """Size of a value: bytes, and levels of maps and lists."""
-
-    bytes: int
-    depth: int
-
-
-def measure(value: Json) -> Size:
-    """Return the size of a value."""
-    total = 0
-
-    def add(size: int) -> None:
-        nonlocal total
-        total += size
-
-    depth = _walk(value, add, _MEMORY, MAX_VALUE_DEPTH)
-    return Size(total, depth)
-
-
-def _walk(value: Json, charge: Callable[[int], None], weights: _Weights, deepest: int) -> int:
-    """Charge the parts of a value, each container before its contents.
-
-    :returns: how many levels it has; the walk ends one level below `deepest`.
-    """
-    level, depth = [value], 0
-    while level and depth <= deepest:
-        leaves, nested, below = 0, 0, list[Json]()
-        for item in level:
-            if isinstance(item, str):
-                leaves += weights.text + (len(item) if item.isascii() else len(item) * _WIDE)
-            elif item is None or isinstance(item, int | float):
-                leaves += weights.other
-            elif isinstance(item, list | tuple):
-                nested = 1
-                charge(weights.list + len(item) * weights.item)
-                below.extend(item)
-            elif isinstance(item, Mapping):
-                nested = 1
-                charge(weights.map + len(item) * weights.entry)
-                leaves += sum(map(len, map(str, item)))
-                below.extend(item.values())
-            else:
-                leaves += weights.other
-        charge(leaves)
-        depth, level = depth + nested, below
-    return depth

@@ -9,12 +9,14 @@ from .budget import Budget, BudgetLimits, located
 from .conditions import Conditions
 from .environment import Environment, map_type, settings_for
 from .errors import CircularDependency, InvalidReference, LimitExceeded, TemplateError
-from .fold import FoldScope, Path, closest, fold
-from .model import CompiledTemplate, Json, OutputDefinition, Residual, ResourceDefinition
+from .fold import FoldScope, fold
+from .language import Version
+from .model import CompiledTemplate, Json, OutputDefinition, Path, Residual, ResourceDefinition
 from .parameters import parse_declarations, resolve_parameters, schema
 from .residual import holds_secret, is_deferred, quote, references
 from .sections import check_sections, checked_keys, parameter_groups, section
-from .versions import Version, find_version
+from .suggestions import closest
+from .versions import find_version
 
 _RESOURCE_KEYS = (
     "type",

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 
-from .budget import Budget, Size, measure
+from .budget import Budget
 from .errors import InvalidReference, LimitExceeded, TemplateError
-from .fold import Path, closest, refuse_other, unknown_parameter
-from .functions import APPLY
-from .model import Json, Parameter
+from .functions.table import APPLY, CONDITION_FIRST
+from .language import Version
+from .model import Json, Parameter, Path
 from .residual import select
-from .versions import CONDITION_FIRST, Version
+from .sizes import Size, measure
+from .suggestions import closest
+from .versions import refuse_other
 
 _COMPUTED = 20
 """Names of conditions that are the values of functions, in each other: they are found by recursion."""
@@ -186,7 +188,8 @@ class Conditions:
         if name in self._pseudo:
             return select(self._pseudo[name], steps, "")
         if name not in self._parameters:
-            raise InvalidReference(unknown_parameter(name, self._parameters, self._pseudo).message, path)
+            hint = closest(name, [*self._parameters, *self._pseudo])
+            raise InvalidReference(f'the template has no parameter "{name}"{hint}', path)
         return select(self._used(name), steps, "")
 
     def _used(self, name: str) -> Json:

@@ -8,12 +8,10 @@ from ..sandbox.errors import EvaluationError, LimitReached
 from . import custom_checks
 from .constraints import AllowedPattern, AllowedValues, Constraint, Custom, Length, Modulo, Range
 from .errors import LimitExceeded, TemplateError
-from .near import all_near
+from .model import Json, Path
 from .scalars import number
+from .suggestions import all_near
 
-Json = typing.Any
-
-Path = tuple[str | int, ...]
 KINDS = ("length", "range", "modulo", "allowed_values", "allowed_pattern", "custom_constraint")
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from .budget import Budget, charged_at
 from .errors import TemplateError
-from .fold import Path, closest
 from .load import check_tree
 from .matching import WildNames, mapped, matching
-from .model import ResourceSettings
+from .model import Path, ResourceSettings, is_template_name
 from .resource_settings import SETTINGS, check_setting, combined, with_hooks, words
+from .suggestions import closest
 
 Json = typing.Any
 
@@ -214,11 +214,6 @@ def map_type(env: Environment, path: Sequence[str], type_name: str, budget: Budg
         found = (mapped(table, type_name, env.wild, budget) for table in tables)
         type_name = next((name for name in found if name not in (None, type_name)), type_name)
     return type_name
-
-
-def is_template_name(type_name: str) -> bool:
-    """Whether the type is the name or the URL of a template."""
-    return type_name.endswith((".yaml", ".template"))
 
 
 def nested_environment(env: Environment, resource_name: str, budget: Budget | None = None) -> Environment:

@@ -1,19 +1,18 @@
 """Folding: evaluating at compile time all that can be known without the cloud."""
 
-import heapq
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from .budget import Budget, Size, check_depth, located, measure
-from .errors import InvalidReference, InvalidTemplateVersion, LimitExceeded, TemplateError
-from .functions import APPLY, wrong_form
-from .model import Json, Parameter, Residual
-from .near import nearest
+from .budget import Budget, check_depth, located
+from .errors import InvalidReference, LimitExceeded, TemplateError
+from .functions.table import APPLY, wrong_form
+from .language import Version
+from .model import Json, Parameter, Path, Residual
 from .residual import first_node, is_deferred, is_node, node, plain, quote, select
-from .versions import FIRST, REMOVED, Version
-
-Path = tuple[str | int, ...]
+from .sizes import Size, measure
+from .suggestions import closest
+from .versions import refuse_other
 
 
 class _Omitted:
@@ -23,15 +22,6 @@ class _Omitted:
 OMITTED = _Omitted()
 _LEAF = (str, int, float, type(None))
 """Types of the parts that have nothing inside; most parts of a template are of these."""
-
-
-def closest(name: str, known: Iterable[str]) -> str:
-    """A hint for a name that is not known."""
-    names = list(known)
-    near = nearest(name, names)
-    if near is not None:
-        return f'; did you mean "{near}"?'
-    return f"; there are: {', '.join(heapq.nsmallest(20, names))}" if names else "; there are none"
 
 
 @dataclass(frozen=True)
@@ -95,27 +85,6 @@ def _fold(tree: Json, scope: FoldScope, path: Path) -> typing.Any:
     return tree
 
 
-def refuse_other(
-    name: Json, argument: Json, version: Version, path: Path, first: Mapping[str, str] = FIRST
-) -> None:
-    """Refuse a function that the version does not have.
-
-    A word like ``filter`` is one only where its argument has the form of the function's; else it is a key.
-
-    :param first: the first version that has each function.
-    :raises InvalidTemplateVersion: it needs a later version, or another format.
-    """
-    if name in REMOVED:
-        raise InvalidTemplateVersion(
-            f'the function "{name}" does not exist in HOT{closest(name, version.functions)}', path
-        )
-    if name in first and first[name] > version.date:
-        if "_" not in name and wrong_form(name, argument) is not None:
-            return
-        text = f'the function "{name}" needs version {first[name]} or later; this is {version.date}'
-        raise InvalidTemplateVersion(text, path)
-
-
 def _function(name: str, argument: Json, scope: FoldScope, path: Path) -> typing.Any:
     path = (*path, name)
     special = _SPECIAL.get(name)
@@ -161,7 +130,8 @@ def _get_param(argument: Json, scope: FoldScope, path: Path) -> Residual:
     if not isinstance(name, str):
         raise TemplateError(f"the parameter's name must be a string, not {name!r}")
     if name not in scope.parameters and name not in scope.pseudo:
-        raise unknown_parameter(name, scope.parameters, scope.pseudo)
+        hint = closest(name, [*scope.parameters, *scope.pseudo])
+        raise InvalidReference(f'the template has no parameter "{name}"{hint}')
     known = scope.parameters.get(name)
     hidden = known is not None and name not in scope.pseudo and known.hidden
     value = scope.pseudo[name] if name in scope.pseudo else scope.parameters[name].value
@@ -182,14 +152,6 @@ def _copy(name: str, value: Json, scope: FoldScope, path: Path) -> Residual:
     scope.budget.store(size.bytes)
     check_depth(len(path) + size.depth)
     return quote(value)
-
-
-def unknown_parameter(
-    name: str, parameters: Mapping[str, Parameter], pseudo: Mapping[str, str]
-) -> InvalidReference:
-    """The error for the name of a parameter that the template does not have."""
-    hint = closest(name, [*parameters, *pseudo])
-    return InvalidReference(f'the template has no parameter "{name}"{hint}')
 
 
 def check_resource(name: Json, scope: FoldScope) -> str:

@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 Json = typing.Any
 """None, bool, int, float, str, list[Json] or dict[str, Json]."""
 
+Path = tuple[str | int, ...]
+"""A place in a document, e.g. ``("resources", "web", "properties", "count")``."""
+
 Residual = typing.Any
 """Json in which function nodes may stand; JSON serialisable itself."""
 
@@ -128,3 +131,8 @@ class CompiledTemplate:
     resources: Mapping[str, ResourceDefinition]
     outputs: Mapping[str, OutputDefinition]
     parameter_groups: tuple[Mapping[str, Json], ...] = ()
+
+
+def is_template_name(type_name: str) -> bool:
+    """Return whether the type is the name or the URL of a template."""
+    return type_name.endswith((".yaml", ".template"))

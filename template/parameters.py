@@ -10,11 +10,11 @@ from .conversion import convert
 from .declared_constraints import KINDS, parse_constraint
 from .environment import Environment
 from .errors import ImmutableParameter, LimitExceeded, ParameterMissing, TemplateError, UnknownParameter
-from .fold import closest
-from .model import Json, Parameter
+from .language import Version
+from .model import Json, Parameter, Path
 from .residual import sealed
 from .scalars import boolean
-from .versions import Version
+from .suggestions import closest
 
 TYPES = {
     "string": "String",
@@ -29,8 +29,6 @@ _KEYS = ("type", "label", "description", "default", "hidden", "constraints", "im
 """`schema` is taken and, as in Heat, not looked at."""
 
 MASK = "******"
-
-Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ A function node is ``{"$fn": name, "args": [argument, …]}``; see model.py.  No
 other resources are needed: ``get_resource`` [name], ``get_attr`` [name, attribute or "", path…].  Node
 for secrets: ``sealed`` [token].  ``select`` [value, path…] walks into a value, ``get_param`` [value, path…]
 too, but gives "" where the path leads nowhere.  All others hold one argument and are applied by
-`functions.APPLY`.
+`APPLY` of functions/table.py.
 
 A residual is made by `fold`, `quote`, `mapping`, `sealed` and `partial` only.  A value from outside (of a
 user, a resource type, a signal, a nested stack's output) is data: it becomes part of a residual by `quote`,
@@ -15,11 +15,12 @@ import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from .budget import MAX_VALUE_DEPTH, Budget
+from .budget import Budget
 from .errors import TemplateError
-from .functions import APPLY
+from .functions.table import APPLY, VERSIONS
+from .language import Version
 from .model import Json, Reference, Residual
-from .versions import VERSIONS, Version
+from .sizes import MAX_VALUE_DEPTH
 
 FN = "$fn"
 ARGS = "args"

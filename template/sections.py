@@ -3,9 +3,10 @@
 from collections.abc import Container, Iterable, Mapping
 
 from .errors import InvalidReference, TemplateError
-from .fold import Path, closest
-from .model import Json
-from .versions import VERSION_KEY, Version
+from .language import Version
+from .model import Json, Path
+from .suggestions import closest
+from .versions import VERSION_KEY
 
 _SECTIONS = (VERSION_KEY, "description", "parameter_groups", "parameters", "resources", "outputs")
 

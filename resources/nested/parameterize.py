@@ -10,8 +10,8 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from ...template.functions.table import FIRST, REMOVED
 from ...template.residual import is_node
-from ...template.versions import FIRST, REMOVED
 from .children import ChildGoal
 
 Json = typing.Any

@@ -16,6 +16,7 @@ from stoker.engine.compile import compile_goal
 from stoker.planning.requests import Goal
 from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.resources.registry import ResourceRegistry
+from stoker.sandbox.pool import install
 from stoker.sealing.sealer import Sealer
 from stoker.template.compile import Identity, Limits
 from stoker.template.errors import TemplateError
@@ -431,6 +432,7 @@ def _carry_out(name: str) -> dict[str, Json]:
 
 def main() -> None:
     """Carry out the attacks that the arguments name, or all."""
+    install()
     send(_values(1))  # What is loaded when first needed is no part of an attack.
     for name in sys.argv[1:] or names():
         child = os.fork()

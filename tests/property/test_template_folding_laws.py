@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from stoker.template.budget import Budget
 from stoker.template.compile import Identity, Limits, Source, compile_template
 from stoker.template.errors import TemplateError
-from stoker.template.functions import APPLY
+from stoker.template.functions.table import APPLY, VERSIONS
 from stoker.template.residual import evaluate, is_deferred, partial, plain, quote
-from stoker.template.versions import VERSIONS
 
 WALLABY = VERSIONS["wallaby"]
 SECRET = "hush-hush"

@@ -4,9 +4,9 @@ import json
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stoker.template.functions.table import VERSIONS
 from stoker.template.merging import Named, merge_environments
 from stoker.template.parameters import parse_declarations
-from stoker.template.versions import VERSIONS
 
 KINDS = {"text": "string", "list": "comma_delimited_list", "map": "json"}
 DECLARATIONS = parse_declarations({name: {"type": kind} for name, kind in KINDS.items()}, VERSIONS["wallaby"])

@@ -2,8 +2,8 @@ import pytest
 from stoker.template.budget import MAX_VALUE_DEPTH, Budget, BudgetLimits, charged_at, measure
 from stoker.template.compile import Identity, Limits, Source, compile_template
 from stoker.template.errors import LimitExceeded, TemplateError
-from stoker.template.near import nearest
 from stoker.template.scalars import equality_key
+from stoker.template.suggestions import nearest
 
 
 class Clock:

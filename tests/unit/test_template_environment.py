@@ -4,14 +4,13 @@ import pytest
 from stoker.template.compile import Identity, Limits, Source, compile_template
 from stoker.template.environment import (
     as_document,
-    is_template_name,
     map_type,
     nested_environment,
     parse_environment,
     settings_for,
 )
 from stoker.template.errors import TemplateError
-from stoker.template.model import ResourceSettings
+from stoker.template.model import ResourceSettings, is_template_name
 from stoker.template.resource_settings import HOOKS
 
 

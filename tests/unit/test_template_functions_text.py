@@ -3,9 +3,9 @@
 import hashlib
 
 import pytest
+from stoker.template.budget import MAX_TEXT
 from stoker.template.compile import Identity, Limits, Source, compile_template
 from stoker.template.errors import InvalidReference, LimitExceeded, TemplateError
-from stoker.template.functions_text import MAX_TEXT
 
 OLD = "2013-05-23"
 NEW = "2021-04-16"

@@ -4,9 +4,9 @@ import json
 
 import pytest
 from stoker.template.errors import TemplateError
+from stoker.template.functions.table import VERSIONS
 from stoker.template.merging import Named, merge_environments
 from stoker.template.parameters import parse_declarations
-from stoker.template.versions import VERSIONS
 
 DECLARATIONS = parse_declarations(
     {

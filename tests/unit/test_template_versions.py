@@ -3,14 +3,9 @@
 import pytest
 from stoker.template.compile import Identity, Limits, Source, compile_template
 from stoker.template.errors import InvalidTemplateVersion, TemplateError
-from stoker.template.versions import (
-    DESCRIPTIONS,
-    VERSION_KEY,
-    VERSIONS,
-    find_version,
-    list_functions,
-    list_versions,
-)
+from stoker.template.functions import table
+from stoker.template.functions.table import VERSIONS
+from stoker.template.versions import VERSION_KEY, find_version, list_functions, list_versions
 
 BASE = {"get_param", "get_resource", "get_attr", "get_file", "list_join", "str_replace", "resource_facade"}
 LIBERTY = {*BASE, "repeat", "digest", "str_split"}
@@ -65,7 +60,7 @@ def test_the_functions_of_a_version_are_heats(date):
     assert [row["functions"] for row in list_functions(date)] == sorted(FUNCTIONS[date])
     both = list_functions(f"{VERSION_KEY}.{date}", conditions=True)
     assert [row["functions"] for row in both] == sorted(FUNCTIONS[date] | CONDITIONS[date])
-    assert all(row["description"] == DESCRIPTIONS[row["functions"]] for row in both)
+    assert all(row["description"] == table.FUNCTIONS[row["functions"]].description for row in both)
 
 
 @pytest.mark.parametrize(("alias", "date"), ALIASES.items())

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from stoker.template.wildcards import MOST_CHARACTERS, fits
+from stoker.template.matching import MOST_CHARACTERS, fits
 
 
 @pytest.mark.parametrize(

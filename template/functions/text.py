@@ -1,23 +1,16 @@
 """Functions that make texts.  Each takes its evaluated argument and the template's version."""
 
 import hashlib
-import json
 import typing
 import urllib.parse
 from collections.abc import Mapping, Sequence
 
-from .budget import Budget, measure
-from .errors import LimitExceeded, TemplateError
-from .versions import Version
+from ..errors import TemplateError
+from ..language import ANY_NUMBER, CostMeter, Function, ListForm, MapForm, Version
+from ..sizes import measure
 
 Json = typing.Any
 
-MAX_TEXT = 16 * 1024 * 1024
-"""Characters that a function may make; a few hundred lines of template could ask for terabytes."""
-_SMALL = 65_536
-"""Bytes up to which the growth of a text in JSON is not charged."""
-_ESCAPED = 6
-"""Factor by which a text can grow in JSON: ``\\u0000``."""
 _SCANNED, _HASHED, _QUOTED = 1000, 200, 10
 """Characters that one step of work searches, digests, or quotes for a URL."""
 _PIECE = 64
@@ -28,7 +21,7 @@ def _is_list(value: Json) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
-def list_join(args: Json, version: Version, budget: Budget) -> str:
+def list_join(args: Json, version: Version, budget: CostMeter) -> str:
     """``[delimiter, list, …]``; None counts as nothing."""
     if not _is_list(args) or len(args) < 2:
         raise TemplateError('must be of the form [delimiter, [item, item, …]], e.g. [", ", [a, b]]')
@@ -48,25 +41,18 @@ def list_join(args: Json, version: Version, budget: Budget) -> str:
         budget.step(len(part or ()))
         items.extend(_item_text(item, version, budget) for item in part or ())
     length = sum(map(len, items)) + len(delimiter) * max(0, len(items) - 1)
-    check_size(length)
+    budget.check_text(length)
     budget.take_text(length, is_ascii=delimiter.isascii() and all(map(str.isascii, items)))
     return delimiter.join(items)
 
 
-def json_text(value: Json, budget: Budget) -> str:
-    """Return a map or list as JSON, as functions put it into texts."""
-    size = measure(value).bytes
-    budget.take(size if size <= _SMALL else size * _ESCAPED)
-    return json.dumps(value, sort_keys=True)
-
-
-def _item_text(item: Json, version: Version, budget: Budget) -> str:
+def _item_text(item: Json, version: Version, budget: CostMeter) -> str:
     if item is None:
         return ""
     if isinstance(item, str):
         return item
     if version.json_in_text and isinstance(item, Mapping | list | tuple):
-        return json_text(item, budget)
+        return budget.json_text(item)
     allowed = "strings, maps and lists" if version.json_in_text else "strings"
     raise TemplateError(f"items to join must be {allowed}, not {_short(item)}")
 
@@ -75,22 +61,22 @@ def _short(value: Json) -> str:
     return repr(value)[:120]
 
 
-def str_replace(args: Json, version: Version, budget: Budget) -> str:
+def str_replace(args: Json, version: Version, budget: CostMeter) -> str:
     """``{template, params}``; longer words first, then in alphabetical order; other keys are passed over."""
     return _replace(args, version, budget, strict=False, empty_allowed=True)
 
 
-def str_replace_strict(args: Json, version: Version, budget: Budget) -> str:
+def str_replace_strict(args: Json, version: Version, budget: CostMeter) -> str:
     """As str_replace, but every word must stand in the text."""
     return _replace(args, version, budget, strict=True, empty_allowed=True)
 
 
-def str_replace_vstrict(args: Json, version: Version, budget: Budget) -> str:
+def str_replace_vstrict(args: Json, version: Version, budget: CostMeter) -> str:
     """As str_replace_strict, but no value may be empty either."""
     return _replace(args, version, budget, strict=True, empty_allowed=False)
 
 
-def _replace(args: Json, version: Version, budget: Budget, *, strict: bool, empty_allowed: bool) -> str:
+def _replace(args: Json, version: Version, budget: CostMeter, *, strict: bool, empty_allowed: bool) -> str:
     if not isinstance(args, Mapping) or not {"template", "params"} <= set(args):
         raise TemplateError("must be a map with the keys template and params")
     text, params = args["template"], args["params"]
@@ -122,13 +108,15 @@ def _replace(args: Json, version: Version, budget: Budget, *, strict: bool, empt
     return "".join(parts)
 
 
-def _charge_replaced(text: str, found: Mapping[str, int], values: Mapping[str, str], budget: Budget) -> None:
+def _charge_replaced(
+    text: str, found: Mapping[str, int], values: Mapping[str, str], budget: CostMeter
+) -> None:
     """Charge the text that results, and its pieces.
 
     :param found: how often each word occurs in the text.
     """
     length = len(text) + sum(count * len(values[word]) for word, count in found.items())
-    check_size(length)
+    budget.check_text(length)
     budget.take_text(length, is_ascii=text.isascii() and all(values[word].isascii() for word in found))
     budget.take(_PIECE * sum(found.values()))
 
@@ -144,13 +132,7 @@ def _interleaved(split: list[list[str]], put_in: list[str], value: str) -> list[
     return parts
 
 
-def check_size(characters: int) -> None:
-    """:raises LimitExceeded: a text would become longer than MAX_TEXT."""
-    if characters > MAX_TEXT:
-        raise LimitExceeded(f"would make a text of {characters} characters, above the limit of {MAX_TEXT}")
-
-
-def _param_text(word: Json, value: Json, version: Version, budget: Budget, *, empty_allowed: bool) -> str:
+def _param_text(word: Json, value: Json, version: Version, budget: CostMeter, *, empty_allowed: bool) -> str:
     if not empty_allowed and (value is None or value == "" or (_is_list(value) and not value) or value == {}):
         raise TemplateError(f"param {word} has no value")
     if value is None:
@@ -158,11 +140,11 @@ def _param_text(word: Json, value: Json, version: Version, budget: Budget, *, em
     if isinstance(value, str | int | float):
         return str(value)
     if version.json_in_text and isinstance(value, Mapping | list | tuple):
-        return json_text(value, budget)
+        return budget.json_text(value)
     raise TemplateError(f"param {word} must be a string or a number, not {_short(value)}")
 
 
-def str_split(args: Json, version: Version, budget: Budget) -> Json:
+def str_split(args: Json, version: Version, budget: CostMeter) -> Json:
     """``[delimiter, string]`` or ``[delimiter, string, index]``."""
     if not _is_list(args) or len(args) not in (2, 3):
         raise TemplateError('must be of the form [delimiter, string, index], e.g. [",", "a,b", 0]')
@@ -186,7 +168,7 @@ def str_split(args: Json, version: Version, budget: Budget) -> Json:
         raise TemplateError(f"the index {args[2]} is not between 0 and {len(parts) - 1}") from error
 
 
-def digest(args: Json, version: Version, budget: Budget) -> str:
+def digest(args: Json, version: Version, budget: CostMeter) -> str:
     """``[algorithm, string]``."""
     if not _is_list(args) or len(args) != 2 or not all(isinstance(arg, str) for arg in args):
         raise TemplateError('must be of the form [algorithm, string], e.g. ["sha256", "text"]')
@@ -208,7 +190,7 @@ def digest(args: Json, version: Version, budget: Budget) -> str:
 _URL_KEYS = ("scheme", "username", "password", "host", "port", "path", "query", "fragment")
 
 
-def make_url(args: Json, version: Version, budget: Budget) -> str:
+def make_url(args: Json, version: Version, budget: CostMeter) -> str:
     """A map of the parts of a URL."""
     if not isinstance(args, Mapping):
         raise TemplateError(f"must be a map with keys of: {', '.join(_URL_KEYS)}")
@@ -261,3 +243,56 @@ def _port(value: Json) -> int:
     if not 0 < port <= 65535:
         raise TemplateError(f"port must be between 1 and 65535, not {port}")
     return port
+
+
+FUNCTIONS = (
+    Function(
+        "list_join",
+        "Joins lists of strings to one string.",
+        "2013-05-23",
+        form=ListForm(2, ANY_NUMBER, "[delimiter, list, …]"),
+        apply=list_join,
+    ),
+    Function(
+        "str_replace",
+        "Puts values in the place of words of a text.",
+        "2013-05-23",
+        form=MapForm(("template", "params")),
+        apply=str_replace,
+    ),
+    Function(
+        "str_replace_strict",
+        "Like str_replace; every word must stand in the text.",
+        "2017-02-24",
+        form=MapForm(("template", "params")),
+        apply=str_replace_strict,
+    ),
+    Function(
+        "str_replace_vstrict",
+        "Like str_replace_strict; no value may be empty.",
+        "2017-09-01",
+        form=MapForm(("template", "params")),
+        apply=str_replace_vstrict,
+    ),
+    Function(
+        "str_split",
+        "Splits a string to a list, or takes one part of it.",
+        "2015-10-15",
+        form=ListForm(2, 3, "[delimiter, string, index]"),
+        apply=str_split,
+    ),
+    Function(
+        "digest",
+        "The digest of a text by a hash algorithm.",
+        "2015-04-30",
+        form=ListForm(2, 2, "[algorithm, string]"),
+        apply=digest,
+    ),
+    Function(
+        "make_url",
+        "Composes a URL of its parts, quoted as it must be.",
+        "2017-09-01",
+        form=MapForm(),
+        apply=make_url,
+    ),
+)

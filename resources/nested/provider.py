@@ -1,9 +1,9 @@
 """A type that is the name of a template: the resource is a stack of that template."""
 
-from ..nested.base import NestedType
-from ..nested.children import ChildGoal
 from ..plugin import Json, ResourceView, StepContext
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
+from .base import NestedType
+from .children import ChildGoal
 
 REFERENCE = "OS::stack_id"
 """The output whose value get_resource yields, as in Heat."""

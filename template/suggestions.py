@@ -1,7 +1,8 @@
-"""Search for the known name that a user may have meant."""
+"""Suggestions: the known names that a user may have meant by an unknown one."""
 
 import bisect
 import difflib
+import heapq
 from collections.abc import Iterable
 
 _LONGEST = 64
@@ -28,3 +29,17 @@ def all_near(name: str, known: Iterable[str], *, most: int) -> list[str]:
     middle = bisect.bisect(names, name)
     start = max(0, min(middle - _MOST // 2, len(names) - _MOST))
     return difflib.get_close_matches(name, names[start : start + _MOST], n=most)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean "x"?`` where a known name is similar, else an empty text."""
+    near = nearest(name, known)
+    return f'; did you mean "{near}"?' if near is not None else ""
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """Return the suggestion of `did_you_mean`, or else the first of the known names."""
+    names = list(known)
+    if hint := did_you_mean(name, names):
+        return hint
+    return f"; there are: {', '.join(heapq.nsmallest(20, names))}" if names else "; there are none"

@@ -6,13 +6,12 @@ import math
 import typing
 from collections.abc import Mapping, Sequence
 
-from ..sandbox import evaluator
-from ..sandbox.errors import EvaluationError, LimitReached, UnusableResult
-from .budget import Budget, measure
-from .errors import LimitExceeded, TemplateError
-from .functions_text import check_size, json_text
-from .scalars import equality_key
-from .versions import Version
+from ...sandbox import evaluator
+from ...sandbox.errors import EvaluationError, LimitReached, UnusableResult
+from ..errors import LimitExceeded, TemplateError
+from ..language import ANY_NUMBER, CostMeter, Function, ListForm, MapForm, Version
+from ..scalars import equality_key
+from ..sizes import measure
 
 Json = typing.Any
 
@@ -25,7 +24,7 @@ def _short(value: Json) -> str:
     return repr(value)[:120]
 
 
-def map_merge(args: Json, version: Version, budget: Budget) -> Json:
+def map_merge(args: Json, version: Version, budget: CostMeter) -> Json:
     """``[map, map, …]``; later ones win, None counts as empty."""
     if not _is_list(args):
         raise TemplateError("must be a list of maps, e.g. [{a: 1}, {b: 2}]")
@@ -37,7 +36,7 @@ def map_merge(args: Json, version: Version, budget: Budget) -> Json:
     return merged
 
 
-def map_replace(args: Json, version: Version, budget: Budget) -> Json:
+def map_replace(args: Json, version: Version, budget: CostMeter) -> Json:
     """``[map, {keys: {old: new}, values: {old: new}}]``."""
     form = "must be of the form [map, {keys: {old: new}, values: {old: new}}]"
     if not _is_list(args) or len(args) != 2:
@@ -66,7 +65,7 @@ def map_replace(args: Json, version: Version, budget: Budget) -> Json:
     return replaced
 
 
-def filter_list(args: Json, version: Version, budget: Budget) -> Json:
+def filter_list(args: Json, version: Version, budget: CostMeter) -> Json:
     """``[values, list]``: the list without the values."""
     if not _is_list(args) or len(args) != 2:
         raise TemplateError("must be of the form [[value, …], [item, …]]")
@@ -82,7 +81,7 @@ def filter_list(args: Json, version: Version, budget: Budget) -> Json:
     return [item for item in items if equality_key(item) not in unwanted]
 
 
-def list_concat(args: Json, version: Version, budget: Budget) -> Json:
+def list_concat(args: Json, version: Version, budget: CostMeter) -> Json:
     """``[list, list, …]``; None counts as empty."""
     if not _is_list(args):
         raise TemplateError("must be a list of lists, e.g. [[a], [b, c]]")
@@ -94,7 +93,7 @@ def list_concat(args: Json, version: Version, budget: Budget) -> Json:
     return joined
 
 
-def list_concat_unique(args: Json, version: Version, budget: Budget) -> Json:
+def list_concat_unique(args: Json, version: Version, budget: CostMeter) -> Json:
     """As list_concat, without repetitions."""
     unique: dict[str, Json] = {}
     for item in list_concat(args, version, budget):
@@ -102,7 +101,7 @@ def list_concat_unique(args: Json, version: Version, budget: Budget) -> Json:
     return list(unique.values())
 
 
-def contains(args: Json, version: Version, budget: Budget) -> bool:
+def contains(args: Json, version: Version, budget: CostMeter) -> bool:
     """``[value, list]``; of a string in the place of the list: whether the value is a part of it."""
     if not _is_list(args) or len(args) != 2:
         raise TemplateError("must be of the form [value, [item, …]]")
@@ -114,14 +113,14 @@ def contains(args: Json, version: Version, budget: Budget) -> bool:
     return value in items
 
 
-def equals(args: Json, version: Version, budget: Budget) -> bool:
+def equals(args: Json, version: Version, budget: CostMeter) -> bool:
     """``[value, value]``."""
     if not _is_list(args) or len(args) != 2:
         raise TemplateError("must be of the form [value_1, value_2]")
     return bool(args[0] == args[1])
 
 
-def yaql_evaluate(args: Json, version: Version, budget: Budget) -> Json:
+def yaql_evaluate(args: Json, version: Version, budget: CostMeter) -> Json:
     """Evaluate ``{expression, data}`` in a helper process."""
     if not isinstance(args, Mapping) or "expression" not in args or set(args) - {"expression", "data"}:
         raise TemplateError("must be a map with the keys expression and data")
@@ -146,7 +145,7 @@ _NODE = 256
 """Bytes of a template in which one step of work replaces a variable."""
 
 
-def repeat(args: Json, version: Version, budget: Budget) -> Json:
+def repeat(args: Json, version: Version, budget: CostMeter) -> Json:
     """``{for_each, template, permutations}``; other keys are passed over.
 
     As in Heat the template is evaluated first; then the variables are replaced in what it gave.
@@ -166,7 +165,7 @@ def repeat(args: Json, version: Version, budget: Budget) -> Json:
     if not permutations and len(lengths) > 1:
         raise TemplateError("the lists of for_each must have the same length when permutations is false")
     times = math.prod(len(items) for items in lists.values()) if permutations else max(lengths, default=0)
-    check_size(times * max(len(json.dumps(template)), 16))
+    budget.check_text(times * max(len(json.dumps(template)), 16))
     size = measure(template).bytes
     budget.take(times * size)
     budget.step(times * len(lists) * (1 + size // _NODE))
@@ -183,7 +182,7 @@ def _loop(name: str, items: Json, *, maps: bool) -> list[Json]:
     return list(items)
 
 
-def substitute(tree: Json, values: Mapping[str, Json], budget: Budget) -> Json:
+def substitute(tree: Json, values: Mapping[str, Json], budget: CostMeter) -> Json:
     """The tree with each variable of repeat replaced in all its strings and keys.
 
     A string that is nothing but the variable becomes the value itself, of whatever type; Heat takes
@@ -195,9 +194,9 @@ def substitute(tree: Json, values: Mapping[str, Json], budget: Budget) -> Json:
                 budget.take_value(value)
                 return value
             if variable in tree:
-                text = value if isinstance(value, str) else json_text(value, budget)
+                text = value if isinstance(value, str) else budget.json_text(value)
                 length = len(tree) + tree.count(variable) * len(text)
-                check_size(length)
+                budget.check_text(length)
                 budget.take_text(length, is_ascii=tree.isascii() and text.isascii())
                 tree = tree.replace(variable, text)
         return tree
@@ -213,3 +212,73 @@ def substitute(tree: Json, values: Mapping[str, Json], budget: Budget) -> Json:
 
 def _text(key: Json) -> str:
     return key if isinstance(key, str) else json.dumps(key, sort_keys=True)
+
+
+FUNCTIONS = (
+    Function(
+        "map_merge",
+        "Merges maps; later ones win.",
+        "2016-04-08",
+        form=ListForm(0, ANY_NUMBER, "[map, …]"),
+        apply=map_merge,
+    ),
+    Function(
+        "map_replace",
+        "Replaces keys and values of a map.",
+        "2016-10-14",
+        form=ListForm(2, 2, "[map, {keys: {old: new}, values: {old: new}}]"),
+        apply=map_replace,
+    ),
+    Function(
+        "filter",
+        "A list without certain values.",
+        "2017-02-24",
+        form=ListForm(2, 2, "[[value, …], [item, …]]"),
+        apply=filter_list,
+    ),
+    Function(
+        "list_concat",
+        "Concatenates lists.",
+        "2017-09-01",
+        form=ListForm(0, ANY_NUMBER, "[list, …]"),
+        apply=list_concat,
+    ),
+    Function(
+        "list_concat_unique",
+        "Concatenates lists and keeps the first of equal items.",
+        "2017-09-01",
+        form=ListForm(0, ANY_NUMBER, "[list, …]"),
+        apply=list_concat_unique,
+    ),
+    Function(
+        "contains",
+        "Whether a value is in a list.",
+        "2017-09-01",
+        "2017-09-01",
+        form=ListForm(2, 2, "[value, [item, …]]"),
+        apply=contains,
+    ),
+    Function(
+        "equals",
+        "Whether two values are equal.",
+        None,
+        "2016-10-14",
+        form=ListForm(2, 2, "[value_1, value_2]"),
+        apply=equals,
+    ),
+    Function(
+        "yaql",
+        "Evaluates a YAQL expression on data.",
+        "2016-10-14",
+        "2017-09-01",
+        form=MapForm(("expression",)),
+        apply=yaql_evaluate,
+    ),
+    Function(
+        "repeat",
+        "Repeats a piece of template for each item of a list.",
+        "2015-04-30",
+        form=MapForm(("for_each", "template")),
+        apply=repeat,
+    ),
+)

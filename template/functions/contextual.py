@@ -1,0 +1,25 @@
+"""Functions that need more than their argument: the parameters, other resources, or a condition.
+
+The table declares them here; fold.py, conditions.py and residual.py evaluate them.
+"""
+
+from ..language import Function, ListForm
+
+FUNCTIONS = (
+    Function("get_param", "The value of a parameter, or of a part of it.", "2013-05-23", "2016-10-14"),
+    Function("get_resource", "The id by which another resource is known.", "2013-05-23"),
+    Function("get_attr", "An attribute of another resource, or a part of it.", "2013-05-23"),
+    Function("get_file", "The text of a file that was sent with the template.", "2013-05-23"),
+    Function(
+        "resource_facade", "What the parent stack's template says of this stack's resource.", "2013-05-23"
+    ),
+    Function(
+        "if",
+        "One of two values, chosen by a condition.",
+        "2016-10-14",
+        form=ListForm(2, 3, "[condition, value if true, value if false]"),
+    ),
+    Function("not", "The contrary of a condition.", None, "2016-10-14"),
+    Function("and", "Whether all of the conditions hold.", None, "2016-10-14"),
+    Function("or", "Whether one of the conditions holds.", None, "2016-10-14"),
+)
