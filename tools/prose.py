@@ -54,7 +54,6 @@ PENDING: tuple[str, ...] = (
     "doc/architecture.md",
     "doc/development.md",
     "doc/install.md",
-    "doc/observation.md",
     "doc/operation.md",
     "doc/performance.md",
     "engine/",
