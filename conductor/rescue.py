@@ -266,7 +266,7 @@ def _carry_out(conn: Connection, groups: _Sorted, now: float) -> tuple[set[TaskI
         changed |= {task_id for task_id, _ in held}
         gather(tasks.release(conn, held, now=now, taken=taken))
     for found, move in (
-        (groups.hinted, operator.hint_anew),
+        (groups.hinted, operator.restart_hints),
         (groups.woken, operator.wake),
     ):
         moved = move(conn, [task.id for task in found], now=now)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from .batches import IDS
 from .ids import StackId
 from .schema import tables
-from .work.task_rows import IDS
 
 _GATHERED = "stoker_notices"
 

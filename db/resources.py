@@ -8,11 +8,11 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from . import trees
+from .batches import IDS, chunks
 from .errors import NotFound
 from .ids import ResourceId, SnapshotId, StackId
 from .rows import ListedStack, Resource
 from .schema import tables
-from .work.task_rows import IDS, chunks
 
 Json = typing.Any
 

@@ -9,12 +9,12 @@ from oslo_db import exception as oslo_errors
 from sqlalchemy.engine import Connection
 
 from . import content, trees
+from .batches import IDS
 from .errors import NameTaken, NotFound
 from .ids import ContentId, StackId, TraversalId
 from .rows import GOAL, ListedStack, Stack
 from .schema import tables
 from .states import Status
-from .work.task_rows import IDS
 
 Json = typing.Any
 

@@ -15,16 +15,22 @@ class TaskState(enum.StrEnum):
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"
-    SKIPPED = "skipped"
 
 
-FINAL = frozenset({TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED, TaskState.SKIPPED})
+FINAL = frozenset({TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED})
 UNSTARTED = frozenset({TaskState.WAITING, TaskState.READY, TaskState.PARKED, TaskState.HELD})
 ACTIVE = frozenset({TaskState.READY, TaskState.RUNNING, TaskState.PARKED})
 """Something goes on there, or will without anybody's doing."""
 
 TRANSITIONS: Mapping[TaskState, frozenset[TaskState]] = {
-    TaskState.WAITING: frozenset({TaskState.READY, TaskState.HELD, TaskState.CANCELLED, TaskState.SKIPPED}),
+    TaskState.WAITING: frozenset(
+        {
+            TaskState.READY,
+            TaskState.RUNNING,  # claimed in the transaction that counted it down: nobody saw it as ready
+            TaskState.HELD,
+            TaskState.CANCELLED,
+        }
+    ),
     TaskState.READY: frozenset({TaskState.RUNNING, TaskState.CANCELLED}),
     TaskState.RUNNING: frozenset(
         {
@@ -37,12 +43,11 @@ TRANSITIONS: Mapping[TaskState, frozenset[TaskState]] = {
             TaskState.CANCELLED,
         }
     ),
-    TaskState.PARKED: frozenset({TaskState.READY, TaskState.FAILED, TaskState.CANCELLED}),
+    TaskState.PARKED: frozenset({TaskState.READY, TaskState.CANCELLED}),
     TaskState.HELD: frozenset({TaskState.READY, TaskState.DONE, TaskState.CANCELLED}),
     TaskState.DONE: frozenset(),
     TaskState.FAILED: frozenset(),
     TaskState.CANCELLED: frozenset(),
-    TaskState.SKIPPED: frozenset(),
 }
 
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..batches import chunks
 from ..ids import MemberId, StackId, TaskId, TraversalId
 from ..schema import tables
 from ..states import UNSTARTED, Standing, Status, TaskKind, TaskState, stopped_reason
-from . import breakpoint_rules
-from .task_rows import chunks
+from . import breakpoint_rules, transitions
 
 BEGUN = (TaskState.PARKED, TaskState.READY)
 
@@ -107,13 +107,8 @@ def _locked(conn: Connection, *found: Iterable[int]) -> list[typing.Any]:
 
 def _cancel(conn: Connection, rows: Iterable[typing.Any], *, now: float) -> int:
     """Cancel those that have not started; how many they are."""
-    t, unstarted = tables.task, [row for row in rows if row.state in UNSTARTED]
-    for part in chunks(row.id for row in unstarted):
-        conn.execute(
-            sa.update(t)
-            .where(t.c.id.in_(part))
-            .values(state=TaskState.CANCELLED, due_at=None, waits_on=None, member=None, hook=None)
-        )
+    unstarted = [row for row in rows if row.state in UNSTARTED]
+    transitions.cancel(conn, [row.id for row in unstarted])
     deleted = [row.resource_id for row in unstarted if row.hook == breakpoint_rules.POST_DELETE]
     for part in chunks(deleted):
         conn.execute(sa.delete(tables.resource).where(tables.resource.c.id.in_(part)))

@@ -9,15 +9,15 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import events, resources
+from ..batches import IDS, chunks
 from ..events import Event
 from ..ids import MemberId, ResourceId, StackId, TaskId
 from ..rows import Resource, Task
 from ..schema import tables
 from ..states import ACTING, DELETING, SILENT, UNDECIDED, Status, TaskKind, TaskState
-from .task_rows import IDS, chunks
+from . import transitions
 
 Json = typing.Any
-EXPIRED_GRACE = 30.0
 
 
 @dataclass(frozen=True)
@@ -61,37 +61,13 @@ class Claimant:
     host: str
 
 
-def _statements() -> tuple[sa.Select[typing.Any], sa.Update]:
-    t = tables.task
-    now = sa.bindparam("now", type_=sa.Float)
-    expiry = sa.func.coalesce(t.c.expires_at, now + t.c.timeout)
-    # One that has expired already is claimed to be failed; that takes a moment, in which the duty for
-    # expired claims must not take it away again.
-    due = sa.case((expiry <= now, now + EXPIRED_GRACE), else_=expiry)
-    ready = (
-        sa.select(t)
-        .where(t.c.id.in_(IDS), t.c.state == TaskState.READY)
-        .order_by(t.c.id)
-        .with_for_update(skip_locked=True)
-    )
-    taken = (
-        sa.update(t)
-        .where(t.c.id.in_(IDS))
-        .values(
-            state=TaskState.RUNNING,
-            member=sa.bindparam("claimant"),
-            attempt=t.c.attempt + 1,
-            claimed_at=now,
-            waits_on=None,
-            stop_by=None,
-            expires_at=expiry,
-            due_at=due,
-        )
-    )
-    return ready, taken
-
-
-_READY, _TAKEN = _statements()
+# Rows that another transaction claims at this moment are passed over: a conductor never waits for another.
+_READY = (
+    sa.select(tables.task)
+    .where(tables.task.c.id.in_(IDS), tables.task.c.state == TaskState.READY)
+    .order_by(tables.task.c.id)
+    .with_for_update(skip_locked=True)
+)
 _S = tables.stack.c
 _NAMES = sa.select(_S.id, _S.name, _S.tenant, _S.root_id).where(_S.id.in_(IDS))
 _IN_PROGRESS = (
@@ -205,8 +181,7 @@ def _newest(rows: Mapping[ResourceId, Resource], resource_id: ResourceId) -> Res
 def _take(conn: Connection, seen: Sequence[Task], *, who: Claimant, now: float) -> list[Task]:
     if not seen:
         return []
-    for part in chunks(task.id for task in seen):
-        conn.execute(_TAKEN, {"ids": part, "claimant": who.member, "now": now})
+    transitions.claim(conn, [task.id for task in seen], member=who.member, now=now)
     return [
         replace(
             task,
@@ -223,7 +198,7 @@ def _take(conn: Connection, seen: Sequence[Task], *, who: Claimant, now: float) 
 
 
 def _expiry(task: Task, now: float) -> float | None:
-    """As the statement above sets it."""
+    """Return what `transitions.claim` has stored."""
     if task.expires_at is not None or task.timeout is None:
         return task.expires_at
     return now + task.timeout

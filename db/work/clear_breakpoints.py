@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import resources
+from ..batches import chunks
 from ..ids import ResourceId, TaskId, TraversalId
 from ..notifications import EventKind
 from ..rows import Task
@@ -15,7 +16,6 @@ from ..schema import tables
 from ..states import REDELIVER_AFTER, TaskKind, TaskState
 from . import breakpoint_rules, breakpoints, deadlines, endings
 from .countdown import FinishedTask, unblock
-from .task_rows import chunks
 
 
 @dataclass(frozen=True)

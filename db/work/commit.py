@@ -7,13 +7,14 @@ that meets the end of the traversal the database reports a deadlock and the tran
 
 import functools
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import events, resources
+from ..batches import IDS, chunks
 from ..events import Event
 from ..ids import ResourceId, StackId, TaskId, TraversalId
 from ..rows import Resource, Task
@@ -29,14 +30,13 @@ from ..states import (
     TaskState,
     stopped_reason,
 )
-from . import breakpoint_rules, breakpoints, deadlines, endings, losses, orphans
+from . import breakpoint_rules, breakpoints, deadlines, endings, losses, orphans, transitions
 from .breakpoint_rules import BreakpointHit
 from .cancel import waits_for_child
 from .carry_over import RequeueRequest, requeue
 from .claim import Claim, Claimant, claim
-from .countdown import FinishedTask, mark_ready, unblock
+from .countdown import FinishedTask, unblock
 from .orphans import OrphanedCreate
-from .task_rows import IDS, chunks
 
 Json = typing.Any
 
@@ -134,11 +134,11 @@ def exchange(
         unblocked = [task for task in unblocked if task.traversal not in aborted]
     own = unblocked[: min(slots, len(accepted))]
     again = list(ready)[: min(slots, len(accepted)) - len(own)]
-    ready.update(mark_ready(conn, unblocked[len(own) :], now=now))
+    ready.update(_unblock(conn, unblocked[len(own) :], now=now))
     others = [*again, *wanted[: max(0, slots - len(own) - len(again))]]
     claimed = claim(conn, others, who=who, now=now, waiting=own)
     kept = [task for task in claimed.locked if task.state == TaskState.WAITING]
-    ready.update(mark_ready(conn, kept, now=now))
+    ready.update(_unblock(conn, kept, now=now))
     events.add_many(conn, [*told, *claimed.started])
     ready.update(_end_gone(conn, claimed.gone, now=now))
     over = [*claimed.gone, *(rows[o.task_id] for o in accepted if o.state in FINAL)]
@@ -156,11 +156,11 @@ def exchange(
 
 
 _LOCKED = sa.select(tables.task).where(tables.task.c.id.in_(IDS)).order_by(tables.task.c.id).with_for_update()
-_ENDED = (
-    sa.update(tables.task)
-    .where(tables.task.c.id.in_(IDS))
-    .values(state=sa.bindparam("reached"), member=None, due_at=None, waits_on=None)
-)
+
+
+def _unblock(conn: Connection, tasks: Sequence[Task], *, now: float) -> dict[TaskId, TraversalId]:
+    transitions.unblock(conn, [task.id for task in tasks], now=now)
+    return {task.id: task.traversal for task in tasks}
 
 
 def _fence(conn: Connection, outcomes: Sequence[Outcome]) -> dict[TaskId, Task]:
@@ -262,26 +262,22 @@ def _store(
 ) -> dict[TaskId, TraversalId]:
     """Write the resources and the tasks' new states, but for those to be held; parked tasks that are ready
     again."""
-    finals: dict[TaskState, list[int]] = {}
     ready: dict[TaskId, TraversalId] = {}
     for outcome in sorted(accepted, key=lambda o: o.task_id):
-        if outcome.state in FINAL:
-            finals.setdefault(outcome.state, []).append(outcome.task_id)
-        elif outcome.state == TaskState.PARKED and outcome.task_id in changed:
-            again = replace(outcome, state=TaskState.READY, due_at=now + REDELIVER_AFTER, waits_on=None)
-            _store_unfinished(conn, again)
-            ready[outcome.task_id] = rows[outcome.task_id].traversal
+        task_id, traversal = outcome.task_id, rows[outcome.task_id].traversal
+        if outcome.state == TaskState.PARKED and task_id in changed:
+            transitions.release(conn, [task_id], due_at=now + REDELIVER_AFTER)
+            ready[task_id] = traversal
+        elif outcome.state == TaskState.PARKED:
+            _park(conn, outcome)
         elif outcome.state == TaskState.READY:
-            _store_unfinished(conn, outcome)
+            transitions.release(conn, [task_id], due_at=outcome.due_at)
+            ready[task_id] = traversal
+        if outcome.state in (TaskState.READY, TaskState.HELD):
             _replace(conn, outcome)
-            ready[outcome.task_id] = rows[outcome.task_id].traversal
-        elif outcome.state == TaskState.HELD:
-            _replace(conn, outcome)
-        elif outcome.state != TaskState.RUNNING:
-            _store_unfinished(conn, outcome)
     losses.forget(conn, [o.task_id for o in accepted if rows[o.task_id].losses and o.state not in FINAL])
-    for state, ids in sorted(finals.items()):
-        conn.execute(_ENDED, {"ids": ids, "reached": state})
+    for state, end in _ENDS.items():
+        end(conn, [outcome.task_id for outcome in accepted if outcome.state == state])
     _store_resources(conn, accepted, now=now)
     for outcome in accepted:
         if outcome.leftover is not None and outcome.state in FINAL:
@@ -289,20 +285,21 @@ def _store(
     return ready
 
 
-def _store_unfinished(conn: Connection, outcome: Outcome) -> None:
-    t = tables.task
-    values: dict[str, Json] = {
-        "state": outcome.state,
-        "waits_on": outcome.waits_on,
-        "member": None,
-        "due_at": outcome.due_at,
-        "stop_by": None,
-        "redelivered": 0,
-        "losses": None,
-    }
-    if outcome.retries_left is not None:
-        values.update(retries_left=outcome.retries_left, expires_at=None)
-    conn.execute(sa.update(t).where(t.c.id == outcome.task_id).values(**values))
+_ENDS: Mapping[TaskState, Callable[[Connection, Sequence[TaskId]], int]] = {
+    TaskState.CANCELLED: transitions.cancel,
+    TaskState.DONE: transitions.complete,
+    TaskState.FAILED: transitions.fail,
+}
+
+
+def _park(conn: Connection, outcome: Outcome) -> None:
+    transitions.park(
+        conn,
+        outcome.task_id,
+        waits_on=outcome.waits_on,
+        due_at=outcome.due_at,
+        retries_left=outcome.retries_left,
+    )
 
 
 def _replace(conn: Connection, outcome: Outcome) -> None:
@@ -352,7 +349,7 @@ def _end_gone(conn: Connection, gone: Sequence[Task], *, now: float) -> dict[Tas
         return {}
     copies = [task.spare_id for task in gone if task.kind == TaskKind.SNAPSHOT]
     resources.delete_many(conn, [copy_id for copy_id in copies if copy_id is not None])
-    conn.execute(_ENDED, {"ids": [task.id for task in gone], "reached": TaskState.DONE})
+    transitions.complete(conn, [task.id for task in gone])
     return breakpoints.count_down(conn, [FinishedTask(task) for task in gone], now=now)
 
 

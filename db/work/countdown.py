@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..batches import IDS, chunks
 from ..ids import TaskId, TraversalId
 from ..rows import Task
 from ..schema import tables
 from ..states import REDELIVER_AFTER, TaskKind, TaskState
 from .cancel import cancel_behind_failure
-from .task_rows import IDS, chunks
 
 ABORTED = "abort"
 """`hook` of a finish task whose action a breakpoint has ended."""

@@ -15,11 +15,11 @@ from collections.abc import Iterable, Sequence
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..batches import BATCH, chunks
 from ..ids import StackId, TaskId, TraversalId
 from ..rows import COUNTS, Task
 from ..schema import tables
 from ..states import ACTIVE, Standing, Status, TaskKind, TaskState
-from .task_rows import CHUNK, chunks
 
 CHILDREN = "children"
 """`waits_on` of a finish task of whose traversal a nested stack has stood: those are to be looked at, too."""
@@ -112,8 +112,8 @@ def _rests(conn: Connection, finish: typing.Any) -> bool:
     if conn.execute(child.where(s.c.remaining.is_(None)).limit(1)).first() is not None:
         return False
     children = conn.execute(child).scalars().all()
-    for start in range(0, len(children), CHUNK):
-        part = sorted(children)[start : start + CHUNK]
+    for start in range(0, len(children), BATCH):
+        part = sorted(children)[start : start + BATCH]
         locked = sa.select(s.c.remaining).where(s.c.id.in_(part)).order_by(s.c.id).with_for_update()
         if None in conn.execute(locked).scalars().all():
             return False

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..batches import chunks
 from ..ids import MemberId, TaskId
 from ..rows import Task
 from ..schema import tables
 from ..states import TaskState
-from .task_rows import chunks
 
 Json = typing.Any
 USUAL_MOST = 3

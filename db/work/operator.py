@@ -5,16 +5,22 @@ from collections.abc import Iterable, Sequence
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..batches import chunks
 from ..ids import TaskId, TraversalId
 from ..schema import tables
-from ..states import TaskState
+from ..states import REDELIVER_AFTER, TaskState
 from . import tasks
-from .task_rows import chunks, lock_many, set_ready
+from .task_rows import by_traversal, lock_many
 
 
-def hint_anew(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> dict[TraversalId, list[TaskId]]:
-    """Begin the repetitions of the hints of ready tasks anew; those still ready, to be sent now."""
-    return set_ready(conn, lock_many(conn, task_ids, TaskState.READY), now=now)
+def restart_hints(
+    conn: Connection, task_ids: Iterable[TaskId], *, now: float
+) -> dict[TraversalId, list[TaskId]]:
+    """Repeat the hints of ready tasks from the first interval on; return the tasks, to be hinted at now."""
+    t, ready = tables.task, lock_many(conn, task_ids, TaskState.READY)
+    for part in chunks(row.id for row in ready):
+        conn.execute(sa.update(t).where(t.c.id.in_(part)).values(redelivered=0, due_at=now + REDELIVER_AFTER))
+    return by_traversal(ready)
 
 
 def wake(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> dict[TraversalId, list[TaskId]]:

@@ -7,7 +7,7 @@ deletion is parked until the thread has come back, or its conductor is gone; the
 
 import typing
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
@@ -18,7 +18,8 @@ from ..ids import MemberId, ResourceId, StackId, TaskId, TraversalId
 from ..rows import Resource, Task
 from ..schema import tables
 from ..states import FINAL, Status, TaskKind, TaskState
-from . import task_rows
+from . import task_rows, transitions
+from .task_rows import Locked, by_traversal
 
 RETRIES = 5
 INSISTS = {"insists": True}
@@ -146,7 +147,7 @@ def resolve(
         return {}
     if physical_id is not None:
         conn.execute(sa.update(r).where(r.c.id == row_id).values(physical_id=physical_id))
-    return _make_ready(conn, [task_id], now=now)
+    return _wake(conn, task_rows.lock_many(conn, [task_id], TaskState.PARKED), now=now)
 
 
 def _is_nobodys(conn: Connection, left: OrphanedCreate, physical_id: str) -> bool:
@@ -193,7 +194,7 @@ def without_step(
     found = conn.execute(
         sa.select(t.c.id).where(t.c.waits_on.in_(awaited), t.c.state == TaskState.PARKED)
     ).scalars()
-    return _make_ready(conn, list(found), now=now)
+    return _wake(conn, task_rows.lock_many(conn, list(found), TaskState.PARKED), now=now)
 
 
 def of_member(conn: Connection, member: MemberId) -> list[tuple[TaskId, int]]:
@@ -216,10 +217,9 @@ def abandon(
     if member is not None:
         waiting = {task_id for task_id, _ in of_member(conn, member)}
         locked = [row for row in locked if row.id in waiting]
-    return task_rows.set_ready(conn, locked, now=now)
+    return _wake(conn, locked, now=now)
 
 
-def _make_ready(
-    conn: Connection, task_ids: Iterable[TaskId], *, now: float
-) -> dict[TraversalId, list[TaskId]]:
-    return task_rows.set_ready(conn, task_rows.lock_many(conn, task_ids, TaskState.PARKED), now=now)
+def _wake(conn: Connection, parked: Sequence[Locked], *, now: float) -> dict[TraversalId, list[TaskId]]:
+    transitions.wake(conn, [row.id for row in parked], now=now)
+    return by_traversal(parked)

@@ -5,17 +5,18 @@ from collections.abc import Callable, Sequence
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..batches import chunks
 from ..ids import TaskId, TraversalId
 from ..rows import Task
 from ..schema import tables
-from ..states import TaskState
-from . import losses
+from ..states import REDELIVER_AFTER, TaskState
+from . import losses, transitions
 from .breakpoints import count_down
 from .cancel import ASK_AGAIN, show_aborted
 from .carry_over import left_behind
 from .countdown import FinishedTask
 from .losses import Loss
-from .task_rows import Locked, chunks, set_ready
+from .task_rows import by_traversal
 
 Taken = Callable[[Connection, Task], None]
 
@@ -53,8 +54,9 @@ def release(
         if loss is not None:
             losses.count(conn, [task for task in found if task.id not in over], loss)
         ended = [task for task in found if task.id in over]
-        others = [Locked(task.id, task.traversal, task.stack_id) for task in found if task.id not in over]
-        for traversal, task_ids in set_ready(conn, others, now=now).items():
+        others = [task for task in found if task.id not in over]
+        transitions.release(conn, [task.id for task in others], due_at=now + REDELIVER_AFTER)
+        for traversal, task_ids in by_traversal(others).items():
             freed.setdefault(traversal, []).extend(task_ids)
         for task_id, traversal in _cancel(conn, ended, taken, now=now).items():
             freed.setdefault(traversal, []).append(task_id)
@@ -67,11 +69,8 @@ def _cancel(
     """Cancel running tasks; the tasks that became ready by it."""
     if not ended:
         return {}
-    t = tables.task
-    kept = {"due_at": now + ASK_AGAIN} if taken is not None else {"member": None, "due_at": None}
-    conn.execute(
-        sa.update(t).where(t.c.id.in_([task.id for task in ended])).values(state=TaskState.CANCELLED, **kept)
-    )
+    ask_at = None if taken is None else now + ASK_AGAIN
+    transitions.cancel(conn, [task.id for task in ended], ask_at=ask_at)
     show_aborted(conn, [task.resource_id for task in ended], now=now)
     if taken is not None:
         for task in ended:

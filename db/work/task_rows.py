@@ -7,20 +7,11 @@ from dataclasses import asdict
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..batches import chunks
 from ..ids import StackId, TaskId, TraversalId
 from ..rows import Task
 from ..schema import tables
-from ..states import REDELIVER_AFTER, Standing, TaskState
-
-IDS: sa.BindParameter[typing.Any] = sa.bindparam("ids", expanding=True)
-"""For statements that are built once: building one takes longer than SQLite takes to run it."""
-CHUNK = 500  # ids per IN list: far below SQLite's limit of variables, large enough to be one round trip
-
-
-def chunks(ids: Iterable[int]) -> Iterable[list[int]]:
-    """The ids in ascending order, so that all writers lock rows in one order, in lists of at most CHUNK."""
-    ordered = sorted(set(ids))
-    return (ordered[i : i + CHUNK] for i in range(0, len(ordered), CHUNK))
+from ..states import Standing, TaskState
 
 
 def insert_many(conn: Connection, tasks: Sequence[Task]) -> None:
@@ -123,13 +114,9 @@ def lock_many(conn: Connection, task_ids: Iterable[TaskId], state: TaskState) ->
     ]
 
 
-def set_ready(conn: Connection, locked: Sequence[Locked], *, now: float) -> dict[TraversalId, list[TaskId]]:
-    """Let tasks be claimed that nobody holds and nothing keeps waiting any more; they by their traversals."""
-    t = tables.task
-    ready: dict[TraversalId, list[TaskId]] = {}
-    values = {"state": TaskState.READY, "member": None, "waits_on": None, "stop_by": None, "redelivered": 0}
-    for part in chunks(row.id for row in locked):
-        conn.execute(sa.update(t).where(t.c.id.in_(part)).values(**values, due_at=now + REDELIVER_AFTER))
-    for row in locked:
-        ready.setdefault(row.traversal, []).append(row.id)
-    return ready
+def by_traversal(tasks: Iterable[Locked | Task]) -> dict[TraversalId, list[TaskId]]:
+    """Return the ids of tasks by their traversals, as hints are sent."""
+    found: dict[TraversalId, list[TaskId]] = {}
+    for task in tasks:
+        found.setdefault(task.traversal, []).append(task.id)
+    return found

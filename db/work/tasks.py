@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..batches import chunks
 from ..ids import MemberId, StackId, TaskId, TraversalId
 from ..schema import tables
 from ..states import FINAL, TaskKind, TaskState, redelivery_delay
-from . import deadlines
+from . import deadlines, transitions
 from .cancel import cancel_unstarted as cancel_unstarted
 from .release import release as release
-from .task_rows import Locked, lock, set_ready
+from .task_rows import Locked, by_traversal, lock
 from .task_rows import begun_of_traversal as begun_of_traversal
-from .task_rows import chunks as chunks
 from .task_rows import get as get
 from .task_rows import inherit as inherit
 from .task_rows import insert_many as insert_many
@@ -29,19 +29,19 @@ PURGE_AGAIN = 60.0
 
 
 def wake(conn: Connection, waits_on: str, *, now: float) -> dict[TraversalId, list[TaskId]]:
-    """Make ready what is parked for `waits_on`; the tasks by traversal, for hints."""
+    """Let tasks be claimed that are parked for `waits_on`; return them by traversal, for hints."""
     t = tables.task
     parked = lock(conn, sa.and_(t.c.waits_on == waits_on, t.c.state == TaskState.PARKED))
     return wake_locked(conn, parked, now=now)
 
 
 def wake_locked(conn: Connection, parked: Sequence[Locked], *, now: float) -> dict[TraversalId, list[TaskId]]:
-    """Make parked tasks ready; the tasks by their traversals."""
-    woken = set_ready(conn, parked, now=now)
+    """Let parked tasks be claimed, whose rows the caller has locked; return them by traversal, for hints."""
+    transitions.wake(conn, [row.id for row in parked], now=now)
     # A nested stack may have ended while it stood at breakpoints, and its parent with it.
     for stack_id, traversal in sorted({(row.stack_id, row.traversal) for row in parked}):
         deadlines.resume_deadline(conn, stack_id, traversal, now=now)
-    return woken
+    return by_traversal(parked)
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def wake_parked(conn: Connection, seen: Sequence[DueTask], *, now: float) -> lis
     for part in chunks(task.id for task in seen):
         due = sa.and_(t.c.id.in_(part), t.c.state == TaskState.PARKED, t.c.due_at <= now)
         found = lock(conn, due, skip_locked=True)
-        set_ready(conn, found, now=now)
+        transitions.wake(conn, [row.id for row in found], now=now)
         woken.extend(row.id for row in found)
     return woken
 

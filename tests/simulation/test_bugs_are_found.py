@@ -6,6 +6,7 @@ from collections.abc import Callable, Set
 import pytest
 import sqlalchemy as sa
 from simulation.schedule import play
+from stoker.db.batches import IDS
 from stoker.db.ids import TaskId
 from stoker.db.rows import Task
 from stoker.db.schema import tables
@@ -13,7 +14,6 @@ from stoker.db.states import TaskState
 from stoker.db.work import commit, countdown
 from stoker.db.work.claim import Claimant
 from stoker.db.work.commit import Outcome
-from stoker.db.work.task_rows import IDS
 from stoker.engine import start
 from stoker.planning import plan as planning
 from stoker.planning.graph import Edges

@@ -1,0 +1,247 @@
+"""Every change of a task's state: one function for each word of the state table.
+
+No other module writes ``task.state``; ``tests/unit/test_db_boundaries.py`` holds that.  The words and what
+they mean:
+
+===========  ==========================================  ==========
+word         from                                        to
+===========  ==========================================  ==========
+unblock      waiting                                     ready
+claim        ready; waiting, if just counted down        running
+hold         waiting, running                            held
+clear        held                                        ready
+park         running                                     parked
+wake         parked                                      ready
+release      running                                     ready
+complete     running, held                               done
+fail         running                                     failed
+cancel       waiting, ready, running, parked, held       cancelled
+===========  ==========================================  ==========
+
+Callers have locked the rows and have seen their states.  Each statement compares the state again, so a row in
+any other state stays as it is: a mistake of a caller costs a lost update, never a second run of a task.
+"""
+
+import typing
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from ..batches import IDS, chunks
+from ..ids import MemberId, TaskId
+from ..schema import tables
+from ..states import REDELIVER_AFTER, TRANSITIONS, TaskState
+
+EXPIRED_GRACE = 30.0
+"""Seconds for which a claimed task that has expired already is left to its conductor, which fails it."""
+_T = tables.task.c
+
+
+@dataclass(frozen=True)
+class Transition:
+    """The arrows of the state table that one word names."""
+
+    word: str
+    sources: frozenset[TaskState]
+    target: TaskState
+
+    def statement(self, **values: typing.Any) -> sa.Update:
+        """Return the update of tasks by :data:`IDS`, fenced on the states that the word starts from."""
+        t = tables.task
+        fence = t.c.state.in_(sorted(self.sources))
+        return sa.update(t).where(t.c.id.in_(IDS), fence).values(state=self.target, **values)
+
+
+def _transition(word: str, *sources: TaskState, to: TaskState) -> Transition:
+    return Transition(word, frozenset(sources), to)
+
+
+UNBLOCK = _transition("unblock", TaskState.WAITING, to=TaskState.READY)
+CLAIM = _transition("claim", TaskState.READY, TaskState.WAITING, to=TaskState.RUNNING)
+HOLD = _transition("hold", TaskState.WAITING, TaskState.RUNNING, to=TaskState.HELD)
+CLEAR = _transition("clear", TaskState.HELD, to=TaskState.READY)
+PARK = _transition("park", TaskState.RUNNING, to=TaskState.PARKED)
+WAKE = _transition("wake", TaskState.PARKED, to=TaskState.READY)
+RELEASE = _transition("release", TaskState.RUNNING, to=TaskState.READY)
+COMPLETE = _transition("complete", TaskState.RUNNING, TaskState.HELD, to=TaskState.DONE)
+FAIL = _transition("fail", TaskState.RUNNING, to=TaskState.FAILED)
+CANCEL = _transition(
+    "cancel",
+    *(TaskState.WAITING, TaskState.READY, TaskState.RUNNING, TaskState.PARKED, TaskState.HELD),
+    to=TaskState.CANCELLED,
+)
+ALL = (UNBLOCK, CLAIM, HOLD, CLEAR, PARK, WAKE, RELEASE, COMPLETE, FAIL, CANCEL)
+
+
+def check(transitions: Sequence[Transition], table: Mapping[TaskState, Set[TaskState]]) -> None:
+    """Compare the words with the state table: each arrow has exactly one word.
+
+    :raises ValueError: a word names an arrow that the table lacks, an arrow has no word, or it has two.
+    """
+    words: dict[tuple[TaskState, TaskState], str] = {}
+    for transition in transitions:
+        for source in sorted(transition.sources):
+            arrow = (source, transition.target)
+            if transition.target not in table[source]:
+                raise ValueError(f"{transition.word}: no task goes from {source} to {transition.target}")
+            if arrow in words:
+                raise ValueError(f"{words[arrow]} and {transition.word} both go from {source} to {arrow[1]}")
+            words[arrow] = transition.word
+    # A task that stays in its state (running: its step has made progress) needs no update of it.
+    arrows = {(source, target) for source, targets in table.items() for target in targets if source != target}
+    if missing := sorted(arrows - words.keys()):
+        raise ValueError(f"no function takes a task from {missing[0][0]} to {missing[0][1]}")
+
+
+check(ALL, TRANSITIONS)
+
+
+def _run(conn: Connection, statement: sa.Update, task_ids: Iterable[TaskId], **given: typing.Any) -> int:
+    return sum(conn.execute(statement, {"ids": part, **given}).rowcount for part in chunks(task_ids))
+
+
+_UNBLOCK = UNBLOCK.statement(due_at=sa.bindparam("due"))
+
+
+def unblock(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> int:
+    """Let tasks be claimed whose last predecessor has ended; return how many."""
+    return _run(conn, _UNBLOCK, task_ids, due=now + REDELIVER_AFTER)
+
+
+def _claim_statement() -> sa.Update:
+    now = sa.bindparam("now", type_=sa.Float)
+    # Counted from the first claim: what an action may take in all is not given to each attempt anew.
+    expiry = sa.func.coalesce(_T.expires_at, now + _T.timeout)
+    # A task that has expired already is claimed to be failed.  That takes a moment, in which the duty for
+    # expired claims must not take it away again.
+    due = sa.case((expiry <= now, now + EXPIRED_GRACE), else_=expiry)
+    return CLAIM.statement(
+        member=sa.bindparam("claimant"),
+        # The fence against late results: they carry the attempt under which they ran.
+        attempt=_T.attempt + 1,
+        claimed_at=now,
+        waits_on=None,
+        stop_by=None,
+        expires_at=expiry,
+        due_at=due,
+    )
+
+
+_CLAIM = _claim_statement()
+
+
+def claim(conn: Connection, task_ids: Iterable[TaskId], *, member: MemberId, now: float) -> int:
+    """Give tasks to a member, each as a new attempt; return how many.
+
+    A waiting task becomes running at once if the caller has counted it down to no predecessor in this
+    transaction: nobody else has seen it as ready.
+    """
+    return _run(conn, _CLAIM, task_ids, claimant=member, now=now)
+
+
+_HOLD = HOLD.statement(
+    hook=sa.bindparam("reached"),
+    due_at=sa.bindparam("due"),
+    # How long the task is held is no part of its resource's timeout.
+    expires_at=None,
+    member=None,
+    waits_on=None,
+)
+
+
+def hold(conn: Connection, task_ids: Iterable[TaskId], *, hook: str, due_at: float | None) -> int:
+    """Hold tasks at a breakpoint; return how many.
+
+    :param due_at: when the breakpoint's own limit ends it; None: it has none.
+    """
+    return _run(conn, _HOLD, task_ids, reached=hook, due=due_at)
+
+
+_CLEARED = {"hook": None, "stepped": sa.false(), "redelivered": 0}
+_CLEAR = CLEAR.statement(**_CLEARED, hooks=sa.bindparam("ahead"), due_at=sa.bindparam("due"))
+
+
+def clear(conn: Connection, task_id: TaskId, *, ahead: Mapping[str, typing.Any] | None, now: float) -> int:
+    """Let a task that was held before its action go on; return whether it was held, as 0 or 1.
+
+    :param ahead: breakpoints that it has still ahead, with their options.
+    """
+    return _run(conn, _CLEAR, [task_id], ahead=ahead, due=now + REDELIVER_AFTER)
+
+
+# Who waits in the database has had no lost conductor since its step ended, see losses.py.
+_PARK = PARK.statement(
+    waits_on=sa.bindparam("awaited"),
+    due_at=sa.bindparam("due"),
+    member=None,
+    stop_by=None,
+    redelivered=0,
+    losses=None,
+)
+_PARK_TO_RETRY = _PARK.values(retries_left=sa.bindparam("left"), expires_at=None)
+
+
+def park(
+    conn: Connection,
+    task_id: TaskId,
+    *,
+    waits_on: str | None,
+    due_at: float | None,
+    retries_left: int | None = None,
+) -> int:
+    """Let a task wait in the database; return whether it was running, as 0 or 1.
+
+    :param due_at: when it is woken at the latest; None: only by what it waits for.
+    :param retries_left: it waits to be tried again, so often and with its whole time; None: its try goes on.
+    """
+    if retries_left is None:
+        return _run(conn, _PARK, [task_id], awaited=waits_on, due=due_at)
+    return _run(conn, _PARK_TO_RETRY, [task_id], awaited=waits_on, due=due_at, left=retries_left)
+
+
+_CLAIMABLE = {"member": None, "waits_on": None, "stop_by": None, "redelivered": 0}
+_WAKE = WAKE.statement(**_CLAIMABLE, due_at=sa.bindparam("due"))
+_RELEASE = RELEASE.statement(**_CLAIMABLE, due_at=sa.bindparam("due"))
+
+
+def wake(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> int:
+    """Let parked tasks be claimed; return how many."""
+    return _run(conn, _WAKE, task_ids, due=now + REDELIVER_AFTER)
+
+
+def release(conn: Connection, task_ids: Iterable[TaskId], *, due_at: float | None) -> int:
+    """Give claims back, so that anybody may claim the tasks; return how many.
+
+    :param due_at: when their hints are sent again.
+    """
+    return _run(conn, _RELEASE, task_ids, due=due_at)
+
+
+_FINAL = {"member": None, "due_at": None, "waits_on": None, "hook": None}
+_COMPLETE = COMPLETE.statement(**_FINAL)
+_FAIL = FAIL.statement(**_FINAL)
+_CANCEL = CANCEL.statement(**_FINAL)
+_REVOKE = CANCEL.statement(due_at=sa.bindparam("due"), waits_on=None, hook=None)
+
+
+def complete(conn: Connection, task_ids: Iterable[TaskId]) -> int:
+    """End tasks well; return how many."""
+    return _run(conn, _COMPLETE, task_ids)
+
+
+def fail(conn: Connection, task_ids: Iterable[TaskId]) -> int:
+    """End tasks as failed; return how many."""
+    return _run(conn, _FAIL, task_ids)
+
+
+def cancel(conn: Connection, task_ids: Iterable[TaskId], *, ask_at: float | None = None) -> int:
+    """End tasks that shall not go on; return how many.
+
+    :param ask_at: a conductor may still be running their steps: the rows keep its name, and it is asked to
+        stop them again at this moment.  None: no step of them runs.
+    """
+    if ask_at is None:
+        return _run(conn, _CANCEL, task_ids)
+    return _run(conn, _REVOKE, task_ids, due=ask_at)
