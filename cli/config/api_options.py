@@ -17,7 +17,22 @@ API = [
     ),
     cfg.StrOpt("bind_host", default="127.0.0.1", help="Address that stoker-api listens on."),
     cfg.PortOpt("bind_port", default=8004, help="Port that stoker-api listens on."),
-    cfg.IntOpt("threads", default=16, min=1, help="Requests that are answered at the same time."),
+    cfg.IntOpt(
+        "workers",
+        default=1,
+        min=1,
+        help="Processes of stoker-api that answer requests at the same address. One process computes on one "
+        "processor core, however many threads it has, so more of them answer more requests that compute, "
+        "such as creates of large stacks. Each takes about 60 MiB of memory, and connections to the database "
+        "and to the message bus of its own; the limits of threads and connections hold for each.",
+    ),
+    cfg.IntOpt(
+        "threads",
+        default=16,
+        min=1,
+        help="Requests that one process answers at the same time. Most of them wait for the database; more "
+        "threads need a larger [database] pool_size.",
+    ),
     cfg.URIOpt(
         "public_url",
         default="http://127.0.0.1:8004",

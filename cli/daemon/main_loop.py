@@ -1,4 +1,4 @@
-"""The main thread of a daemon: it waits for signals, feeds the watchdog, and ends the process."""
+"""The main loop of a daemon: it waits for signals, feeds the watchdog, and ends the process."""
 
 import contextlib
 import enum
@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
 
 from .systemd import Systemd
@@ -20,52 +20,62 @@ LOG = logging.getLogger(__name__)
 
 
 class OperatorSignal(enum.Enum):
-    """What the operator wants."""
+    """The main loop's events: what the operator, or the daemon itself, asks for."""
 
     STOP = "stop"
     RELOAD = "reload"
     REPLACE = "replace"
 
 
-WANTED = {
+EVENT_OF_SIGNAL = {
     signal.SIGTERM: OperatorSignal.STOP,
     signal.SIGINT: OperatorSignal.STOP,
     signal.SIGHUP: OperatorSignal.RELOAD,
 }
 ENDS = (OperatorSignal.STOP, OperatorSignal.REPLACE)
+"""The events that end the main loop."""
 
 
 class SignalQueue:
-    """SIGTERM and SIGINT mean stop, SIGHUP: read the configuration again.  Made by the main thread.
+    """The events of the main loop: SIGTERM and SIGINT stop the daemon, SIGHUP reloads its configuration.
 
-    A handler of Python's runs in the main thread only, between two steps of it.  A signal that arrives while
-    that thread is about to block, or that the kernel gives to another thread, would not be noticed before
-    something else wakes it.  So the interpreter writes a byte to a pipe for each signal, and `next` waits
-    for that.
+    The main thread makes it.  oslo.service's SignalHandler is no substitute: it runs its handlers only when
+    the main thread wakes up, and a signal does not always wake it.  A handler of Python runs in the main
+    thread only, between two of its steps.  A signal that arrives while this thread is about to block, or
+    that the kernel delivers to another thread, would stay unnoticed until something else happens.  So the
+    interpreter writes a byte to a pipe for each signal, and `next` waits for that.
+
+    :param caught: the signals to handle; a worker process, whose signals its launcher handles, has none.
+    :ivar report: called on SIGUSR2, in the signal handler.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, caught: Iterable[signal.Signals] = (*EVENT_OF_SIGNAL, signal.SIGUSR2)) -> None:
+        self.report: Callable[[], object] = lambda: None
         # Of all queues and events only this one may be used in a signal handler.
         self._caught: queue.SimpleQueue[OperatorSignal] = queue.SimpleQueue()
         self._reader, self._writer = os.pipe()
         for end in (self._reader, self._writer):
             os.set_blocking(end, False)
-        signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
-        for number in WANTED:
+        handled = list(caught)
+        if handled:
+            signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+        for number in handled:
             signal.signal(number, self._catch)
-        signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # Until there is something to report on.
 
     def _catch(self, number: int, frame: FrameType | None) -> None:
-        self._caught.put(WANTED[signal.Signals(number)])
+        if number == signal.SIGUSR2:
+            self.report()
+        else:
+            self._caught.put(EVENT_OF_SIGNAL[signal.Signals(number)])
 
-    def put(self, wanted: OperatorSignal) -> None:
-        """As if a signal had said it; from any thread."""
-        self._caught.put(wanted)
+    def put(self, event: OperatorSignal) -> None:
+        """Add an event, as a signal does; any thread may call it."""
+        self._caught.put(event)
         with contextlib.suppress(BlockingIOError):  # Where the pipe is full, `next` wakes anyway.
             os.write(self._writer, b"\0")
 
     def next(self, seconds: float | None = None) -> OperatorSignal | None:
-        """Wait for a signal, or for `seconds`; what it wants, None if none came."""
+        """Wait for an event, `seconds` at most; return None if none came."""
         end = None if seconds is None else time.monotonic() + seconds
         while True:
             with contextlib.suppress(queue.Empty):
@@ -78,42 +88,42 @@ class SignalQueue:
                 os.read(self._reader, 4096)
 
 
-def stay(
+def run_main_loop(
     signals: SignalQueue,
     systemd: Systemd,
     *,
     reload: Callable[[], str],
     late: Callable[[float], Sequence[str]] = lambda grace: (),
 ) -> OperatorSignal:
-    """Stay until a stop is wanted, or that another process takes our place; which of them.
+    """Run until the daemon must stop or another process must replace it; return which of the two.
 
-    :param reload: reads the configuration again; the status that systemd shows afterwards.
-    :param late: which of the daemon's loops have not come round for longer than so many seconds.  The
-        watchdog is not fed while there are any.
+    :param reload: reads the configuration again and returns the status to show in systemd.
+    :param late: returns the daemon's loops without progress for longer than so many seconds.  While there
+        are any, the watchdog is not fed.
     """
-    told: list[str] = []
-    while (wanted := signals.next(systemd.pause)) not in ENDS:
-        if wanted == OperatorSignal.RELOAD:
+    announced: list[str] = []
+    while (event := signals.next(systemd.pause)) not in ENDS:
+        if event == OperatorSignal.RELOAD:
             systemd.reloading()
             systemd.ready(reload())
         # Half of the interval: so a loop that hangs is found out in 1.5 intervals at the most.
         stuck = list(late(systemd.watchdog / 2)) if systemd.watchdog else []
-        if stuck and stuck != told:
-            LOG.critical("Does not come round any more: %s; the watchdog is not fed", ", ".join(stuck))
+        if stuck and stuck != announced:
+            LOG.critical("No progress: %s; the watchdog is not fed, systemd restarts us", ", ".join(stuck))
         elif not stuck:
             systemd.alive()
-        told = stuck
-    assert wanted is not None
-    return wanted
+        announced = stuck
+    assert event is not None
+    return event
 
 
-def show_stacks_of_threads() -> None:
-    """Let the signal with which the watchdog ends a process that hangs print where each thread stands."""
+def print_stacks_on_abort() -> None:
+    """Print each thread's stack when the watchdog aborts a process that hangs."""
     faulthandler.enable()
 
 
-def heard(command: Callable[[], int]) -> int:
-    """Run a command that prints, and return its exit code; 1 where its reader goes away, as ``head`` does."""
+def run_command(command: Callable[[], int]) -> int:
+    """Run a command that prints; return its exit code, 1 where its reader goes away, as ``head`` does."""
     try:
         code = command()
         sys.stdout.flush()
@@ -125,10 +135,10 @@ def heard(command: Callable[[], int]) -> int:
 
 
 def end_process(code: int) -> typing.NoReturn:
-    """End the process now that all was stopped in order.
+    """End the process after everything was stopped in order.
 
-    Python's own end would wait for each idle thread of a pool, up to a second, and for ever for one that
-    hangs in a plugin's call, which was given its time already.
+    Python's own end would wait up to a second for each idle thread of a pool, and for ever for a thread that
+    hangs in a plugin's call, which had its time already.
     """
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):

@@ -1,12 +1,20 @@
-"""The main thread of a daemon: whatever happens once it has begun to start ends in an orderly stop."""
+"""The main thread of a daemon: it starts, serves, and stops in order, whatever happens in between.
+
+A daemon is a service of oslo.service.  One process has the launcher that stays in this process, for the
+others fork (see doc/architecture.md, "The daemons and oslo.service"); several have `workers`.
+"""
 
 import contextlib
 import logging
 import os
 import select
 import sys
+import threading
 import typing
 from collections.abc import Callable
+
+from oslo_config import cfg
+from oslo_service import service
 
 from ..config.options import WrongConfiguration
 from .main_loop import OperatorSignal, SignalQueue, end_process
@@ -15,7 +23,11 @@ LOG = logging.getLogger(__name__)
 
 
 class Daemon(typing.Protocol):
-    """What a program is made of.  All is called by the main thread."""
+    """The parts of a program.
+
+    A thread of the launcher calls `start`, the main thread the others; in a worker process one thread calls
+    all of them, which is not the main one.
+    """
 
     signals: SignalQueue
 
@@ -27,52 +39,95 @@ class Daemon(typing.Protocol):
         """
 
     def serve(self) -> int:
-        """Stay until a stop is wanted, and return the exit code that says why."""
+        """Serve until a stop is asked for, and return the exit code that says why."""
 
     def stop(self) -> bool:
-        """Stop what was started, also if that was not all; whether all that was in progress has ended."""
+        """Stop what was started, even if that was not all.
+
+        :returns: whether all that was in progress has ended.
+        """
+
+
+class DaemonService(service.ServiceBase):  # type: ignore[misc]
+    """A daemon as a service of oslo.service.
+
+    :ivar code: the process's exit code, as far as it is known.
+    """
+
+    def __init__(self, program: str, daemon: Daemon) -> None:
+        self.code = 0
+        self.streams = Streams(daemon.signals)
+        self._program = program
+        self._daemon = daemon
+        self._started = threading.Event()
+
+    def start(self) -> None:
+        """Start the daemon; called by a thread of the launcher, which would only log an error."""
+        try:
+            self.code = _exit_code(self._start)
+        finally:
+            self._started.set()
+
+    def _start(self) -> int:
+        try:
+            self._daemon.start()
+        except (OSError, WrongConfiguration) as error:
+            return cannot_start(self._program, error)
+        return 0
+
+    def wait(self) -> None:
+        """Wait until the start is over, and serve where it went well."""
+        self._started.wait()
+        self.code = self.code or _exit_code(self._serve)
+
+    def _serve(self) -> int:
+        self.streams.watch()
+        try:
+            return self._daemon.serve()
+        except BrokenPipeError:
+            self.streams.mute()
+            LOG.warning("Nobody reads the output of %s any more: it stops", self._program)
+            return 1
+
+    def stop(self) -> None:
+        """Stop the daemon; a code that says why it stopped stays."""
+        unfinished = _exit_code(lambda: 0 if self._daemon.stop() else 1)
+        self.code = self.code or unfinished or int(self.streams.closed)
+
+    def reset(self) -> None:
+        """Do nothing: the daemon's main loop reloads its configuration on SIGHUP.
+
+        The launcher's own restart would take over a wrong value before it is checked.
+        """
 
 
 def run(program: str, daemon: Daemon) -> int:
-    """Run a daemon to its end, which is the process's: the exit code is that of `serve`, or 1 if it could not
-    start, failed, left something unfinished, or nobody reads its output any more."""
-    streams = Streams(daemon.signals)
+    """Run a daemon until it ends, and the process with it.
 
-    def start() -> int:
-        try:
-            daemon.start()
-        except (OSError, WrongConfiguration) as error:
-            streams.say(f"{program}: cannot start: {error}")
-            return 1
-        return 0
-
-    def serve() -> int:
-        streams.watch()
-        try:
-            return daemon.serve()
-        except BrokenPipeError:
-            streams.mute()
-            LOG.warning("Nobody reads the output of %s any more: it stops", program)
-            return 1
-
-    code = _whole(start) or _whole(serve)
-    ended = _whole(lambda: 0 if daemon.stop() else 1)
-    return end_process(code or ended or int(streams.closed))
+    The exit code is that of `serve`, or 1 if the daemon could not start, failed, left something unfinished,
+    or if nobody reads its output any more.
+    """
+    launched = DaemonService(program, daemon)
+    launcher = service.Launcher(cfg.CONF)
+    launcher.launch_service(launched)
+    launched.wait()
+    launcher.stop()
+    return end_process(launched.code)
 
 
-def _whole(part: Callable[[], int]) -> int:
-    """Return what the part returns; 1 if it fails."""
+def _exit_code(part: Callable[[], int]) -> int:
+    """Return the exit code of a part; 1 if it fails."""
     try:
         return part()
     except Exception:  # top of the main thread: without a stop the other threads would go on for ever
-        LOG.exception("The main thread failed: it stops the others, and ends")
+        LOG.exception("The daemon failed: it stops all of its threads, and ends")
         return 1
 
 
 class Streams:
     """Standard output and error, whose reader may go away: ``stoker serve | head``.
 
-    A daemon that nobody hears any more stops; under a service manager it is started again, with new ones.
+    A daemon without a reader stops; its service manager starts it again, with new streams.
 
     :ivar closed: whether the reader has gone.
     """
@@ -82,7 +137,7 @@ class Streams:
         self.closed = False
 
     def watch(self) -> None:
-        """See to the handlers of the log, which would print a traceback for each line."""
+        """Watch the handlers of the log, which would print a traceback for each line."""
         for handler in logging.getLogger().handlers:
             if isinstance(handler, logging.StreamHandler) and handler.stream in (sys.stdout, sys.stderr):
                 self._watch(handler)
@@ -108,14 +163,16 @@ class Streams:
                     if _has_no_reader(stream.fileno()):
                         os.dup2(nowhere.fileno(), stream.fileno())
 
-    def say(self, text: str) -> None:
-        """Print a line to standard error, if somebody reads it."""
-        with contextlib.suppress(OSError, ValueError):
-            print(text, file=sys.stderr, flush=True)
+
+def cannot_start(program: str, error: Exception) -> int:
+    """Print why a program cannot start, if somebody reads it, and return its exit code."""
+    with contextlib.suppress(OSError, ValueError):
+        print(f"{program}: cannot start: {error}", file=sys.stderr, flush=True)
+    return 1
 
 
 def _has_no_reader(descriptor: int) -> bool:
-    """See poll(2): the other end of a pipe, or of a socket, was closed."""
+    """Return whether the other end of a pipe or socket was closed (poll(2))."""
     poll = select.poll()
     poll.register(descriptor, 0)
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))

@@ -1,4 +1,7 @@
-"""What systemd is told of a daemon (sd_notify(3)); nothing where it is not systemd that runs us."""
+"""The messages of a daemon to systemd (sd_notify(3)).
+
+Written by hand: oslo.service sends READY only, and its launcher sends that before the service has started.
+"""
 
 import logging
 import os
@@ -8,15 +11,16 @@ from collections.abc import Mapping
 
 LOG = logging.getLogger(__name__)
 FEEDS = 4
-"""How often the watchdog is fed in its interval: a slow moment must not end the process."""
+"""Messages to the watchdog in its interval: a slow moment must not end the process."""
 
 
 class Systemd:
-    """Speaks to the service manager.  For the main thread.
+    """A daemon's connection to its service manager; silent where that is not systemd.
 
-    oslo.service has READY only.
+    One thread calls it: the one that runs the main loop.
 
     :param environment: of the process; NOTIFY_SOCKET and WATCHDOG_USEC are read.
+    :ivar watchdog: seconds between two messages after which systemd ends the process; None: never.
     """
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
@@ -28,30 +32,30 @@ class Systemd:
 
     @property
     def pause(self) -> float | None:
-        """Seconds between two feeds of the watchdog; None: there is none."""
+        """Return the seconds between two messages to the watchdog; None: there is none."""
         return self.watchdog / FEEDS if self.watchdog else None
 
     def ready(self, status: str) -> None:
-        """We serve; also after a reload."""
-        self._tell(f"READY=1\nSTATUS={status}")
+        """Announce that the daemon serves; also after a reload."""
+        self._notify(f"READY=1\nSTATUS={status}")
 
     def waiting(self, status: str, within: float) -> None:
-        """We cannot serve yet; the next word comes within so many seconds."""
-        self._tell(f"STATUS={status}\nEXTEND_TIMEOUT_USEC={_microseconds(within)}")
+        """Announce that the daemon cannot serve yet, and sends its next message within so many seconds."""
+        self._notify(f"STATUS={status}\nEXTEND_TIMEOUT_USEC={_microseconds(within)}")
 
     def reloading(self) -> None:
-        """We read the configuration again."""
-        self._tell(f"RELOADING=1\nMONOTONIC_USEC={_microseconds(time.monotonic())}")
+        """Announce that the daemon reads its configuration again."""
+        self._notify(f"RELOADING=1\nMONOTONIC_USEC={_microseconds(time.monotonic())}")
 
     def stopping(self, within: float) -> None:
-        """We stop, in so many seconds at the most."""
-        self._tell(f"STOPPING=1\nSTATUS=stopping\nEXTEND_TIMEOUT_USEC={_microseconds(within)}")
+        """Announce that the daemon stops, in so many seconds at the most."""
+        self._notify(f"STOPPING=1\nSTATUS=stopping\nEXTEND_TIMEOUT_USEC={_microseconds(within)}")
 
     def alive(self) -> None:
         """Feed the watchdog."""
-        self._tell("WATCHDOG=1")
+        self._notify("WATCHDOG=1")
 
-    def _tell(self, text: str) -> None:
+    def _notify(self, text: str) -> None:
         if not self._address:
             return
         # A name that begins with @ lives in the abstract namespace.
@@ -61,7 +65,7 @@ class Systemd:
                 manager.connect(address)
                 manager.sendall(text.encode())
         except OSError as error:
-            LOG.warning("systemd cannot be told %r: %s", text, error)
+            LOG.warning("Cannot notify systemd of %r: %s", text, error)
 
 
 def _microseconds(seconds: float) -> int:

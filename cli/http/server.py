@@ -136,6 +136,11 @@ class WaitressServer(TcpWSGIServer):
         except OSError:  # The client has gone already.
             sock.close()
 
+    def connect(self, sock: socket.socket) -> None:
+        """Serve a connection from within the process; any thread may call it."""
+        sock.setblocking(False)
+        self.trigger.pull_trigger(lambda: Channel(self, sock, ("127.0.0.1", 0), map=self._map))
+
     def _has_room(self, client: str) -> bool:
         per_client = Counter(channel.client for channel in self.active_channels.values())
         if 0 < self._limits.per_address <= per_client[client]:

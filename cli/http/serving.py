@@ -44,23 +44,22 @@ class HttpServer:
         self._requests = requests or RequestLimits()
         self._connections = connections or ConnectionLimits()
         self._server: WaitressServer | None = None
-        self._bound: tuple[str, int] = self._address
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._run, name="http", daemon=True)
 
-    def start(self) -> int:
+    def start(self, listener: socket.socket | None = None) -> int:
         """Listen, and return the port (chosen by the system if 0 was asked for).
 
+        :param listener: a socket that listens already, shared with other processes.
         :raises OSError: the address is in use, or not ours.
         """
-        sock = listen(*self._address)
-        self._bound = sock.getsockname()[:2]
+        sock = listener or listen(*self._address)
         self._server = WaitressServer(
             self._app, sock, threads=self._threads, requests=self._requests, connections=self._connections
         )
         sys.setswitchinterval(SWITCH_INTERVAL)
         self._thread.start()
-        return self._bound[1]
+        return int(sock.getsockname()[1])
 
     def _run(self) -> None:
         assert self._server is not None
@@ -69,9 +68,20 @@ class HttpServer:
         self._server.stop(STOPS_WITHIN)
 
     def answers(self, within: float) -> bool:
-        """Return whether a request is answered in so many seconds: the one for the API's versions, which
-        needs neither a database nor a right.  A server with too many connections to take it is alive."""
-        probe = http.client.HTTPConnection(*self._bound, timeout=within)
+        """Return whether this server answers a request within so many seconds.
+
+        It is the request for the API's versions, which needs neither a database nor a right.  The request
+        takes a connection of its own, for other processes may listen on the same port.
+        """
+        assert self._server is not None
+        try:
+            ours, theirs = socket.socketpair()
+        except OSError:
+            return False
+        self._server.connect(theirs)
+        ours.settimeout(within)
+        probe = http.client.HTTPConnection("localhost")
+        probe.sock = ours
         try:
             probe.request("GET", "/")
             return probe.getresponse().status in (*range(500), 503)

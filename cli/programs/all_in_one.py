@@ -53,7 +53,7 @@ class Serve:
     def start(self) -> None:
         """Start to serve, see Daemon."""
         self._embedded.start()
-        self._embedded.report_on_signal()
+        self.signals.report = self._embedded.start_reports()
 
     def serve(self) -> int:
         """Serve until a stop is wanted, see Daemon."""

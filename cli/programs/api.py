@@ -1,6 +1,7 @@
 """``stoker-api``: the REST service."""
 
 import logging
+import socket
 import sys
 import threading
 
@@ -11,14 +12,16 @@ from oslo_log import log
 
 from ...api.request_log import RequestLog
 from ..config import options
+from ..config.options import WrongConfiguration
 from ..config.reload import reload_options
-from ..daemon.main_loop import SignalQueue, show_stacks_of_threads, stay
-from ..daemon.main_thread import run
+from ..daemon.main_loop import SignalQueue, print_stacks_on_abort, run_main_loop
+from ..daemon.main_thread import cannot_start, run
 from ..daemon.systemd import Systemd
 from ..daemon.version import VERSION
-from ..http.serving import HttpServer, silence
+from ..daemon.workers import WorkerSettings, run_workers
+from ..http.serving import HttpServer, listen, silence
 from ..wiring.api import make_api, make_http, requests
-from ..wiring.metrics import recorder_of_api, report_on_signal
+from ..wiring.metrics import recorder_of_api, start_reports
 from ..wiring.parts import Parts, open_parts
 
 LOG = logging.getLogger(__name__)
@@ -29,46 +32,55 @@ PROBE_WITHIN = 5.0
 
 
 class Api:
-    """The API as a daemon."""
+    """The API as a daemon.
 
-    def __init__(self, arguments: list[str]) -> None:
-        self.signals = SignalQueue()
+    :param listener: a socket that the parent process listens on; None: the daemon opens its own.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        arguments: list[str],
+        signals: SignalQueue,
+        systemd: Systemd,
+        listener: socket.socket | None = None,
+    ) -> None:
+        self.signals = signals
+        self._conf = conf
         self._arguments = arguments
-        self._systemd = Systemd()
+        self._systemd = systemd
+        self._listener = listener
         self._draining = threading.Event()
-        self._conf: cfg.ConfigOpts | None = None
         self._parts: Parts | None = None
         self._http: HttpServer | None = None
 
     def start(self) -> None:
-        """Start to serve, see Daemon."""
-        self._conf = conf = options.load(self._arguments, program=PROGRAM)
-        log.setup(conf, "stoker", VERSION)
+        """Listen for requests, see Daemon."""
+        conf = self._conf
         self._parts = parts = open_parts(conf, recorder_of_api(conf, PROGRAM))
         watch = RequestLog(parts.recorder)
-        report_on_signal(conf, PROGRAM, {"Requests": lambda: requests(watch)})
+        self.signals.report = start_reports(conf, PROGRAM, {"Requests": lambda: requests(watch)})
         app = make_api(parts, version=VERSION, watch=watch, draining=self._draining.is_set)
         http = make_http(app, conf, conf.api.bind_host, conf.api.bind_port)
-        port = http.start()
+        port = http.start(self._listener)
         self._http = http
         LOG.info("stoker-api listens on %s:%s", conf.api.bind_host, port)
         self._systemd.ready(f"serves at {conf.api.bind_host}:{port}")
 
     def serve(self) -> int:
-        """Serve until a stop is wanted, see Daemon."""
-        conf, http = self._conf, self._http
-        assert conf is not None
+        """Serve until a stop is asked for, see Daemon."""
+        http = self._http
         assert http is not None
-        stay(
+        run_main_loop(
             self.signals,
             self._systemd,
-            reload=lambda: reload_options(conf, self._arguments, program=PROGRAM),
+            reload=lambda: reload_options(self._conf, self._arguments, program=PROGRAM),
             late=silence(lambda: http.answers(PROBE_WITHIN)),
         )
-        self._systemd.stopping(conf.api.drain + STOPS_WITHIN)
+        self._systemd.stopping(self._conf.api.drain + STOPS_WITHIN)
         self._draining.set()
-        if conf.api.drain:
-            self.signals.next(conf.api.drain)  # A second signal ends the waiting.
+        if self._conf.api.drain:
+            self.signals.next(self._conf.api.drain)  # A second signal ends the waiting.
         return 0
 
     def stop(self) -> bool:
@@ -81,7 +93,37 @@ class Api:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Entry point; the exit code: 0 after SIGTERM or SIGINT, 1 if it could not start, failed, or nobody reads
-    its output any more."""
-    show_stacks_of_threads()
-    return run(PROGRAM, Api(sys.argv[1:] if arguments is None else arguments))
+    """Run the program; the exit code is 0 after SIGTERM or SIGINT.
+
+    It is 1 if the API could not start, failed, or if nobody reads its output any more.
+    """
+    print_stacks_on_abort()
+    given = sys.argv[1:] if arguments is None else arguments
+    signals = SignalQueue()
+    try:
+        conf = options.load(given, program=PROGRAM)
+        log.setup(conf, "stoker", VERSION)
+        if conf.api.workers > 1:
+            return _run_workers(conf, given, signals)
+    except (OSError, WrongConfiguration) as error:
+        return cannot_start(PROGRAM, error)
+    return run(PROGRAM, Api(conf, given, signals, Systemd()))
+
+
+def _run_workers(conf: cfg.ConfigOpts, arguments: list[str], signals: SignalQueue) -> int:
+    listener = listen(conf.api.bind_host, conf.api.bind_port)
+    host, port = conf.api.bind_host, listener.getsockname()[1]
+    settings = WorkerSettings(
+        PROGRAM,
+        count=conf.api.workers,
+        stops_within=conf.api.drain + STOPS_WITHIN,
+        status=f"serves at {host}:{port} with {conf.api.workers} worker processes",
+    )
+    return run_workers(
+        settings,
+        conf,
+        signals,
+        make=lambda events, systemd: Api(conf, arguments, events, systemd, listener),
+        reload=lambda: reload_options(conf, arguments, program=PROGRAM),
+        listener=listener,
+    )

@@ -13,12 +13,12 @@ from ...conductor.service import Conductor
 from ...observe.recorder import SILENT
 from ..config import options
 from ..config.reload import reload_options
-from ..daemon.main_loop import OperatorSignal, SignalQueue, show_stacks_of_threads, stay
+from ..daemon.main_loop import OperatorSignal, SignalQueue, print_stacks_on_abort, run_main_loop
 from ..daemon.main_thread import run
 from ..daemon.systemd import Systemd
 from ..daemon.version import VERSION
 from ..http.serving import HttpServer
-from ..wiring.metrics import make_recorder, report_on_signal, serve_conductor
+from ..wiring.metrics import make_recorder, serve_conductor, start_reports
 from ..wiring.parts import Parts, make_conductor, open_parts, start_conductor
 
 LOG = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class ConductorProcess:
         conductor = make_conductor(
             parts, conf.host, worn_out=lambda: self.signals.put(OperatorSignal.REPLACE)
         )
-        report_on_signal(conf, PROGRAM, conductor.monitor.sections())
+        self.signals.report = start_reports(conf, PROGRAM, conductor.monitor.sections())
         if recorder is not None:
             self._page = serve_conductor(conf, conductor.monitor, recorder)
         start_conductor(parts, conductor)
@@ -68,7 +68,7 @@ class ConductorProcess:
         if _join(conductor, self.signals, self._systemd):
             LOG.info("stoker-conductor %s is in the ring and serves", conf.host)
             self._systemd.ready(f"{conf.host} is in the ring")
-            wanted = stay(
+            wanted = run_main_loop(
                 self.signals,
                 self._systemd,
                 reload=lambda: _reload(conf, conductor, self._arguments),
@@ -95,7 +95,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Entry point; the exit code: 0 after SIGTERM or SIGINT when all steps in progress had ended, 1 if it
     could not start, failed, some had not, or nobody reads its output any more, 75 if it ended by itself to be
     started anew."""
-    show_stacks_of_threads()
+    print_stacks_on_abort()
     return run(PROGRAM, ConductorProcess(sys.argv[1:] if arguments is None else arguments))
 
 

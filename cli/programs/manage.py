@@ -15,7 +15,7 @@ from ...db.errors import DatabaseError
 from ..commands.base import AdminError
 from ..config import options
 from ..config.options import WrongConfiguration
-from ..daemon.main_loop import heard
+from ..daemon.main_loop import run_command
 from ..daemon.version import VERSION
 
 GROUP = "stoker.manage"
@@ -76,4 +76,4 @@ class ManageApp(App):
 def main(arguments: list[str] | None = None) -> int:
     """Entry point."""
     given = sys.argv[1:] if arguments is None else arguments
-    return heard(lambda: int(ManageApp().run(given)))
+    return run_command(lambda: int(ManageApp().run(given)))

@@ -21,7 +21,7 @@ from ...rpc.level import AUTO
 from ...sealing.rotation import Rotation
 from ..commands.config import problems
 from ..config.options import WrongConfiguration
-from ..daemon.main_loop import heard
+from ..daemon.main_loop import run_command
 from ..wiring.connections import make_sealer, open_database
 from ..wiring.probes import SERVERS, answers
 
@@ -151,7 +151,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--config-file", type=pathlib.Path, action="append")
     parser.add_argument("--json", action="store_true", help="for programs")
     wanted = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
-    return heard(lambda: _shown(Checks(wanted.config_file), as_json=wanted.json))
+    return run_command(lambda: _shown(Checks(wanted.config_file), as_json=wanted.json))
 
 
 def _shown(checks: Checks, *, as_json: bool) -> int:

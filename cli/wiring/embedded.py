@@ -24,7 +24,7 @@ from ..daemon.version import VERSION
 from ..http.serving import HttpServer
 from .api import make_api, make_http, requests
 from .connections import CONNECTION
-from .metrics import recorder_of_api, report_on_signal
+from .metrics import recorder_of_api, start_reports
 from .parts import Parts, make_conductor, open_parts, start_conductor
 
 PROGRAM = "stoker"
@@ -98,16 +98,18 @@ class Embedded:
         for conductor in self.conductors:
             conductor.wait_ready(10)
 
-    def report_on_signal(self) -> None:
-        """From now on SIGUSR2 writes a report as of the daemons, with parts for each conductor.  Once it is
-        started."""
+    def start_reports(self) -> Callable[[], None]:
+        """Return what asks for a report as of the daemons, with sections for each conductor.
+
+        To be called once it has started.
+        """
         assert self._parts is not None
         assert self._watch is not None
         sections: dict[str, Callable[[], str]] = {"Requests": functools.partial(requests, self._watch)}
         for conductor in self.conductors:
             found = conductor.monitor.sections()
             sections |= {f"{title} of {conductor.settings.host}": found[title] for title in found}
-        report_on_signal(self._parts.conf, PROGRAM, sections)
+        return start_reports(self._parts.conf, PROGRAM, sections)
 
     def stop(self) -> bool:
         """Stop all together: a request that is accepted meanwhile is a row; whether all steps in progress

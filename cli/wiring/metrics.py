@@ -1,7 +1,6 @@
 """What shows how the daemons do: figures, health, and reports on a signal."""
 
 import queue
-import signal
 import threading
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -119,18 +118,20 @@ class _Product:
         return VERSION
 
 
-def report_on_signal(conf: cfg.ConfigOpts, program: str, sections: Mapping[str, Callable[[], str]]) -> None:
-    """From now on SIGUSR2 writes a report to standard error, or into [oslo_reports] log_dir.
+def start_reports(
+    conf: cfg.ConfigOpts, program: str, sections: Mapping[str, Callable[[], str]]
+) -> Callable[[], None]:
+    """Return what asks for a report on standard error, or in [oslo_reports] log_dir; a signal handler may.
 
-    A thread of its own writes it, for the main one may hold what a section needs.  For the main thread.
+    A thread of its own writes it, for the thread that asks may hold what a section needs.
 
-    :param sections: parts of ours by title, asked in that thread.
+    :param sections: texts of ours by title, asked for in that thread.
     """
     report_options.set_defaults(conf)
     _Report.ours = {title: _section(text) for title, text in sections.items()}
     if conf.oslo_reports.file_event_handler:
         _Report.setup_autorun(_Product(), program, conf=conf)
-        return
+        return lambda: None
     asked: queue.SimpleQueue[None] = queue.SimpleQueue()
     directory = conf.oslo_reports.log_dir
 
@@ -140,7 +141,7 @@ def report_on_signal(conf: cfg.ConfigOpts, program: str, sections: Mapping[str, 
             _Report.handle_signal(_Product(), program, directory, None)
 
     threading.Thread(target=write, name="reports", daemon=True).start()
-    signal.signal(signal.SIGUSR2, lambda number, frame: asked.put(None))
+    return lambda: asked.put(None)
 
 
 def _section(text: Callable[[], str]) -> Callable[[], ModelWithDefaultViews]:

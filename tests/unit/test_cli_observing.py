@@ -8,11 +8,12 @@ PROGRAM = """
 import os, pathlib, signal, sys, time
 from stoker.cli.daemon import threading_backend
 from stoker.cli.config import options
-from stoker.cli.wiring.metrics import report_on_signal
+from stoker.cli.daemon.main_loop import SignalQueue
+from stoker.cli.wiring.metrics import start_reports
 folder = pathlib.Path(sys.argv[1])
 conf = options.load(["--config-file", str(folder / "stoker.conf")], program="stoker-api")
 told = iter(["first", "second"])
-report_on_signal(conf, "stoker-api", {"Ours": lambda: "it is the " + next(told)})
+SignalQueue().report = start_reports(conf, "stoker-api", {"Ours": lambda: "it is the " + next(told)})
 for count in range(1, 4):
     os.kill(os.getpid(), signal.SIGUSR2)
     time.sleep(1.1)  # The name of a report's file holds the second.

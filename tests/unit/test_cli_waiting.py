@@ -11,14 +11,14 @@ import typing
 from collections.abc import Iterator
 
 import pytest
-from stoker.cli.daemon.main_loop import WANTED, SignalQueue, stay
+from stoker.cli.daemon.main_loop import EVENT_OF_SIGNAL, SignalQueue, run_main_loop
 from stoker.cli.daemon.systemd import Systemd
 from stoker.cli.http.serving import silence
 
 
 @pytest.fixture
 def signals() -> Iterator[SignalQueue]:
-    before = {number: signal.getsignal(number) for number in WANTED}
+    before = {number: signal.getsignal(number) for number in EVENT_OF_SIGNAL}
     made = SignalQueue()
     yield made
     signal.set_wakeup_fd(-1)
@@ -115,7 +115,7 @@ def run(signals: SignalQueue, told: Systemd, **more: typing.Any) -> threading.Ti
     """Stay for a moment."""
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM))
     timer.start()
-    stay(signals, told, **{"reload": lambda: "", **more})
+    run_main_loop(signals, told, **{"reload": lambda: "", **more})
     return timer
 
 

@@ -1,0 +1,203 @@
+"""`stoker-api` with several worker processes: one address, one unit of systemd, one exit code."""
+
+import contextlib
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+from harness import proctree
+from harness.deployment import call
+from harness.guard import GUARD
+from harness.ports import free_port
+from harness.processes import Process, ProcessEnded
+from harness.programs import BIN, run
+from harness.waiting import wait_for
+from stoker.sealing.sealer import Sealer
+
+WATCHDOG = 4.0
+CONFIG = """\
+[DEFAULT]
+transport_url = kombu+memory://
+[database]
+connection = sqlite:///{folder}/s.sqlite
+[coordination]
+backend_url = file://{folder}/group
+[api]
+auth_strategy = none
+bind_port = {port}
+workers = 2
+[secrets]
+key = {key}
+"""
+
+
+class Manager:
+    """systemd's end: what it hears, and the process."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.config = folder / "stoker.conf"
+        self.config.write_text(CONFIG.format(folder=folder, port=self.port, key=Sealer.generate_key()))
+        done = run([BIN / "stoker-manage", "--config-file", self.config, "db", "sync"])
+        assert done.returncode == 0, done.stderr
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(str(folder / "notify"))
+        self.socket.setblocking(False)
+        self.heard: list[str] = []
+        self.process: Process | None = None
+
+    def start(self) -> Process:
+        env = {"NOTIFY_SOCKET": str(self.folder / "notify"), "WATCHDOG_USEC": str(int(WATCHDOG * 1e6))}
+        command = [BIN / "stoker-api", "--config-file", self.config]
+        self.process = Process(command, log=self.folder / "log", env=env)
+        return self.process
+
+    def hears(self, text: str) -> bool:
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.heard.append(self.socket.recv(4096).decode())
+        return any(text in message for message in self.heard)
+
+    def workers(self) -> set[int]:
+        """The pids of the API's workers: the children that listen, too."""
+        assert self.process is not None
+        return {pid for pid in children(self.process.pid) if b"stoker-api" in cmdline(pid)}
+
+    def healthy(self) -> bool:
+        return call(self.url, "GET", "/healthcheck")[0] == 200
+
+
+def children(pid: int) -> list[int]:
+    """The direct ones."""
+    found = []
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        found += [int(child) for child in (task / "children").read_text().split()]
+    return found
+
+
+def cmdline(pid: int) -> bytes:
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
+
+
+@pytest.fixture
+def manager(tmp_path: pathlib.Path) -> Iterator[Manager]:
+    made = Manager(tmp_path)
+    yield made
+    if made.process is not None:
+        made.process.kill()
+    made.socket.close()
+
+
+@pytest.fixture
+def api(manager: Manager) -> Process:
+    process = manager.start()
+
+    def ready() -> bool:
+        if not process.is_running:
+            raise ProcessEnded(process.tail())
+        return manager.hears("READY=1")
+
+    wait_for(ready, 60, process.tail)
+    return process
+
+
+def test_systemd_hears_of_the_start_once_all_workers_serve_and_of_the_stop(
+    manager: Manager, api: Process
+) -> None:
+    assert len(manager.workers()) == 2
+    assert api.text().count(f"stoker-api listens on 127.0.0.1:{manager.port}") == 2
+    ready = [message for message in manager.heard if "READY" in message]
+    assert ready == [f"READY=1\nSTATUS=serves at 127.0.0.1:{manager.port} with 2 worker processes"]
+    assert all(manager.healthy() for _ in range(20))
+    assert api.stop() == 0
+    assert manager.hears("STOPPING=1")
+
+
+def test_an_interrupt_is_an_orderly_stop(manager: Manager, api: Process) -> None:
+    assert api.stop(number=signal.SIGINT) == 0
+
+
+def test_a_wrong_configuration_ends_it_instead_of_more_tries(manager: Manager) -> None:
+    manager.config.write_text(manager.config.read_text() + "[DEFAULT]\ntransport_url = carrier-pigeon://x\n")
+    process = manager.start()
+    wait_for(lambda: process.exit_code == 1, 60, process.tail)
+    assert "stoker-api: cannot start: transport_url" in process.text()
+    assert not manager.hears("READY")
+    assert "Traceback" not in process.text()
+
+
+def test_a_reload_keeps_the_workers(manager: Manager, api: Process) -> None:
+    before = manager.workers()
+    manager.heard.clear()
+    manager.config.write_text(manager.config.read_text() + "[DEFAULT]\ndebug = true\n")
+    api.send(signal.SIGHUP)
+    wait_for(lambda: manager.hears("READY=1"), 30, api.tail)
+    told = [message.replace("\n", " ") for message in manager.heard if "WATCHDOG" not in message]
+    assert re.match(r"RELOADING=1 MONOTONIC_USEC=\d+$", told[0])
+    assert told[1:] == ["READY=1 STATUS=the configuration was read again; changed: DEFAULT.debug"]
+    assert manager.workers() == before
+    assert api.text().count("The configuration was read again; changed: DEFAULT.debug") == 3
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(signal.SIGKILL, "died; it is restarted"), (signal.SIGSTOP, "hangs; it is ended")]
+)
+def test_a_worker_that_dies_or_hangs_is_replaced_while_the_other_serves(
+    manager: Manager, api: Process, number: signal.Signals, text: str
+) -> None:
+    before = manager.workers()
+    victim = min(before)
+    os.kill(victim, number)
+    wait_for(lambda: text in api.text(), 4 * WATCHDOG, api.tail)
+    wait_for(lambda: len(manager.workers() - {victim}) == 2, 60, api.tail)
+    assert before - {victim} < manager.workers()
+    wait_for(lambda: api.text().count("stoker-api listens on") == 3, 60, api.tail)
+    assert all(manager.healthy() for _ in range(20))
+    assert api.stop() == 0
+
+
+def test_a_report_is_asked_of_each_worker(manager: Manager, api: Process) -> None:
+    api.send(signal.SIGUSR2)
+    wait_for(lambda: api.text().count("product = Stoker") == 2, 30, api.tail)
+    assert manager.healthy()
+
+
+def test_workers_end_whose_parent_was_killed(manager: Manager, api: Process) -> None:
+    tree = proctree.tree(api.pid)
+    api.send(signal.SIGKILL)
+    assert not proctree.wait_gone(tree, 60)
+
+
+def test_the_watchdog_is_fed(manager: Manager, api: Process) -> None:
+    manager.heard.clear()
+    time.sleep(WATCHDOG)
+    assert manager.hears("WATCHDOG=1")
+    assert api.is_running
+
+
+def test_it_ends_with_1_when_nobody_reads_its_log(manager: Manager) -> None:
+    command = [BIN / "stoker-api", "--config-file", manager.config]
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    GUARD.process(process.pid)
+    assert process.stdout is not None
+    with process.stdout:
+        while b"worker processes" not in (line := process.stdout.readline()):
+            assert line
+    process.send_signal(signal.SIGHUP)  # What it has read again is logged.
+    assert process.wait(60) == 1
