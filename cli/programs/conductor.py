@@ -12,9 +12,10 @@ from oslo_log import log
 from ...conductor.service import Conductor
 from ...observe.recorder import SILENT
 from ..config import options
+from ..config.options import WrongConfiguration
 from ..config.reload import reload_options
 from ..daemon.main_loop import OperatorSignal, SignalQueue, print_stacks_on_abort, run_main_loop
-from ..daemon.main_thread import run
+from ..daemon.main_thread import cannot_start, run
 from ..daemon.systemd import Systemd
 from ..daemon.version import VERSION
 from ..http.serving import HttpServer
@@ -24,30 +25,31 @@ from ..wiring.parts import Parts, make_conductor, open_parts, start_conductor
 LOG = logging.getLogger(__name__)
 PROGRAM = "stoker-conductor"
 READY_WITHIN = 60.0
-LOOK_EVERY = 0.5
-"""Seconds between two looks for a signal while the ring does not let us in."""
+SIGNAL_POLL = 0.5
+"""Seconds between two polls for a signal while the ring does not let us in."""
 STOP_MARGIN = 20.0
 """Seconds that a stop may take beyond those that are known: transactions of a slow database."""
-WORN_OUT = 75
+TOO_MANY_HUNG_THREADS = 75
 """Exit code (sysexits.h: try again later)."""
 
 
 class ConductorProcess:
     """A conductor as a daemon."""
 
-    def __init__(self, arguments: list[str]) -> None:
-        self.signals = SignalQueue()
+    def __init__(
+        self, conf: cfg.ConfigOpts, arguments: list[str], signals: SignalQueue, systemd: Systemd
+    ) -> None:
+        self.signals = signals
+        self._conf = conf
         self._arguments = arguments
-        self._systemd = Systemd()
-        self._conf: cfg.ConfigOpts | None = None
+        self._systemd = systemd
         self._parts: Parts | None = None
         self._page: HttpServer | None = None
         self._conductor: Conductor | None = None
 
     def start(self) -> None:
-        """Start to serve, see Daemon."""
-        self._conf = conf = options.load(self._arguments, program=PROGRAM)
-        log.setup(conf, "stoker", VERSION)
+        """Connect, and begin to work, see Daemon."""
+        conf = self._conf
         recorder = make_recorder(PROGRAM) if conf.metrics.port else None
         self._parts = parts = open_parts(conf, recorder or SILENT)
         conductor = make_conductor(
@@ -60,21 +62,20 @@ class ConductorProcess:
         self._conductor = conductor
 
     def serve(self) -> int:
-        """Serve until a stop is wanted, see Daemon."""
+        """Serve until a stop is asked for, see Daemon."""
         conf, conductor = self._conf, self._conductor
-        assert conf is not None
         assert conductor is not None
-        wanted = OperatorSignal.STOP
+        event = OperatorSignal.STOP
         if _join(conductor, self.signals, self._systemd):
             LOG.info("stoker-conductor %s is in the ring and serves", conf.host)
             self._systemd.ready(f"{conf.host} is in the ring")
-            wanted = run_main_loop(
+            event = run_main_loop(
                 self.signals,
                 self._systemd,
                 reload=lambda: _reload(conf, conductor, self._arguments),
                 late=conductor.liveness.late,
             )
-        return WORN_OUT if wanted == OperatorSignal.REPLACE else 0
+        return TOO_MANY_HUNG_THREADS if event == OperatorSignal.REPLACE else 0
 
     def stop(self) -> bool:
         """Stop what was started, see Daemon."""
@@ -92,23 +93,32 @@ class ConductorProcess:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Entry point; the exit code: 0 after SIGTERM or SIGINT when all steps in progress had ended, 1 if it
-    could not start, failed, some had not, or nobody reads its output any more, 75 if it ended by itself to be
-    started anew."""
+    """Run the program; the exit code is 0 after SIGTERM or SIGINT when all steps in progress had ended.
+
+    It is 1 if the conductor could not start, failed, left a step behind, or if nobody reads its output any
+    more; 75 if it ended by itself, to be restarted.
+    """
     print_stacks_on_abort()
-    return run(PROGRAM, ConductorProcess(sys.argv[1:] if arguments is None else arguments))
+    given = sys.argv[1:] if arguments is None else arguments
+    signals = SignalQueue()
+    try:
+        conf = options.load(given, program=PROGRAM)
+        log.setup(conf, "stoker", VERSION)
+    except (OSError, WrongConfiguration) as error:
+        return cannot_start(PROGRAM, error)
+    return run(PROGRAM, ConductorProcess(conf, given, signals, Systemd()))
 
 
 def _join(conductor: Conductor, signals: SignalQueue, systemd: Systemd) -> bool:
-    """Wait, however long, until we are in the ring; False if we are to stop before."""
-    told = time.monotonic()
-    while not conductor.wait_ready(LOOK_EVERY):
+    """Wait, however long, until the conductor is in the ring; return False to stop before."""
+    logged = time.monotonic()
+    while not conductor.wait_ready(SIGNAL_POLL):
         systemd.waiting("not in the ring yet", READY_WITHIN)
         if signals.next(0.001) == OperatorSignal.STOP:
             return False
-        if time.monotonic() - told > READY_WITHIN:
-            told = time.monotonic()
-            LOG.error("%s is not in the ring yet; it goes on trying", conductor.settings.host)
+        if time.monotonic() - logged > READY_WITHIN:
+            logged = time.monotonic()
+            LOG.error("Conductor %s is not in the ring yet; retrying", conductor.settings.host)
     return True
 
 
