@@ -58,6 +58,17 @@ def test_every_document_is_a_page(pages: dict[str, str]) -> None:
     assert sources <= set(pages)
 
 
+def test_every_file_that_a_page_names_exists() -> None:
+    pages = [ROOT / "README.md", *DOC.glob("*.md")]
+    named = [
+        (page.name, name)
+        for page in pages
+        for name in re.findall(r"`((?!acme)[a-z_.]+/(?:[\w.-]+/)*(?:[\w-]+\.\w+)?)`", page.read_text())
+    ]
+    assert len(named) > 50
+    assert [(page, name) for page, name in named if not (ROOT / name).exists()] == []
+
+
 def test_every_option_is_documented_with_its_meaning(pages: dict[str, str]) -> None:
     text = pages["reference/options"]
     for group, declared in options.GROUPS.items():
