@@ -1,5 +1,6 @@
 """Stoker's own processes, as an operator runs them."""
 
+import configparser
 import dataclasses
 import json
 import os
@@ -20,7 +21,7 @@ from harness.rabbitmq import RabbitMQ
 from harness.third_party import with_plugins
 from harness.waiting import wait_for
 
-PROGRAM = "import sys; from stoker.cli.{} import main; sys.exit(main())"
+PROGRAM = "import sys; from {} import main; sys.exit(main())"
 
 
 class Deployment:
@@ -190,7 +191,13 @@ def _run_older(
 def _command(program: str, code: pathlib.Path | None) -> list[str]:
     if code is None:
         return [str(BIN / program)]
-    return [sys.executable, "-W", "ignore", "-c", PROGRAM.format(program.removeprefix("stoker-"))]
+    setup = configparser.ConfigParser(interpolation=None)
+    setup.read(code / "stoker" / "setup.cfg")
+    scripts = dict(
+        line.replace(" ", "").split("=")
+        for line in setup["options.entry_points"]["console_scripts"].strip().splitlines()
+    )
+    return [sys.executable, "-W", "ignore", "-c", PROGRAM.format(scripts[program].split(":")[0])]
 
 
 def _path(code: pathlib.Path | None, env: Mapping[str, str]) -> dict[str, str]:
