@@ -5,10 +5,7 @@ import typing
 from collections.abc import Callable, Mapping
 
 from ..db.errors import NameTaken, NotFound, RowLocked, TooSlow, Unavailable
-from ..engine.breakpoints import InvalidHook
-from ..engine.change import NotUpdatable
-from ..engine.signals import ActionInProgress, NotAvailable
-from ..engine.updates import Changing
+from ..engine.errors import ActionInProgress, Changing, InvalidHook, NotAvailable, NotUpdatable
 from ..keystone.delegated_auth import DelegationRefused, KeystoneAway
 from ..planning.requests import TypeForbidden
 from ..resources.errors import NotSupported, PropertyError, SignalError, UnknownType

@@ -11,7 +11,8 @@ from ..db.rows import Resource, Stack, Task
 from ..db.states import Status, TaskKind
 from ..planning.graph import Edges
 from ..planning.plan import Plan, PlannedTask, TraversalScope, make_plan, needs_of, task_ids
-from .change import NotUpdatable, kept_goal
+from .change import kept_goal
+from .errors import NotUpdatable
 from .start import Started, begin, breakpoints_of, running_of, store_plan
 
 UNORDERED = frozenset({TaskKind.CHECK})

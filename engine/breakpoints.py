@@ -16,10 +16,7 @@ from ..template.matching import fits
 from ..template.resource_settings import HOOKS
 from .announce import announce_all
 from .context import EngineContext
-
-
-class InvalidHook(Exception):
-    """A breakpoint is to be cleared that is none, or that holds nothing."""
+from .errors import InvalidHook
 
 
 class BreakpointOperations:

@@ -16,11 +16,8 @@ from ..planning.plan import TraversalScope
 from ..planning.type_facts import TypeFacts
 from ..planning.update import StillToBeAdopted, UpdatePlanner
 from .compile import Compiled
+from .errors import NotUpdatable
 from .start import Started, begin, by_resource, running_of, store_plan
-
-
-class NotUpdatable(Exception):
-    """The stack cannot be updated as it is now; the text says why."""
 
 
 @dataclass(frozen=True)

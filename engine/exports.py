@@ -13,8 +13,8 @@ from ..db.states import Status
 from ..planning.plan import TooFewIds, TraversalScope, ids_needed
 from ..sealing.stored import InClear, Masked
 from .context import EngineContext
+from .errors import ActionInProgress
 from .parents import living_child
-from .signals import ActionInProgress
 from .start import Started, announce_started, running_of, start_delete
 
 Json = typing.Any

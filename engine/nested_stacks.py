@@ -26,12 +26,12 @@ from ..template.compile import Identity
 from ..template.errors import TemplateError
 from ..template.residual import evaluate
 from .actions import start_action
-from .change import Change, NotUpdatable, start_update
+from .change import Change, start_update
 from .compile import Compiled
 from .context import EngineContext
+from .errors import ActionInProgress, NotUpdatable
 from .parent_resource import ParentResource, child_id, child_snapshot_id
 from .parents import compiled_from
-from .signals import ActionInProgress
 from .snapshots import SnapshotRequest, deletion_scope, start_deletion, start_snapshot
 from .start import Started, announce_started, start_delete, store_new_stack
 

@@ -16,32 +16,15 @@ from ..resources.properties import resolve_stored
 from ..sealing.stored import StoredLookup, in_clear, metadata_changed, metadata_in_clear
 from ..template.residual import evaluate
 from .announce import announce_all
-from .breakpoints import BreakpointOperations, InvalidHook
+from .breakpoints import BreakpointOperations
 from .context import EngineContext
+from .errors import ActionInProgress, InvalidHook, NotAvailable, ResourceReplaced
 from .scaling import Wish, scale
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any
 TRIES = 10
 NO_REASON = "state changed by resource_mark_unhealthy api"
-
-
-class ActionInProgress(Exception):
-    """Another action on the stack has not ended."""
-
-    def __init__(self, stack_name: str, action: str) -> None:
-        super().__init__(f"Stack {stack_name} already has an action ({action}) in progress.")
-
-
-class NotAvailable(Exception):
-    """The resource is not made yet."""
-
-    def __init__(self, resource: str) -> None:
-        super().__init__(f"The Resource ({resource}) is not available.")
-
-
-class ResourceReplaced(Exception):
-    """The resource of this name is not the one that was meant."""
 
 
 class Signals:

@@ -16,9 +16,9 @@ from ..planning.plan import Plan, PlannedTask, TooFewIds, TraversalScope, ids_ne
 from ..planning.task_definition import task_key
 from ..template.errors import LimitExceeded
 from .actions import check_action, plan_action
-from .change import NotUpdatable, current_goal, kept_goal
+from .change import current_goal, kept_goal
 from .context import EngineContext
-from .signals import ActionInProgress
+from .errors import ActionInProgress, NotUpdatable
 from .start import Started, announce_started, begin, running_of, store_plan
 
 Json = typing.Any

@@ -19,9 +19,10 @@ from ..template.compile import Identity
 from ..template.errors import TemplateError
 from ..template.residual import evaluate, holds_secret
 from . import cancel as ending
-from .change import Change, NotUpdatable, check_updatable, start_update
+from .change import Change, check_updatable, start_update
 from .compile import Compiled
 from .context import EngineContext
+from .errors import Changing, NotUpdatable
 from .parent_resource import child_snapshot_id
 from .previews import Previews
 from .restore import Restoring
@@ -32,10 +33,6 @@ TRIES = 20
 CANCELLED = "User cancelled operation"
 UNCANCELLED = ("DELETE",)
 ROLLED_BACK = ("CREATE", "UPDATE")
-
-
-class Changing(Exception):
-    """Others changed the stack again and again while this update was compiled; try again."""
 
 
 class Updates:

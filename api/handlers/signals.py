@@ -8,7 +8,7 @@ from sqlalchemy.engine import Connection
 from ...db import resources, stacks
 from ...db.errors import NotFound
 from ...db.rows import Stack
-from ...engine.signals import ResourceReplaced
+from ...engine.errors import ResourceReplaced
 from ...sealing.signal_urls import SignalAddresses, row_of
 from ..auth import RequestContext
 from ..errors import Fault, bad_request

@@ -10,7 +10,7 @@ from ...db.ids import StackId
 from ...db.rows import Stack
 from ...db.stacks import FailedStack
 from ...db.work import endings
-from ...engine.change import NotUpdatable
+from ...engine.errors import NotUpdatable
 from ...engine.updates import Updates
 from ...observe.logs import about
 from ...resources.errors import UnknownType

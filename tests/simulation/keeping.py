@@ -12,8 +12,7 @@ from stoker.db.ids import StackId
 from stoker.db.rows import Resource, Snapshot, Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status
-from stoker.engine.change import NotUpdatable
-from stoker.engine.signals import ActionInProgress
+from stoker.engine.errors import ActionInProgress, NotUpdatable
 
 Json = typing.Any
 

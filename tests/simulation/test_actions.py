@@ -9,7 +9,7 @@ from stoker.db import events, resources
 from stoker.db.events import EventQuery
 from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskKind
-from stoker.engine.change import NotUpdatable
+from stoker.engine.errors import NotUpdatable
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ from simulation.helpers import template as plain_template
 from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status
-from stoker.engine.change import NotUpdatable
-from stoker.engine.signals import ActionInProgress
+from stoker.engine.errors import ActionInProgress, NotUpdatable
 from stoker.planning.requests import AdoptedResource, CreateRequest, Goal, UpdateRequest
 from stoker.template.residual import retokened
 

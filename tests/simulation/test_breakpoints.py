@@ -11,7 +11,7 @@ from stoker.db.events import EventQuery
 from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import tasks
-from stoker.engine.breakpoints import InvalidHook
+from stoker.engine.errors import InvalidHook
 
 Json = typing.Any
 PATHS = template(a1={}, a2={"needs": on("a1")}, a3={"needs": on("a2")}, b1={}, b2={"needs": on("b1")}, c1={})

@@ -13,7 +13,7 @@ from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import cancel as stopping
 from stoker.db.work import orphans
-from stoker.engine.change import NotUpdatable
+from stoker.engine.errors import NotUpdatable
 from stoker.resources.errors import PermanentError
 
 Json = typing.Any

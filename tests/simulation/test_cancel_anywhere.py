@@ -14,7 +14,7 @@ from simulation.helpers import all_rows, ended, on, rows, template, updated
 from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskKind
-from stoker.engine.change import NotUpdatable
+from stoker.engine.errors import NotUpdatable
 from stoker.engine.updates import ROLLED_BACK, UNCANCELLED
 
 Json = typing.Any

@@ -14,7 +14,7 @@ from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import ACTIVE
 from stoker.db.work import clear_breakpoints, tasks
-from stoker.engine.breakpoints import InvalidHook
+from stoker.engine.errors import InvalidHook
 
 Json = typing.Any
 MIDDLE = "file:///middle.yaml"

@@ -11,7 +11,7 @@ from simulation.nested import autoscaling_group as autoscaling
 from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status
-from stoker.engine.signals import ActionInProgress
+from stoker.engine.errors import ActionInProgress
 
 Json = typing.Any
 MIDDLE = "file:///middle.yaml"

@@ -9,7 +9,7 @@ from simulation.world import World
 from stoker.conductor.duties import rollbacks
 from stoker.db.states import Status, TaskState
 from stoker.db.work import endings, tasks
-from stoker.engine.change import NotUpdatable
+from stoker.engine.errors import NotUpdatable
 
 Json = typing.Any
 

@@ -12,8 +12,7 @@ from stoker.db.errors import NotFound
 from stoker.db.ids import SnapshotId
 from stoker.db.rows import Snapshot, Stack
 from stoker.db.states import Status, TaskKind
-from stoker.engine.change import NotUpdatable
-from stoker.engine.signals import ActionInProgress
+from stoker.engine.errors import ActionInProgress, NotUpdatable
 from stoker.engine.snapshots import Snapshots
 from stoker.template.errors import LimitExceeded
 

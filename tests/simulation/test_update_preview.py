@@ -10,7 +10,7 @@ from simulation.restrictions import restricted, server, template, volume
 from simulation.world import World
 from stoker.db import sequences
 from stoker.db.states import Status, TaskKind
-from stoker.engine.change import NotUpdatable
+from stoker.engine.errors import NotUpdatable
 from stoker.template.errors import TemplateError
 
 Json = typing.Any

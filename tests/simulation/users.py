@@ -11,7 +11,7 @@ from simulation.templates import Json, RandomGoal, is_nested, mutated, random_go
 from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskKind
-from stoker.engine.change import NotUpdatable
+from stoker.engine.errors import NotUpdatable
 
 MOST = 5
 

@@ -1,0 +1,31 @@
+"""Errors of the use cases, one for each different reaction of a caller."""
+
+
+class NotUpdatable(Exception):
+    """The stack cannot be updated as it is now; the text says why."""
+
+
+class Changing(Exception):
+    """Others changed the stack again and again while this update was compiled; try again."""
+
+
+class ActionInProgress(Exception):
+    """Another action on the stack has not ended."""
+
+    def __init__(self, stack_name: str, action: str) -> None:
+        super().__init__(f"Stack {stack_name} already has an action ({action}) in progress.")
+
+
+class NotAvailable(Exception):
+    """The resource is not made yet."""
+
+    def __init__(self, resource: str) -> None:
+        super().__init__(f"The Resource ({resource}) is not available.")
+
+
+class ResourceReplaced(Exception):
+    """The resource of this name is not the one that was meant."""
+
+
+class InvalidHook(Exception):
+    """A breakpoint is to be cleared that is none, or that holds nothing."""
