@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from ..db.engine import Database
 from ..engine.breakpoints import BreakpointOperations
 from ..engine.exports import Exports
+from ..engine.previews import Previews
 from ..engine.signals import Signals
 from ..engine.snapshots import Snapshots
 from ..engine.stacks import StackOperations
 from ..engine.updates import Updates
+from ..engine.validate import Validation
 from ..resources.registry import ResourceRegistry
 from ..ring.observer import Roll
 from ..sealing.sealer import Sealer
@@ -46,6 +48,8 @@ class Services:
     database: Database
     orders: StackOperations
     updates: Updates
+    validation: Validation
+    previews: Previews
     signals: Signals
     addresses: SignalAddresses
     snapshots: Snapshots

@@ -22,20 +22,20 @@ from .errors import InvalidHook
 class BreakpointOperations:
     """Carries out what is asked.  Thread-safe."""
 
-    def __init__(self, desk: EngineContext) -> None:
-        self._desk = desk
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
 
     def held(self, stack: Stack) -> list[HeldTask]:
         """Where the stack is held now, and those nested in it."""
         if stack.status != Status.IN_PROGRESS:
             return []
-        return self._desk.database.read(lambda conn: breakpoints.held_in_tree(conn, stack.id)[0])
+        return self._context.database.read(lambda conn: breakpoints.held_in_tree(conn, stack.id)[0])
 
     def held_itself(self, stack: ListedStack) -> list[HeldTask]:
         """Where the stack's own resources are held now."""
         if stack.status != Status.IN_PROGRESS:
             return []
-        return self._desk.database.read(lambda conn: breakpoints.held_of(conn, stack.traversal))
+        return self._context.database.read(lambda conn: breakpoints.held_of(conn, stack.traversal))
 
     def clear(self, stack: Stack, resource: str, hook: str) -> None:
         """Let one resource go on, as Heat's signal asks.
@@ -55,7 +55,7 @@ class BreakpointOperations:
                 raise InvalidHook(f'The "{hook}" hook is not defined on {_shown(row, stack)}')
             return done
 
-        announce_all(self._desk.hints, self._desk.database.write(work).ready)
+        announce_all(self._context.hints, self._context.database.write(work).ready)
 
     def go_on(
         self, stack: Stack, *, names: Sequence[str] | None = None, hook: str | None = None, step: bool = False
@@ -83,12 +83,12 @@ class BreakpointOperations:
                 clear_breakpoints.set_stepping(conn, traversal, stepping)
             return chosen, done
 
-        chosen, done = self._desk.database.write(work)
-        announce_all(self._desk.hints, done.ready)
+        chosen, done = self._context.database.write(work)
+        announce_all(self._context.hints, done.ready)
         return chosen
 
     def _clear(self, conn: Connection, ids: Sequence[TaskId], stepping: bool | None) -> Cleared | None:
-        return clear_breakpoints.clear(conn, ids, stepping=stepping, by=None, now=self._desk.clock())
+        return clear_breakpoints.clear(conn, ids, stepping=stepping, by=None, now=self._context.clock())
 
 
 def _held(conn: Connection, stack: Stack) -> list[HeldTask]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..db import events, notifications, snapshots, stacks
+from ..db import snapshots, stacks
 from ..db.ids import StackId, TaskId, TraversalId
 from ..db.rows import Stack
 from ..db.schema import tables
@@ -110,9 +110,7 @@ def _fail(
     stacks.fail_locked(conn, ids, reason, now, rollback=rollback)
     _end_snapshots(conn, late, reason)
     endings.close_finish_tasks(conn, ids, now=now)
-    told = [endings.stack_event(stack, Status.FAILED, reason, by=by, now=now) for stack in late]
-    events.add_many(conn, told)
-    notifications.about_stacks(conn, ids)
+    endings.record_stack_events(conn, late, Status.FAILED, reason, by=by, now=now)
     if rollback:
         endings.begin_rollbacks(conn, ids, now=now)
 

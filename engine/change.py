@@ -1,47 +1,76 @@
 """Starting an update: the new goal and its plan in one transaction, at whatever moment."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlalchemy.engine import Connection
 
 from ..db import content, resources, stacks
 from ..db.rows import Resource, Stack
-from ..db.states import Status
 from ..db.work import tasks
 from ..db.work.cancel import CarryOver
 from ..planning.breakpoints import PlannedBreakpoints
-from ..planning.plan import TraversalScope
-from ..planning.type_facts import TypeFacts
-from ..planning.update import StillToBeAdopted, UpdatePlanner
-from .compile import Compiled
+from ..planning.plan import TraversalScope, tasks_by_resource
+from ..planning.type_facts import RegisteredTypeFacts
+from ..planning.update import StillToBeAdopted, TypeFacts, UpdatePlanner, update_ids_needed
+from .announce import Started, announce_started
+from .compiled import Compiled
+from .context import EngineContext
 from .errors import NotUpdatable
-from .start import Started, begin, by_resource, running_of, store_plan
+from .stack_state import check_updatable, kept_goal
+from .start import begin, running_of, store_plan
 
 
 @dataclass(frozen=True)
 class Change:
-    """What an update asks for.
+    """An update of a stack, with its goal compiled.
 
     :ivar stack: as it was when the goal was compiled.
+    :ivar deadline: from the present moment to the moment at which the update has timed out; both in seconds
+        since the epoch.
+    :ivar action: UPDATE, ROLLBACK or RESTORE.
+    :ivar converge: first compare each resource with what really exists.
     :ivar columns: of the stack to set beside the goal: timeout_mins, disable_rollback …
-    :ivar action: UPDATE, or ROLLBACK.
-    :ivar converge: look first at what is really there.
-    :ivar deadline_at: seconds since the epoch.
     :ivar tags: None leaves them.
-    :ivar stops: whether breakpoints hold.
+    :ivar breakpoints_hold: False: no breakpoint stops the update.
     """
 
     stack: Stack
     compiled: Compiled
-    parameter_view: Mapping[str, str]
-    deadline_at: float
+    deadline: Callable[[float], float]
     action: str = "UPDATE"
     converge: bool = False
     columns: Mapping[str, object] = field(default_factory=dict)
     tags: Sequence[str] | None = None
-    stops: bool = True
+    breakpoints_hold: bool = True
+
+
+def commit_update(
+    context: EngineContext, change: Change, guard: Callable[[Connection], None] = lambda conn: None
+) -> bool:
+    """Start an update and announce its first tasks.
+
+    :param guard: called first in the transaction; an error of it keeps the update from being stored.
+    :returns: False: another request has changed the stack meanwhile.  Compile again then: the old goal that
+        this one was merged with is not the current one any more.
+    :raises NotUpdatable: see start_update.
+    """
+    stack_id, types = change.stack.id, RegisteredTypeFacts(context.registry)
+    wanted = len(change.compiled.plan.resources)
+
+    def start(conn: Connection, scope: TraversalScope) -> Started | None:
+        guard(conn)
+        return start_update(conn, change, scope, types)
+
+    def count(conn: Connection) -> int:
+        # Replacements may add rows until the stack is locked.
+        return update_ids_needed(2 * len(resources.of_stack(conn, stack_id)), wanted)
+
+    started = context.start_traversal(stack_id, count, start)
+    if started is not None:
+        announce_started(context.hints, started)
+    return started is not None
 
 
 def start_update(conn: Connection, change: Change, scope: TraversalScope, types: TypeFacts) -> Started | None:
@@ -62,7 +91,7 @@ def start_update(conn: Connection, change: Change, scope: TraversalScope, types:
         stack,
         scope,
         action=change.action,
-        deadline_at=change.deadline_at,
+        deadline_at=change.deadline(scope.now),
         **{**goal, **change.columns},
     )
     if change.tags is not None:
@@ -75,7 +104,7 @@ def start_update(conn: Connection, change: Change, scope: TraversalScope, types:
         going_back=change.action == "ROLLBACK",
         observing=change.converge,
     )
-    begun = by_resource(tasks.begun_of_traversal(conn, stack.traversal))
+    begun = tasks_by_resource(tasks.begun_of_traversal(conn, stack.traversal))
     heir = CarryOver(scope.traversal)
     if begun:
         other = any(goal[key] != getattr(stack, key) for key in ("files_id", "environment_id"))
@@ -113,37 +142,8 @@ def _breakpoints(stack: Stack, change: Change) -> PlannedBreakpoints:
     return PlannedBreakpoints(
         registry=change.compiled.environment["resource_registry"],
         abort=bool(change.columns.get("abort_on_breakpoint", stack.abort_on_breakpoint)),
-        active=change.stops and change.action != "ROLLBACK",
+        active=change.breakpoints_hold and change.action != "ROLLBACK",
     )
-
-
-def check_updatable(stack: Stack) -> None:
-    """:raises NotUpdatable: the stack is deleted, or is being deleted, or is suspended."""
-    if stack.action == "DELETE":
-        raise NotUpdatable(f"Updating a stack when it is deleting is not supported: stack {stack.name}")
-    if stack.action == "SUSPEND":
-        raise NotUpdatable("Updating a stack when it is suspended is not supported: resume it first")
-
-
-GOALS = ("CREATE", "UPDATE", "ROLLBACK", "ADOPT", "RESTORE")
-"""Actions that bring a stack to a goal; the others leave it as it is."""
-
-
-def kept_goal(stack: Stack) -> Mapping[str, object] | None:
-    """The last complete goal of a stack that begins something: its current one, if that was reached."""
-    if stack.status != Status.COMPLETE or stack.action not in GOALS:
-        return stack.previous
-    return current_goal(stack)
-
-
-def current_goal(stack: Stack) -> Mapping[str, object]:
-    """The goal that the stack has now."""
-    return {
-        "template": stack.template_id,
-        "environment": stack.environment_id,
-        "files": stack.files_id,
-        "parameters": stack.parameters,
-    }
 
 
 def _goal(conn: Connection, stack: Stack, change: Change, now: float) -> dict[str, object]:
@@ -156,7 +156,7 @@ def _goal(conn: Connection, stack: Stack, change: Change, now: float) -> dict[st
         "files_id": content.put(conn, dict(compiled.files), now),
         "previous": previous,
         "parameters": compiled.parameters,
-        "parameter_view": change.parameter_view,
+        "parameter_view": compiled.parameter_view,
         "outputs": compiled.outputs,
         "description": compiled.plan.description,
     }

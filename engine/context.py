@@ -1,34 +1,52 @@
-"""What all orders are carried out with."""
+"""The collaborators and settings that all use cases share, and the allotment of ids to a new traversal."""
 
-import functools
 import typing
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from sqlalchemy.engine import Connection
+
+from ..db import sequences
 from ..db.engine import Database
-from ..db.ids import StackId
+from ..db.ids import StackId, TraversalId
 from ..db.rows import Stack
-from ..keystone.delegated_auth import NO_DEFERRAL, Deferral
 from ..keystone.delegations import Delegations
 from ..observe.logs import current_request
-from ..planning.plan import Defaults, TraversalScope
+from ..planning.plan import Defaults, TooFewIds, TraversalScope
 from ..planning.requests import Goal
 from ..resources.registry import ResourceRegistry
 from ..ring.shards import shard_of
 from ..sealing.sealer import BoundSealer, Sealer
 from ..template.compile import Identity, Limits
 from .announce import Hints
-from .compile import Compiled, compile_goal
+from .compiled import Compiled
 from .signal_limits import SignalLimits
-from .start import new_traversal, reserve
 
-Json = typing.Any
+R = typing.TypeVar("R")
+Scopes = Mapping[StackId, TraversalScope]
+"""A new traversal for each of several stacks."""
+
+
+class Compiler(typing.Protocol):
+    """Turns a goal into what is stored and planned."""
+
+    def compile(self, goal: Goal, identity: Identity, sealer: BoundSealer, *, tree: bool = True) -> Compiled:
+        """Compile a goal and check it against the resource types.
+
+        :param sealer: of the tree of stacks to which the stack belongs.
+        :param tree: also check the stacks nested in it; False for a child, which was checked with its root.
+        :raises TypeForbidden: the request may not use a type.
+        :raises TemplateError: something in it is wrong; the error says where and what would be right.
+        """
 
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """:ivar stack_timeout: seconds an action of a stack may take where the user says nothing.
-    :ivar shard_count: as the database was made with.
+    """Settings of the use cases.
+
+    :ivar shard_count: as the database was created with.
+    :ivar stack_timeout: seconds an action of a stack may take where the user says nothing.
     :ivar max_snapshots: of one stack; 0: no limit.
     """
 
@@ -42,54 +60,73 @@ class EngineSettings:
 
 @dataclass(frozen=True)
 class EngineContext:
-    """Collaborators of orders, updates and signals, and what all of them do with these.  Thread-safe."""
+    """The collaborators of all use cases.  Thread-safe.
+
+    :ivar clock: seconds since the epoch, UTC, as the database has them.
+    :ivar delegations: credentials of users.
+    """
 
     database: Database
-    catalogue: ResourceRegistry
+    registry: ResourceRegistry
     sealer: Sealer
     hints: Hints
     clock: Callable[[], float]
     settings: EngineSettings
-    deferral: Deferral = NO_DEFERRAL
+    compiler: Compiler
+    delegations: Delegations
 
     def sealer_of(self, stack: Stack) -> BoundSealer:
         """Return the sealer for all that is stored of a stack."""
         return self.sealer.of_stack(stack.tenant, stack.root_id)
 
-    def compile(self, goal: Goal, identity: Identity, sealer: BoundSealer, *, tree: bool = True) -> Compiled:
-        """See compile_goal.
-
-        :raises TemplateError: the goal is wrong.
-        """
-        return compile_goal(
-            goal,
-            identity=identity,
-            catalogue=self.catalogue,
-            limits=self.settings.limits,
-            sealer=sealer,
-            tree=tree,
-        )
+    def timeout(self, timeout_mins: int | None) -> float:
+        """Return the seconds that an action of a stack may take."""
+        return self.settings.stack_timeout if not timeout_mins else timeout_mins * 60.0
 
     def scope(self, stack_id: StackId, id_count: int) -> TraversalScope:
-        """A new traversal of the stack, with a block of so many ids."""
+        """Return a new traversal of the stack, with a block of so many ids.
+
+        The ids are reserved in a transaction of their own, because the sequence's row must not stay locked.
+        """
         return TraversalScope(
             stack_id=stack_id,
-            traversal=new_traversal(),
+            traversal=TraversalId(str(uuid.uuid4())),
             shard=shard_of(stack_id, self.settings.shard_count),
-            first_id=reserve(self.database, id_count),
+            first_id=self.database.write(lambda conn: sequences.reserve(conn, id_count)),
             id_count=id_count,
             now=self.clock(),
             defaults=self.settings.defaults,
             request=current_request(),
         )
 
-    @functools.cached_property
-    def delegations(self) -> Delegations:
-        """Credentials of users."""
-        return Delegations(
-            database=self.database, sealer=self.sealer, deferral=self.deferral, clock=self.clock
-        )
+    def write_with_ids(
+        self,
+        count_ids: Callable[[Connection], Mapping[StackId, int]],
+        start: Callable[[Connection, Scopes], R],
+    ) -> R:
+        """Start traversals in one transaction, with as many ids as their plans need.
 
-    def timeout(self, timeout_mins: int | None) -> float:
-        """Seconds an action of a stack may take."""
-        return self.settings.stack_timeout if not timeout_mins else timeout_mins * 60.0
+        The ids are counted before anything is locked.  If other requests have added rows meanwhile, the plan
+        finds too few ids and nothing is stored: the ids are counted again.
+
+        :param count_ids: returns how many ids the plan for each stack needs.
+        :param start: raises TooFewIds where they do not suffice.
+        """
+        while True:
+            counts = self.database.read(count_ids)
+            scopes = {stack_id: self.scope(stack_id, count) for stack_id, count in counts.items()}
+            try:
+                return self.database.write(lambda conn, found=scopes: start(conn, found))  # type: ignore[misc]
+            except TooFewIds:
+                continue
+
+    def start_traversal(
+        self,
+        stack_id: StackId,
+        count_ids: Callable[[Connection], int],
+        start: Callable[[Connection, TraversalScope], R],
+    ) -> R:
+        """Start a traversal of one stack; see write_with_ids."""
+        return self.write_with_ids(
+            lambda conn: {stack_id: count_ids(conn)}, lambda conn, scopes: start(conn, scopes[stack_id])
+        )

@@ -1,6 +1,5 @@
 """A stack as a document that another installation, or this one, can adopt; and abandoning a stack."""
 
-import functools
 import typing
 from collections.abc import Mapping, Sequence
 
@@ -10,12 +9,14 @@ from ..db import content, resources, stacks, trees
 from ..db.ids import ContentId, StackId
 from ..db.rows import Resource, Snapshot, Stack
 from ..db.states import Status
-from ..planning.plan import TooFewIds, TraversalScope, ids_needed
+from ..planning.plan import TooFewIds, ids_needed
 from ..sealing.stored import InClear, Masked
-from .context import EngineContext
+from .announce import Started, announce_started
+from .context import EngineContext, Scopes
+from .delete import start_delete
 from .errors import ActionInProgress
-from .parents import living_child
-from .start import Started, announce_started, running_of, start_delete
+from .nested_reads import living_child
+from .start import running_of
 
 Json = typing.Any
 Shown = InClear | Masked
@@ -25,12 +26,12 @@ Shown = InClear | Masked
 class Exports:
     """Exports and abandons stacks.  Thread-safe."""
 
-    def __init__(self, desk: EngineContext) -> None:
-        self._desk = desk
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
 
     def export(self, stack: Stack) -> dict[str, Json]:
         """Heat's document of a stack, as `adopt` takes it: with its secrets in clear."""
-        return self._desk.database.read(lambda conn: self._document(conn, stack))
+        return self._context.database.read(lambda conn: self._document(conn, stack))
 
     def abandon(self, stack: Stack) -> dict[str, Json]:
         """Delete a stack, but leave alone all that it has made; its document.  Its snapshots, of which the
@@ -38,21 +39,17 @@ class Exports:
 
         :raises ActionInProgress: something is going on: what it will make could not be in the document.
         """
-        timeout = self._desk.timeout(stack.timeout_mins)
-        while True:
-            counts = self._desk.database.read(lambda conn: _copies(conn, stack.id))
-            scopes = {key: self._desk.scope(key, ids_needed(count)) for key, count in counts.items()}
-            work = functools.partial(self._abandon, own=stack.id, scopes=scopes, timeout=timeout)
-            try:
-                document, begun = self._desk.database.write(work)
-            except TooFewIds:
-                continue
-            for each in begun:
-                announce_started(self._desk.hints, each)
-            return document
+        timeout = self._context.timeout(stack.timeout_mins)
+        document, started = self._context.write_with_ids(
+            lambda conn: _count_ids(conn, stack.id),
+            lambda conn, scopes: self._abandon(conn, stack.id, scopes, timeout),
+        )
+        for each in started:
+            announce_started(self._context.hints, each)
+        return document
 
     def _abandon(
-        self, conn: Connection, own: StackId, scopes: Mapping[StackId, TraversalScope], timeout: float
+        self, conn: Connection, own: StackId, scopes: Scopes, timeout: float
     ) -> tuple[dict[str, Json], list[Started]]:
         stack = stacks.lock(conn, own)
         inside = sorted(conn.execute(trees.inside([own])).scalars())
@@ -63,14 +60,14 @@ class Exports:
             if each.status == Status.IN_PROGRESS or running_of(conn, each):
                 raise ActionInProgress(each.name, each.action)
         document = self._document(conn, stack)
-        begun = []
+        started = []
         for each in tree:
             resources.delete_many(conn, [row.id for row in resources.of_stack(conn, each.id)])
-            begun.append(start_delete(conn, scopes[each.id], timeout=timeout))
-        return document, [each for each in begun if each is not None]
+            started.append(start_delete(conn, scopes[each.id], timeout=timeout))
+        return document, [each for each in started if each is not None]
 
     def _document(self, conn: Connection, stack: Stack) -> dict[str, Json]:
-        shown = InClear(self._desk.sealer_of(stack).open)
+        shown = InClear(self._context.sealer_of(stack).open)
         keys = (stack.template_id, stack.environment_id, stack.files_id)
         found = content.get_many(conn, keys)
         rows = [row for row in resources.of_stack(conn, stack.id) if row.replaced_by is None]
@@ -85,14 +82,14 @@ class Exports:
 
     def _entry(self, conn: Connection, row: Resource, shown: Shown) -> dict[str, Json]:
         entry = _resource(row, shown)
-        child = living_child(conn, row, self._desk.catalogue)
+        child = living_child(conn, row, self._context.registry)
         return entry if child is None else {**entry, **self._document(conn, child)}
 
 
-def _copies(conn: Connection, stack_id: StackId) -> dict[StackId, int]:
-    """How much snapshots keep of a stack, and of each that is nested in it."""
+def _count_ids(conn: Connection, stack_id: StackId) -> dict[StackId, int]:
+    """Return how many ids the deletion of what snapshots keep needs: of the stack, and of each nested one."""
     found = [stack_id, *conn.execute(trees.inside([stack_id])).scalars()]
-    return {StackId(key): len(resources.copies(conn, StackId(key))) for key in found}
+    return {StackId(key): ids_needed(len(resources.copies(conn, StackId(key)))) for key in found}
 
 
 def snapshot_document(

@@ -1,4 +1,4 @@
-"""What an update would do, also inside of the stacks that the stack's resources are; nothing is stored."""
+"""Previews of updates, also of the stacks that the stack's resources are; nothing is stored."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,141 +7,131 @@ from ..db import resources
 from ..db.ids import ResourceId, StackId, TraversalId
 from ..db.rows import Resource, Stack, Task
 from ..db.work import tasks
-from ..planning.nested_check import static_facade, static_goal
-from ..planning.plan import TraversalScope
+from ..planning.plan import TraversalScope, tasks_by_resource
 from ..planning.preview import ChangeKind, NestedChanges, ResourceChange, Unchangeable, UpdatePreview
+from ..planning.requests import UpdateRequest
 from ..planning.type_facts import RegisteredTypeFacts
 from ..planning.update import StillToBeAdopted, UpdatePlanner, update_ids_needed
-from ..resources.nested.base import NestedType
-from ..resources.nested.parameterize import parameterize
 from ..template.compile import Identity
 from ..template.errors import TemplateError
 from ..template.model import ResourceDefinition
-from .compile import Compiled
+from .children import previewed_goal_of_child
+from .compiled import Compiled
 from .context import EngineContext
-from .hidden_parameters import secret_parameters
-from .parents import compiled_from, living_child
-from .start import by_resource
+from .errors import NotUpdatable
+from .goals import compile_update, identity_of
+from .nested_reads import living_child
+from .stack_state import check_updatable
 
 
 class Previews:
-    """Reads plans without beginning them.  Thread-safe."""
+    """Reads the plans of updates without starting them.  Thread-safe."""
 
-    def __init__(self, desk: EngineContext) -> None:
-        self._desk = desk
-        self._types = RegisteredTypeFacts(desk.catalogue)
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+        self._types = RegisteredTypeFacts(context.registry)
 
-    def foresee(
-        self, compiled: Compiled, stack: Stack, *, converge: bool = False, inside: bool = False
-    ) -> list[ResourceChange]:
-        """What an update of the stack to a goal would do.
+    def preview(self, stack: Stack, request: UpdateRequest, *, nested: bool = False) -> list[ResourceChange]:
+        """Return what the update would do.
 
-        :param converge: what is really there would be looked at first.
-        :param inside: also what it would do to the stacks inside of it.
-        :raises TemplateError: a value that is known by now does not fit.
-        :raises Unchangeable, StillToBeAdopted: it would be refused, or fail.
+        :param nested: also to the resources of the nested stacks.
+        :raises TemplateError: the goal is wrong, or a value that is known by now does not fit.
+        :raises NotUpdatable: see stack_state.check_updatable; or a property would change that never may.
         """
-        rows, running = self._desk.database.read(
+        check_updatable(stack)
+        compiled = compile_update(self._context, stack, request)
+        try:
+            return self._of_stack(compiled, stack, converge=request.converge, nested=nested)
+        except (Unchangeable, StillToBeAdopted) as error:
+            raise NotUpdatable(str(error)) from error
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _of_stack(
+        self, compiled: Compiled, stack: Stack, *, converge: bool = False, nested: bool = True
+    ) -> list[ResourceChange]:
+        rows, running = self._context.database.read(
             lambda conn: (
                 resources.of_stack(conn, stack.id),
                 tasks.running_of_stack(conn, stack.id, lock=False),
             )
         )
-        owner = Identity(stack.name, stack.id, stack.tenant)
-        return self._read(compiled, owner, rows, by_resource(running), converge=converge, inside=inside)
-
-    # -- inside ------------------------------------------------------------------------------------
+        found = tasks_by_resource(running)
+        return self._read(compiled, rows, found, converge=converge, nested=nested)
 
     def _read(
         self,
         compiled: Compiled,
-        owner: Identity,
         rows: Sequence[Resource],
         running: Mapping[ResourceId, Task],
         *,
         converge: bool = False,
-        inside: bool = True,
+        nested: bool = True,
     ) -> list[ResourceChange]:
-        catalogue, unseal = self._desk.catalogue, compiled.sealer.open
+        registry, unseal = self._context.registry, compiled.sealer.open
         scope = TraversalScope(
-            stack_id=StackId(owner.stack_id),
+            stack_id=StackId(compiled.identity.stack_id),
             traversal=TraversalId(""),
             shard=0,
             first_id=max((row.id for row in rows), default=0) + 1,
             id_count=update_ids_needed(len(rows), len(compiled.plan.resources)),
-            now=self._desk.clock(),
+            now=self._context.clock(),
         )
         planner = UpdatePlanner(rows, compiled.plan, running, scope, self._types, observing=converge)
-        foresight = UpdatePreview(compiled.plan, rows, running, catalogue=catalogue, unseal=unseal)
-        found = foresight.read(planner.plan())
-        if not inside:
+        preview = UpdatePreview(compiled.plan, rows, running, registry=registry, unseal=unseal)
+        found = preview.read(planner.plan())
+        if not nested:
             return found
-        return [replace(item, inside=self._inside(item, foresight, compiled, owner)) for item in found]
+        return [replace(item, inside=self._nested(item, preview, compiled)) for item in found]
 
-    def _inside(
-        self, item: ResourceChange, foresight: UpdatePreview, compiled: Compiled, owner: Identity
+    def _nested(
+        self, item: ResourceChange, preview: UpdatePreview, compiled: Compiled
     ) -> Sequence[NestedChanges]:
-        """Of the stack that the resource is now, and of that which it will be."""
+        """Return the changes of the stack that the resource is now, and of that which it will be."""
         had, definition = self._child(item.row), item.definition
         stays = had is not None and item.effect in (ChangeKind.UNCHANGED, ChangeKind.UPDATED)
-        found = [] if had is None or stays else [self._gone(had)]
-        if definition is None or not self._desk.catalogue.is_nested(definition.type):
+        found = [] if had is None or stays else [self._deleted(had)]
+        if definition is None or not self._context.registry.is_nested(definition.type):
             return found
-        child = had if stays else None
-        name = f"{owner.stack_name}-{item.name}" if child is None else child.name
-        own = Identity(name, StackId("") if child is None else child.id, owner.project_id)
-        goal = self._compiled(definition, foresight, compiled, own)
-        return [*found, NestedChanges(StackId(own.stack_id), name, self._of_child(child, goal, own))]
+        child, parent = had if stays else None, compiled.identity
+        name = f"{parent.stack_name}-{item.name}"
+        own = Identity(name, "", parent.project_id) if child is None else identity_of(child)
+        goal = self._compiled(definition, preview, compiled, own)
+        changes = None if goal is None else self._of_child(child, goal)
+        return [*found, NestedChanges(StackId(own.stack_id), own.stack_name, changes)]
 
-    def _of_child(
-        self, child: Stack | None, goal: Compiled | None, identity: Identity
-    ) -> list[ResourceChange] | None:
-        if goal is None:
-            return None
+    def _of_child(self, child: Stack | None, goal: Compiled) -> list[ResourceChange] | None:
         if child is None:
-            return self._read(goal, identity, [], {})
+            return self._read(goal, [], {})
         try:
-            return self.foresee(goal, child, inside=True)
+            return self._of_stack(goal, child)
         except (Unchangeable, StillToBeAdopted):
             return None
 
-    def _gone(self, stack: Stack) -> NestedChanges:
-        rows = self._desk.database.read(lambda conn: resources.of_stack(conn, stack.id))
+    def _deleted(self, stack: Stack) -> NestedChanges:
+        rows = self._context.database.read(lambda conn: resources.of_stack(conn, stack.id))
         items = []
         for row in rows:
             if row.replaced_by is None:
                 child = self._child(row)
-                inside = () if child is None else [self._gone(child)]
+                inside = () if child is None else [self._deleted(child)]
                 items.append(ResourceChange(row.name, ChangeKind.DELETED, row=row, inside=inside))
         return NestedChanges(stack.id, stack.name, items)
 
     def _child(self, row: Resource | None) -> Stack | None:
         if row is None:
             return None
-        return self._desk.database.read(lambda conn: living_child(conn, row, self._desk.catalogue))
+        return self._context.database.read(lambda conn: living_child(conn, row, self._context.registry))
 
     def _compiled(
-        self, definition: ResourceDefinition, foresight: UpdatePreview, parent: Compiled, identity: Identity
+        self, definition: ResourceDefinition, preview: UpdatePreview, parent: Compiled, identity: Identity
     ) -> Compiled | None:
-        """What the child will be; None: that hangs on values which are not known yet."""
-        plugin = self._desk.catalogue.get(definition.type)
-        if not isinstance(plugin, NestedType) or not plugin.foreseeable:
-            return None
+        """Return what the child will be; None: that depends on values which are not known yet."""
+        plugin = self._context.registry.get(definition.type)
         try:
-            known = foresight.known(definition)
-            goal = None if known is None else static_goal(definition, plugin, known, parent.files)
+            goal = previewed_goal_of_child(plugin, definition, preview, parent)
             if goal is None:
                 return None
-            kept = foresight.kept(definition)
-            secret = secret_parameters(goal.parameters, kept, lambda value: False)
-            wanted = compiled_from(
-                replace(parameterize(goal, None), secret=secret),
-                definition.name,
-                static_facade(definition),
-                environment=parent.environment,
-                files=parent.files,
-                unseal=parent.sealer.open,
-            )
-            return self._desk.compile(wanted, identity, parent.sealer, tree=False)
+            return self._context.compiler.compile(goal, identity, parent.sealer, tree=False)
         except TemplateError:
             return None

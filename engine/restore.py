@@ -28,7 +28,7 @@ class Restoring:
     :ivar unseal: opens the token of a secret.
     """
 
-    catalogue: ResourceRegistry
+    registry: ResourceRegistry
     unseal: Callable[[str], Json]
     inside: Inside
 
@@ -65,7 +65,7 @@ class Restoring:
 
     def _wanted(self, row: Resource) -> Mapping[str, Json]:
         try:
-            plugin = self.catalogue.get(row.plugin)
+            plugin = self.registry.get(row.plugin)
         except UnknownType as error:
             raise TemplateError(str(error), ("resources", row.name, "type")) from error
         shown = InClear(self.unseal)

@@ -40,7 +40,7 @@ class Wish:
 
 
 def scale(
-    desk: EngineContext, stack: Stack, wish: Wish, see: typing.Callable[[Stack, Resource], ResourceView]
+    context: EngineContext, stack: Stack, wish: Wish, see: typing.Callable[[Stack, Resource], ResourceView]
 ) -> None:
     """Begin to scale the group, once it is committed.
 
@@ -49,16 +49,16 @@ def scale(
     :raises NotSupported: the resource is no group that can be scaled.
     :raises NoAction: nothing is to be done now.
     """
-    rows = desk.database.read(lambda conn: resources.of_stack(conn, stack.id))
+    rows = context.database.read(lambda conn: resources.of_stack(conn, stack.id))
     wanted = wish.adjustment.group
     found = [row for row in rows if row.replaced_by is None and wanted in (row.physical_id, row.reference_id)]
     if not found:
         raise NotFound("Scaling group", wanted)
-    plugin = desk.catalogue.get(found[0].plugin)
+    plugin = context.registry.get(found[0].plugin)
     if not isinstance(plugin, NestedType):
         raise NotSupported(f"Resource {found[0].name} of type {found[0].type} cannot be scaled")
-    scope = desk.scope(stack.id, 2)
-    timeout = scope.defaults.timeout or desk.timeout(stack.timeout_mins)
+    scope = context.scope(stack.id, 2)
+    timeout = scope.defaults.timeout or context.timeout(stack.timeout_mins)
 
     def start(conn: Connection) -> Task:
         current = stacks.lock(conn, stack.id)
@@ -85,8 +85,8 @@ def scale(
         events.add_many(conn, [wish.told])
         return task
 
-    begun = desk.database.write(start)
-    announce(desk.hints, begun.traversal, [begun.id])
+    begun = context.database.write(start)
+    announce(context.hints, begun.traversal, [begun.id])
 
 
 def _idle(conn: Connection, stack: Stack, group_id: ResourceId) -> Resource:

@@ -30,8 +30,8 @@ NO_REASON = "state changed by resource_mark_unhealthy api"
 class Signals:
     """Carries out signals.  Thread-safe."""
 
-    def __init__(self, desk: EngineContext) -> None:
-        self._desk = desk
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
 
     def signal(
         self, stack: Stack, resource_name: str, details: Json, *, row: ResourceId | None = None
@@ -54,12 +54,14 @@ class Signals:
         if isinstance(details, Mapping) and "unset_hook" in details:
             if not isinstance(details["unset_hook"], str):
                 raise InvalidHook(f"unset_hook must be the name of a hook, not {details['unset_hook']!r}")
-            BreakpointOperations(self._desk).clear(stack, resource_name, details["unset_hook"])
+            BreakpointOperations(self._context).clear(stack, resource_name, details["unset_hook"])
             return
-        limits = self._desk.settings.signals
+        limits = self._context.settings.signals
         limits.check_details(details)
         for _ in range(TRIES):
-            resource = self._desk.database.read(lambda conn: resources.by_name(conn, stack.id, resource_name))
+            resource = self._context.database.read(
+                lambda conn: resources.by_name(conn, stack.id, resource_name)
+            )
             if row not in (None, resource.id):
                 raise ResourceReplaced(resource_name)
             if resource.metadata is None or resource.action == "INIT":
@@ -67,13 +69,13 @@ class Signals:
             if resource.action == "DELETE":
                 raise NotSupported(f"Signal resource during {resource.action} is not supported")
             target = self._target(stack, resource)
-            taken = self._desk.catalogue.get(resource.plugin).handle_signal(target, details)
+            taken = self._context.registry.get(resource.plugin).handle_signal(target, details)
             limits.check_reason(taken.reason)
             if taken.adjustment is not None:
                 self._scale(stack, resource, taken, taken.adjustment)
                 return
             metadata = metadata_changed(
-                resource.metadata, target.metadata, taken.metadata, self._desk.sealer_of(stack).seal
+                resource.metadata, target.metadata, taken.metadata, self._context.sealer_of(stack).seal
             )
             limits.check_metadata(target.metadata, taken.metadata, metadata)
             if self._store(resource, metadata, taken.reason):
@@ -90,8 +92,8 @@ class Signals:
         :raises LimitExceeded: the reason is too long.
         :raises ActionInProgress: something is done to the resource right now.
         """
-        now = self._desk.clock()
-        self._desk.settings.signals.check_reason(reason)
+        now = self._context.clock()
+        self._context.settings.signals.check_reason(reason)
 
         def change(conn: typing.Any) -> None:
             resource = _named(conn, stack, wanted)
@@ -106,18 +108,18 @@ class Signals:
             resources.set_status(conn, resource.id, action="CHECK", status=status, reason=text, now=now)
             events.add_many(conn, [_event(resource, "CHECK", status, text, now)])
 
-        self._desk.database.write(change)
+        self._context.database.write(change)
 
     def _scale(self, stack: Stack, policy: Resource, taken: Signal, wanted: Adjustment) -> None:
-        told = _event(policy, "SIGNAL", Status.COMPLETE, taken.reason, self._desk.clock())
+        told = _event(policy, "SIGNAL", Status.COMPLETE, taken.reason, self._context.clock())
         try:
-            scale(self._desk, stack, Wish(policy, wanted, told), self._target)
+            scale(self._context, stack, Wish(policy, wanted, told), self._target)
         except NoAction as error:
             LOG.info("Signal to %s/%s changes nothing: %s", stack.id, policy.name, error)
 
     def _target(self, stack: Stack, resource: Resource) -> ResourceView:
-        unseal = self._desk.sealer_of(stack).open
-        schema = self._desk.catalogue.get(resource.plugin).properties_schema
+        unseal = self._context.sealer_of(stack).open
+        schema = self._context.registry.get(resource.plugin).properties_schema
         return ResourceView(
             id=resource.id,
             name=resource.name,
@@ -131,7 +133,7 @@ class Signals:
         )
 
     def _store(self, resource: Resource, metadata: Json, reason: str) -> bool:
-        now = self._desk.clock()
+        now = self._context.clock()
 
         def change(conn: typing.Any) -> dict[TraversalId, list[TaskId]] | None:
             if not resources.set_metadata(
@@ -141,8 +143,8 @@ class Signals:
             events.add_many(conn, [_event(resource, "SIGNAL", Status.COMPLETE, reason, now)])
             return tasks.wake(conn, f"resource:{resource.id}", now=now)
 
-        woken = self._desk.database.write(change)
-        announce_all(self._desk.hints, woken or {})
+        woken = self._context.database.write(change)
+        announce_all(self._context.hints, woken or {})
         return woken is not None
 
 

@@ -1,55 +1,48 @@
 """Snapshots of stacks: taking one, and deleting one."""
 
-import functools
-import typing
 import uuid
 from dataclasses import dataclass, replace
 
 from sqlalchemy.engine import Connection
 
 from ..db import resources, snapshots, stacks
-from ..db.ids import ResourceId, SnapshotId, StackId
-from ..db.rows import Resource, Snapshot, Stack, Task
+from ..db.ids import SnapshotId, StackId
+from ..db.rows import Snapshot, Stack
 from ..db.states import Status, TaskKind
-from ..planning.graph import Edges
-from ..planning.plan import Plan, PlannedTask, TooFewIds, TraversalScope, ids_needed, make_plan, task_ids
-from ..planning.task_definition import task_key
+from ..planning.action import plan_snapshot, plan_snapshot_deletion
+from ..planning.plan import TraversalScope, ids_needed
 from ..template.errors import LimitExceeded
-from .actions import check_action, plan_action
-from .change import current_goal, kept_goal
+from .actions import count_ids_to_act
+from .announce import Started, announce_started
 from .context import EngineContext
 from .errors import ActionInProgress, NotUpdatable
-from .start import Started, announce_started, begin, running_of, store_plan
-
-Json = typing.Any
+from .stack_state import check_action, current_goal, kept_goal
+from .start import begin, running_of, store_plan
 
 
 class Snapshots:
     """Carries out what users ask of snapshots.  Thread-safe."""
 
-    def __init__(self, desk: EngineContext) -> None:
-        self._desk = desk
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
 
     def take(self, stack: Stack, name: str | None) -> Snapshot:
         """Begin a snapshot; the stack's goal of now is in it when this returns.
 
-        :raises ActionInProgress: something else is going on.
+        :raises ActionInProgress: another action is in progress.
         :raises NotUpdatable: the stack is suspended, or was to be deleted.
         :raises LimitExceeded: it has as many snapshots as it may have.
         """
-        while True:
-            found = self._desk.database.read(lambda conn: resources.of_stack(conn, stack.id))
-            scope = self._desk.scope(stack.id, ids_needed(len(found)))
-            deadline = scope.now + self._desk.timeout(stack.timeout_mins)
-            most = self._desk.settings.max_snapshots
-            wanted = SnapshotRequest(name, deadline, most)
-            start = functools.partial(start_snapshot, wanted=wanted, scope=scope)
-            try:
-                begun, made = self._desk.database.write(start)
-            except TooFewIds:
-                continue
-            announce_started(self._desk.hints, begun)
-            return made
+        timeout, most = self._context.timeout(stack.timeout_mins), self._context.settings.max_snapshots
+
+        def start(conn: Connection, scope: TraversalScope) -> tuple[Started, Snapshot]:
+            return start_snapshot(conn, SnapshotRequest(name, scope.now + timeout, most), scope)
+
+        started, snapshot = self._context.start_traversal(
+            stack.id, lambda conn: count_ids_to_act(conn, stack.id), start
+        )
+        announce_started(self._context.hints, started)
+        return snapshot
 
     def delete(self, stack: Stack, snapshot_id: SnapshotId) -> None:
         """Delete a snapshot, whatever the stack does meanwhile; one that is being deleted stays as it is.
@@ -57,10 +50,14 @@ class Snapshots:
         :raises NotFound: the stack has no such snapshot.
         :raises NotUpdatable: it is being taken.
         """
-        scope = deletion_scope(self._desk, stack.id, snapshot_id)
-        begun = self._desk.database.write(lambda conn: start_deletion(conn, snapshot_id, scope))
-        if begun is not None:
-            announce_started(self._desk.hints, begun)
+        stack_timeout = self._context.settings.stack_timeout
+        started = self._context.start_traversal(
+            stack.id,
+            lambda conn: count_ids_to_delete_snapshot(conn, stack.id, snapshot_id),
+            lambda conn, scope: start_snapshot_deletion(conn, snapshot_id, scope, timeout=stack_timeout),
+        )
+        if started is not None:
+            announce_started(self._context.hints, started)
 
 
 @dataclass(frozen=True)
@@ -110,58 +107,28 @@ def start_snapshot(
     )
     snapshots.insert(conn, made)
     running = running_of(conn, stack)
-    rows = resources.of_stack(conn, stack.id)
-    plan = _with_copies(plan_action(rows, running, TaskKind.SNAPSHOT, scope), rows, made.id, scope)
-    begun = store_plan(conn, acting, plan, running.values(), now=scope.now)
-    return begun, snapshots.get(conn, stack.id, made.id)
+    plan = plan_snapshot(resources.of_stack(conn, stack.id), running, made.id, scope)
+    started = store_plan(conn, acting, plan, running.values(), now=scope.now)
+    return started, snapshots.get(conn, stack.id, made.id)
 
 
-def _with_copies(plan: Plan, rows: list[Resource], snapshot_id: SnapshotId, scope: TraversalScope) -> Plan:
-    """The copies are there from the beginning: what a lost step has made is found by its copy's key."""
-    row_of = {row.id: row for row in rows}
-    tasks, copies = [], []
-    for index, task in enumerate(plan.tasks):
-        # The ids before those of the tasks are meant for new rows.
-        spare = ResourceId(scope.first_id + index)
-        tasks.append(replace(task, spare_id=spare))
-        copies.append(_copy(row_of[ResourceId(task.resource_id or 0)], spare, task, snapshot_id))
-    return replace(plan, tasks=tasks, resources=copies)
+def count_ids_to_delete_snapshot(conn: Connection, stack_id: StackId, snapshot_id: SnapshotId) -> int:
+    """Return how many ids the deletion of a snapshot needs."""
+    return ids_needed(len(resources.copies(conn, stack_id, snapshot_id)))
 
 
-def _copy(row: Resource, copy_id: ResourceId, task: Task, snapshot_id: SnapshotId) -> Resource:
-    return replace(
-        row,
-        id=copy_id,
-        snapshot_id=snapshot_id,
-        action="SNAPSHOT",
-        status=Status.IN_PROGRESS,
-        reason="",
-        reference_id=None,
-        attributes=None,
-        definition=None,
-        requires=[],
-        replaces=None,
-        replaced_by=None,
-        progress=None,
-        key=task_key(task.id),
-    )
-
-
-def deletion_scope(desk: EngineContext, stack_id: StackId, snapshot_id: SnapshotId) -> TraversalScope:
-    """For start_deletion."""
-    copies = desk.database.read(lambda conn: resources.copies(conn, stack_id, snapshot_id))
-    scope = desk.scope(stack_id, ids_needed(len(copies)))
-    if scope.defaults.timeout is not None:
-        return scope
-    # Nothing else would end a deletion that hangs.
-    return replace(scope, defaults=replace(scope.defaults, timeout=desk.settings.stack_timeout))
-
-
-def start_deletion(conn: Connection, snapshot_id: SnapshotId, scope: TraversalScope) -> Started | None:
+def start_snapshot_deletion(
+    conn: Connection, snapshot_id: SnapshotId, scope: TraversalScope, *, timeout: float
+) -> Started | None:
     """Begin to delete a snapshot, by a traversal beside the stack's own; None if it is being deleted.
 
+    :param timeout: seconds each deletion may take where the scope sets no limit: nothing else would end a
+        deletion that hangs.
     :raises NotFound, NotUpdatable: see Snapshots.delete.
+    :raises TooFewIds: the snapshot keeps more resources than ids were reserved for.
     """
+    if scope.defaults.timeout is None:
+        scope = replace(scope, defaults=replace(scope.defaults, timeout=timeout))
     stack = stacks.lock(conn, scope.stack_id)
     seen = snapshots.get(conn, stack.id, snapshot_id)
     if seen.status == Status.IN_PROGRESS:
@@ -172,14 +139,8 @@ def start_deletion(conn: Connection, snapshot_id: SnapshotId, scope: TraversalSc
     assert begun, "the stack's row is locked"
     copies = resources.copies(conn, stack.id, snapshot_id)
     mine = {copy.id for copy in copies}
-    running = {
-        row_id: task for row_id, task in running_of(conn, stack, on_copies=True).items() if row_id in mine
-    }
-    ids, finish_id = task_ids(scope, len(copies))
-    jobs = [
-        PlannedTask(task_id, TaskKind.DELETE_SNAPSHOT, copy.id)
-        for copy, task_id in zip(copies, ids, strict=True)
-    ]
-    plan = make_plan(jobs, Edges(), running, finish_id, scope, resources=[])
+    found = running_of(conn, stack, on_copies=True)
+    running = {row_id: task for row_id, task in found.items() if row_id in mine}
+    plan = plan_snapshot_deletion(copies, running, scope)
     beside = replace(stack, traversal=scope.traversal)
     return store_plan(conn, beside, plan, running.values(), now=scope.now)

@@ -18,7 +18,7 @@ def adopting(
     plan: Plan,
     adopted: Mapping[str, AdoptedResource],
     seal: Callable[[Json], str],
-    catalogue: ResourceRegistry,
+    registry: ResourceRegistry,
 ) -> Plan:
     """The plan of a creation, turned into one that takes over what is there.
 
@@ -33,7 +33,7 @@ def adopting(
     for row in plan.resources:
         found = adopted.get(row.name, AdoptedResource())
         data = dict(found.data)
-        if catalogue.is_nested(row.plugin):
+        if registry.is_nested(row.plugin):
             found = replace(found, physical_id=None)
             if found.nested is not None:
                 data[ADOPTED] = {name: found.nested.get(name) for name in ("template", "resources")}

@@ -18,7 +18,7 @@ PATHS_SINCE = "2014-10-16"
 _PARTS = ("properties", "metadata", "update_policy", "external_id")
 
 
-def with_requested_attributes(plan: CompiledTemplate, catalogue: ResourceRegistry) -> CompiledTemplate:
+def with_requested_attributes(plan: CompiledTemplate, registry: ResourceRegistry) -> CompiledTemplate:
     """The template with `wanted` set on each group, and with references that name what was wanted.
 
     ``[group, address, 0]`` asks each member for ``[address, 0]``, not the list of addresses for its first
@@ -29,7 +29,7 @@ def with_requested_attributes(plan: CompiledTemplate, catalogue: ResourceRegistr
     groups = {
         name: plugin
         for name, definition in plan.resources.items()
-        if (plugin := _group(definition, catalogue)) is not None
+        if (plugin := _group(definition, registry)) is not None
     }
     if not groups:
         return plan
@@ -45,9 +45,9 @@ def with_requested_attributes(plan: CompiledTemplate, catalogue: ResourceRegistr
     return replace(plan, resources=found, outputs=outputs)
 
 
-def _group(definition: ResourceDefinition, catalogue: ResourceRegistry) -> NestedType | None:
+def _group(definition: ResourceDefinition, registry: ResourceRegistry) -> NestedType | None:
     try:
-        plugin = catalogue.get(definition.type)
+        plugin = registry.get(definition.type)
     except UnknownType:
         return None
     return plugin if isinstance(plugin, NestedType) and plugin.asks_members else None

@@ -46,7 +46,7 @@ class Branch:
     template: Mapping[str, Json]
     parameters: Mapping[str, Json]
     environment: Environment
-    facade: Mapping[str, Json]
+    facade: Mapping[str, Json] | None
     secret: frozenset[str]
     depth: int
 
@@ -103,7 +103,7 @@ class TemplateTree:
     :ivar count: resources found so far.
     """
 
-    catalogue: ResourceRegistry
+    registry: ResourceRegistry
     limits: Limits
     files: Mapping[str, str]
     compile: Compile
@@ -146,7 +146,7 @@ class TemplateTree:
 
     def _nested(self, definition: ResourceDefinition) -> NestedType | None:
         try:
-            plugin = self.catalogue.get(definition.type)
+            plugin = self.registry.get(definition.type)
         except UnknownType:
             return None
         return plugin if isinstance(plugin, NestedType) else None

@@ -2,7 +2,7 @@
 
 import typing
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..db.ids import ResourceId, StackId, TaskId, TraversalId
@@ -169,6 +169,11 @@ def _task(job: PlannedTask, edges: Edges, finish_id: TaskId, scope: TraversalSco
     )
     free, _ = partition([task])
     return task if free else replace(task, state=TaskState.WAITING, due_at=None)
+
+
+def tasks_by_resource(found: Iterable[Task]) -> dict[ResourceId, Task]:
+    """Return tasks by the resource that they are for."""
+    return {ResourceId(task.resource_id): task for task in found if task.resource_id is not None}
 
 
 def ids_needed(count: int) -> int:

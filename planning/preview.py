@@ -90,13 +90,13 @@ class UpdatePreview:
         existing: Sequence[Resource],
         running: Mapping[ResourceId, Task],
         *,
-        catalogue: ResourceRegistry,
+        registry: ResourceRegistry,
         unseal: Callable[[str], Json],
     ) -> None:
         self._compiled = compiled
         self._existing = {row.id: row for row in existing}
         self._running = running
-        self._catalogue = catalogue
+        self._registry = registry
         self._unseal = unseal
         self._found: dict[str, ResourceChange] = {}
         self._in_place: set[str] = set()
@@ -142,7 +142,7 @@ class UpdatePreview:
 
         :raises TemplateError: one of them does not fit.
         """
-        plugin = self._catalogue.get(definition.type)
+        plugin = self._registry.get(definition.type)
         return None if self._unknown(definition, plugin) else self._known(definition, plugin, {})
 
     def kept(self, definition: ResourceDefinition) -> Json:
@@ -164,7 +164,7 @@ class UpdatePreview:
             return ChangeKind.UPDATED, f"may be replaced: depends on how its {row.action} ends"
         if row.plugin != definition.type:
             return ChangeKind.REPLACED, ""
-        plugin = self._catalogue.get(row.plugin)
+        plugin = self._registry.get(row.plugin)
         if row.status == Status.FAILED:
             if not survives_failure(plugin, action=row.action):
                 return ChangeKind.REPLACED, ""
@@ -224,7 +224,7 @@ class UpdatePreview:
             return not other.reason
         if reference.attribute is not None or reference.resource not in self._in_place or other.row is None:
             return False
-        plugin = self._catalogue.get(other.row.plugin)
+        plugin = self._registry.get(other.row.plugin)
         return type(plugin).reference_id is ResourceType.reference_id
 
     def _known(

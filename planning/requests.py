@@ -6,9 +6,6 @@ from dataclasses import dataclass, field
 
 from ..keystone.delegated_auth import Trustor
 from ..template.budget import Budget
-from ..template.environment import Environment, as_document
-from ..template.errors import TemplateError
-from ..template.model import CompiledTemplate
 
 Json = typing.Any
 
@@ -155,47 +152,3 @@ class Preview:
     disable_rollback: bool
     tags: Sequence[str]
     resources: Sequence[PreviewedResource]
-
-
-def validated(
-    described: Mapping[str, Json], environment: Environment, given: Mapping[str, Json]
-) -> dict[str, Json]:
-    """Return Heat's answer to POST /validate.
-
-    As in Heat, hidden values stand in it in clear: the caller has just sent them, and clients such as Horizon
-    fill a form with them, from which they create the stack.
-
-    :param described: what the template says of its parameters.
-    :param given: values of the environment and of the request.
-    """
-    shown = dict(described)
-    if not shown.get("ParameterGroups"):
-        shown.pop("ParameterGroups", None)
-    defaults = environment.parameter_defaults
-    shown["Parameters"] = {
-        name: {
-            **schema,
-            **({"Default": defaults[name]} if name in defaults else {}),
-            **({"Value": given[name]} if name in given else {}),
-        }
-        for name, schema in described["Parameters"].items()
-    }
-    document = {**as_document(environment), "parameters": dict(given)}
-    document.pop("encrypted_param_names")
-    return {**shown, "Environment": document}
-
-
-def check_storable(plan: CompiledTemplate) -> None:
-    """Refuse texts that some databases cannot hold in a column.
-
-    :raises TemplateError: a text holds what is not Unicode, or NUL.
-    """
-    _check_text(plan.description, ("description",))
-    for name, definition in plan.resources.items():
-        _check_text(name, ("resources",))
-        _check_text(definition.declared_type, ("resources", name, "type"))
-
-
-def _check_text(text: str, path: tuple[str, ...]) -> None:
-    if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
-        raise TemplateError("a text must be Unicode without NUL characters", path)

@@ -1,7 +1,5 @@
 """What an update's planning has to know of resource types."""
 
-import typing
-
 from ..db.rows import Resource
 from ..db.states import Status
 from ..resources.errors import UnknownType
@@ -10,31 +8,11 @@ from ..resources.registry import ResourceRegistry
 from ..resources.update_decision import observable, survives_failure
 
 
-class TypeFacts(typing.Protocol):
-    """Answers by a type's name; of one that is not installed any more nothing is known."""
-
-    def always_replaced(self, type_name: str) -> bool:
-        """Whether every update replaces it."""
-
-    def always_updated(self, type_name: str) -> bool:
-        """Whether every update updates it, for only it knows whether something has changed."""
-
-    def nested(self, type_name: str) -> bool:
-        """Whether its things are stacks."""
-
-    def asked_first(self, row: Resource) -> bool:
-        """Whether the resource's type has a say before a resource that failed, or of which another type is
-        wanted now, is replaced: then only a step can do it."""
-
-    def observable(self, row: Resource) -> bool:
-        """Whether the resource's type can tell anything of what is really there."""
-
-
 class RegisteredTypeFacts:
     """The facts of the installed types."""
 
-    def __init__(self, catalogue: ResourceRegistry) -> None:
-        self._catalogue = catalogue
+    def __init__(self, registry: ResourceRegistry) -> None:
+        self._registry = registry
 
     def always_replaced(self, type_name: str) -> bool:
         """See TypeFacts."""
@@ -48,7 +26,7 @@ class RegisteredTypeFacts:
 
     def nested(self, type_name: str) -> bool:
         """See TypeFacts."""
-        return self._catalogue.is_nested(type_name)
+        return self._registry.is_nested(type_name)
 
     def asked_first(self, row: Resource) -> bool:
         """See TypeFacts."""
@@ -66,6 +44,6 @@ class RegisteredTypeFacts:
 
     def _get(self, type_name: str) -> ResourceType | None:
         try:
-            return self._catalogue.get(type_name)
+            return self._registry.get(type_name)
         except UnknownType:
             return None

@@ -17,9 +17,28 @@ from ..template.model import CompiledTemplate, ResourceDefinition
 from .graph import Edges
 from .plan import Plan, PlannedTask, TooFewIds, TraversalScope, delete_job, make_plan, needs_of, new_row
 from .row_choice import RowChoice, goal_of
-from .type_facts import TypeFacts
 
 Json = typing.Any
+
+
+class TypeFacts(typing.Protocol):
+    """Answers by a type's name; of one that is not installed any more nothing is known."""
+
+    def always_replaced(self, type_name: str) -> bool:
+        """Whether every update replaces it."""
+
+    def always_updated(self, type_name: str) -> bool:
+        """Whether every update updates it, for only it knows whether something has changed."""
+
+    def nested(self, type_name: str) -> bool:
+        """Whether its things are stacks."""
+
+    def asked_first(self, row: Resource) -> bool:
+        """Whether the resource's type has a say before a resource that failed, or of which another type is
+        wanted now, is replaced: then only a step can do it."""
+
+    def observable(self, row: Resource) -> bool:
+        """Whether the resource's type can tell anything of what is really there."""
 
 
 def update_ids_needed(existing: int, wanted: int) -> int:

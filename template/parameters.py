@@ -245,14 +245,18 @@ def _text(parameter: Parameter) -> str:
 
 
 def check_immutable(old: Mapping[str, Parameter], new: Mapping[str, Parameter]) -> None:
-    """:raises ImmutableParameter: an update changes a parameter that may not change."""
+    """Check that an update changes no immutable parameter; a parameter that is new may have any value.
+
+    :raises ImmutableParameter: it changes some, in Heat's words.
+    """
     changed: Sequence[str] = [
         name
         for name, parameter in new.items()
         if parameter.immutable and name in old and _differ(old[name], parameter)
     ]
     if changed:
-        raise ImmutableParameter(f"these parameters are immutable: {', '.join(changed)}")
+        names = ", ".join(sorted(changed))
+        raise ImmutableParameter(f"The following parameters are immutable and may not be updated: {names}")
 
 
 def _differ(old: Parameter, new: Parameter) -> bool:

@@ -30,7 +30,7 @@ def _preview(call: Request, *, existing: bool) -> Reply:
     request = parse.update_request(call, existing=existing)
     changes: dict[str, list[Json]] = {effect.value: [] for effect in ChangeKind}
     identity = _identity(stack.tenant, stack.name, stack.id)
-    found = call.services.updates.preview(stack, request, inside=inside)
+    found = call.services.previews.preview(stack, request, nested=inside)
     _show((call, call.sealer_of(stack)), identity, found, changes)
     return Reply({"resource_changes": changes})
 

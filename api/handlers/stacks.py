@@ -65,7 +65,7 @@ def _update(call: Request, *, existing: bool) -> Reply:
 
 def preview(call: Request) -> Reply:
     """POST /stacks/preview"""
-    return Reply({"stack": _preview(call, call.services.orders.preview(parse.create_request(call)))})
+    return Reply({"stack": _preview(call, call.services.validation.preview(parse.create_request(call)))})
 
 
 def _preview(call: Request, found: Preview) -> dict[str, Json]:
@@ -122,7 +122,7 @@ def validate(call: Request) -> Reply:
     if unknown := sorted(set(call.parts("ignore_errors")) - set(IGNORABLE)):
         wrong, known = shortened(", ".join(unknown)), ", ".join(IGNORABLE)
         raise bad_request(f"Invalid codes in ignore_errors: {wrong}; known are: {known}")
-    return Reply(call.services.orders.validate(call.caller.tenant, parse.goal(call, body)))
+    return Reply(call.services.validation.validate(call.caller.tenant, parse.goal(call, body)))
 
 
 def index(call: Request) -> Reply:

@@ -12,16 +12,18 @@ from ...api.health import DatabaseHealth
 from ...api.request_log import RequestLog
 from ...engine.breakpoints import BreakpointOperations
 from ...engine.exports import Exports
+from ...engine.previews import Previews
 from ...engine.signals import Signals
 from ...engine.snapshots import Snapshots
 from ...engine.stacks import StackOperations
 from ...engine.updates import Updates
+from ...engine.validate import Validation
 from ...observe.exposition import Prometheus
 from ..config.api_options import connection_limits, request_limits
 from ..http.serving import HttpServer
 from .connections import connect
 from .keystone import behind_keystone, make_auth
-from .parts import Parts, budget_limits, make_desk
+from .parts import Parts, budget_limits, make_engine_context
 from .presence import make_lookout
 
 
@@ -39,16 +41,18 @@ def make_api(
     :raises WrongConfiguration: the options for Keystone or policy are not complete, or wrong.
     """
     conf = parts.conf
-    desk = make_desk(parts)
+    context = make_engine_context(parts)
     services = Services(
         database=parts.database,
-        orders=StackOperations(desk),
-        updates=Updates(desk),
-        signals=Signals(desk),
+        orders=StackOperations(context),
+        updates=Updates(context),
+        validation=Validation(context),
+        previews=Previews(context),
+        signals=Signals(context),
         addresses=parts.addresses,
-        snapshots=Snapshots(desk),
-        exports=Exports(desk),
-        breakpoints=BreakpointOperations(desk),
+        snapshots=Snapshots(context),
+        exports=Exports(context),
+        breakpoints=BreakpointOperations(context),
         catalogue=parts.catalogue,
         sealer=parts.sealer,
         auth=make_auth(conf),

@@ -12,10 +12,12 @@ from ...conductor.steps.context import StepServices
 from ...conductor.steps.runner import StepRunner
 from ...conductor.worker.loop import PipelineLimits
 from ...db.engine import Database
+from ...engine.compile import GoalCompiler
 from ...engine.context import EngineContext, EngineSettings
 from ...engine.nested_stacks import NestedStacks
 from ...engine.updates import Updates
 from ...keystone.delegated_auth import NO_DEFERRAL, Deferral
+from ...keystone.delegations import Delegations
 from ...observe.recorder import SILENT, Recorder
 from ...planning.plan import Defaults
 from ...resources.registry import ResourceRegistry
@@ -142,7 +144,7 @@ def budget_limits(conf: cfg.ConfigOpts) -> BudgetLimits:
     return BudgetLimits(wanted.max_compile_bytes, wanted.max_compile_steps, wanted.max_compile_seconds)
 
 
-def _order_settings(parts: Parts) -> EngineSettings:
+def _engine_settings(parts: Parts) -> EngineSettings:
     wanted = parts.conf.stacks
     return EngineSettings(
         shard_count=parts.shard_count,
@@ -159,16 +161,20 @@ def _order_settings(parts: Parts) -> EngineSettings:
     )
 
 
-def make_desk(parts: Parts) -> EngineContext:
-    """What orders are carried out with."""
+def make_engine_context(parts: Parts) -> EngineContext:
+    """Return what the use cases are carried out with."""
+    clock, settings = parts.database.clock, _engine_settings(parts)
     return EngineContext(
         database=parts.database,
-        catalogue=parts.catalogue,
+        registry=parts.catalogue,
         sealer=parts.sealer,
         hints=parts.outbox,
-        clock=parts.database.clock,
-        settings=_order_settings(parts),
-        deferral=parts.deferral,
+        clock=clock,
+        settings=settings,
+        compiler=GoalCompiler(parts.catalogue, settings.limits),
+        delegations=Delegations(
+            database=parts.database, sealer=parts.sealer, deferral=parts.deferral, clock=clock
+        ),
     )
 
 
@@ -178,7 +184,7 @@ def _step_runner(parts: Parts) -> StepRunner:
         around=StepServices(
             parts.database, parts.database.clock, parts.addresses, parts.sealer, parts.deferral
         ),
-        nesting=NestedStacks(make_desk(parts)),
+        nesting=NestedStacks(make_engine_context(parts)),
     )
 
 
@@ -211,15 +217,15 @@ def make_conductor(parts: Parts, host: str, *, worn_out: Callable[[], None] = la
         keep_deleted=conf.conductor.keep_deleted,
         keep_events=conf.stacks.max_events_per_stack,
     )
-    desk = make_desk(parts)
+    context = make_engine_context(parts)
     return Conductor(
         settings,
         database=parts.database,
         runner=_step_runner(parts),
         hints=parts.outbox,
         membership=membership,
-        updates=Updates(desk),
-        give_back=desk.delegations.revoke,
+        updates=Updates(context),
+        give_back=context.delegations.revoke,
         worn_out=worn_out,
         ring_changed=parts.level.look_again,
         recorder=parts.recorder,

@@ -11,9 +11,9 @@ from ...db.rows import Stack
 from ...db.schema import tables
 from ...db.states import Status, TaskKind, TaskState
 from ...db.work.claim import Claim
-from ...engine.hidden_parameters import SECRET_TEMPLATE, secret_parameters, template_is_secret
 from ...engine.nested_stacks import NestedStacks
 from ...engine.parent_resource import ParentResource, child_id
+from ...planning.hidden_parameters import SECRET_TEMPLATE, secret_parameters, template_is_secret
 from ...planning.task_definition import TaskDefinition
 from ...resources.errors import Cancelled, PermanentError
 from ...resources.nested.children import ChildGoal, ChildState, GroupMember
@@ -118,11 +118,11 @@ class StepChildren:
         return self._nesting.file(self._claim.task.stack_id, name)
 
     def _look(self, child: StackId) -> Stack | None:
-        return self._nesting.look(child, self._claim.task.stack_id)
+        return self._nesting.find(child, self._claim.task.stack_id)
 
     def _lifted(self, goal: ChildGoal) -> ChildGoal:
         """Return the goal with its secrets, as resources/nested/parameterize.py and
-        engine/hidden_parameters.py name them.
+        planning/hidden_parameters.py name them.
 
         :raises Final: its template is made of a secret.
         """

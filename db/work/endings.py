@@ -112,8 +112,7 @@ def end_stack(
         stacks.finish(conn, stack_id, traversal, status, reason, now)
         if failure is not None and not failure.rolled_back:
             stacks.forgo_rollback(conn, stack_id)
-    events.add_many(conn, [stack_event(stack, status, reason, by=by, now=now)])
-    notifications.about_stacks(conn, [stack_id])
+    record_stack_events(conn, [stack], status, reason, by=by, now=now)
     begin_rollbacks(conn, [stack_id], now=now)
     woken = tasks.wake(conn, f"stack:{stack_id}", now=now)
     return Ended(
@@ -177,6 +176,20 @@ def close_finish_tasks(conn: Connection, stack_ids: Sequence[StackId], *, now: f
         )
         .values(state=TaskState.CANCELLED, due_at=now + KEEP_TASKS)
     )
+
+
+def record_stack_events(
+    conn: Connection,
+    ended: Sequence[Stack | LateStack],
+    status: Status,
+    reason: str,
+    *,
+    by: str | None,
+    now: float,
+) -> None:
+    """Record that stacks have begun or ended an action: their own events, and the notifications."""
+    events.add_many(conn, [stack_event(stack, status, reason, by=by, now=now) for stack in ended])
+    notifications.about_stacks(conn, [stack.id for stack in ended])
 
 
 def stack_event(

@@ -12,7 +12,7 @@ import time
 import typing
 from collections.abc import Callable
 
-from stoker.engine.compile import compile_goal
+from stoker.engine.compile import GoalCompiler
 from stoker.planning.requests import Goal
 from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.resources.registry import ResourceRegistry
@@ -55,7 +55,7 @@ def expected(name: str) -> str:
 
 
 _SEALER = Sealer([Sealer.generate_key()]).of_stack("project", "stack")
-_CATALOGUE = ResourceRegistry(RESOURCE_TYPES)
+_COMPILER = GoalCompiler(ResourceRegistry(RESOURCE_TYPES), Limits())
 _RECORDS: list[list[Json]] = []
 """Lists that take the bodies of the attacks; while there is one, they are not carried out."""
 
@@ -67,13 +67,7 @@ def send(template: Json, **goal: Json) -> None:
     if _RECORDS:
         _RECORDS[-1].append({"template": template, **goal})
         return
-    compile_goal(
-        Goal(template, **goal),
-        identity=Identity("stack", "stack", "project"),
-        catalogue=_CATALOGUE,
-        limits=Limits(),
-        sealer=_SEALER,
-    )
+    _COMPILER.compile(Goal(template, **goal), Identity("stack", "stack", "project"), _SEALER)
 
 
 def load(text: str) -> None:

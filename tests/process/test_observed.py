@@ -221,7 +221,7 @@ def test_the_result_that_comes_too_late_is_refused(site: Site) -> None:
 def test_lines_of_the_log_say_their_request_project_and_stack(site: Site) -> None:
     assert site.deployment.api is not None
     stack_id = site.blocked.rsplit("/", 1)[1]
-    begun = rf"\[(req-\S+) t {stack_id}\] CREATE begins as (trv-\S+)\n"
+    begun = rf"\[(req-\S+) t {stack_id}\] Stack \S+ \({stack_id}\): CREATE started as (trv-\S+)\n"
     [(request, traversal)] = re.findall(begun, site.deployment.api.text())
     assert re.search(rf"\[{request} t -\] POST /v1/{{tenant_id}}/stacks 201 ", site.deployment.api.text())
     log = site.one.text()

@@ -92,7 +92,7 @@ def foretold(
     world: World, stack: Stack, made: Json, environment: Json = None, **fields: Json
 ) -> dict[str, tuple[str, str]]:
     request = UpdateRequest(Goal(made, environment=environment or {}), **fields)
-    found = world.updates.preview(world.stack(stack.id), request)
+    found = world.previews.preview(world.stack(stack.id), request)
     return {item.name: (item.effect.value, item.reason) for item in found}
 
 

@@ -74,7 +74,7 @@ def test_a_stack_goes_from_one_hand_to_the_other_and_lives_on(world: World) -> N
         ):
             # Each stack has tokens of its own.
             one, other = (
-                retokened(getattr(item, column), world.desk.sealer_of(world.stack(of.id)).open)
+                retokened(getattr(item, column), world.context.sealer_of(world.stack(of.id)).open)
                 for item, of in ((row, again), (old, stack))
             )
             assert one == other, (name, column)
@@ -204,7 +204,7 @@ def test_what_is_still_to_be_adopted_is_not_brought_to_something_else(world: Wor
     things = dict(world.cloud.things)
     again = world.adopt("t", document)
     changed = plain_template(a={"value": "2"}, b={})
-    for wish in (world.updates.preview, world.updates.update):
+    for wish in (world.previews.preview, world.updates.update):
         with pytest.raises(
             NotUpdatable, match="Resource a is still to be adopted.*or leave the resource out"
         ):

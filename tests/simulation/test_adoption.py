@@ -33,7 +33,7 @@ def waiting(count: int = 1, **more: Json) -> Json:
 
 def signal(world: World, stack: Stack, number: int = 1) -> None:
     details = {"id": str(number), "status": "SUCCESS"}
-    Signals(world.desk).signal(world.stack(stack.id), "handle", details)
+    Signals(world.context).signal(world.stack(stack.id), "handle", details)
 
 
 def parked(world: World, stack: Stack) -> list[str]:

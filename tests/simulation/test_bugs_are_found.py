@@ -14,7 +14,7 @@ from stoker.db.states import TaskState
 from stoker.db.work import commit, countdown
 from stoker.db.work.claim import Claimant
 from stoker.db.work.commit import Outcome
-from stoker.engine import start
+from stoker.engine import delete
 from stoker.planning import plan as planning
 from stoker.planning.graph import Edges
 from stoker.planning.plan import Plan
@@ -150,12 +150,12 @@ def test_stacks_are_deleted_in_the_order_of_creation(
         def add(self, first: TaskId, then: TaskId) -> None:
             super().add(then, first)
 
-    plan_delete = start.plan_delete
+    plan_delete = delete.plan_delete
 
     def turned(*given: object) -> Plan:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(planning, "Edges", Turned)
             return plan_delete(*given)
 
-    monkeypatch.setattr(start, "plan_delete", turned)
+    monkeypatch.setattr(delete, "plan_delete", turned)
     found_by(tmp_path, "was deleted under")

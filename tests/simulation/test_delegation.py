@@ -86,13 +86,13 @@ class Scene:
 
     def __init__(self, world: World) -> None:
         self.world, self.keystone = world, FakeKeystone()
-        self.desk = dataclasses.replace(world.desk, deferral=self.keystone)
-        self.orders, self.updates = StackOperations(self.desk), Updates(self.desk)
+        self.context = dataclasses.replace(world.context, delegations=world.delegations(self.keystone))
+        self.orders, self.updates = StackOperations(self.context), Updates(self.context)
         self.duty = Credentials(
             database=world.database,
             ring=typing.cast(typing.Any, self),
             clock=world.clock,
-            give_back=self.desk.delegations.revoke,
+            give_back=self.context.delegations.revoke,
             background=AtOnce(),
         )
 
@@ -118,7 +118,7 @@ class Scene:
                 for stack_id in conn.execute(sa.select(tables.stack.c.id)).scalars()
             }
         )
-        opened = [self.desk.delegations._open(key, body) for key, body in found.items() if body]
+        opened = [self.context.delegations._open(key, body) for key, body in found.items() if body]
         return {credential["number"] for credential in opened}
 
     def rows(self) -> int:

@@ -2,6 +2,7 @@
 
 import pathlib
 import typing
+import uuid
 from dataclasses import replace
 
 import pytest
@@ -10,11 +11,10 @@ from simulation.world import SHARDS, World
 from stoker.conductor.duties.stacks import StackPurge
 from stoker.db import content, events, stacks
 from stoker.db.events import EventQuery
-from stoker.db.ids import ContentId, StackId
+from stoker.db.ids import ContentId, StackId, TraversalId
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status
-from stoker.engine.start import new_traversal
 
 Json = typing.Any
 DAY = 86400.0
@@ -156,8 +156,8 @@ def test_all_stacks_deleted_long_ago_go_in_a_few_rounds(
     copies = [
         replace(
             made,
-            id=StackId(new_traversal()),
-            traversal=new_traversal(),
+            id=StackId(str(uuid.uuid4())),
+            traversal=TraversalId(str(uuid.uuid4())),
             shard=number % SHARDS,
             name=f"s{number}",
             **row,

@@ -70,7 +70,7 @@ SEEN = {
 
 def opened(world: World, stack: Stack, value: Json) -> Json:
     sealed = isinstance(value, dict) and "$fn" in value
-    return world.desk.sealer_of(stack).open(value["args"][0]) if sealed else value
+    return world.context.sealer_of(stack).open(value["args"][0]) if sealed else value
 
 
 def test_attributes_of_the_members(world: World) -> None:

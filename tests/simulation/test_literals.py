@@ -139,19 +139,19 @@ def created(world: World, value: Json) -> Stack:
 def outputs(world: World, stack: Stack) -> dict[str, Json]:
     """As the API shows them."""
     found = world.database.read(lambda conn: resource_rows.of_stack(conn, stack.id))
-    lookup = StackLookup(found, world.desk.sealer_of(stack))
+    lookup = StackLookup(found, world.context.sealer_of(stack))
     shown = [output(name, item, lookup) for name, item in world.stack(stack.id).outputs.items()]
     assert not any("output_error" in item for item in shown), shown
     return {item["output_key"]: item["output_value"] for item in shown}
 
 
 def signal(world: World, stack: Stack, **details: Json) -> None:
-    Signals(world.desk).signal(world.stack(stack.id), "handle", details)
+    Signals(world.context).signal(world.stack(stack.id), "handle", details)
 
 
 def shown_metadata(world: World, stack: Stack, name: str) -> Json:
     """As guests and the resource's type see it."""
-    return metadata_in_clear(rows(world, stack)[name], world.desk.sealer_of(stack).open)
+    return metadata_in_clear(rows(world, stack)[name], world.context.sealer_of(stack).open)
 
 
 def text_of(world: World) -> str:

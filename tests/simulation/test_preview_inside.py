@@ -38,7 +38,7 @@ def flat(found: typing.Iterable[ResourceChange], path: str = "") -> dict[str, st
 
 def foretold(world: World, stack: Stack, template: Json, files: Json = None) -> dict[str, str]:
     request = UpdateRequest(Goal(template, files=FILES if files is None else files))
-    return flat(world.updates.preview(world.stack(stack.id), request, inside=True))
+    return flat(world.previews.preview(world.stack(stack.id), request, nested=True))
 
 
 def ids(world: World, stack_id: str) -> dict[str, str | None]:
@@ -48,7 +48,7 @@ def ids(world: World, stack_id: str) -> dict[str, str | None]:
 
 def test_without_being_asked_it_stays_outside(world: World) -> None:
     stack = created(world, hot({"n": child()}))
-    (found,) = world.updates.preview(stack, UpdateRequest(Goal(hot({"n": child(value="x")}), files=FILES)))
+    (found,) = world.previews.preview(stack, UpdateRequest(Goal(hot({"n": child(value="x")}), files=FILES)))
     assert (found.effect.value, found.inside) == ("updated", ())
 
 

@@ -30,7 +30,7 @@ def policy(by: float, kind: str = "change_in_capacity", **properties: Json) -> J
 
 
 def signal(world: World, stack: Stack, name: str = "up", details: Json = None) -> None:
-    Signals(world.desk).signal(world.stack(stack.id), name, details)
+    Signals(world.context).signal(world.stack(stack.id), name, details)
 
 
 def scaled(world: World, stack: Stack, name: str = "up") -> None:

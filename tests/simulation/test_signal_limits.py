@@ -25,7 +25,7 @@ LIMITS = SignalLimits(size=2000, kept=5, total=4000, reason=100)
 @pytest.fixture
 def world(tmp_path: pathlib.Path) -> World:
     made = World(tmp_path, hosts=1, threads=4)
-    made.desk = replace(made.desk, settings=replace(made.desk.settings, signals=LIMITS))
+    made.context = replace(made.context, settings=replace(made.context.settings, signals=LIMITS))
     return made
 
 
@@ -39,7 +39,7 @@ def stack(world: World) -> Stack:
 
 
 def signal(world: World, stack: Stack, details: Json, name: str = "handle") -> None:
-    Signals(world.desk).signal(world.stack(stack.id), name, details)
+    Signals(world.context).signal(world.stack(stack.id), name, details)
 
 
 def refused(world: World, stack: Stack, details: Json, name: str = "handle") -> str:
@@ -98,19 +98,19 @@ def test_the_length_of_a_reason_is_limited(world: World, stack: Stack, reason: J
         message = refused(world, stack, details, name)
         assert message.endswith("; [stacks] max_signal_reason is 100")
     with pytest.raises(LimitExceeded, match="max_signal_reason is 100"):
-        Signals(world.desk).mark_unhealthy(stack, "aws", unhealthy=True, reason="x" * 101)
+        Signals(world.context).mark_unhealthy(stack, "aws", unhealthy=True, reason="x" * 101)
     assert rows(world, stack)["aws"].action == "CREATE"
 
 
 def test_no_limit_is_zero(world: World, stack: Stack) -> None:
-    settings = replace(world.desk.settings, signals=SignalLimits(0, 0, 0, 0))
-    world.desk = replace(world.desk, settings=settings)
+    settings = replace(world.context.settings, signals=SignalLimits(0, 0, 0, 0))
+    world.context = replace(world.context, settings=settings)
     for number in range(12):
         signal(world, stack, {"id": number, "data": "x" * 3000, "reason": "x" * 3000})
 
 
 def test_a_thousand_signals_cost_little_more_each_than_the_first(world: World, stack: Stack) -> None:
-    world.desk = replace(world.desk, settings=replace(world.desk.settings, signals=SignalLimits()))
+    world.context = replace(world.context, settings=replace(world.context.settings, signals=SignalLimits()))
     spent: list[float] = []
     for number in range(990):
         begun = time.thread_time()

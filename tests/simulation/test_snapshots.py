@@ -269,7 +269,9 @@ def test_secrets_in_a_snapshot_are_sealed(world: World) -> None:
 
 def test_a_stack_has_no_more_snapshots_than_it_may(world: World) -> None:
     stack = created(world, template(a={}))
-    world.snapshots = Snapshots(replace(world.desk, settings=replace(world.desk.settings, max_snapshots=1)))
+    world.snapshots = Snapshots(
+        replace(world.context, settings=replace(world.context.settings, max_snapshots=1))
+    )
     first = taken(world, stack)
     with pytest.raises(LimitExceeded, match="maximum snapshots per stack, 1"):
         world.snapshots.take(world.stack(stack.id), None)

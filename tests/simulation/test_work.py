@@ -174,7 +174,7 @@ def test_a_secret_is_nowhere_in_the_database(world: World, tmp_path: pathlib.Pat
     assert word.encode() not in stored
     random = rows_of(world, stack)["random"]
     assert random.attributes is not None
-    opened = world.desk.sealer_of(stack).open(random.attributes["value"]["args"][0])
+    opened = world.context.sealer_of(stack).open(random.attributes["value"]["args"][0])
     assert len(opened) == 32
     assert opened.encode() not in stored
 

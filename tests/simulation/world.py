@@ -34,12 +34,16 @@ from stoker.db.schema import tables, upgrade
 from stoker.db.server_clock import ServerClock
 from stoker.db.work.claim import Claimant
 from stoker.engine.breakpoints import BreakpointOperations
+from stoker.engine.compile import GoalCompiler
 from stoker.engine.context import EngineContext, EngineSettings
 from stoker.engine.exports import Exports
 from stoker.engine.nested_stacks import NestedStacks
+from stoker.engine.previews import Previews
 from stoker.engine.snapshots import Snapshots
 from stoker.engine.stacks import StackOperations
 from stoker.engine.updates import Updates
+from stoker.keystone.delegated_auth import NO_DEFERRAL, Deferral
+from stoker.keystone.delegations import Delegations
 from stoker.observe.recorder import SILENT, Recorder
 from stoker.planning.plan import Defaults
 from stoker.planning.requests import AdoptedResource, CreateRequest, Goal, UpdateRequest
@@ -48,6 +52,7 @@ from stoker.resources.registry import ResourceRegistry
 from stoker.ring.hashring import Assignment, Member, View, assign
 from stoker.sealing.sealer import Sealer
 from stoker.sealing.signal_urls import SignalAddresses
+from stoker.template.compile import Limits
 
 SHARDS = 64
 TIMEOUT = 2.0
@@ -371,9 +376,9 @@ class World:
         self.sealer = Sealer([KEY])
         (folder / "sim.sqlite").write_bytes(_new_database())
         self.database = FaultyDatabase(f"sqlite:///{folder / 'sim.sqlite'}", self.dice, listener)
-        self.desk = EngineContext(
+        self.context = EngineContext(
             database=self.database,
-            catalogue=self.catalogue,
+            registry=self.catalogue,
             sealer=self.sealer,
             hints=self.bus,
             clock=self.clock,
@@ -382,13 +387,16 @@ class World:
                 stack_timeout=300.0,
                 defaults=Defaults(clock_stands=clock_stands, cancel_grace=GRACE),
             ),
+            compiler=GoalCompiler(self.catalogue, Limits()),
+            delegations=self.delegations(NO_DEFERRAL),
         )
-        self.orders = StackOperations(self.desk)
-        self.nesting = NestedStacks(self.desk)
-        self.updates = Updates(self.desk)
-        self.snapshots = Snapshots(self.desk)
-        self.exports = Exports(self.desk)
-        self.breakpoints = BreakpointOperations(self.desk)
+        self.orders = StackOperations(self.context)
+        self.nesting = NestedStacks(self.context)
+        self.updates = Updates(self.context)
+        self.previews = Previews(self.context)
+        self.snapshots = Snapshots(self.context)
+        self.exports = Exports(self.context)
+        self.breakpoints = BreakpointOperations(self.context)
         self.group: dict[str, tuple[str, float]] = {}
         self._leaving: list[tuple[float, str, str]] = []
         self._incarnations = 0
@@ -399,6 +407,10 @@ class World:
         for number in range(hosts):
             self.start(f"host{number}")
         self.look_all()
+
+    def delegations(self, deferral: Deferral) -> Delegations:
+        """Credentials of users that are made in the given way."""
+        return Delegations(database=self.database, sealer=self.sealer, deferral=deferral, clock=self.clock)
 
     def is_exhausted(self) -> bool:
         """Whether there is no memory, or no thread, at this moment."""

@@ -244,7 +244,9 @@ def test_an_update_may_not_change_an_immutable_parameter():
     declared = {name: {"type": "string", "immutable": name != "free"} for name in ("a", "b", "free")}
     old = compiled(declared, {"a": "1", "b": "1", "free": "1"})
     check_immutable(old, compiled(declared, {"a": "1", "b": "1", "free": "2"}))
-    with pytest.raises(ImmutableParameter, match=r"^these parameters are immutable: a, b$"):
+    with pytest.raises(
+        ImmutableParameter, match=r"^The following parameters are immutable and may not be updated: a, b$"
+    ):
         check_immutable(old, compiled(declared, {"a": "2", "b": "2", "free": "1"}))
     # A parameter that is new to the stack may have any value.
     check_immutable({}, compiled(declared, {"a": "2", "b": "2", "free": "1"}))

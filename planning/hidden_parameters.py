@@ -9,7 +9,6 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from ..planning.requests import EXISTING, Goal
 from ..template.budget import Budget
 from ..template.compile import Limits
 from ..template.environment import Environment
@@ -17,6 +16,7 @@ from ..template.errors import LimitExceeded
 from ..template.hidden import hidden_names
 from ..template.model import CompiledTemplate, is_template_name
 from ..template.residual import holds_secret, is_deferred, is_node, members
+from .requests import EXISTING, Goal
 
 Json = typing.Any
 SECRET_TEMPLATE = (

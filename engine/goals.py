@@ -1,0 +1,120 @@
+"""The goals that a stack has or had, as they are stored, and those that an update makes of them."""
+
+import json
+import typing
+from collections.abc import Mapping
+
+from ..db import content
+from ..db.ids import ContentId
+from ..db.rows import Stack
+from ..planning.requests import EXISTING, Goal, UpdateRequest
+from ..sealing.stored import StoredLookup
+from ..template.compile import Identity
+from ..template.environment import parse_environment
+from ..template.errors import TemplateError
+from ..template.model import Parameter
+from ..template.parameters import check_immutable, resolve_parameters
+from ..template.residual import evaluate, holds_secret
+from ..template.versions import find_version
+from .compiled import Compiled
+from .context import EngineContext
+from .stack_state import current_goal
+
+Json = typing.Any
+
+
+def identity_of(stack: Stack) -> Identity:
+    """Return what the stack's pseudo parameters say."""
+    return Identity(stack.name, stack.id, stack.tenant)
+
+
+def compile_for(context: EngineContext, stack: Stack, goal: Goal) -> Compiled:
+    """Compile a goal for a stack that exists.
+
+    :raises TemplateError: the goal is wrong.
+    """
+    return context.compiler.compile(goal, identity_of(stack), context.sealer_of(stack))
+
+
+def compile_update(context: EngineContext, stack: Stack, request: UpdateRequest) -> Compiled:
+    """Compile the goal of an update.
+
+    :raises TemplateError: the goal is wrong.
+    :raises ImmutableParameter: it changes a parameter that the template calls immutable.
+    """
+    goal = merged_goal(context, stack, request) if request.existing else request.goal
+    compiled = compile_for(context, stack, goal)
+    parameters = compiled.plan.parameters
+    if any(parameter.immutable for parameter in parameters.values()):
+        check_immutable(_current_parameters(context, stack), parameters)
+    return compiled
+
+
+def previous_goal(context: EngineContext, stack: Stack) -> Goal:
+    """Return the stack's last complete goal; one without resources if there is none."""
+    if stack.previous:
+        return stored_goal(context, stack, stack.previous)
+    template = _content(context, stack.template_id)
+    versions = ("heat_template_version", "HeatTemplateFormatVersion")
+    return Goal({name: template[name] for name in versions if name in template})
+
+
+def stored_goal(context: EngineContext, stack: Stack, kept: Mapping[str, Json]) -> Goal:
+    """Return a goal of the stack of which the contents' ids are stored."""
+    lookup = StoredLookup(context.sealer_of(stack).open)
+    return Goal(
+        template=_content(context, kept["template"]),
+        environment=evaluate(_content(context, kept["environment"]), lookup),
+        files=_content(context, kept["files"]),
+        parameters=evaluate(kept["parameters"], lookup),
+        secret=_secret(kept["parameters"]),
+    )
+
+
+def merged_goal(context: EngineContext, stack: Stack, request: UpdateRequest) -> Goal:
+    """Return the request's goal with what it leaves out taken from what the stack has."""
+    goal, had = request.goal, stored_goal(context, stack, current_goal(stack))
+    cleared = set(request.clear_parameters)
+    document = dict(had.environment)
+    document["parameters"] = _without(document.get("parameters") or {}, cleared)
+    return Goal(
+        template=goal.template or had.template,
+        environment=goal.environment,
+        environment_files=(EXISTING, *goal.environment_files),
+        files={**had.files, **goal.files, EXISTING: json.dumps(document)},
+        parameters={**_without(had.parameters, cleared), **goal.parameters},
+        secret=had.secret,
+        may_use=goal.may_use,
+    )
+
+
+def _current_parameters(context: EngineContext, stack: Stack) -> dict[str, Parameter]:
+    """Return the parameters that the stack has now; none if its goal is wrong by the rules of this release.
+
+    They are resolved again because the stored strings do not show hidden values.
+    """
+    goal = stored_goal(context, stack, current_goal(stack))
+    template = typing.cast(Mapping[str, Json], goal.template)
+    try:
+        return resolve_parameters(
+            template.get("parameters"),
+            parse_environment(goal.environment),
+            goal.parameters,
+            version=find_version(template),
+            seal=context.sealer_of(stack).seal,
+        )
+    except TemplateError:
+        return {}
+
+
+def _content(context: EngineContext, key: ContentId) -> Json:
+    return context.database.read(lambda conn: content.get(conn, key))
+
+
+def _secret(parameters: Mapping[str, Json]) -> frozenset[str]:
+    """Return the names of parameters that are stored as hidden; they stay so, whatever a template says."""
+    return frozenset(name for name, value in parameters.items() if holds_secret(value))
+
+
+def _without(values: Mapping[str, Json], names: set[str]) -> dict[str, Json]:
+    return {name: value for name, value in values.items() if name not in names}

@@ -1,0 +1,59 @@
+"""What a stack's state allows, and which goal it keeps; pure."""
+
+from collections.abc import Mapping
+
+from ..db.rows import Stack
+from ..db.states import Status, TaskKind
+from .errors import NotUpdatable
+
+ALLOWED: Mapping[TaskKind, str] = {
+    TaskKind.SUSPEND: "a stack is suspended when it has been created, updated, resumed or checked",
+    TaskKind.RESUME: "only a suspended stack is resumed",
+    TaskKind.CHECK: "a stack is checked when nothing else is going on",
+    TaskKind.SNAPSHOT: "a snapshot is taken when nothing else is going on",
+}
+GOALS = ("CREATE", "UPDATE", "ROLLBACK", "ADOPT", "RESTORE")
+"""Actions that bring a stack to a goal; the others leave it as it is."""
+
+
+def check_action(stack: Stack, kind: TaskKind) -> None:
+    """Check that the stack is in a state for an action on all of its resources.
+
+    :raises NotUpdatable: another action is in progress, or the stack is not in a state for this one.
+    """
+    action = kind.upper()
+    suspended = stack.action == "SUSPEND" or (stack.action == "RESUME" and stack.status == Status.FAILED)
+    wrong = stack.status == Status.IN_PROGRESS or stack.action == "DELETE"
+    if wrong or (kind == TaskKind.RESUME) != suspended:
+        raise NotUpdatable(
+            f"{action} of stack {stack.name} in the state {stack.action}_{stack.status} is not supported: "
+            f"{ALLOWED[kind]}"
+        )
+
+
+def check_updatable(stack: Stack) -> None:
+    """Check that the stack is in a state for an update.
+
+    :raises NotUpdatable: the stack is deleted, or is being deleted, or is suspended.
+    """
+    if stack.action == "DELETE":
+        raise NotUpdatable(f"Updating a stack when it is deleting is not supported: stack {stack.name}")
+    if stack.action == "SUSPEND":
+        raise NotUpdatable("Updating a stack when it is suspended is not supported: resume it first")
+
+
+def kept_goal(stack: Stack) -> Mapping[str, object] | None:
+    """Return the last complete goal of a stack that begins an action: its current one, if it was reached."""
+    if stack.status != Status.COMPLETE or stack.action not in GOALS:
+        return stack.previous
+    return current_goal(stack)
+
+
+def current_goal(stack: Stack) -> Mapping[str, object]:
+    """Return the goal that the stack has now."""
+    return {
+        "template": stack.template_id,
+        "environment": stack.environment_id,
+        "files": stack.files_id,
+        "parameters": stack.parameters,
+    }

@@ -1,0 +1,96 @@
+"""Plans of actions on what a stack has: check, suspend, resume, take or delete a snapshot; pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ..db.ids import ResourceId, SnapshotId
+from ..db.rows import Resource, Task
+from ..db.states import Status, TaskKind
+from .graph import Edges
+from .plan import Plan, PlannedTask, TraversalScope, make_plan, needs_of, task_ids
+from .task_definition import task_key
+
+UNORDERED = frozenset({TaskKind.CHECK})
+REVERSED = frozenset({TaskKind.SUSPEND})
+"""A suspension stops what depends on others first; a resumption the other way round."""
+
+
+def plan_action(
+    existing: Sequence[Resource], running: Mapping[ResourceId, Task], kind: TaskKind, scope: TraversalScope
+) -> Plan:
+    """Plan one task for each resource that exists, or may exist when the step that creates it has ended.
+
+    The other resources stay as they are, for an update to replace.
+
+    :param running: see make_plan.
+    """
+    rows = [row for row in existing if row.replaced_by is None and row.is_there]
+    ids, finish_id = task_ids(scope, len(rows))
+    task_of, edges = {row.id: task_id for row, task_id in zip(rows, ids, strict=True)}, Edges()
+    if kind not in UNORDERED:
+        for row_id, required in needs_of(rows).items():
+            for other in required:
+                pair = (task_of[other], task_of[row_id])
+                edges.add(*(reversed(pair) if kind in REVERSED else pair))
+    jobs = [
+        PlannedTask(task_of[row.id], kind, row.id, settings=scope.breakpoints.settings_of(row.name))
+        for row in rows
+    ]
+    return make_plan(jobs, edges, running, finish_id, scope, resources=[])
+
+
+def plan_snapshot(
+    existing: Sequence[Resource],
+    running: Mapping[ResourceId, Task],
+    snapshot_id: SnapshotId,
+    scope: TraversalScope,
+) -> Plan:
+    """Plan a snapshot: a task for each resource, and a row for the copy that the snapshot keeps of it.
+
+    The copies exist from the beginning, because the copy's key finds what a lost step has made.
+
+    :param running: see make_plan.
+    """
+    plan = plan_action(existing, running, TaskKind.SNAPSHOT, scope)
+    row_of = {row.id: row for row in existing}
+    tasks, copies = [], []
+    for index, task in enumerate(plan.tasks):
+        # A plan of an action inserts no resources, so the ids before those of its tasks are free.
+        spare = ResourceId(scope.first_id + index)
+        tasks.append(replace(task, spare_id=spare))
+        copies.append(_copy(row_of[ResourceId(task.resource_id or 0)], spare, task, snapshot_id))
+    return replace(plan, tasks=tasks, resources=copies)
+
+
+def plan_snapshot_deletion(
+    copies: Sequence[Resource], running: Mapping[ResourceId, Task], scope: TraversalScope
+) -> Plan:
+    """Plan the deletion of all that a snapshot keeps; the copies do not depend on each other.
+
+    :param running: tasks that still run, by the copy that they work on.
+    """
+    ids, finish_id = task_ids(scope, len(copies))
+    jobs = [
+        PlannedTask(task_id, TaskKind.DELETE_SNAPSHOT, copy.id)
+        for copy, task_id in zip(copies, ids, strict=True)
+    ]
+    return make_plan(jobs, Edges(), running, finish_id, scope, resources=[])
+
+
+def _copy(row: Resource, copy_id: ResourceId, task: Task, snapshot_id: SnapshotId) -> Resource:
+    return replace(
+        row,
+        id=copy_id,
+        snapshot_id=snapshot_id,
+        action="SNAPSHOT",
+        status=Status.IN_PROGRESS,
+        reason="",
+        reference_id=None,
+        attributes=None,
+        definition=None,
+        requires=[],
+        replaces=None,
+        replaced_by=None,
+        progress=None,
+        key=task_key(task.id),
+    )
