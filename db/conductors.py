@@ -1,4 +1,4 @@
-"""What the conductors say of themselves, and what the operator wants of them."""
+"""Rows of conductors: their own reports, and the states that the operator has requested."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -15,13 +15,15 @@ ACTIVE = "active"
 DRAINING = "draining"
 STOPPED = "stopped"
 FORGOTTEN_AFTER = 60.0
-"""Seconds without a report after which nobody reckons with a conductor any more: what it understands does not
-matter, and its row may be removed.  It says nothing of who is alive: that is asked of the group."""
+"""Seconds without a report after which a conductor does not count any more.
+
+Its versions do not matter then, and its row may be deleted.  The tooz group says who is alive, not this.
+"""
 
 
 @dataclass(frozen=True)
 class ConductorRecord:
-    """A conductor; see tables.py for what the columns mean."""
+    """A conductor as stored; see tables.py for what the columns mean."""
 
     host: str
     incarnation: str
@@ -43,12 +45,13 @@ class ConductorRecord:
     @property
     def written_for(self) -> int:
         """Return the number of the schema that its code is written for; 0: its release reports none."""
-        told = self.schema_number is not None and self.schema_member == self.incarnation
-        return (self.schema_number or 0) if told else 0
+        # An older release may report for the same host later, and leaves both columns as they were.
+        reported = self.schema_number is not None and self.schema_member == self.incarnation
+        return (self.schema_number or 0) if reported else 0
 
 
 def report(conn: Connection, conductor: ConductorRecord) -> str:
-    """Store what a conductor says of itself; what the operator wants of it: active or draining."""
+    """Store a conductor's report; return the state that the operator has requested: active or draining."""
     c = tables.conductor
     row = asdict(conductor)
     del row["wanted"]
@@ -59,18 +62,18 @@ def report(conn: Connection, conductor: ConductorRecord) -> str:
 
 
 def list_all(conn: Connection) -> Sequence[ConductorRecord]:
-    """All that ever reported and were not cleaned away, by host."""
+    """Return all conductors that ever reported and were not purged, by host."""
     c = tables.conductor
     return [ConductorRecord(**dict(row)) for row in conn.execute(sa.select(c).order_by(c.c.host)).mappings()]
 
 
-def may_come_back(found: Sequence[ConductorRecord], now: float) -> list[ConductorRecord]:
-    """Return those that have not stopped and reported lately: they work, or may work again."""
+def may_rejoin(found: Sequence[ConductorRecord], now: float) -> list[ConductorRecord]:
+    """Return the conductors that have not stopped and reported lately: they work, or may rejoin."""
     return [c for c in found if c.state != STOPPED and now - c.heartbeat_at < FORGOTTEN_AFTER]
 
 
-def ended_orderly(conn: Connection, member: MemberId) -> bool:
-    """Return whether a conductor that is gone was stopping, or draining, by its last report."""
+def stopped_cleanly(conn: Connection, member: MemberId) -> bool:
+    """Return whether a conductor that left was stopping, or draining, by its last report."""
     c = tables.conductor
     state = conn.execute(
         sa.select(c.c.state).where(c.c.host == host_of(member), c.c.incarnation == member)
@@ -88,7 +91,7 @@ def set_wanted(conn: Connection, host: str, wanted: str) -> None:
         raise NotFound("Conductor", host)
 
 
-def clean(conn: Connection, silent_since: float) -> int:
-    """Forget conductors whose last heartbeat is older; how many."""
+def purge(conn: Connection, silent_since: float) -> int:
+    """Delete conductors whose last heartbeat is older; return how many."""
     c = tables.conductor
     return conn.execute(sa.delete(c).where(c.c.heartbeat_at < silent_since)).rowcount

@@ -1,8 +1,8 @@
-"""Connections to the three databases, each with its limits of time.
+"""Connections to the three databases, each with its time limits.
 
-No wait is without an end: a server that is unreachable, a row whose holder has died, a statement that takes
-too long, a transaction that its own process has forgotten.  The limits are set when a connection is made, so
-they hold for whatever is done with it.
+Each wait ends: for a server that is unreachable, for a row whose holder has died, for a statement that takes
+too long, for a transaction that its own process has forgotten.  The limits are set when a connection is made,
+so they hold for all statements on it.
 """
 
 import typing
@@ -13,11 +13,11 @@ from oslo_db.sqlalchemy import exc_filters
 from sqlalchemy.engine import Connection, Engine, make_url
 
 WRITE = "stoker_write"
-"""Execution option: whether the transaction changes anything."""
+"""Name of the execution option that says whether a transaction changes anything."""
 RECYCLE = 1800.0
 """Seconds after which an idle connection is replaced, before a firewall forgets it."""
 BRIEF_LOCK = 0.25
-"""Seconds that a brief transaction waits for a lock on PostgreSQL: longer than sound ones hold one."""
+"""Seconds that a brief transaction waits for a lock on PostgreSQL: healthy ones hold it less long."""
 BRIEF_LOCK_MARIADB = 1
 """The same on MariaDB, which counts in whole seconds."""
 ANSWER_MARGIN = 5.0
@@ -27,7 +27,7 @@ _KEEPALIVES = {"keepalives": 1, "keepalives_idle": 10, "keepalives_interval": 5,
 
 @dataclass(frozen=True)
 class DatabaseLimits:
-    """Seconds that a wait may take; 0: no limit, but for `pool` and `retry`.
+    """Limits of waits in seconds; 0 is no limit, except for `pool` and `retry`.
 
     :ivar connect: until a server has answered to a new connection.
     :ivar lock: for a row that another transaction holds.
@@ -63,7 +63,7 @@ def make_engine(url: str, pool_size: int, limits: DatabaseLimits) -> Engine:
     options["pool_timeout"] = limits.pool
     if backend != "sqlite":
         options.update(isolation_level="READ COMMITTED", pool_recycle=RECYCLE)
-        own = make_url(url).query  # What the URL says itself counts.
+        own = make_url(url).query  # What the operator has written into the URL wins.
         wanted = _connect_args(backend, limits).items()
         options["connect_args"] = {name: value for name, value in wanted if name not in own}
     engine = sa.create_engine(url, **options)
@@ -147,7 +147,7 @@ def _prepare_sqlite(engine: Engine, limits: DatabaseLimits) -> None:
     def prepare(dbapi: typing.Any, record: object) -> None:
         # The driver's own transaction handling begins too late; SQLAlchemy's "begin" does it below.
         dbapi.isolation_level = None
-        # First of all: the switch to WAL may have to wait, too.
+        # First, because the switch to WAL may have to wait, too.
         dbapi.execute(f"PRAGMA busy_timeout={_ms(limits.busy)}")
         dbapi.execute("PRAGMA journal_mode=WAL")
         dbapi.execute("PRAGMA synchronous=NORMAL")
@@ -159,7 +159,7 @@ def _prepare_sqlite(engine: Engine, limits: DatabaseLimits) -> None:
 
 
 def _mariadb_lock(limits: DatabaseLimits) -> int:
-    """Whole seconds; its most where there is no limit."""
+    """Return whole seconds, and MariaDB's maximum where there is no limit."""
     return max(1, round(limits.lock)) if limits.lock else 1073741824
 
 

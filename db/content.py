@@ -1,4 +1,4 @@
-"""Templates, environments and file sets, stored once however many stacks share them."""
+"""Templates, environments and file sets, which are stored once however many stacks share them."""
 
 import hashlib
 import json
@@ -17,25 +17,25 @@ from .schema import tables
 Json = typing.Any
 
 FRESH = 3600.0
-"""Seconds after which a content that is put again is marked as put now."""
+"""Seconds after which a content that is stored again is marked as stored now."""
 KEEP_UNUSED = 4 * FRESH
-"""Seconds since it was marked for which a content stays, used or not.
+"""Seconds since its mark for which a content is kept, used or not.
 
-A transaction that found a content fresh may make use of it without locking it; so this is longer than
-FRESH by far more than any transaction lasts.
+A transaction that finds a fresh content may use it without a lock.  So this is longer than FRESH by far more
+than any transaction lasts.
 """
 
 
 def content_id(body: Json) -> ContentId:
-    """SHA-256 of the canonical text: keys sorted, no white space."""
+    """Return the SHA-256 of the canonical text: keys sorted, no white space."""
     text = json.dumps(body, sort_keys=True, separators=(",", ":"))
     return ContentId(hashlib.sha256(text.encode()).hexdigest())
 
 
 def put(conn: Connection, body: Json, now: float) -> ContentId:
-    """Store the body unless an equal one is there; its id either way.
+    """Store the body unless an equal one exists; return its id either way.
 
-    One that was put lately is not locked: many stacks that share it are created side by side.
+    A fresh content is not locked, because many stacks that share it are created side by side.
     """
     key, c = content_id(body), tables.content
     there = conn.execute(sa.select(c.c.id).where(c.c.id == key, c.c.created_at > now - FRESH)).scalar()
@@ -46,7 +46,10 @@ def put(conn: Connection, body: Json, now: float) -> ContentId:
 
 
 def get(conn: Connection, key: ContentId) -> Json:
-    """:raises NotFound: no such content."""
+    """Return a content.
+
+    :raises NotFound: no such content.
+    """
     bodies = get_many(conn, [key])
     if key not in bodies:
         raise NotFound("Template", key)
@@ -54,19 +57,19 @@ def get(conn: Connection, key: ContentId) -> Json:
 
 
 def get_many(conn: Connection, keys: Iterable[ContentId]) -> dict[ContentId, Json]:
-    """Those of the contents that there are."""
+    """Return the contents that exist, by their ids."""
     c = tables.content
     rows = conn.execute(sa.select(c.c.id, c.c.body).where(c.c.id.in_(sorted(set(keys)))))
     return {ContentId(key): body for key, body in rows}
 
 
 def renamed(goal: Mapping[str, Json], old: ContentId, new: ContentId) -> dict[str, Json]:
-    """A stored goal that refers to one content in the place of another."""
+    """Return a stored goal that refers to the new content where it referred to the old one."""
     return {name: new if name in GOAL and value == old else value for name, value in goal.items()}
 
 
 def set_uses(conn: Connection, holder: StackId | SnapshotId, keys: Iterable[ContentId]) -> None:
-    """Say which contents a stack or a snapshot holds on to; called wherever that changes."""
+    """Store which contents a stack or a snapshot uses; the purge keeps those."""
     u = tables.content_use
     conn.execute(sa.delete(u).where(u.c.holder_id == holder))
     rows = [{"holder_id": holder, "content_id": key} for key in sorted(set(keys))]
@@ -74,13 +77,13 @@ def set_uses(conn: Connection, holder: StackId | SnapshotId, keys: Iterable[Cont
         conn.execute(sa.insert(u), rows)
 
 
-def sweep(
+def purge_unused(
     conn: Connection, now: float, *, limit: int, after: ContentId | None = None
 ) -> tuple[int, ContentId | None]:
-    """Look at the next `limit` contents in the order of their ids, and remove those that no stack uses.
+    """Read the next `limit` contents in the order of their ids, and delete those that nothing uses.
 
-    :param after: where the last sweep ended; the cost is that of `limit` rows however many there are.
-    :returns: how many were removed, and where to go on; None: this was the last part.
+    :param after: id of the last content read before; the cost is that of `limit` rows, however many exist.
+    :returns: how many were deleted, and the id to continue after; None: these were the last ones.
     """
     c, u = tables.content, tables.content_use
     unused = (c.c.created_at < now - KEEP_UNUSED, ~sa.exists().where(u.c.content_id == c.c.id))

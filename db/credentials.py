@@ -1,5 +1,8 @@
-"""Rows of the credentials that users hand over to stacks: one for each stack that has no parent, and one for
-each delegation that has begun and whose stack is not stored yet (keystone/delegations.py)."""
+"""Rows of the credentials that users delegate to stacks.
+
+Each stack without a parent has one, and so has each delegation that has begun and whose stack is not stored
+yet, see keystone/delegations.py.
+"""
 
 import typing
 from dataclasses import dataclass
@@ -16,9 +19,9 @@ Json = typing.Any
 
 @dataclass(frozen=True)
 class Unused:
-    """A credential whose stack is gone, or was never stored.
+    """A credential whose stack is deleted, or was never stored.
 
-    :ivar root_id: of the stack, or key of the delegation.
+    :ivar root_id: id of the stack, or key of the delegation.
     :ivar body: sealed.
     """
 
@@ -27,7 +30,7 @@ class Unused:
 
 
 def put(conn: Connection, root_id: StackId, body: Json, now: float) -> None:
-    """Store a credential, in the place of another one that the stack may have.
+    """Store a credential, and replace the one that the stack may have.
 
     :param body: sealed.
     """
@@ -36,28 +39,28 @@ def put(conn: Connection, root_id: StackId, body: Json, now: float) -> None:
 
 
 def intend(conn: Connection, key: StackId, body: Json, until: float, now: float) -> None:
-    """Store that a delegation begins, before anybody outside is asked for it.
+    """Store that a delegation begins, before Keystone is asked for it.
 
-    :param key: of the delegation; no stack has it.
+    :param key: key of the delegation; no stack has it.
     :param body: says how to find what was made; sealed.
-    :param until: when it counts as lost if it was not confirmed; a whole number, so that each database
-        compares it exactly.
+    :param until: when the delegation counts as lost unless it is confirmed; a whole number, which each
+        database compares exactly.
     """
     row = {"root_id": key, "body": body, "created_at": now, "unused_at": until}
     conn.execute(sa.insert(tables.credential).values(row))
 
 
 def confirm(conn: Connection, key: StackId, until: float) -> bool:
-    """End a delegation; called in the transaction that stores its credential.
+    """End a delegation, in the transaction that stores its credential.
 
-    :returns: False: it counts as lost, and what it has made is being revoked.
+    :returns: False: it counts as lost, and its trust is being revoked.
     """
     c = tables.credential
     return bool(conn.execute(sa.delete(c).where(c.c.root_id == key, c.c.unused_at == until)).rowcount)
 
 
 def withdraw(conn: Connection, key: StackId, body: Json, due: float, now: float) -> None:
-    """Store the credential of a delegation as one that is to be revoked; from here on nobody can confirm it.
+    """Store the credential of a delegation as one to revoke; from then on nobody can confirm it.
 
     :param body: the credential, sealed.
     :param due: when a duty revokes it if nobody else has.
@@ -67,21 +70,23 @@ def withdraw(conn: Connection, key: StackId, body: Json, due: float, now: float)
 
 
 def of_stack(conn: Connection, stack_id: StackId) -> Json:
-    """That of the stack, or of the one that it is nested in, sealed; None: there is none."""
+    """Return the credential of the stack, or of its root, sealed; None: there is none."""
     c, s = tables.credential, tables.stack
     found = sa.select(c.c.body).join(s, s.c.root_id == c.c.root_id).where(s.c.id == stack_id)
     return conn.execute(found).scalar()
 
 
 def release(conn: Connection, stack_id: StackId, now: float) -> None:
-    """The stack is deleted; called in the transaction that makes it so."""
+    """Mark the credential of a stack as unused, in the transaction that deletes the stack."""
     c = tables.credential
     conn.execute(sa.update(c).where(c.c.root_id == stack_id).values(unused_at=now))
 
 
 def unused(conn: Connection, now: float, *, limit: int) -> list[Unused]:
-    """Credentials that may be given back now, the oldest first; not while something nested in the stack is
-    still being cleaned up."""
+    """Return the credentials that may be revoked now, the oldest first.
+
+    None is returned while a stack nested in its stack is still being deleted.
+    """
     c, s = tables.credential, tables.stack
     lives = sa.exists().where(s.c.root_id == c.c.root_id, s.c.deleted_at.is_(None))
     rows = conn.execute(
@@ -94,11 +99,11 @@ def unused(conn: Connection, now: float, *, limit: int) -> list[Unused]:
 
 
 def take(conn: Connection, root_id: StackId, now: float, until: float) -> bool:
-    """Take a credential to revoke it; it comes up again at `until` if it was not forgotten by then.
+    """Take a credential to revoke it; it is due again at `until` unless it is deleted before.
 
-    From here on nobody can confirm a delegation with this key.
+    From then on nobody can confirm a delegation with this key.
 
-    :returns: False: it is not due any more: somebody else has taken it, or its stack was stored.
+    :returns: False: it is not due any more, because another one has taken it, or its stack was stored.
     """
     c = tables.credential
     due = sa.update(c).where(c.c.root_id == root_id, c.c.unused_at <= now)
@@ -106,5 +111,5 @@ def take(conn: Connection, root_id: StackId, now: float, until: float) -> bool:
 
 
 def forget(conn: Connection, root_id: StackId) -> None:
-    """It was given back."""
+    """Delete a credential, which was revoked."""
     conn.execute(sa.delete(tables.credential).where(tables.credential.c.root_id == root_id))

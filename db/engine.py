@@ -1,4 +1,4 @@
-"""Connections and transactions."""
+"""Transactions, and their retries."""
 
 import enum
 import logging
@@ -25,32 +25,32 @@ LIMITS = DatabaseLimits()
 
 
 class Trouble(enum.StrEnum):
-    """What may become of a transaction."""
+    """A reason why a transaction did not take place at once; the values are labels of a metric."""
 
-    AGAIN = "again"  #: it is run again
+    AGAIN = "again"  #: it is retried
     GIVEN_UP = "given up"  #: the database does not answer
     LOCKED = "locked"  #: another transaction has held a row for too long
 
 
 class Database:
-    """Runs functions in transactions, and runs them again where that is right.
+    """A database, which runs functions in transactions and retries them where that is safe.
 
-    READ COMMITTED on PostgreSQL and MariaDB.  SQLite gets WAL, so that readers never wait, and its one
-    writer begins with BEGIN IMMEDIATE, so that two writers queue instead of failing half-way.
+    Transactions are READ COMMITTED on PostgreSQL and MariaDB.  SQLite uses WAL, so readers never wait.  Its
+    one writer begins with BEGIN IMMEDIATE, so two writers queue instead of failing half-way.
 
-    It connects when it is first used, and again whenever that is needed.
+    The first transaction connects, and later ones reconnect when that is needed.
 
     :ivar clock: the server's time.
 
     :param url: SQLAlchemy URL: ``sqlite:////path``, ``postgresql+psycopg://…`` or ``mysql+pymysql://…``.
     :param pool_size: connections kept open; each thread in a transaction takes one.
     :param limits: seconds that waits may take.
-    :param clock: of the server; measured now and then, in a transaction that runs anyway.
-    :param tries: how often a transaction is run before it is given up.
-    :param sleep: waits between tries (seconds); the simulation brings its own.
-    :param listener: told what each transaction has made true, once it is committed; None: nobody listens.
-    :param answered: told of each transaction that has ended well, in its thread; must not block, nor raise.
-    :param troubled: told of each transaction that does not take place at once; must not block, nor raise.
+    :param clock: the server's clock; every few seconds a transaction that runs anyway measures it.
+    :param tries: how often a transaction is run before it fails.
+    :param sleep: waits between tries (seconds); the simulation passes its own.
+    :param listener: gets the notifications of each transaction once it is committed; None: there are none.
+    :param answered: called after each transaction that succeeds, in its thread; must not block, nor raise.
+    :param troubled: called for each transaction that fails or is retried; must not block, nor raise.
     """
 
     def __init__(
@@ -78,12 +78,12 @@ class Database:
 
     @property
     def engine(self) -> Engine:
-        """For migrations and tests."""
+        """Return the engine, for migrations and tests."""
         return self._engine
 
     @property
     def dialect(self) -> str:
-        """``sqlite``, ``postgresql`` or ``mysql`` (MariaDB too)."""
+        """Return ``sqlite``, ``postgresql`` or ``mysql`` (MariaDB too)."""
         return self._engine.dialect.name
 
     def read(self, work: Callable[[Connection], T]) -> T:
@@ -95,13 +95,14 @@ class Database:
         return self._run(work, write=False)
 
     def write(self, work: Callable[[Connection], T], *, brief: bool = False) -> T:
-        """Run `work` in a transaction.  After a deadlock or a lost connection it is run again from its
-        start, so it must not change anything but the database.
+        """Run `work` in a transaction.
 
-        It is not run again where the connection was lost during the commit: then it may have taken place.
+        After a deadlock or a lost connection it is retried from its start, so it must not change anything but
+        the database.  It is not retried where the connection was lost during the commit: then the
+        transaction may have taken place.
 
-        :param brief: wait for rows that others hold a moment only, and do not try again then: for work that
-            others wait for, and that comes back to it by itself.
+        :param brief: wait only a moment for rows that others hold, and do not retry then: for work that
+            others wait for, and that is repeated anyway.
         :raises Unavailable: the database does not answer.
         :raises RowLocked: another transaction has held a row for too long.
         :raises TooSlow: a statement has taken longer than it may.
@@ -134,20 +135,20 @@ class Database:
                     raise RowLocked(f"Another transaction holds a row: {cause}") from cause
                 if attempt == self._tries or time.monotonic() >= last:
                     kind = RowLocked if error.locked else Unavailable
-                    raise kind(f"The database gave up after {attempt} tries: {cause}") from cause
+                    raise kind(f"The database was unavailable in {attempt} tries: {cause}") from cause
                 self._troubled(Trouble.AGAIN)
-                LOG.debug("Transaction is run again after try %d: %s", attempt, cause)
+                LOG.debug("Retrying a transaction after try %d: %s", attempt, cause)
                 self._sleep(random.uniform(0.5, 1.0) * min(1.0, 0.005 * 2**attempt))
         raise AssertionError("unreachable")
 
     def _once(self, work: Callable[[Connection], T], *, write: bool, brief: bool) -> T:
         with self._connection(write=write) as conn, repeatable():
-            told = notifications.gathering(conn) if write and self._listener else []
+            facts = notifications.collect(conn) if write and self._listener else []
             with self._waiting(conn, brief=brief):
                 result = _transacted(conn, work, write=write, brief=brief, begun=self._measure)
             self._answered()
-            if told and self._listener:
-                self._listener(told)
+            if facts and self._listener:
+                self._listener(facts)
             return result
 
     def _measure(self, conn: Connection) -> None:
@@ -171,7 +172,7 @@ class Database:
                 try:
                     end_brief(conn, self._limits)
                 except (sa.exc.DBAPIError, oslo_errors.DBError):
-                    # What the transaction came to stands; the next one gets another connection.
+                    # The transaction has ended, well or not; the next one gets another connection.
                     conn.invalidate()
 
     @contextmanager
@@ -179,7 +180,7 @@ class Database:
         try:
             conn = self._engine.connect()
         except (sa.exc.OperationalError, oslo_errors.DBConnectionError) as error:
-            # Refused, starting up, going down, too many connections: each may be over soon.
+            # Refused, starting up, going down, too many connections: each may be over at the next try.
             raise RetryTransaction from error
         except sa.exc.TimeoutError as error:
             raise Unavailable(f"No connection became free: {error}") from error

@@ -1,4 +1,4 @@
-"""What a caller of the database may have to react to."""
+"""Errors of the database layer: a class for each different reaction of a caller."""
 
 
 class DatabaseError(Exception):
@@ -6,7 +6,7 @@ class DatabaseError(Exception):
 
 
 class NotFound(DatabaseError):
-    """No row of this kind has this id or name.
+    """An id or a name that no row of its kind has.
 
     :ivar kind: ``Stack``, ``Resource``, ``Event``, ``Template`` …
     """
@@ -18,7 +18,7 @@ class NotFound(DatabaseError):
 
 
 class NameTaken(DatabaseError):
-    """A living stack of the tenant has this name."""
+    """A name that a living stack of the project has already."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"The Stack ({name}) already exists.")
@@ -26,23 +26,23 @@ class NameTaken(DatabaseError):
 
 
 class Unavailable(DatabaseError):
-    """The database did not answer, also after several tries; whether the transaction took place is open."""
+    """No answer from the database, also after several tries; the transaction may have taken place."""
 
 
 class RowLocked(Unavailable):
-    """Another transaction has held a row for too long; this one did not take place, and may be repeated."""
+    """A row that another transaction holds for too long; this one did not take place, and may be retried."""
 
 
 class TooSlow(Unavailable):
-    """A statement has taken longer than it may; the transaction did not take place."""
+    """A statement that timed out; the transaction did not take place."""
 
 
 class WrongRevision(DatabaseError):
-    """The schema is not at a revision from which it can be brought to where it shall be."""
+    """A schema at a revision from which it cannot be migrated as requested."""
 
 
 class ShardCountMismatch(DatabaseError):
-    """The configured shard count is not the one the database was made with."""
+    """A configured shard count that differs from the one the database was made with."""
 
     def __init__(self, stored: int, configured: int) -> None:
         super().__init__(

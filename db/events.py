@@ -1,4 +1,4 @@
-"""What happened, in Heat's shape."""
+"""Rows of events, in Heat's shape."""
 
 import typing
 import uuid
@@ -18,7 +18,11 @@ Json = typing.Any
 
 @dataclass(frozen=True)
 class Event:
-    """:ivar id: None before it is stored.  :ivar at: seconds since the epoch."""
+    """A record of what happened to a stack or a resource.
+
+    :ivar id: None before it is stored.
+    :ivar at: seconds since the epoch.
+    """
 
     uuid: str
     stack_id: StackId
@@ -35,7 +39,7 @@ class Event:
 
 
 def new(**fields: typing.Any) -> Event:
-    """An event with a uuid of its own."""
+    """Return an event with a new uuid."""
     return Event(uuid=str(uuid.uuid4()), **fields)
 
 
@@ -43,8 +47,10 @@ _STORED = [name for name in Event.__dataclass_fields__ if name != "id"]
 
 
 def add_many(conn: Connection, events: Sequence[Event]) -> None:
-    """Store events in the order given, but for those that are stored already: whoever got no answer to a
-    commit tells the same again."""
+    """Store events in the order given, and skip those that exist.
+
+    A caller that got no answer to a commit stores the same events once more.
+    """
     if events:
         insert = upserts.insert_new(conn.dialect.name, tables.event, "uuid")
         conn.execute(insert, [{name: getattr(event, name) for name in _STORED} for event in events])
@@ -52,9 +58,9 @@ def add_many(conn: Connection, events: Sequence[Event]) -> None:
 
 @dataclass(frozen=True)
 class EventQuery:
-    """Which events; those of one stack, or of its tree down to a depth.
+    """A selection of the events of a stack, or of its tree down to a depth.
 
-    :ivar nested_depth: 0: the stack's own only; -1: the whole tree.
+    :ivar nested_depth: 0: the stack's own events only; -1: the whole tree's.
     :ivar filters: column name -> values, one of which must match.
     :ivar marker: uuid of the last event already seen.
     """
@@ -111,7 +117,10 @@ def _number(conn: Connection, event_uuid: str) -> int:
 
 
 def get(conn: Connection, event_uuid: str) -> Event:
-    """:raises NotFound: no such event."""
+    """Return an event.
+
+    :raises NotFound: no such event.
+    """
     e = tables.event
     row = conn.execute(sa.select(e).where(e.c.uuid == event_uuid)).mappings().first()
     if row is None:
@@ -120,7 +129,7 @@ def get(conn: Connection, event_uuid: str) -> Event:
 
 
 def stacks_since(conn: Connection, moment: float) -> list[tuple[StackId, int]]:
-    """(id, shard) of the stacks to which something happened since the moment; by the index on it."""
+    """Return (id, shard) of the stacks with events since the moment, by the index on it."""
     e, s = tables.event, tables.stack
     recent = sa.select(e.c.stack_id).where(e.c.at >= moment).distinct().subquery()
     rows = conn.execute(sa.select(s.c.id, s.c.shard).join(recent, recent.c.stack_id == s.c.id))
@@ -128,9 +137,9 @@ def stacks_since(conn: Connection, moment: float) -> list[tuple[StackId, int]]:
 
 
 def crowded(conn: Connection, most: int, *, limit: int, after: StackId | None = None) -> list[StackId]:
-    """Stacks that have more events than `most`, in the order of their ids.
+    """Return the stacks that have more events than `most`, in the order of their ids.
 
-    :param after: the last one seen, to read on.
+    :param after: id of the last stack of the page before.
     """
     e = tables.event
     found = _crowded(most).where(e.c.stack_id > (after or "")).order_by(e.c.stack_id).limit(limit)
@@ -138,7 +147,7 @@ def crowded(conn: Connection, most: int, *, limit: int, after: StackId | None = 
 
 
 def crowded_among(conn: Connection, stack_ids: Sequence[StackId], most: int) -> list[StackId]:
-    """Those of the stacks that have more events than `most`."""
+    """Return those of the stacks that have more events than `most`."""
     found = _crowded(most).where(tables.event.c.stack_id.in_(sorted(stack_ids)))
     return [StackId(stack_id) for stack_id in conn.execute(found).scalars()]
 
@@ -149,7 +158,7 @@ def _crowded(most: int) -> sa.Select[typing.Any]:
 
 
 def keep_newest(conn: Connection, stack_id: StackId, most: int) -> int:
-    """Forget a stack's events but the newest `most`; how many that were."""
+    """Delete a stack's events except the newest `most`; return how many."""
     e = tables.event
     newest = sa.select(e.c.id).where(e.c.stack_id == stack_id).order_by(e.c.id.desc())
     last = conn.execute(newest.offset(most).limit(1)).scalar()
@@ -161,7 +170,7 @@ def keep_newest(conn: Connection, stack_id: StackId, most: int) -> int:
 def latest(
     conn: Connection, stack_ids: Collection[str], reasons: Collection[str]
 ) -> dict[tuple[str, str, str], float]:
-    """Return when each was told last: (stack's id, resource's name, reason) -> seconds since the epoch."""
+    """Return when each was recorded last: (stack's id, resource's name, reason) -> the instant."""
     e = tables.event
     if not stack_ids or not reasons:
         return {}

@@ -1,8 +1,7 @@
-"""What those are told who listen for notifications: gathered in the transaction that makes it true, and told
-when that is committed.
+"""Notifications, which a transaction collects and its listener gets once it is committed.
 
-Nothing of it is stored: the events are the record, and whoever gets no answer to a commit tells nobody.
-Where nobody listens nothing is gathered, and no statement is spent.
+Nothing of them is stored: the events are the record, and a commit without an answer sends none.  Without a
+listener nothing is collected, and no statement is spent.
 """
 
 import enum
@@ -17,22 +16,25 @@ from .batches import IDS
 from .ids import StackId
 from .schema import tables
 
-_GATHERED = "stoker_notices"
+_COLLECTED = "stoker_notifications"
 
 
 class EventKind(enum.StrEnum):
-    """What there is to tell."""
+    """The kinds of facts that are notified.
 
-    STACK = "stack"  #: a stack has begun something, or ended it
+    The last two are parts of the notifications' types.
+    """
+
+    STACK = "stack"  #: a stack has started an action, or ended it
     REACHED = "reached"  #: a resource is held at a breakpoint
-    CLEARED = "cleared"  #: it is not any more
+    CLEARED = "cleared"  #: it is not held any more
 
 
 @dataclass(frozen=True)
 class AtBreakpoint:
-    """A resource that is held, or was.
+    """A resource that is, or was, held at a breakpoint.
 
-    :ivar event: uuid of the event that is the record of it.
+    :ivar event: uuid of the event that records it.
     """
 
     event: str
@@ -44,14 +46,15 @@ class AtBreakpoint:
 
 @dataclass(frozen=True)
 class Notification:
-    """One fact, with the stack as the transaction has left it: nothing of its parameters, properties and
-    outputs.
+    """One fact about a stack as the transaction leaves it.
+
+    It has nothing of the stack's parameters, properties and outputs.
 
     :ivar reason: of the stack, or of the event at the breakpoint.
-    :ivar at: of what happened at a breakpoint; None: of a resource nothing is told.
+    :ivar at: the resource at the breakpoint; None: the fact is about the stack.
     """
 
-    fact: EventKind
+    kind: EventKind
     stack_id: StackId
     tenant: str
     owner: str | None
@@ -69,47 +72,47 @@ class Notification:
 
 
 Listener = typing.Callable[[Sequence[Notification]], None]
-"""Told once a transaction is committed, in its thread; must not block, nor raise."""
+"""Gets the notifications of a committed transaction, in its thread; must not block, nor raise."""
 
 
-def gathering(conn: Connection) -> list[Notification]:
-    """Gather, from now on, what this connection's transaction makes true: the list that it goes to."""
-    gathered: list[Notification] = []
-    conn.execution_options(**{_GATHERED: gathered})
-    return gathered
+def collect(conn: Connection) -> list[Notification]:
+    """Start to collect the notifications of this connection's transaction; return the list of them."""
+    collected: list[Notification] = []
+    conn.execution_options(**{_COLLECTED: collected})
+    return collected
 
 
 def about_stacks(conn: Connection, stack_ids: Iterable[StackId]) -> None:
-    """The stacks have begun something, or ended it; as their rows are now."""
-    gathered = _gathered(conn)
-    wanted = list(dict.fromkeys(stack_ids))
-    if gathered is None or not wanted:
+    """Notify that the stacks have started an action, or ended it, as their rows are now."""
+    collected = _collected(conn)
+    ids = list(dict.fromkeys(stack_ids))
+    if collected is None or not ids:
         return
-    found = _read(conn, wanted)
-    gathered += [_notice(EventKind.STACK, found[stack_id]) for stack_id in wanted if stack_id in found]
+    found = _read(conn, ids)
+    collected += [_notification(EventKind.STACK, found[stack_id]) for stack_id in ids if stack_id in found]
 
 
 def at_breakpoints(
-    conn: Connection, fact: EventKind, told: Sequence[tuple[StackId, str, AtBreakpoint]]
+    conn: Connection, kind: EventKind, hits: Sequence[tuple[StackId, str, AtBreakpoint]]
 ) -> None:
-    """Resources are held, or are not any more.
+    """Notify that resources are held, or are not held any more.
 
-    :param told: stack, reason and resource of each.
+    :param hits: stack, reason and resource of each.
     """
-    gathered = _gathered(conn)
-    if gathered is None or not told:
+    collected = _collected(conn)
+    if collected is None or not hits:
         return
-    found = _read(conn, sorted({stack_id for stack_id, _, _ in told}))
-    gathered += [
-        _notice(fact, {**found[stack_id], "reason": reason}, at)
-        for stack_id, reason, at in told
+    found = _read(conn, sorted({stack_id for stack_id, _, _ in hits}))
+    collected += [
+        _notification(kind, {**found[stack_id], "reason": reason}, at)
+        for stack_id, reason, at in hits
         if stack_id in found
     ]
 
 
-def _gathered(conn: Connection) -> list[Notification] | None:
-    gathered: list[Notification] | None = conn.get_execution_options().get(_GATHERED)
-    return gathered
+def _collected(conn: Connection) -> list[Notification] | None:
+    collected: list[Notification] | None = conn.get_execution_options().get(_COLLECTED)
+    return collected
 
 
 _S = tables.stack.c
@@ -144,5 +147,7 @@ def _read(conn: Connection, stack_ids: Sequence[StackId]) -> dict[StackId, dict[
     return found
 
 
-def _notice(fact: EventKind, row: dict[str, typing.Any], at: AtBreakpoint | None = None) -> Notification:
-    return Notification(fact=fact, at=at, **{**row, "tags": tuple(row["tags"])})
+def _notification(
+    kind: EventKind, row: dict[str, typing.Any], at: AtBreakpoint | None = None
+) -> Notification:
+    return Notification(kind=kind, at=at, **{**row, "tags": tuple(row["tags"])})

@@ -24,7 +24,10 @@ def insert_many(conn: Connection, resources: Sequence[Resource]) -> None:
 
 
 def get(conn: Connection, resource_id: ResourceId) -> Resource:
-    """:raises NotFound: no such resource."""
+    """Return a resource.
+
+    :raises NotFound: no such resource.
+    """
     found = by_ids(conn, [resource_id])
     if resource_id not in found:
         raise NotFound("Resource", resource_id)
@@ -35,7 +38,7 @@ _BY_IDS = sa.select(tables.resource).where(tables.resource.c.id.in_(IDS))
 
 
 def by_ids(conn: Connection, ids: Iterable[ResourceId]) -> dict[ResourceId, Resource]:
-    """Those of the resources that there are."""
+    """Return the resources that exist, by their ids."""
     found: dict[ResourceId, Resource] = {}
     for part in chunks(ids):
         rows = conn.execute(_BY_IDS, {"ids": part}).mappings()
@@ -58,11 +61,12 @@ _SKIPPING = _skipping()
 def lock_free(
     conn: Connection, ids: Iterable[ResourceId], own: Set[ResourceId]
 ) -> tuple[dict[ResourceId, Resource], set[ResourceId]]:
-    """Read resources and lock some of them, without waiting; the resources, and which others have locked.
+    """Read resources and lock some of them, without waiting for locks.
 
-    One statement does both: a second one would make every claim slower.
+    One statement does both, because a second one would make each claim slower.
 
-    :param own: ids of those to be locked, all of them among `ids`.
+    :param own: ids of the resources to lock, all of them among `ids`.
+    :returns: the resources by id, and the ids among `own` that another transaction has locked.
     """
     found: dict[ResourceId, Resource] = {}
     locked: set[ResourceId] = set()
@@ -85,12 +89,12 @@ _OF_STACK = (
 
 
 def of_stack(conn: Connection, stack_id: StackId) -> list[Resource]:
-    """All rows of a stack, replaced ones too, in id order; without the copies that snapshots keep."""
+    """Return all rows of a stack, replaced ones too, in id order; without the copies that snapshots keep."""
     return [Resource(**dict(row)) for row in conn.execute(_OF_STACK, {"key": stack_id}).mappings()]
 
 
 def copies(conn: Connection, stack_id: StackId, snapshot_id: SnapshotId | None = None) -> list[Resource]:
-    """What the stack's snapshots, or one of them, keep of its resources, in id order."""
+    """Return the copies that the stack's snapshots, or one of them, keep of its resources, in id order."""
     r = tables.resource
     which = r.c.snapshot_id.is_not(None) if snapshot_id is None else r.c.snapshot_id == snapshot_id
     wanted = sa.select(r).where(r.c.stack_id == stack_id, which)
@@ -98,7 +102,7 @@ def copies(conn: Connection, stack_id: StackId, snapshot_id: SnapshotId | None =
 
 
 def by_name(conn: Connection, stack_id: StackId, name: str) -> Resource:
-    """The current resource of that name: not one that was replaced.
+    """Return the resource of that name that was not replaced.
 
     :raises NotFound: there is none.
     """
@@ -124,7 +128,7 @@ def by_name(conn: Connection, stack_id: StackId, name: str) -> Resource:
 
 
 def types_in(conn: Connection, stack_id: StackId) -> list[str]:
-    """The types that resources of a stack, or of those nested in it, have after the environment's mapping."""
+    """Return the types of a tree's resources after the environment's mapping, sorted."""
     r = tables.resource
     found = sa.select(r.c.plugin).where(r.c.stack_id.in_(trees.below(stack_id))).distinct()
     return sorted(conn.execute(found).scalars())
@@ -138,11 +142,12 @@ _SHORT = [column for column in tables.resource.c if column.name not in LONG]
 def of_tree(
     conn: Connection, stack: ListedStack, depth: int, *, values: bool = False
 ) -> list[tuple[Resource, str]]:
-    """Return resources of a stack and of those nested in it, without those replaced, each with its stack's
-    name.
+    """Return the resources of a stack and of those nested in it, each with its stack's name.
 
-    :param depth: levels below the stack; 0: its own only.
-    :param values: read what may be long, too, which is None else.
+    Replaced resources are left out.
+
+    :param depth: levels below the stack; 0: its own resources only.
+    :param values: read the columns named in LONG, too; they are None else.
     """
     r, s = tables.resource, tables.stack
     rows = conn.execute(
@@ -160,7 +165,7 @@ def of_tree(
 
 
 def set_metadata(conn: Connection, resource_id: ResourceId, *, seen: int, metadata: Json, now: float) -> bool:
-    """Change the metadata; False if its generation is not `seen` any more."""
+    """Change the metadata; return False if its generation is not `seen` any more."""
     r = tables.resource
     done = conn.execute(
         sa.update(r)
@@ -173,7 +178,7 @@ def set_metadata(conn: Connection, resource_id: ResourceId, *, seen: int, metada
 def set_status(
     conn: Connection, resource_id: ResourceId, *, action: str, status: str, reason: str, now: float
 ) -> None:
-    """Change what is shown of a resource that no task works on."""
+    """Change the status of a resource that no task works on."""
     r = tables.resource
     conn.execute(
         sa.update(r)
@@ -183,7 +188,7 @@ def set_status(
 
 
 def delete_many(conn: Connection, ids: Iterable[ResourceId]) -> None:
-    """Remove rows."""
+    """Delete rows."""
     r, wanted = tables.resource, sorted(set(ids))
     for start in range(0, len(wanted), 500):
         conn.execute(sa.delete(r).where(r.c.id.in_(wanted[start : start + 500])))

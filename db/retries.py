@@ -1,4 +1,4 @@
-"""Telling, from a driver's error, whether a transaction is to be tried again."""
+"""Decisions, by a driver's error, whether a transaction is retried."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,9 +22,9 @@ _MARIADB_STATEMENT_TIMEOUT = 1969
 
 
 class RetryTransaction(Exception):
-    """The transaction certainly did not take place.
+    """A transaction that certainly did not take place, and may succeed at the next try.
 
-    :ivar locked: because another transaction has held a row for too long.
+    :ivar locked: another transaction has held a row for too long.
     """
 
     def __init__(self, *, locked: bool = False) -> None:
@@ -34,9 +34,9 @@ class RetryTransaction(Exception):
 
 @contextmanager
 def repeatable() -> Iterator[None]:
-    """Tell what is over when it is tried again from what is not.
+    """Raise RetryTransaction for errors that a retry may cure, and other errors of this package for the rest.
 
-    A lock's holder may be gone at the next try.  A statement that took too long would take as long again.
+    The holder of a lock may be gone at the next try.  A statement that timed out would do so again.
     """
     try:
         yield
@@ -52,7 +52,7 @@ def repeatable() -> Iterator[None]:
         if _is_lock_timeout(error.orig) or _is_conflict(error.orig):
             raise RetryTransaction(locked=not _is_serialization(error.orig)) from error
         if _is_too_long(error.orig):
-            raise TooSlow(f"A statement has taken longer than it may: {error.orig}") from error
+            raise TooSlow(f"A statement timed out: {error.orig}") from error
         if _is_full(error.orig):
             raise Unavailable(f"The database cannot store anything: {error.orig}") from error
         raise
@@ -63,14 +63,17 @@ def _sqlstate(error: BaseException | None) -> str:
 
 
 def _code(error: BaseException | None) -> int | None:
-    """The number of an error of MariaDB's, however wrapped."""
+    """Return the number of an error of MariaDB's, however it is wrapped."""
     error = getattr(error, "orig", error)
     code = error.args[0] if error is not None and error.args else None
     return code if isinstance(code, int) else None
 
 
 def _is_conflict(error: BaseException | None) -> bool:
-    """What oslo.db does not name: SQLite's writer is busy for too long, PostgreSQL cannot serialize."""
+    """Return whether transactions collided in a way that oslo.db does not name.
+
+    SQLite's writer was busy for too long, or PostgreSQL could not serialize.
+    """
     if _is_serialization(error):
         return True
     return str(getattr(error, "sqlite_errorname", "")).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
@@ -89,12 +92,12 @@ def _is_too_long(error: BaseException | None) -> bool:
 
 
 def _is_idle(error: BaseException | None) -> bool:
-    """The transaction stood still for so long, for our process did, that PostgreSQL has ended it."""
+    """Return whether PostgreSQL has ended the transaction because our process did nothing for too long."""
     return _sqlstate(error) == _IDLE_IN_TRANSACTION
 
 
 def _is_full(error: BaseException | None) -> bool:
-    """Its disk is full, or another of its resources is used up: it may be over later."""
+    """Return whether the server's disk is full, or another of its resources is used up for now."""
     if _sqlstate(error).startswith(_INSUFFICIENT_RESOURCES):
         return True
     if str(getattr(error, "sqlite_errorname", "")) == "SQLITE_FULL":

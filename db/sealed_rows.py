@@ -1,8 +1,7 @@
-"""Going through all JSON that may hold secrets, in batches, to seal anew what an older key has sealed, or
-what is bound to no place.
+"""Scans of all stored JSON that may hold secrets, so that a rotation of keys can seal it again.
 
-What is found is changed under a lock of its row, by what the row holds then: whoever else changes it does so
-before or after, and nothing of it is lost.
+Values are changed under a lock of their row, by what the row holds then: so another writer's change comes
+before or after, and none is lost.
 """
 
 import typing
@@ -20,7 +19,7 @@ from .states import TaskState
 
 Json = typing.Any
 MARK = '%"$fn":"sealed"%'
-"""What the text of each value has in it that holds a token; most rows have not, and are not sent."""
+"""Pattern of the text of each value that holds a token; most rows do not match, and are not read."""
 
 COLUMNS: Mapping[sa.Table, Sequence[str]] = {
     tables.setting: ["value"],
@@ -31,12 +30,12 @@ COLUMNS: Mapping[sa.Table, Sequence[str]] = {
     tables.snapshot: ["goal"],
     tables.task: ["definition"],
 }
-"""Where tokens are stored; all other JSON is literal, whatever it looks like."""
+"""Columns that store tokens; all other JSON is literal, whatever it looks like."""
 
 
 @dataclass(frozen=True)
 class SealedTree:
-    """The stacks to which a value belongs: a root stack, and what is nested in it."""
+    """The tree of stacks to which a value belongs: a root stack, and all that are nested in it."""
 
     project_id: str
     root_id: str
@@ -47,7 +46,7 @@ class Row:
     """The JSON values of one row, by column.
 
     :ivar key: value of the primary key.
-    :ivar tree: to which the row belongs; None: to none, or to none any more.
+    :ivar tree: to which the row belongs; None: it belongs to no stack, or its stack is deleted.
     """
 
     key: Json
@@ -56,9 +55,9 @@ class Row:
 
 
 def scan(database: Database, table: sa.Table, *, batch: int) -> Iterator[list[Row]]:
-    """The rows of a table that may hold tokens, in batches in the order of their keys; a transaction each.
+    """Yield the rows of a table that may hold tokens, in batches in the order of their keys.
 
-    What is written behind the place where it is looking is not seen.
+    Each batch is a transaction.  Rows that are written meanwhile with a smaller key are not read.
     """
     key, last = _key(table), None
     while True:
@@ -75,7 +74,7 @@ def scan(database: Database, table: sa.Table, *, batch: int) -> Iterator[list[Ro
 def rewrite(
     conn: Connection, table: sa.Table, found: Sequence[Row], change: Callable[[Row], Mapping[str, Json]]
 ) -> int:
-    """Put `change` of them in the place of the rows' values; how many have changed."""
+    """Replace the rows' values by what `change` returns for them; return how many rows have changed."""
     key, trees, changed = _key(table), {row.key: row.tree for row in found}, 0
     query = _columns(table).where(key.in_(list(trees))).order_by(key).with_for_update()
     for row in _rows(conn, query):
@@ -88,7 +87,7 @@ def rewrite(
 
 
 def holders(conn: Connection, key: ContentId) -> dict[str, SealedTree]:
-    """The ids of the stacks and snapshots that hold on to a content, with their trees."""
+    """Return the ids of the stacks and snapshots that use a content, with their trees."""
     u, s, n = tables.content_use.c, tables.stack.c, tables.snapshot.c
     of_stacks = sa.select(u.holder_id, s.tenant, s.root_id).join(tables.stack, s.id == u.holder_id)
     of_snapshots = (
@@ -102,13 +101,13 @@ def holders(conn: Connection, key: ContentId) -> dict[str, SealedTree]:
 
 
 def rename_content(conn: Connection, holder: str, old: ContentId, new: ContentId) -> None:
-    """Let a stack or a snapshot refer to one content in the place of another; one that is gone does not."""
+    """Let a stack or a snapshot refer to the new content instead of the old one, if it still exists."""
     if not stacks.rename_content(conn, StackId(holder), old, new):
         snapshots.rename_content(conn, SnapshotId(holder), old, new)
 
 
 def running(conn: Connection) -> set[tuple[TaskId, int]]:
-    """The attempts that run now, as (task, attempt): what they have read, they may store again."""
+    """Return the attempts that run now, as (task, attempt): they may store again what they have read."""
     t = tables.task
     rows = conn.execute(sa.select(t.c.id, t.c.attempt).where(t.c.state == TaskState.RUNNING))
     return {(TaskId(task_id), attempt) for task_id, attempt in rows}

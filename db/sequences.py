@@ -1,4 +1,4 @@
-"""Blocks of ids, reserved before the rows that will carry them."""
+"""Blocks of ids, which are reserved before the rows that will have them are stored."""
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -10,9 +10,9 @@ ROWS = "rows"
 
 
 def reserve(conn: Connection, count: int, *, name: str = ROWS) -> int:
-    """The first of `count` ids that nobody else gets.
+    """Reserve ids, and return the first of `count` that nobody else gets.
 
-    The sequence's row is locked until the transaction ends: use a transaction of its own.
+    The sequence's row is locked until the transaction ends, so use a transaction of its own.
     """
     s = tables.sequence
     first = conn.execute(sa.select(s.c.next).where(s.c.name == name).with_for_update()).scalar_one()

@@ -1,4 +1,4 @@
-"""Facts about the installation that stay as they were when the database was made."""
+"""Facts about the installation, which are stored once and never change."""
 
 import typing
 
@@ -16,11 +16,11 @@ DEFAULT_SHARD_COUNT = 4096
 
 
 def shard_count(conn: Connection, configured: int | None = None) -> int:
-    """The number of shards; stored at the first call.
+    """Return the number of shards, which the first call stores.
 
-    :param configured: what the operator wants, None: whatever is stored, else the default.
+    :param configured: the operator's number; None: the stored one, or the default.
     :raises ShardCountMismatch: another number is stored.
-    :raises ValueError: it is no number of shards.
+    :raises ValueError: the number is smaller than 1.
     """
     if configured is not None and configured < 1:
         raise ValueError(f"shard_count must be 1 or more, not {configured}")
@@ -31,12 +31,11 @@ def shard_count(conn: Connection, configured: int | None = None) -> int:
 
 
 def signal_key(conn: Connection, fresh: Json) -> Json:
-    """The key that signs the addresses of signals; stored at the first call.
+    """Return the key that signs the addresses of signals, sealed; the first call stores it.
 
-    It is not one of the configuration's, so that addresses which are out in the world outlive those.
+    It is not a configured key, so addresses that others have keep working when those are rotated.
 
-    :param fresh: a new one, sealed.
-    :returns: the one that is stored, sealed.
+    :param fresh: a new key, sealed.
     """
     return _kept(conn, SIGNAL_KEY, fresh)
 
@@ -46,7 +45,7 @@ def _kept(conn: Connection, name: str, first: Json) -> Json:
     query = sa.select(s.c.value).where(s.c.name == name)
     stored = conn.execute(query).scalar()
     if stored is None:
-        # Several may be the first at the same moment.
+        # Several processes may be the first at the same moment.
         conn.execute(upserts.insert_or_update(conn, s, {"name": name, "value": first}, []))
         stored = conn.execute(query).scalar_one()
     return stored

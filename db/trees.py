@@ -1,4 +1,4 @@
-"""Stacks nested in stacks."""
+"""Queries on trees of nested stacks."""
 
 import typing
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,13 +10,13 @@ from .ids import StackId
 from .schema import tables
 
 LEVELS = 50
-"""More than any tree has."""
+"""Levels that are read at most: more than any tree has."""
 
 
 def below(stack_id: StackId, deepest: int | None = None) -> sa.Select[typing.Any]:
-    """Selects the ids of a stack and of all stacks nested in it: not of its parents' other children.
+    """Return a query for the ids of a stack and of all stacks nested in it.
 
-    :param deepest: depth, counted from the root, of the last level wanted; None: all.
+    :param deepest: depth, counted from the root, of the last level to read; None: all.
     """
     s = tables.stack
     tree = sa.select(s.c.id).where(s.c.id == stack_id).cte("tree", recursive=True)
@@ -27,7 +27,7 @@ def below(stack_id: StackId, deepest: int | None = None) -> sa.Select[typing.Any
 
 
 def inside(stack_ids: Sequence[StackId]) -> sa.Select[typing.Any]:
-    """Selects the ids of all stacks nested in any of these, on all levels; not of what steps left behind."""
+    """Return a query for the ids of the stacks nested in these, without those of orphaned creates."""
     s = tables.stack
     child = s.c.parent_resource_id.is_not(None)
     tree = sa.select(s.c.id).where(s.c.parent_id.in_(sorted(stack_ids)), child).cte("tree", recursive=True)
@@ -36,8 +36,10 @@ def inside(stack_ids: Sequence[StackId]) -> sa.Select[typing.Any]:
 
 
 def paths(conn: Connection, root: StackId, stack_ids: Iterable[str]) -> dict[str, str]:
-    """For each of the stacks, which are nested in the root: the names of the resources that lead there, each
-    followed by a slash; one statement for each level."""
+    """Return the path to each of the stacks, which are nested in the root: ``NAME/NAME/``.
+
+    It reads one statement for each level.
+    """
     s, r = tables.stack, tables.resource
     above: dict[str, tuple[str | None, str]] = {root: (None, "")}
     wanted = set(stack_ids) - {root}

@@ -1,4 +1,4 @@
-"""Inserting what may be there already, in the words of each database."""
+"""Inserts of rows that may exist already, in the dialect of each database."""
 
 import functools
 import typing
@@ -12,9 +12,9 @@ from sqlalchemy.engine import Connection
 def insert_or_update(
     conn: Connection, table: sa.Table, row: Mapping[str, typing.Any], changed: Sequence[str]
 ) -> sa.Insert:
-    """Insert the row; if one with its primary key is there, set that one's `changed` columns instead.
+    """Return an insert of the row that, where its primary key exists, sets the `changed` columns instead.
 
-    :param changed: empty: leave it as it is.
+    :param changed: names of columns; empty: an existing row stays as it is.
     """
     keys = [column.name for column in table.primary_key]
     values = {name: row[name] for name in changed}
@@ -34,9 +34,9 @@ def insert_or_update(
 
 @functools.cache
 def insert_new(dialect: str, table: sa.Table, key: str) -> sa.Insert:
-    """Insert each row of which there is none with its `key`, a column with a unique index; built once.
+    """Return an insert that skips rows whose `key`, a column with a unique index, exists; built once.
 
-    :param dialect: name of the connection's.
+    :param dialect: name of the connection's dialect.
     """
     if dialect in ("mysql", "mariadb"):
         # Not INSERT IGNORE: that turns every error into a warning.

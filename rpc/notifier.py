@@ -71,16 +71,16 @@ class Notifier:
             self._queue.put(functools.partial(self._send, notice))
 
     def _send(self, notice: Notification) -> None:
-        failed = notice.fact == EventKind.STACK and notice.status == "FAILED"
+        failed = notice.kind == EventKind.STACK and notice.status == "FAILED"
         send = getattr(self._sender, "error" if failed else self._level.lower())
         send({}, event_type(notice), payload(notice))
 
 
 def event_type(notice: Notification) -> str:
     """Name of the notification."""
-    if notice.fact == EventKind.STACK:
+    if notice.kind == EventKind.STACK:
         return f"{SERVICE}.stack.{notice.action.lower()}.{_ENDINGS.get(notice.status, 'error')}"
-    return f"{SERVICE}.breakpoint.{notice.fact}"
+    return f"{SERVICE}.breakpoint.{notice.kind}"
 
 
 def event_types() -> dict[str, str]:

@@ -55,7 +55,7 @@ def bring(database: Database, *, expand: bool, contract: bool) -> None:
 
 def outdated(database: Database) -> list[str]:
     """Return the hosts of the conductors that report and whose code is written for an older schema."""
-    found = conductors.may_come_back(database.read(conductors.list_all), database.clock())
+    found = conductors.may_rejoin(database.read(conductors.list_all), database.clock())
     return [c.host for c in found if c.written_for < revisions.NUMBER]
 
 

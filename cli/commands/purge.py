@@ -117,4 +117,4 @@ def _sweep(database: Database, done: Purged) -> Iterator[None]:
 
 
 def _part(conn: typing.Any, now: float, after: ContentId | None) -> tuple[int, ContentId | None]:
-    return content.sweep(conn, now, limit=PAGE, after=after)
+    return content.purge_unused(conn, now, limit=PAGE, after=after)

@@ -61,5 +61,5 @@ class ServiceClean(ShowOne):
             raise AdminError(f"--silent must be {FORGOTTEN_AFTER:g} or more: others may come back")
         session = session_of(self)
         before = session.database.clock() - parsed.silent
-        count = session.database.write(lambda conn: conductors.clean(conn, before))
+        count = session.database.write(lambda conn: conductors.purge(conn, before))
         return ("Forgotten",), (count,)

@@ -118,7 +118,7 @@ def _keys(conf: cfg.ConfigOpts) -> Result:
 
 def _neighbours(conf: cfg.ConfigOpts) -> Result:
     database, _ = open_database(conf)
-    found = conductors.may_come_back(database.read(conductors.list_all), database.clock())
+    found = conductors.may_rejoin(database.read(conductors.list_all), database.clock())
     return judged({c.host: c.rpc_version for c in found}, pin=conf.upgrade_levels.conductor)
 
 

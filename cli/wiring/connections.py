@@ -207,7 +207,7 @@ def make_level(conf: cfg.ConfigOpts, database: Database) -> Level:
 
     def spoken() -> set[str]:
         found = database.read(conductors.list_all)
-        return {c.rpc_version for c in conductors.may_come_back(found, database.clock())}
+        return {c.rpc_version for c in conductors.may_rejoin(found, database.clock())}
 
     return Level(spoken, pin=lambda: conf.upgrade_levels.conductor)
 

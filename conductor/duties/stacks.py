@@ -200,7 +200,7 @@ class StackPurge:
         now = self._clock()
 
         def work(conn: Connection, after: Sequence[ContentId | None]) -> tuple[int, ContentId | None]:
-            return content.sweep(conn, now, limit=PAGE, after=after[0])
+            return content.purge_unused(conn, now, limit=PAGE, after=after[0])
 
         for gone, swept in self._sweeping.run([self._swept], work, key=str):
             self._swept = swept

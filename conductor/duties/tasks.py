@@ -244,7 +244,7 @@ class Orphans:
             return
         LOG.warning("Conductor %s is gone, %d of its tasks go to others", member, len(mine))
         now = self._clock()
-        orderly = self._database.read(lambda conn: conductors.ended_orderly(conn, member))
+        orderly = self._database.read(lambda conn: conductors.stopped_cleanly(conn, member))
         loss = None if orderly else Loss(host_of(member), self._task_losses)
         release = functools.partial(tasks.release, now=now, loss=loss)
         for freed in self._bypass.run(mine, release, key=lambda claim: claim[0], together=PAGE):

@@ -26,9 +26,9 @@ SORT_KEYS = {
 
 @dataclass(frozen=True)
 class StackQuery:
-    """Which stacks, in which order.
+    """A selection of stacks, and their order.
 
-    :ivar tenant: None: of all tenants.
+    :ivar tenant: id of the project; None: stacks of all projects.
     :ivar filters: column -> values, one of which must match.
     :ivar tags: all of them; tags_any: one of them; not_tags: not all of them; not_tags_any: none of them.
     :ivar marker: id of the last stack already seen.
@@ -52,7 +52,7 @@ def list_stacks(conn: Connection, query: StackQuery, kind: type[S]) -> list[S]:
     """Return the stacks.
 
     :param kind: what is read of each: only its columns.
-    :raises NotFound: the marker is not a stack, or not one of the tenant's.
+    :raises NotFound: the marker is not a stack, or belongs to another project.
     """
     s = tables.stack
     keys = _keys(query)
@@ -75,7 +75,7 @@ def list_stacks(conn: Connection, query: StackQuery, kind: type[S]) -> list[S]:
 
 
 def _keys(query: StackQuery) -> list[tuple[str, bool]]:
-    """Return each column once, where it comes first: a second time it decides nothing."""
+    """Return each column once, at its first place, because a second time it decides nothing."""
     first: dict[str, tuple[str, bool]] = {}
     for key in (*query.sort, ("id", query.sort[-1][1] if query.sort else False)):
         first.setdefault(key[0], key)
@@ -87,7 +87,7 @@ def _select(kind: type[ListedStack]) -> sa.Select[typing.Any]:
 
 
 def get_listed(conn: Connection, stack_id: StackId) -> ListedStack:
-    """Return what lists show of a stack, without its tags.
+    """Return a stack as lists show it, without its tags.
 
     :raises NotFound: no such stack, not even a deleted one that is still stored.
     """
@@ -98,7 +98,7 @@ def get_listed(conn: Connection, stack_id: StackId) -> ListedStack:
 
 
 def get_many(conn: Connection, stack_ids: Iterable[StackId]) -> dict[StackId, ListedStack]:
-    """Return what lists show of those of the stacks that there are, without their tags."""
+    """Return the stacks that exist as lists show them, by id, without their tags."""
     found: dict[StackId, ListedStack] = {}
     wanted = sorted(set(stack_ids))
     for start in range(0, len(wanted), 500):
@@ -123,13 +123,13 @@ def find_by_name(conn: Connection, tenant: str, name: str) -> ListedStack:
 
 
 def count_stacks(conn: Connection, query: StackQuery) -> int:
-    """How many there are, whatever the limit and the marker."""
+    """Return how many stacks match, whatever the limit and the marker."""
     counted = sa.select(sa.func.count()).select_from(tables.stack).where(*_conditions(query))
     return int(conn.execute(counted).scalar_one())
 
 
 def _after(last: ListedStack, keys: Sequence[tuple[str, bool]]) -> sa.ColumnElement[bool]:
-    """What comes behind `last` in the order of `keys`."""
+    """Return the condition for the stacks behind `last` in the order of `keys`."""
     s = tables.stack
     behind: list[sa.ColumnElement[bool]] = []
     equal: list[sa.ColumnElement[bool]] = []

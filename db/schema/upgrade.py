@@ -1,4 +1,4 @@
-"""Bringing a database to the version this code needs."""
+"""Migrations of a database to the revision that this code needs."""
 
 import pathlib
 import typing
@@ -14,7 +14,7 @@ from .revisions import EXPANDED, NEWEST, Fit, fit_of, place_of
 
 
 def sync(database: Database) -> None:
-    """Bring it to the newest revision.  Code of an older release must not run.
+    """Migrate to the newest revision; no code of an older release may run.
 
     :raises WrongRevision: it belongs to a newer release.
     """
@@ -23,7 +23,7 @@ def sync(database: Database) -> None:
 
 
 def expand(database: Database) -> None:
-    """Add what this release needs; the code of the one before works on.
+    """Add what this release needs; the code of the release before keeps working.
 
     :raises WrongRevision: it belongs to a newer release, or an older one's contract part comes first.
     """
@@ -38,7 +38,7 @@ def expand(database: Database) -> None:
 
 
 def contract(database: Database) -> None:
-    """Take away what only older releases need, up to what the database was expanded to.
+    """Remove what only older releases need, up to the number that the database was expanded to.
 
     :raises WrongRevision: it belongs to a newer release, or was not expanded.
     """

@@ -78,9 +78,9 @@ def put_three(database: Database, prefix: str) -> tuple[ContentId, ...]:
 
 
 def sweep(database: Database, now: float = OLD) -> int:
-    gone, after = database.write(lambda conn: content.sweep(conn, now, limit=2))
+    gone, after = database.write(lambda conn: content.purge_unused(conn, now, limit=2))
     while after is not None:
-        more, after = database.write(lambda conn: content.sweep(conn, now, limit=2, after=after))  # noqa: B023
+        more, after = database.write(lambda conn: content.purge_unused(conn, now, limit=2, after=after))  # noqa: B023
         gone += more
     return gone
 
@@ -184,6 +184,6 @@ def test_two_incarnations_on_one_host_that_report_first_at_once_are_one_row(data
 
 def test_conductors_that_are_silent_for_long_are_forgotten(database: Database) -> None:
     database.write(lambda conn: conductors.report(conn, report()))
-    assert database.write(lambda conn: conductors.clean(conn, NOW)) == 0
-    assert database.write(lambda conn: conductors.clean(conn, NOW + 1)) == 1
+    assert database.write(lambda conn: conductors.purge(conn, NOW)) == 0
+    assert database.write(lambda conn: conductors.purge(conn, NOW + 1)) == 1
     assert database.read(conductors.list_all) == []

@@ -71,7 +71,7 @@ DUTIES: dict[str, typing.Callable[[sa.Connection], object]] = {
     "end of a breakpoint's time": lambda conn: clear_breakpoints.expire(conn, [TaskId(9)], by=None, now=NOW),
     "clock stands": lambda conn: deadlines.pause_deadline(conn, TaskId(8), now=NOW),
     "clock goes on": lambda conn: deadlines.resume_deadline(conn, STACK, TRAVERSAL, now=NOW),
-    "sweep of contents": lambda conn: content.sweep(conn, NOW, limit=10, after=ContentId("5")),
+    "sweep of contents": lambda conn: content.purge_unused(conn, NOW, limit=10, after=ContentId("5")),
 }
 
 

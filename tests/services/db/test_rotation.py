@@ -227,7 +227,7 @@ def test_an_environment_that_many_share_is_shared_afterwards_by_all_and_by_those
     assert bodies[new] == bodies[old] == an_environment(NEW), "who has just read the old id still finds it"
 
     later = NOW + 10 * content.KEEP_UNUSED
-    database.write(lambda conn: content.sweep(conn, later, limit=100))
+    database.write(lambda conn: content.purge_unused(conn, later, limit=100))
     left = database.read(lambda conn: content.get_many(conn, [new, old, template, files]))
     assert set(left) == {new, template, files}
 

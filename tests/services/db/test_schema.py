@@ -48,7 +48,7 @@ def test_a_database_that_was_never_migrated_is_at_no_revision(tmp_path: object) 
 
 def test_the_revision_of_a_database_that_is_away_is_an_error_of_its_own() -> None:
     away = Database("postgresql+psycopg://nobody@127.0.0.1:1/nothing", tries=2, sleep=lambda seconds: None)
-    with pytest.raises(Unavailable, match="gave up after 2 tries"):
+    with pytest.raises(Unavailable, match="unavailable in 2 tries"):
         revisions.current(away)
 
 

@@ -71,10 +71,10 @@ def test_what_a_snapshot_holds_is_not_swept_away_until_it_is_gone(database: Data
     template, environment, files = database.write(put)
     goal = {"template": template, "environment": environment, "files": files, "parameters": {}}
     held = kept(database, stack, goal=goal, status=Status.IN_PROGRESS, action="DELETE")
-    database.write(lambda conn: content.sweep(conn, later, limit=1000))
+    database.write(lambda conn: content.purge_unused(conn, later, limit=1000))
     assert len(database.read(lambda conn: content.get_many(conn, held.contents))) == 3
     database.write(lambda conn: snapshots.end(conn, [held.traversal], reason="", failed=False))
-    database.write(lambda conn: content.sweep(conn, later, limit=1000))
+    database.write(lambda conn: content.purge_unused(conn, later, limit=1000))
     assert database.read(lambda conn: content.get_many(conn, held.contents)) == {}
 
 
