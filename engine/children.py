@@ -8,8 +8,8 @@ from ..planning.hidden_parameters import secret_parameters
 from ..planning.nested_check import static_facade, static_goal
 from ..planning.preview import UpdatePreview
 from ..planning.requests import Goal
+from ..resources.context import ChildGoal
 from ..resources.nested.base import NestedType
-from ..resources.nested.children import ChildGoal
 from ..resources.nested.parameterize import parameterize
 from ..sealing.stored import StoredLookup
 from ..template.environment import as_document, nested_environment, parse_environment

@@ -12,8 +12,8 @@ from ..db.rows import Stack
 from ..db.states import TaskKind
 from ..planning.plan import TraversalScope
 from ..planning.requests import AdoptedResource
+from ..resources.context import ChildGoal
 from ..resources.errors import PermanentError
-from ..resources.nested.children import ChildGoal
 from ..template.compile import Identity
 from ..template.errors import TemplateError
 from .actions import count_ids_to_act, start_action

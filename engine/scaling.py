@@ -17,9 +17,10 @@ from ..db.states import FINAL, REDELIVER_AFTER, Status, TaskKind, TaskState
 from ..db.work import tasks
 from ..db.work.endings import KEEP_TASKS
 from ..planning.task_definition import TaskDefinition
+from ..resources.context import ResourceView
 from ..resources.errors import NoAction, NotSupported
 from ..resources.nested.base import NestedType
-from ..resources.plugin import Adjustment, ResourceView
+from ..resources.signals import Adjustment
 from .announce import announce
 from .context import EngineContext
 

@@ -10,9 +10,10 @@ from ..db.ids import ResourceId, TaskId, TraversalId
 from ..db.rows import Resource, Stack
 from ..db.states import Status
 from ..db.work import tasks
+from ..resources.context import ResourceView, StackFacts
 from ..resources.errors import NoAction, NotSupported
-from ..resources.plugin import Adjustment, ResourceView, Signal, StackFacts
 from ..resources.properties import resolve_stored
+from ..resources.signals import Adjustment, Signal
 from ..sealing.stored import StoredLookup, in_clear, metadata_changed, metadata_in_clear
 from ..template.residual import evaluate
 from .announce import announce_all

@@ -9,9 +9,9 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from ..resources.context import ChildGoal
 from ..resources.errors import UnknownType
 from ..resources.nested.base import NestedType
-from ..resources.nested.children import ChildGoal
 from ..resources.nested.parameterize import parameterize
 from ..resources.properties import validate_properties
 from ..resources.registry import ResourceRegistry

@@ -1,0 +1,54 @@
+"""Resource types: what the author of a plugin imports, and nothing else.
+
+    from stoker.resources import Done, Json, Poll, Property, ResourceType, ResourceView, Step, StepContext
+
+The modules of this package may move; these names stay.  Stoker itself imports from the modules.
+"""
+
+from ..template.constraints import AllowedPattern, AllowedValues, Custom, Length, Modulo, Range
+from .context import Json, Presigned, ResourceView, Sibling, StackFacts, StepContext
+from .errors import (
+    Cancelled,
+    NotSupported,
+    PermanentError,
+    PropertyError,
+    ReplaceNeeded,
+    RetryableError,
+    SignalError,
+)
+from .plugin import ResourceType
+from .schema import ANY_NAME, Attribute, Property, SupportStatus
+from .signals import Signal
+from .steps import Done, Park, Poll, Step
+
+__all__ = [
+    "ANY_NAME",
+    "AllowedPattern",
+    "AllowedValues",
+    "Attribute",
+    "Cancelled",
+    "Custom",
+    "Done",
+    "Json",
+    "Length",
+    "Modulo",
+    "NotSupported",
+    "Park",
+    "PermanentError",
+    "Poll",
+    "Presigned",
+    "Property",
+    "PropertyError",
+    "Range",
+    "ReplaceNeeded",
+    "ResourceType",
+    "ResourceView",
+    "RetryableError",
+    "Sibling",
+    "Signal",
+    "SignalError",
+    "StackFacts",
+    "Step",
+    "StepContext",
+    "SupportStatus",
+]

@@ -3,8 +3,9 @@
 import enum
 from collections.abc import Collection, Mapping
 
+from .context import Json
 from .errors import PermanentError
-from .plugin import Json, ResourceType
+from .plugin import ResourceType
 from .properties import changed, immutable_changed, replacement_needed
 
 

@@ -7,7 +7,7 @@ import urllib.parse
 from collections.abc import Mapping
 
 from ..db.ids import ResourceId, StackId
-from ..resources.plugin import Presigned, StackFacts
+from ..resources.context import Presigned, StackFacts
 
 KEY_BYTES = 32
 PURPOSE = "signal"

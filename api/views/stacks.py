@@ -12,7 +12,7 @@ from ...db.rows import DetailedStack, ListedStack, Resource, Stack
 from ...db.work.breakpoint_rules import paused_reason, reached_reason
 from ...db.work.breakpoints import HeldTask
 from ...db.work.cancel import Unanswered
-from ...resources.plugin import physical_name
+from ...resources.context import physical_name
 from ...sealing.sealer import BoundSealer, SealError
 from ...sealing.stored import MASK, in_clear
 from ...sealing.stored import masked as masked

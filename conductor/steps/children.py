@@ -15,10 +15,9 @@ from ...engine.nested_stacks import NestedStacks
 from ...engine.parent_resource import ParentResource, child_id
 from ...planning.hidden_parameters import SECRET_TEMPLATE, secret_parameters, template_is_secret
 from ...planning.task_definition import TaskDefinition
+from ...resources.context import ChildGoal, ChildState, GroupMember, Json, physical_name
 from ...resources.errors import Cancelled, PermanentError
-from ...resources.nested.children import ChildGoal, ChildState, GroupMember
 from ...resources.nested.parameterize import parameterize
-from ...resources.plugin import Json, physical_name
 from ...sealing.stored import RowLookup
 from ...template.budget import Budget
 from ...template.errors import TemplateError

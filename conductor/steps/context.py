@@ -10,9 +10,8 @@ from ...db.engine import Database
 from ...db.errors import NotFound
 from ...db.work.claim import Claim
 from ...keystone.delegated_auth import NO_DEFERRAL, CredentialGone, Deferral, KeystoneAway
+from ...resources.context import Children, Presigned, Sibling, StackFacts
 from ...resources.errors import Cancelled, PermanentError, RetryableError
-from ...resources.nested.children import Children
-from ...resources.plugin import Presigned, Sibling, StackFacts
 from ...sealing.sealer import Sealer
 from ...sealing.signal_urls import SignalAddresses
 from ...sealing.stored import metadata_in_clear

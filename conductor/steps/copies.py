@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from ...db.states import Status
 from ...db.work.claim import Claim
-from ...resources.plugin import Done, ResourceType, ResourceView, Step
+from ...resources.context import ResourceView
+from ...resources.plugin import ResourceType
+from ...resources.steps import Done, Step
 from .outcomes import StepResult
 from .secrets import Secrets
 from .target import kept_data

@@ -2,8 +2,9 @@
 
 from ...db.states import Status
 from ...db.work.claim import Claim
+from ...resources.context import ResourceView, StepContext
 from ...resources.errors import StepError
-from ...resources.plugin import ResourceType, ResourceView, StepContext
+from ...resources.plugin import ResourceType
 from ...resources.update_decision import RESTRICTED, Verdict, judge, survives_failure
 from .target import fits
 

@@ -15,7 +15,7 @@ from ...db.work.orphans import OrphanedCreate
 from ...planning.task_definition import TaskDefinition
 from ...resources.errors import PermanentError, RetryableError, StepError, StepTimedOut
 from ...resources.nested.base import ABORTED, ChildFailed
-from ...resources.plugin import Park, Poll
+from ...resources.steps import Park, Poll
 from .secrets import Secrets
 
 LOG = logging.getLogger(__name__)

@@ -12,6 +12,7 @@ from ...db.states import DELETING, REMOVING, TaskKind
 from ...db.work.claim import Claim, Claimant, action_of
 from ...engine.nested_stacks import NestedStacks
 from ...planning.task_definition import TaskDefinition
+from ...resources.context import ResourceView
 from ...resources.errors import (
     Cancelled,
     PermanentError,
@@ -22,9 +23,11 @@ from ...resources.errors import (
     StepTimedOut,
     UnknownType,
 )
-from ...resources.plugin import Done, Park, Poll, ResourceType, ResourceView, Scaling, Step
+from ...resources.plugin import ResourceType
 from ...resources.properties import changed
 from ...resources.registry import ResourceRegistry
+from ...resources.signals import Scaling
+from ...resources.steps import Done, Park, Poll, Step
 from ...resources.update_decision import Verdict, checkable
 from ...sandbox.errors import HelperUnavailable
 from ...sandbox.evaluator import charged_to

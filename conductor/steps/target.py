@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from ...db.states import DELETING, TaskKind
 from ...db.work.claim import Claim
 from ...planning.task_definition import TaskDefinition, task_key
+from ...resources.context import ResourceView, StackFacts, StepContext
 from ...resources.errors import PermanentError, PropertyError
-from ...resources.plugin import Park, Poll, ResourceType, ResourceView, StackFacts, Step, StepContext
+from ...resources.plugin import ResourceType
 from ...resources.properties import changed, resolve_properties, resolve_stored
+from ...resources.steps import Park, Poll, Step
 from ...sealing.stored import metadata_in_clear
 from ...template.errors import TemplateError
 from ...template.residual import evaluate, holds_secret, is_deferred, is_node, mapping, members, partial

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from ...template.constraints import Range
 from ...template.model import ResourceDefinition
 from ...template.residual import is_node
+from ..context import ChildGoal, ChildState, GroupMember, Json, ResourceView, StepContext
 from ..errors import NoAction, PropertyError
 from ..nested.base import child_of
 from ..nested.batches import Batch, batches
-from ..nested.children import ChildGoal, ChildState, GroupMember
 from ..nested.groups import Course, GroupResource
 from ..nested.members import (
     REFS_MAP,
@@ -23,8 +23,9 @@ from ..nested.members import (
     output_name,
     values_of,
 )
-from ..plugin import Adjustment, Json, ResourceView, Scaling, Step, StepContext
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
+from ..signals import Adjustment, Scaling
+from ..steps import Step
 from .scaling import Bounds, new_size
 
 MAPS = "outputs"

@@ -3,8 +3,10 @@
 import random
 
 from ...template.constraints import AllowedValues, Range
-from ..plugin import Done, Json, Poll, ResourceType, ResourceView, Step, StepContext
+from ..context import Json, ResourceView, StepContext
+from ..plugin import ResourceType
 from ..schema import Property, SupportStatus
+from ..steps import Done, Poll, Step
 
 ACTIONS = ("CREATE", "DELETE", "SUSPEND", "RESUME")
 AT_LEAST_0 = (Range(minimum=0),)

@@ -3,8 +3,10 @@
 import uuid
 from collections.abc import Mapping
 
-from ..plugin import Done, Json, ResourceType, ResourceView, Step, StepContext
+from ..context import Json, ResourceView, StepContext
+from ..plugin import ResourceType
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
+from ..steps import Done, Step
 
 
 class NoneResource(ResourceType):

@@ -5,9 +5,11 @@ import string
 from collections.abc import Iterator, Mapping
 
 from ...template.constraints import AllowedValues, Range
+from ..context import Json, ResourceView, StepContext
 from ..errors import PropertyError
-from ..plugin import Done, Json, ResourceType, ResourceView, Step, StepContext
+from ..plugin import ResourceType
 from ..schema import Attribute, Property, SupportStatus
+from ..steps import Done, Step
 
 CLASSES = {
     "lettersdigits": string.ascii_letters + string.digits,

@@ -7,8 +7,9 @@ both.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from ..context import Json
 from ..errors import SignalError
-from ..plugin import Json, Signal
+from ..signals import Signal
 
 SUCCESS = "SUCCESS"
 FAILURE = "FAILURE"

@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from ...template.model import ResourceDefinition
 from ...template.residual import is_node
+from ..context import ChildGoal, GroupMember, Json, ResourceView
 from ..nested.batches import Batch
-from ..nested.children import ChildGoal, GroupMember
 from ..nested.groups import GroupResource
 from ..nested.members import Definition, Wanted, check_members, group_goal, values_of
-from ..plugin import Json, ResourceView
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 
 MAPS = "attributes"

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from ...template.constraints import AllowedValues, Length, Range
 from ...template.model import ResourceDefinition
 from ...template.residual import is_node
+from ..context import ChildGoal, GroupMember, Json, ResourceView, StepContext
 from ..nested.batches import Batch, batches
-from ..nested.children import ChildGoal, GroupMember
 from ..nested.groups import Course, GroupResource
 from ..nested.members import (
     Definition,
@@ -18,7 +18,6 @@ from ..nested.members import (
     values_of,
     with_index,
 )
-from ..plugin import Json, ResourceView, StepContext
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 
 MAPS = "attributes"

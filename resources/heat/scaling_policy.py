@@ -3,19 +3,12 @@
 from collections.abc import Mapping
 
 from ...template.constraints import AllowedValues, Range
+from ..context import Json, ResourceView, StepContext
 from ..errors import PropertyError
-from ..plugin import (
-    Adjustment,
-    Done,
-    Json,
-    ResourceType,
-    ResourceView,
-    Signal,
-    Step,
-    StepContext,
-    check_named,
-)
+from ..plugin import ResourceType, check_named
 from ..schema import Attribute, Property, SupportStatus
+from ..signals import Adjustment, Signal
+from ..steps import Done, Step
 from .scaling import ADJUSTMENTS, PERCENT
 
 

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 
 from ...template.model import ResourceDefinition
+from ..context import ChildGoal, Json, ResourceView, StepContext
 from ..errors import PropertyError
 from ..nested.base import NestedType
-from ..nested.children import ChildGoal
-from ..plugin import Json, ResourceView, StepContext
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 
 _ELSEWHERE = ("region_name", "credential_secret_id", "ca_cert", "insecure")

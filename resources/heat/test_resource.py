@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 
 from ...template.constraints import Custom
+from ..context import Json, ResourceView, StepContext
 from ..errors import PermanentError
-from ..plugin import Done, Json, Poll, ResourceType, ResourceView, Step, StepContext
+from ..plugin import ResourceType
 from ..schema import Attribute, Property, SupportStatus
+from ..steps import Done, Poll, Step
 
 FOREVER_STEP = 60.0
 """Seconds between two looks of an endless wait."""

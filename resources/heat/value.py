@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 
 from ...template.constraints import AllowedValues
-from ..plugin import Done, Json, ResourceType, ResourceView, Step, StepContext
+from ..context import Json, ResourceView, StepContext
+from ..plugin import ResourceType
 from ..properties import resolve_properties
 from ..schema import Attribute, Property, SupportStatus
+from ..steps import Done, Step
 
 #: The types of parameters, and which type of property each is.
 TYPES = {

@@ -11,9 +11,11 @@ import urllib.parse
 from collections.abc import Mapping
 
 from ...template.constraints import Range
+from ..context import Json, ResourceView, StepContext
 from ..errors import PermanentError
-from ..plugin import Done, Json, Park, ResourceType, ResourceView, Step, StepContext
+from ..plugin import ResourceType
 from ..schema import Attribute, Property, SupportStatus
+from ..steps import Done, Park, Step
 from .received import FAILURE, SUCCESS, Received, received
 
 HANDLE_TEXT = "The handle that takes the signals, by get_resource."

@@ -8,9 +8,12 @@ import json
 from collections.abc import Mapping
 
 from ...template.constraints import AllowedValues
+from ..context import Json, ResourceView, StepContext
 from ..errors import PropertyError, SignalError
-from ..plugin import Done, Json, ResourceType, ResourceView, Signal, Step, StepContext, check_named
+from ..plugin import ResourceType, check_named
 from ..schema import Attribute, Property, SupportStatus
+from ..signals import Signal
+from ..steps import Done, Step
 from .received import AWS_KEYS, HEAT_KEYS, completed, with_signal
 
 #: How a client may signal; those that Stoker offers need no other service.

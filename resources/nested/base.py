@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...template.model import ResourceDefinition
+from ..context import ChildGoal, ChildState, Json, ResourceView, StepContext
 from ..errors import ChildGone, NotSupported, PermanentError
-from ..plugin import Adjustment, Done, Json, Park, ResourceType, ResourceView, Scaling, Step, StepContext
-from .children import ChildGoal, ChildState
+from ..plugin import ResourceType
+from ..signals import Adjustment, Scaling
+from ..steps import Done, Park, Step
 
 ABORTED = " aborted due to breakpoint on resource "
 """Part of the reason of a stack whose action a breakpoint has ended, before the resource's name."""

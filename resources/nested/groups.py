@@ -13,10 +13,10 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..plugin import Done, Json, Poll, ResourceView, Step, StepContext
+from ..context import ChildGoal, ChildState, GroupMember, Json, ResourceView, StepContext
+from ..steps import Done, Poll, Step
 from .base import NestedType, child_of, failure_of, state_of, waits_for
 from .batches import Batch
-from .children import ChildGoal, ChildState, GroupMember
 from .members import REFS_MAP, Wanted
 
 

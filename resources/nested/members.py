@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ...template.budget import Budget
 from ...template.errors import LimitExceeded
+from ..context import ChildGoal
 from ..errors import PermanentError
-from .children import ChildGoal
 
 Json = typing.Any
 Definition = Mapping[str, Json]

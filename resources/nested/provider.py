@@ -1,9 +1,8 @@
 """A type that is the name of a template: the resource is a stack of that template."""
 
-from ..plugin import Json, ResourceView, StepContext
+from ..context import ChildGoal, Json, ResourceView, StepContext
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 from .base import NestedType
-from .children import ChildGoal
 
 REFERENCE = "OS::stack_id"
 """The output whose value get_resource yields, as in Heat."""

@@ -4,21 +4,20 @@ import itertools
 import typing
 from collections.abc import Mapping, Sequence
 
-from stoker.resources.errors import Cancelled, PermanentError
-from stoker.resources.nested.children import ChildGoal, ChildState, GroupMember
-from stoker.resources.plugin import (
-    Done,
+from stoker.resources.context import (
+    ChildGoal,
+    ChildState,
+    GroupMember,
     Json,
-    Park,
-    Poll,
     Presigned,
-    ResourceType,
     ResourceView,
     Sibling,
     StackFacts,
-    Step,
 )
+from stoker.resources.errors import Cancelled, PermanentError
+from stoker.resources.plugin import ResourceType
 from stoker.resources.properties import resolve_properties
+from stoker.resources.steps import Done, Park, Poll, Step
 
 STACK = StackFacts(id="5ca1ab1e-0000-4000-8000-000000000001", name="demo", tenant="acme")
 START = 1_700_000_000.0

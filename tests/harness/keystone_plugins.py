@@ -4,8 +4,17 @@ import pathlib
 from collections.abc import Mapping
 
 from keystoneauth1.plugin import AUTH_INTERFACE
-from stoker.resources.plugin import Done, Json, Poll, ResourceType, ResourceView, Step, StepContext
-from stoker.resources.schema import Attribute, Property
+from stoker.resources import (
+    Attribute,
+    Done,
+    Json,
+    Poll,
+    Property,
+    ResourceType,
+    ResourceView,
+    Step,
+    StepContext,
+)
 
 IDENTITY = {"service_type": "identity", "interface": AUTH_INTERFACE, "min_version": "3"}
 

@@ -4,9 +4,11 @@ import typing
 from collections.abc import Callable, Mapping
 
 from simulation import threads
+from stoker.resources.context import Json, ResourceView, StepContext
 from stoker.resources.errors import PermanentError, ReplaceNeeded, RetryableError
-from stoker.resources.plugin import Done, Json, Park, Poll, ResourceType, ResourceView, Step, StepContext
+from stoker.resources.plugin import ResourceType
 from stoker.resources.schema import Attribute, Property
+from stoker.resources.steps import Done, Park, Poll, Step
 
 
 class Thing(typing.NamedTuple):

@@ -9,7 +9,7 @@ from stoker.api.app import make_app
 from stoker.api.auth import NoAuthentication
 from stoker.api.context import ApiLimits, Services
 from stoker.api.handlers.signals import is_presigned
-from stoker.resources.plugin import StackFacts
+from stoker.resources.context import StackFacts
 from stoker.sealing.signal_urls import SignalAddresses
 
 ADDRESSES = SignalAddresses("", b"key")

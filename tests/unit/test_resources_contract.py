@@ -7,13 +7,15 @@ import re
 import pytest
 from harness import plugins
 from harness.fake_work import FakeWork, after, target_of
+from stoker import resources
+from stoker.resources.context import ChildState, ResourceView, Sibling, StackFacts
 from stoker.resources.errors import PermanentError
-from stoker.resources.nested.children import ChildState
-from stoker.resources.plugin import Done, Park, Poll, ResourceType, ResourceView, Sibling, StackFacts
+from stoker.resources.plugin import ResourceType
 from stoker.resources.properties import resolve_properties, validate_properties
 from stoker.resources.registry import ResourceRegistry
 from stoker.resources.rendering import resource_type_schema, resource_type_template
 from stoker.resources.schema import ANY_NAME, Property
+from stoker.resources.steps import Done, Park, Poll
 from stoker.template.compile import Identity, Limits, Source, compile_template
 
 TYPES = {**{name: ResourceRegistry.installed().get(name) for name in ResourceRegistry.installed().names()}}
@@ -21,6 +23,12 @@ TYPES |= {name: declared() for name, declared in plugins.RESOURCE_TYPES.items()}
 ACTIONS = (
     "create", "update", "delete", "suspend", "resume", "check", "snapshot", "delete_snapshot", "adopt",
 )  # fmt: skip
+
+
+def test_the_names_for_authors_of_plugins_are_listed():
+    assert sorted(resources.__all__) == resources.__all__
+    assert all(hasattr(resources, name) for name in resources.__all__)
+    assert resources.ResourceType is ResourceType
 
 
 @pytest.fixture(params=sorted(TYPES))

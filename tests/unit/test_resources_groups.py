@@ -4,13 +4,13 @@ import itertools
 
 import pytest
 from harness.fake_work import FakeWork, after, target_of
+from stoker.resources.context import ChildGoal
 from stoker.resources.heat.resource_group import ResourceGroup
 from stoker.resources.heat.scaling import Bounds, new_size
 from stoker.resources.nested.batches import Batch, batches
-from stoker.resources.nested.children import ChildGoal
 from stoker.resources.nested.members import next_members, values_of
 from stoker.resources.nested.parameterize import parameterize, restore_values
-from stoker.resources.plugin import Done, Park, Poll
+from stoker.resources.steps import Done, Park, Poll
 
 SIZES = range(7)
 

@@ -11,9 +11,9 @@ from stoker.resources.heat.none import NoneResource
 from stoker.resources.heat.random_string import RandomString
 from stoker.resources.heat.test_resource import TestResource
 from stoker.resources.heat.value import Value
-from stoker.resources.plugin import Done, Poll
 from stoker.resources.properties import changed, replacement_needed, resolve_properties, validate_properties
 from stoker.resources.schema import has_attribute
+from stoker.resources.steps import Done, Poll
 
 
 @pytest.fixture

@@ -2,12 +2,12 @@
 
 import pytest
 from harness.fake_work import FakeWork, after, target_of
+from stoker.resources.context import ChildState
 from stoker.resources.errors import PermanentError, PropertyError
 from stoker.resources.heat.stack import StackResource
 from stoker.resources.nested.base import failure_of
-from stoker.resources.nested.children import ChildState
 from stoker.resources.nested.provider import ProviderTemplate
-from stoker.resources.plugin import Done, Park
+from stoker.resources.steps import Done, Park
 
 TEMPLATE = "heat_template_version: 2018-08-31"
 

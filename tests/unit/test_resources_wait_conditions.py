@@ -4,6 +4,7 @@ import json
 
 import pytest
 from harness.fake_work import STACK, START, FakeWork, after, run, target_of
+from stoker.resources.context import Sibling
 from stoker.resources.errors import NotSupported, PermanentError, PropertyError, SignalError
 from stoker.resources.heat.random_string import RandomString
 from stoker.resources.heat.wait_conditions import AwsWaitCondition, WaitCondition
@@ -12,8 +13,8 @@ from stoker.resources.heat.wait_handles import (
     UpdateWaitConditionHandle,
     WaitConditionHandle,
 )
-from stoker.resources.plugin import Done, Park, Sibling
 from stoker.resources.properties import validate_properties
+from stoker.resources.steps import Done, Park
 
 AWS_SIGNAL = {"UniqueId": "a", "Status": "SUCCESS", "Reason": "up", "Data": {"n": 1}}
 

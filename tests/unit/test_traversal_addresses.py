@@ -1,7 +1,7 @@
 """Addresses of signals: who does not know the key makes no signature, and one is good for one row only."""
 
 import pytest
-from stoker.resources.plugin import StackFacts
+from stoker.resources.context import StackFacts
 from stoker.sealing.signal_urls import SignalAddresses
 
 STACK = StackFacts(id="1d", name="my stack", tenant="t")
