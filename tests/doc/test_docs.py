@@ -17,6 +17,7 @@ from client.serving import Service
 from harness.waiting import wait_for
 from stoker.cli.config import options
 from stoker.cli.programs import manage
+from stoker.db.work import transitions
 from stoker.observe.metrics import METRICS
 from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.rpc.notifier import event_types
@@ -67,6 +68,13 @@ def test_every_file_that_a_page_names_exists() -> None:
     ]
     assert len(named) > 50
     assert [(page, name) for page, name in named if not (ROOT / name).exists()] == []
+
+
+def test_the_glossary_has_the_word_of_each_transition() -> None:
+    table = (DOC / "glossary.md").read_text().partition("db/work/transitions.py`:\n")[2].partition("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[3:] if line]
+    told = {word: (frozenset(sources.split(", ")), target) for word, sources, target in rows}
+    assert told == {move.word: (frozenset(move.sources), move.target) for move in transitions.ALL}
 
 
 def test_every_option_is_documented_with_its_meaning(pages: dict[str, str]) -> None:
