@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import requests
 from harness.ports import free_port
+from harness.processes import Process
 from harness.programs import BIN, Program
 from harness.waiting import wait_for
 
@@ -41,13 +42,14 @@ class Service:
         conductors: int = 2,
         config: pathlib.Path | None = None,
         env: Mapping[str, str] | None = None,
+        kind: type[Process] = Program,
     ) -> None:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         self._data = directory / "data"
         self._http = requests.Session()
         command = [BIN / "stoker", "serve", "--data-dir", self._data, "--port", str(port)]
-        self.process = Program(
+        self.process = kind(
             [*command, "--conductors", str(conductors), *(["--config-file", config] if config else [])],
             log=directory / "stoker.log",
             env={"PYTHONWARNINGS": "ignore", **(env or {})},

@@ -1,0 +1,88 @@
+"""The diffs of doc/development.md are applied to a copy of the tree; fresh processes show that they work."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from client.serving import Service
+from harness.processes import Process
+
+ROOT = pathlib.Path(__file__).parents[2]
+PAGE = (ROOT / "doc" / "development.md").read_text()
+DOORS = dict(re.findall(r"^### (A .*)\n(?:(?!^#).*\n)*?```diff\n((?:(?!```).*\n)*)```$", PAGE, re.MULTILINE))
+NOT_COPIED = ("tests", "doc", "build", "benchmarks", "examples", "releasenotes", "etc", "var")
+TEMPLATE = {
+    "heat_template_version": "2021-04-16",
+    "resources": {"dice": {"type": "OS::Heat::Dice", "properties": {"sides": 1}}},
+    "outputs": {
+        "number": {"value": {"get_attr": ["dice", "number"]}},
+        "list": {"value": {"list_reverse": ["a", {"get_attr": ["dice", "number"]}, "c"]}},
+    },
+}
+
+
+def _apply(diff: str, tree: pathlib.Path) -> None:
+    # Not as a part of a repository that the directory may lie in.
+    env = {**os.environ, "GIT_CEILING_DIRECTORIES": str(tree.parent)}
+    done = subprocess.run(
+        ["git", "apply", "-"], input=diff, cwd=tree, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def _copy(parent: pathlib.Path) -> pathlib.Path:
+    tree = parent / "stoker"
+    tree.mkdir()
+    shutil.copy(ROOT / "__init__.py", tree)
+    for package in ROOT.glob("*/__init__.py"):
+        folder = package.parent
+        if folder.name not in NOT_COPIED:
+            shutil.copytree(folder, tree / folder.name, ignore=shutil.ignore_patterns("__pycache__"))
+    return tree
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """A copy of the product with all diffs."""
+    tree = _copy(tmp_path_factory.mktemp("doors"))
+    for diff in DOORS.values():
+        _apply(diff, tree)
+    return tree
+
+
+@pytest.fixture(scope="module")
+def service(tree: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    env = {"PYTHONPATH": str(tree.parent)}
+    running = Service(tmp_path_factory.mktemp("service"), conductors=1, env=env, kind=Process)
+    yield running
+    running.stop()
+
+
+def test_every_door_is_there() -> None:
+    assert set(DOORS) == {"A resource type", "A route", "A template function"}
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_a_door_takes_one_new_file_and_two_lines(name: str, tmp_path: pathlib.Path) -> None:
+    files = re.split(r"^diff --git .*\n", DOORS[name], flags=re.MULTILINE)[1:]
+    new = [part for part in files if part.startswith("new file mode ")]
+    assert len(new) == 1
+    added = [line for part in files for line in part.splitlines() if re.match(r"\+(?!\+\+ )", line)]
+    assert len(added) - len(re.findall(r"^\+(?!\+\+ )", new[0], re.MULTILINE)) <= 2
+    _apply(DOORS[name], _copy(tmp_path))
+
+
+def test_the_resource_type_creates_and_the_function_evaluates(service: Service) -> None:
+    path = service.made("t", "s", TEMPLATE)
+    outputs = {item["output_key"]: item["output_value"] for item in service.get(path)["stack"]["outputs"]}
+    assert outputs == {"number": 1, "list": ["c", 1, "a"]}
+    shown = service.get("/v1/t/resource_types/OS::Heat::Dice")
+    assert shown["properties"]["sides"]["type"] == "integer"
+
+
+def test_the_route_answers(service: Service) -> None:
+    assert service.get("/v1/t/caller") == {"user": None, "roles": []}
