@@ -21,9 +21,9 @@ from .background import BackgroundPool
 from .duties.credentials import Credentials
 from .duties.report import ConductorReport, WornOut
 from .duties.rollbacks import Rollbacks
-from .duties.stacks import StackPurge, StackTimeouts
+from .duties.stack_timeouts import StackPurge, StackTimeouts
 from .duties.task_counts import Census
-from .duties.tasks import Orphans, TaskDue
+from .duties.task_due import Orphans, TaskDue
 from .liveness import Liveness, Progress
 from .monitor import Monitor
 from .ownership import Ownership

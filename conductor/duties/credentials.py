@@ -14,7 +14,7 @@ from ...observe.logs import about
 from ...sealing.sealer import SealError
 from ..background import Background
 from ..slice import Ring
-from .stacks import FIRST_SHARD
+from .stack_timeouts import FIRST_SHARD
 
 Json = typing.Any
 LOG = logging.getLogger(__name__)

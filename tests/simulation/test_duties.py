@@ -6,7 +6,7 @@ import typing
 import pytest
 import sqlalchemy as sa
 from simulation.world import SimConductor, World
-from stoker.conductor.duties.stacks import StackTimeouts
+from stoker.conductor.duties.stack_timeouts import StackTimeouts
 from stoker.db import events
 from stoker.db.events import EventQuery
 from stoker.db.ids import StackId, TaskId

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 from simulation.world import SHARDS, World
-from stoker.conductor.duties.stacks import StackPurge
+from stoker.conductor.duties.stack_timeouts import StackPurge
 from stoker.db import content, events, stacks
 from stoker.db.events import EventQuery
 from stoker.db.ids import ContentId, StackId, TraversalId

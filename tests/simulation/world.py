@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 import sqlalchemy as sa
 from simulation import cloud, threads
 from stoker.conductor.duties.rollbacks import Rollbacks
-from stoker.conductor.duties.stacks import StackPurge, StackTimeouts
-from stoker.conductor.duties.tasks import Orphans, TaskDue
+from stoker.conductor.duties.stack_timeouts import StackPurge, StackTimeouts
+from stoker.conductor.duties.task_due import Orphans, TaskDue
 from stoker.conductor.slice import Absentees
 from stoker.conductor.steps.context import StepServices
 from stoker.conductor.steps.runner import StepRunner

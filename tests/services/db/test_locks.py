@@ -22,10 +22,10 @@ from services.db.rows import (
     task,
     together,
 )
-from stoker.conductor.duties import stacks as duties
-from stoker.conductor.duties.skip_locked import LONGEST_PAUSE
-from stoker.conductor.duties.stacks import StackPurge, StackTimeouts
-from stoker.conductor.duties.tasks import TaskDue
+from stoker.conductor.duties import stack_timeouts as duties
+from stoker.conductor.duties.slice_scan import LONGEST_PAUSE
+from stoker.conductor.duties.stack_timeouts import StackPurge, StackTimeouts
+from stoker.conductor.duties.task_due import TaskDue
 from stoker.conductor.slice import Ring
 from stoker.db import stacks
 from stoker.db.connections import DatabaseLimits

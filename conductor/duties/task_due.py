@@ -21,7 +21,7 @@ from ...observe.logs import about, named
 from ...observe.recorder import SILENT, Recorder
 from ..slice import Absentees, Ring
 from ..steps.orphans import keep_leftover
-from .skip_locked import Bypass
+from .slice_scan import Bypass
 
 LOG = logging.getLogger(__name__)
 T = typing.TypeVar("T")

@@ -17,7 +17,7 @@ from ...observe import metrics
 from ...observe.logs import about, named
 from ...observe.recorder import SILENT, Recorder
 from ..slice import Ring
-from .skip_locked import TOGETHER, Bypass
+from .slice_scan import TOGETHER, Bypass
 
 LOG = logging.getLogger(__name__)
 T = typing.TypeVar("T")
