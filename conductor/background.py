@@ -1,4 +1,4 @@
-"""Long work of the duties: on threads of its own, so that no duty waits for it."""
+"""Runs long work of the duties on threads of its own, so that no duty waits for it."""
 
 import logging
 import threading
@@ -12,18 +12,18 @@ LOG = logging.getLogger(__name__)
 
 
 class Background(typing.Protocol):
-    """What duties hand long work to.  Thread-safe."""
+    """A pool for the long work of a duty.  Thread-safe."""
 
     def submit(self, key: Hashable, work: Callable[[], None]) -> bool:
-        """Do the work soon; False: there is no room, or the work of this key is not over yet."""
+        """Run the work soon; return False if the queue is full or work of this key has not ended."""
 
 
 class BackgroundPool:
     """Implements Background on a bounded pool.
 
     :param name: of the work, for the log.
-    :param threads: that work at the same time.
-    :param waiting: how much may wait for a thread; more is rejected.
+    :param threads: number of threads.
+    :param waiting: how much work may wait for a thread; more is rejected.
     """
 
     def __init__(self, name: str, *, threads: int, waiting: int) -> None:
@@ -48,7 +48,7 @@ class BackgroundPool:
         return True
 
     def stop(self) -> None:
-        """Begin nothing more; what runs is not waited for: each step of it is a transaction."""
+        """Start no more work, and do not wait for running work: each of its steps is a transaction."""
         self._pool.shutdown(wait=False)
 
     def _ended(self, key: Hashable, future: typing.Any) -> None:

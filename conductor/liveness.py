@@ -1,4 +1,4 @@
-"""Whether the loops of a conductor still come round, and whether what they do makes progress."""
+"""Watches whether the loops of a conductor are alive and make progress."""
 
 import contextlib
 import threading
@@ -9,17 +9,17 @@ _CURRENT = threading.local()
 
 
 def answered() -> None:
-    """Note that the loop which runs in this thread makes progress: the database has answered it."""
+    """Note that the loop of this thread makes progress: the database has answered it."""
     note = getattr(_CURRENT, "note", None)
     if note is not None:
         note()
 
 
 class Liveness:
-    """When each loop last came round.  Any thread may call it.
+    """Records the heartbeat of each loop.  Any thread may call it.
 
-    A loop that waits for work comes round all the same: the mover once a second, a duty once in its interval.
-    One that does not is stuck in a call that never returns: in the database, in a lock, in a bug.
+    A loop that waits for work beats all the same: the work loop once a second, a duty once in its interval.
+    A loop without a heartbeat is stuck in a call that never returns: in the database, in a lock, in a bug.
 
     :param monotonic: seconds that never jump.
     """
@@ -32,32 +32,32 @@ class Liveness:
         self._at_work: dict[str, float] = {}
 
     def expect(self, name: str, every: float) -> None:
-        """From now on the loop comes round at least once in `every` seconds."""
+        """Expect a heartbeat of the loop at least once in `every` seconds from now on."""
         with self._lock:
             self._every[name] = every
             self._due[name] = self._monotonic() + every
 
     def beat(self, name: str) -> None:
-        """The loop came round; nothing if it is not expected to."""
+        """Record a heartbeat; do nothing if none is expected."""
         with self._lock:
             if name in self._every:
                 self._due[name] = self._monotonic() + self._every[name]
 
     def forget(self, name: str) -> None:
-        """The loop ends in good order."""
+        """Expect no more heartbeats: the loop has ended in good order."""
         with self._lock:
             self._every.pop(name, None)
             self._due.pop(name, None)
 
     def late(self, grace: float) -> list[str]:
-        """The loops that should have come round more than `grace` seconds ago."""
+        """Return the loops whose heartbeat is more than `grace` seconds late."""
         now = self._monotonic()
         with self._lock:
             return sorted(name for name, due in self._due.items() if now - due > grace)
 
     @contextlib.contextmanager
     def at_work(self, name: str) -> Iterator[None]:
-        """Inside, the loop does something in this thread; each answer of the database is progress."""
+        """Watch the progress of the loop in this thread: each answer of the database is progress."""
 
         def note() -> None:
             with self._lock:
@@ -82,8 +82,8 @@ class Liveness:
 class Progress:
     """Decides whether this conductor makes the progress that a member of the ring has to make.
 
-    Once something was stuck, it counts as stuck until nothing is and the database has answered again: a loop
-    that comes round because it is out of the ring, and does nothing, proves nothing.
+    Once a loop was stuck, the conductor counts as stuck until no loop is and the database has answered again.
+    The heartbeat of a loop that does nothing, because it is out of the ring, proves nothing.
 
     :param limit: seconds without progress.
     """
@@ -96,15 +96,15 @@ class Progress:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether the mover has to ask the database, to prove that it answers."""
+        """Return whether the work loop has to prove that the database answers."""
         return bool(self._stuck)
 
     def proved(self) -> None:
-        """Note that the database has answered; called by the mover."""
+        """Note that the database has answered; called by the work loop."""
         self._proved = True
 
     def stuck(self) -> Sequence[str]:
-        """Return what makes no progress; called by the membership's thread."""
+        """Return the loops without progress; called by the membership's thread."""
         found = self._liveness.stuck(self._limit)
         if found:
             self._stuck, self._proved = found, False

@@ -1,19 +1,18 @@
-"""How a conductor does: its health, its gauges, and what it has at hand, for those who look at it."""
+"""Shows a conductor's health, gauges, and tasks in progress."""
 
 import datetime
 import itertools
+import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..db.conductors import ACTIVE
 from ..db.server_clock import ServerClock
-from ..db.states import TaskState
 from ..db.work.claim import action_of
 from ..observe import metrics
 from ..observe.metrics import Sample
 from ..ring.membership import Membership
 from .duties.report import ConductorReport
-from .duties.task_counts import Census
 from .liveness import Liveness
 from .ownership import Ownership
 from .scheduler import Scheduler
@@ -22,20 +21,31 @@ from .worker.executor import ThreadPool
 from .worker.loop import Pipeline
 
 STUCK_AFTER = 10.0
-"""Seconds for which a loop may be late before the conductor counts as stuck."""
+"""Seconds of delay of a loop after which the conductor counts as stuck."""
+
+
+@typing.runtime_checkable
+class GaugeSource(typing.Protocol):
+    """A duty that has gauges to show."""
+
+    def samples(self) -> Iterable[Sample]:
+        """Return the gauges as they are now."""
 
 
 @dataclass(frozen=True)
 class Monitor:
-    """Reads only, from any thread, and asks nobody outside of the process.
+    """Shows a conductor from inside.
+
+    It only reads, from any thread, and asks nobody outside of the process.
 
     :ivar threads: steps that can run at the same time.
-    :ivar most_written_off: see ConductorSettings.
-    :ivar pipeline: the one that works.
+    :ivar most_hung_threads: hung threads at which the conductor is replaced; 0: there is no limit.
+    :ivar pipeline: returns the pipeline that works.
+    :ivar gauges: duties that have gauges.
     """
 
     threads: int
-    most_written_off: int
+    most_hung_threads: int
     ownership: Ownership
     membership: Membership
     pool: ThreadPool
@@ -43,30 +53,30 @@ class Monitor:
     scheduler: Scheduler
     liveness: Liveness
     report: ConductorReport
-    census: Census
     clock: ServerClock
+    gauges: Sequence[GaugeSource] = ()
 
-    def ailments(self) -> list[str]:
-        """Why it does not serve as it should, in words; nothing: it does."""
+    def health_problems(self) -> list[str]:
+        """Return a text for each reason why the conductor does not serve; nothing: it serves."""
         found = []
         if self.report.state != ACTIVE:
-            found.append("draining: its shards go to the others, what it has begun it ends")
+            found.append("draining: other conductors take over its shards, it finishes its running tasks")
         elif self.ownership.member() is None:
-            found.append("not in the ring: it may not work until the coordination backend lets it in")
-        if self.report.is_database_away:
-            found.append("database away: results are kept until it answers")
+            found.append("not in the ring: it may not work until the coordination backend lets it join")
+        if self.report.is_database_unavailable:
+            found.append("database unavailable: results are kept until it answers")
         if (doubt := self.clock.trouble()) is not None:
             found.append(doubt)
-        if 0 < self.most_written_off <= self.pool.lost:
-            found.append(f"worn out: {self.pool.lost} threads hang in calls that were cancelled")
+        if 0 < self.most_hung_threads <= self.pool.lost:
+            found.append(f"too many hung threads: {self.pool.lost} threads hang in calls that were cancelled")
         if self.pool.short_of_threads:
-            found.append("no thread can be started: memory, or the number of processes, is exhausted")
-        return found + [f"stuck: {loop} does not come round" for loop in self.liveness.late(STUCK_AFTER)]
+            found.append("no threads available: memory, or the number of processes, is exhausted")
+        return found + [f"stuck: {loop} makes no progress" for loop in self.liveness.late(STUCK_AFTER)]
 
     def samples(self) -> Iterator[Sample]:
-        """The gauges."""
+        """Return all gauges."""
         pipeline, view = self.pipeline(), self.pipeline().view()
-        yield Sample(metrics.HEALTHY, 0 if self.ailments() else 1)
+        yield Sample(metrics.HEALTHY, 0 if self.health_problems() else 1)
         yield Sample(metrics.CLOCK_AHEAD, self.clock.host_ahead)
         yield Sample(metrics.MEMBER, 0 if self.ownership.member() is None else 1)
         yield Sample(metrics.SHARDS_OWNED, self.ownership.shards_owned())
@@ -77,29 +87,29 @@ class Monitor:
         yield Sample(metrics.THREADS_BUSY, pipeline.busy)
         yield Sample(metrics.THREADS_MAX, self.threads)
         yield Sample(metrics.THREADS_WRITTEN_OFF, self.pool.lost)
-        for state in TaskState:
-            yield Sample(metrics.TASKS, self.census.counts.get(state, 0), (state,))
+        for source in self.gauges:
+            yield from source.samples()
 
     def sections(self) -> Mapping[str, Callable[[], str]]:
-        """Parts of a report for people, by title."""
+        """Return the sections of a report for people, by title."""
         return {
-            "Health": lambda: "\n".join(self.ailments() or ["serving"]),
+            "Health": lambda: "\n".join(self.health_problems() or ["serving"]),
             "Ring": self._ring,
-            "Tasks in hand": lambda: _table(_tasks(self.pipeline().view().held, self.clock())),
-            "Steps that run": lambda: _table(_steps(self.pipeline().view().running, self.clock())),
+            "Tasks in progress": lambda: _table(_tasks(self.pipeline().view().held, self.clock())),
+            "Running steps": lambda: _table(_steps(self.pipeline().view().running, self.clock())),
             "Duties": lambda: _table(self._duties()),
         }
 
     def _ring(self) -> str:
         view, shards = self.membership.view(), sorted(self.ownership.shards())
         lines = [f"this host's clock is {self.clock.host_ahead:+.3f} s ahead of the database's"]
-        lines += [f"we are {self.ownership.member() or 'not in the ring'}, {self.report.state}"]
+        lines += [f"this conductor is {self.ownership.member() or 'not in the ring'}, {self.report.state}"]
         lines += [f"version {view.version}, {len(view.members)} members:"]
         lines += [
             f"  {member.name} {member.state}, weight {member.weight:g}"
             for member in sorted(view.members, key=lambda member: member.host)
         ]
-        return "\n".join([*lines, f"{len(shards)} shards are ours: {ranges(shards) or 'none'}"])
+        return "\n".join([*lines, f"{len(shards)} shards owned: {ranges(shards) or 'none'}"])
 
     def _duties(self) -> Iterator[Sequence[str]]:
         yield "duty", "last round", "took", "ended"
@@ -107,14 +117,16 @@ class Monitor:
             if last is None:
                 yield name, "never", "", ""
             else:
-                yield name, iso(last.at), f"{last.seconds:.3f} s", "by an error" if last.broke else "well"
+                yield name, iso(last.at), f"{last.seconds:.3f} s", "by an error" if last.failed else "well"
 
 
 def _tasks(found: Iterable[ClaimedTask], now: float) -> Iterator[Sequence[str]]:
     yield "task", "attempt", "stack", "resource", "action", "since", "seconds", "now"
     for held in sorted(found, key=lambda held: held.since):
         task = held.claim.task
-        does = "runs" if held.begun_at is not None else "waits for a thread" if held.busy else "looks again"
+        does = "runs a step" if held.begun_at is not None else "waits for a poll"
+        if held.busy and held.begun_at is None:
+            does = "waits for a thread"
         yield (
             str(task.id),
             str(task.attempt),
@@ -141,12 +153,12 @@ def _steps(found: Iterable[ClaimedTask], now: float) -> Iterator[Sequence[str]]:
                 resource.type,
                 iso(began),
                 f"{now - began:.1f}",
-                "written off" if held.given_up else "",
+                "detached" if held.given_up else "",
             )
 
 
 def _table(rows: Iterable[Sequence[str]]) -> str:
-    """Columns as wide as they need to be."""
+    """Align the columns."""
     found = list(rows)
     widths = [max(len(cell) for cell in column) for column in zip(*found, strict=True)]
     padded = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in found)
@@ -154,12 +166,12 @@ def _table(rows: Iterable[Sequence[str]]) -> str:
 
 
 def ranges(numbers: Sequence[int]) -> str:
-    """Ascending numbers, for people: ``0-3 7 9-12``."""
+    """Return ascending numbers for people: ``0-3 7 9-12``."""
     runs = itertools.groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
     parts = [[number for _, number in run] for _, run in runs]
     return " ".join(f"{part[0]}-{part[-1]}" if len(part) > 1 else str(part[0]) for part in parts)
 
 
 def iso(moment: float) -> str:
-    """``2026-01-31T12:34:56Z``"""
+    """Return an instant in ISO 8601: ``2026-01-31T12:34:56Z``."""
     return datetime.datetime.fromtimestamp(moment, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""The ring as the duties see it: built from the membership's view, swapped as a whole."""
+"""Says which shards this conductor owns, from the membership's view, which is swapped as a whole."""
 
 import logging
 import time
@@ -10,7 +10,7 @@ from ..ring.membership import Membership
 
 LOG = logging.getLogger(__name__)
 SETTLING = 1.5
-"""Seconds after a change in which all have seen it: a look each, at their own intervals."""
+"""Seconds after a change within which every conductor has polled and seen it."""
 
 
 class Ownership:
@@ -33,7 +33,7 @@ class Ownership:
         membership.on_change(self._changed)
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Call `listener`, in the membership's thread, after the map has changed."""
+        """Call `listener`, in the membership's thread, after each change of the map."""
         self._listeners.append(listener)
 
     def member(self) -> MemberId | None:
@@ -49,10 +49,11 @@ class Ownership:
         return assignment.owner_of(shard) == self._host
 
     def is_deputy(self, shard: int) -> bool:
-        """Whether we would own the shard if its owner were gone: whoever finds it silent before the
-        membership does stands in for it, and is the one that owns the shard afterwards.
+        """See slice.Ring.
 
-        Never just after a change: the new owner gets the time to see it, too.
+        The deputy acts for an owner that is silent before the membership notices it, and it is the one that
+        owns the shard afterwards.  It never acts just after a change: the new owner needs time to see the
+        change, too.
         """
         assignment = self._assignment
         if assignment is None or self._membership.member() is None:
@@ -73,7 +74,7 @@ class Ownership:
         return len(self.shards())
 
     def shards(self) -> frozenset[int]:
-        """Those whose duties are ours."""
+        """Return the shards of our slice."""
         assignment = self._assignment
         if assignment is None or self._membership.member() is None:
             return frozenset()
@@ -92,6 +93,6 @@ class Ownership:
         if old is None or old.view.version != view.version or not view.owners:
             self._assignment = assign(view) if view.owners else None
             self._without, self._changed_at = {}, self._monotonic()
-            LOG.info("The ring is at version %s, %d shards are ours", view.version, self.shards_owned())
+            LOG.info("The ring is at version %s, %d shards owned", view.version, self.shards_owned())
         for listener in self._listeners:
             listener()

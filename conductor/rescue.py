@@ -1,4 +1,7 @@
-"""What the operator does for a stack that is stuck.  It needs no conductor, and disturbs none that works."""
+"""Lets the operator retry or fail a stack that is stuck.
+
+It needs no conductor, and disturbs none that works.
+"""
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
@@ -25,12 +28,12 @@ TAKEN_UP = "somebody has taken it up meanwhile"
 
 
 class NothingToDo(Exception):
-    """The stack is not in progress, or has no such task; the text says what would be right."""
+    """Nothing of the stack is in progress, or it has no such task; the text says what would be right."""
 
 
 @dataclass(frozen=True)
 class Treated:
-    """What was done to a task, or why it was left alone."""
+    """A task, and what was done to it or why it was left alone."""
 
     path: str
     told: str
@@ -38,7 +41,11 @@ class Treated:
 
 @dataclass(frozen=True)
 class Retried:
-    """:ivar treated: tasks handed out again.  :ivar left: those left alone."""
+    """Result of a retry.
+
+    :ivar treated: tasks that were retried.
+    :ivar left: tasks that were left alone.
+    """
 
     treated: Sequence[Treated]
     left: Sequence[Treated]
@@ -46,10 +53,10 @@ class Retried:
 
 @dataclass(frozen=True)
 class StackFailedByOperator:
-    """A stack that was ended.
+    """A stack that was failed.
 
-    :ivar stack: as it is now.
-    :ivar running: steps that still run, and are asked to stop.
+    :ivar stack: the stack as it is now.
+    :ivar running: steps that still run, and were asked to stop.
     """
 
     stack: Stack
@@ -58,7 +65,7 @@ class StackFailedByOperator:
 
 @dataclass
 class _Sorted:
-    """Tasks of a page, by what is to be done."""
+    """Tasks of a page, by what is to be done to them."""
 
     hinted: list[Unfinished] = field(default_factory=list)
     orphaned: list[Unfinished] = field(default_factory=list)
@@ -72,10 +79,10 @@ Ready = dict[TraversalId, list[TaskId]]
 
 
 class Rescue:
-    """Hands out again what is stuck, and ends what shall not go on.
+    """Retries or fails stuck work.
 
-    :param works: whether an incarnation of a conductor reports; what others hold is taken from them.
-    :param grace: seconds in which what runs may end.
+    :param works: returns whether an incarnation of a conductor reports; claims of others are released.
+    :param grace: seconds in which running steps may end.
     """
 
     def __init__(
@@ -94,12 +101,13 @@ class Rescue:
         self._grace = grace
 
     def retry(self, stack: Stack, resource: str | None = None) -> Retried:
-        """Hand out again what is stuck in the stack and in those nested in it, under the rules of all claims:
-        the attempt grows, so that a late result is refused.
+        """Retry the stuck tasks of the stack and of its nested stacks.
 
-        :param resource: only this one, ``NESTED/…/NAME`` for one in a nested stack, and what is inside of it;
-            also where a conductor that reports is at it: its step hangs, then.
-        :raises NothingToDo: nothing of that is unfinished.
+        The rules of all claims hold: the attempt grows, so a late result is refused.
+
+        :param resource: only this one, ``NESTED/…/NAME`` for one in a nested stack, and what is inside of it.
+            It is retried even while a conductor that reports runs it: the operator says that the step hangs.
+        :raises NothingToDo: none of these tasks is unfinished.
         """
         treated: list[Treated] = []
         left: list[Treated] = []
@@ -121,10 +129,11 @@ class Rescue:
         return Retried(treated, left)
 
     def fail(self, stack: Stack, reason: str) -> StackFailedByOperator:
-        """End what the stack does as FAILED, and what is done to those nested in it; what runs is stopped.
-        It is not rolled back.
+        """Fail the action of the stack and of its nested stacks, and stop running steps.
 
-        :raises NothingToDo: it does nothing.
+        Nothing is rolled back.
+
+        :raises NothingToDo: no action is in progress.
         """
         for _ in range(TRIES):
             now = self._clock()
@@ -195,7 +204,7 @@ class Rescue:
             return _carry_out(conn, groups, now)
 
         changed, ready = self._database.write(work)
-        # First of all: who hangs in a call may be the one that claims it again.
+        # Before the announcement: the conductor whose step hangs may be the one that claims the task again.
         for task in groups.taken:
             if task.id in changed and task.member is not None and self._works(task.member):
                 self._hints.stop_tasks(task.member, [(task.id, task.attempt)])
@@ -211,7 +220,7 @@ def _inside(path: str, wanted: str) -> bool:
 def _choose(
     task: Unfinished, groups: _Sorted, children: dict[str, Child], *, gone: bool, named: bool
 ) -> tuple[list[Unfinished] | None, str]:
-    """Where it belongs; None and the reason, where it is left alone."""
+    """Return the group of the task; None and the reason where the task is left alone."""
     kind, _, key = (task.waits_on or "").partition(":")
     host = host_of(task.member) if task.member is not None else ""
     if task.state == TaskState.READY:
@@ -250,7 +259,10 @@ def _told(groups: _Sorted) -> Iterator[tuple[Unfinished, str]]:
 
 
 def _carry_out(conn: Connection, groups: _Sorted, now: float) -> tuple[set[TaskId], Ready]:
-    """Each is what a duty does in time; the tasks that were as they were seen, and those to be announced."""
+    """Do at once what the duties do in time.
+
+    Return the tasks that were still as they were seen, and those to be announced.
+    """
     ready: Ready = {}
     changed: set[TaskId] = set()
 
@@ -272,7 +284,8 @@ def _carry_out(conn: Connection, groups: _Sorted, now: float) -> tuple[set[TaskI
         moved = move(conn, [task.id for task in found], now=now)
         changed |= {task_id for ids in moved.values() for task_id in ids}
         gather(moved)
-    for task in groups.abandoned:  # One that waits for its conductor under a new name by now is left alone.
+    # One that waits for its conductor under a new name by now is left alone.
+    for task in groups.abandoned:
         moved = orphans.abandon(conn, [task.id], now=now, member=task.member)
         changed |= {task_id for ids in moved.values() for task_id in ids}
         gather(moved)

@@ -5,7 +5,7 @@ import logging
 import threading
 import time
 import typing
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import futurist
@@ -30,76 +30,91 @@ class Duty(typing.Protocol):
     interval: float
 
     def run(self) -> None:
-        """One round; called by one thread at a time."""
+        """Run one round; called by one thread at a time."""
+
+
+@dataclass(frozen=True)
+class DutyPolicy:
+    """How the scheduler runs a duty.
+
+    :ivar has_own_thread: no other duty delays it.
+    :ivar is_vital: no other conductor does this work while we hang in it, so a duty that makes no progress
+        makes the conductor leave the ring.  The other duties may wait for other services.
+    :ivar is_timed: it ends something because of the time, so it pauses while the time is in doubt.
+    """
+
+    has_own_thread: bool = False
+    is_vital: bool = False
+    is_timed: bool = False
 
 
 @dataclass(frozen=True)
 class DutyRound:
     """The last round of a duty.
 
-    :ivar at: when it began, in seconds since the epoch.
-    :ivar seconds: how long it took.
-    :ivar broke: whether it ended by an error.
+    :ivar at: start of the round, in seconds since the epoch.
+    :ivar seconds: duration.
+    :ivar failed: whether an error ended it.
     """
 
     at: float
     seconds: float
-    broke: bool
+    failed: bool
 
 
 class Scheduler:
-    """Runs duties while we may.
+    """Runs duties while this conductor is in the ring.
 
-    :param apart: those of the duties that have a thread of their own, so that no other duty delays them.
-    :param vital: those that no other conductor does while we hang in them: their progress is watched.
-    :param may_run: asked before each round: whether we are in the ring.
-    :param may_act: asked before each round of a duty, too: whether this duty may do its work now.
-    :param liveness: is told of the end of each round.
+    :param duties: all duties, by name.
+    :param policies: policies of some of them, by name.
+    :param may_run: returns whether we are in the ring; called before each round.
+    :param is_time_sure: returns whether timed duties may run; called before each round of one.
+    :param liveness: records the end of each round.
     """
 
     def __init__(
         self,
-        duties: Sequence[Duty],
+        duties: Mapping[str, Duty],
         *,
+        policies: Mapping[str, DutyPolicy] | None = None,
         may_run: Callable[[], bool],
-        may_act: Callable[[Duty], bool] = lambda duty: True,
-        apart: Collection[Duty] = (),
-        vital: Collection[Duty] = (),
+        is_time_sure: Callable[[], bool] = lambda: True,
         liveness: Liveness | None = None,
         recorder: Recorder = SILENT,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        given = policies or {}
         self._may_run = may_run
-        self._may_act = may_act
+        self._is_time_sure = is_time_sure
         self._liveness = liveness or Liveness()
         self._duties = duties
-        self._vital = vital
+        self._policies = {name: given.get(name, DutyPolicy()) for name in duties}
         self._stopped = False
         self._recorder = recorder
         self._clock = clock
         self._rounds: dict[str, DutyRound] = {}
-        for duty in duties:
-            recorder.add(metrics.DUTY_ERRORS, type(duty).__name__, amount=0)
-        self._locks = {id(duty): threading.Lock() for duty in duties}
+        self._locks = {name: threading.Lock() for name in duties}
         common = _Lane("duties", DUTY_THREADS)
         self._lanes = {
-            id(duty): _Lane(type(duty).__name__, 1) if duty in apart else common for duty in duties
+            name: _Lane(name, 1) if policy.has_own_thread else common
+            for name, policy in self._policies.items()
         }
-        for duty in duties:
-            self._lanes[id(duty)].periodics.append(self._periodic(duty))
+        for name, duty in duties.items():
+            recorder.add(metrics.DUTY_ERRORS, name, amount=0)
+            self._lanes[name].periodics.append(self._periodic(name, duty.interval))
 
     def start(self) -> None:
-        """Begin; returns at once."""
-        for duty in self._duties:
-            self._liveness.expect(_name(duty), duty.interval)
+        """Start all duties; returns at once."""
+        for name, duty in self._duties.items():
+            self._liveness.expect(_loop(name), duty.interval)
         for lane in self._all_lanes():
             lane.start()
 
     def stop(self) -> None:
-        """Let the rounds that run end, begin no other."""
+        """Start no other round, and wait for the running ones to end."""
         self._stopped = True
-        for duty in self._duties:
-            self._liveness.forget(_name(duty))
+        for name in self._duties:
+            self._liveness.forget(_loop(name))
         for lane in self._all_lanes():
             lane.stop()
         end = time.monotonic() + ROUND_ENDS_WITHIN
@@ -110,61 +125,64 @@ class Scheduler:
             lane.pool.shutdown(wait=False)
 
     def rounds(self) -> Mapping[str, DutyRound | None]:
-        """The last round of each duty, by its name; None: there was none yet."""
-        return {type(duty).__name__: self._rounds.get(type(duty).__name__) for duty in self._duties}
+        """Return the last round of each duty, by name; None: it has had none yet."""
+        return {name: self._rounds.get(name) for name in self._duties}
 
-    def soon(self, duty: Duty) -> None:
+    def soon(self, name: str) -> None:
         """Run a duty now, on top of its interval."""
         try:
-            self._lanes[id(duty)].pool.submit(self._round, duty)
+            self._lanes[name].pool.submit(self._round, name)
         except RuntimeError:
-            LOG.debug("Duties have stopped")
+            LOG.debug("Duty %s has stopped", name)
 
     def _all_lanes(self) -> Collection["_Lane"]:
         return {id(lane): lane for lane in self._lanes.values()}.values()
 
-    def _periodic(self, duty: Duty) -> Callable[[], None]:
-        @periodics.periodic(duty.interval)
+    def _periodic(self, name: str, interval: float) -> Callable[[], None]:
+        @periodics.periodic(interval)
         def run() -> None:
-            self._round(duty)
+            self._round(name)
 
         return typing.cast(Callable[[], None], run)
 
-    def _round(self, duty: Duty) -> None:
-        if not self._locks[id(duty)].acquire(blocking=False):
+    def _round(self, name: str) -> None:
+        # A round asked for by soon() gives way to the periodic one, and the other way round.
+        if not self._locks[name].acquire(blocking=False):
             return
+        policy = self._policies[name]
         try:
-            if self._may_run() and self._may_act(duty) and not self._stopped:
-                with self._liveness.at_work(_name(duty)) if duty in self._vital else contextlib.nullcontext():
-                    self._run(duty)
+            if self._may_run() and (self._is_time_sure() or not policy.is_timed) and not self._stopped:
+                loop = _loop(name)
+                with self._liveness.at_work(loop) if policy.is_vital else contextlib.nullcontext():
+                    self._run(name)
         except Exception:  # top of a duty: the next round tries again, the other duties go on
-            LOG.exception("Duty %s broke", type(duty).__name__)
+            LOG.exception("Duty %s failed", name)
         finally:
-            self._liveness.beat(_name(duty))
-            self._locks[id(duty)].release()
+            self._liveness.beat(_loop(name))
+            self._locks[name].release()
 
-    def _run(self, duty: Duty) -> None:
-        name, began, broke = type(duty).__name__, self._clock(), True
-        clocked = time.monotonic()
+    def _run(self, name: str) -> None:
+        started, failed, clocked = self._clock(), True, time.monotonic()
         try:
-            duty.run()
-            broke = False
+            self._duties[name].run()
+            failed = False
         finally:
-            took = time.monotonic() - clocked
-            self._rounds[name] = DutyRound(began, took, broke)
-            self._recorder.observe(metrics.DUTY, name, value=took)
-            if broke:
+            seconds = time.monotonic() - clocked
+            self._rounds[name] = DutyRound(started, seconds, failed)
+            self._recorder.observe(metrics.DUTY, name, value=seconds)
+            if failed:
                 self._recorder.add(metrics.DUTY_ERRORS, name)
 
 
-def _name(duty: Duty) -> str:
-    return f"the duty {type(duty).__name__}"
+def _loop(name: str) -> str:
+    """Return the name of a duty's loop in health texts."""
+    return f"the duty {name}"
 
 
 class _Lane:
     """Threads that run some of the duties.
 
-    :ivar periodics: what they run; complete before the start.
+    :ivar periodics: the calls; complete before the start.
     """
 
     def __init__(self, name: str, threads: int) -> None:
@@ -175,11 +193,11 @@ class _Lane:
         self._worker: periodics.PeriodicWorker | None = None
 
     def start(self) -> None:
-        """Begin; returns at once.
+        """Start; returns at once.
 
-        All threads are started here: futurist's pool counts one that could not be started as there for ever.
+        It starts all threads here, because futurist's pool goes on counting a thread that could not start.
 
-        :raises RuntimeError: there can be no more threads.
+        :raises RuntimeError: the process can have no more threads.
         """
         for _ in range(self._threads):
             self.pool.submit(lambda: None)
@@ -188,13 +206,13 @@ class _Lane:
         threading.Thread(target=self._worker.start, name=self._name, daemon=True).start()
 
     def stop(self) -> None:
-        """Begin no other round."""
+        """Start no other round."""
         if self._worker is not None:
             self._worker.stop()
 
 
 class _Lent:
-    """Gives a pool to futurist, which then neither shuts it down nor waits for that."""
+    """Lends a pool to futurist, which then neither shuts it down nor waits for it."""
 
     shutdown = False
 

@@ -1,4 +1,4 @@
-"""What this conductor owns now, and who else is there."""
+"""The slice of this conductor, and the members that are gone."""
 
 import typing
 from collections.abc import Callable
@@ -10,23 +10,26 @@ class Ring(typing.Protocol):
     """The ring as the conductor sees it.  All methods may be called from any thread."""
 
     def member(self) -> MemberId | None:
-        """Our own name; None while we may not work: not in the group, or not sure of it."""
+        """Return our own name; None while we may not work: not in the group, or not sure of it."""
 
     def owns(self, shard: int) -> bool:
-        """Whether the duties of this shard are ours."""
+        """Return whether the shard belongs to our slice."""
+
+    def is_deputy(self, shard: int) -> bool:
+        """Return whether the shard would belong to our slice if its owner were gone."""
 
     def shards_owned(self) -> int:
-        """How many they are."""
+        """Return the number of shards in our slice."""
 
     def version(self) -> str:
-        """Fingerprint of the view: equal on all conductors that see the same members."""
+        """Return the fingerprint of the view: equal on all conductors that see the same members."""
 
     def present(self) -> frozenset[MemberId]:
-        """Everybody in the group, ourselves included."""
+        """Return all members of the group, including ourselves."""
 
 
 class Absentees:
-    """Which claims belong to members that are gone for good.
+    """Finds claiming members that are gone for good.
 
     A member that is not in our view may be one that joined a moment ago.  It counts as gone when we have
     seen it leave, or when it stays away for `patience` seconds (longer than a view can be old).  Not
@@ -40,7 +43,7 @@ class Absentees:
         self._missing: dict[MemberId, float] = {}
 
     def gone(self, claiming: frozenset[MemberId], present: frozenset[MemberId]) -> frozenset[MemberId]:
-        """Those of the claiming members that are gone."""
+        """Return the claiming members that are gone."""
         now = self._clock()
         absent = claiming - present
         left = absent & self._known
@@ -51,6 +54,6 @@ class Absentees:
 
     @staticmethod
     def _succeeded(absent: frozenset[MemberId], present: frozenset[MemberId]) -> set[MemberId]:
-        """Incarnations whose host has another one in the group now: a host runs one at a time."""
+        """Return members whose host has a newer incarnation in the group: a host runs one at a time."""
         hosts = {host_of(member) for member in present}
         return {member for member in absent if host_of(member) in hosts}

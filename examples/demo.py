@@ -91,11 +91,11 @@ class Killer(threading.Thread):
 
     def run(self) -> None:
         """See the class."""
-        while not any(conductor.pipeline.in_progress for conductor in self._conductors):
+        while not any(conductor.in_progress for conductor in self._conductors):
             time.sleep(0.05)
         time.sleep(KILL_AFTER)
-        busy = max(self._conductors, key=lambda conductor: conductor.pipeline.in_progress)
-        self.killed = busy.settings.host
+        busy = max(self._conductors, key=lambda conductor: conductor.in_progress)
+        self.killed = busy.host
         self._conductors.remove(busy)
         busy.kill()
         print(f"-- {self.killed} is gone", flush=True)

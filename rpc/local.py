@@ -34,7 +34,7 @@ class LocalBus:
             self._turn += 1
             chosen = self._receivers[self._turn % len(self._receivers)] if self._receivers else None
         if chosen is not None:
-            chosen.offer(traversal, task_ids)
+            chosen.enqueue(traversal, task_ids)
 
     def cancel(
         self, traversal: TraversalId, spared: Sequence[TaskId] = (), request: str | None = None
@@ -56,7 +56,7 @@ class LocalBus:
         """Tell all."""
         self._recorder.add(metrics.HINTS_SENT, "look_now")
         for receiver in self._all():
-            receiver.look_now()
+            receiver.poll_now()
 
     def check(self) -> None:
         """It is always there."""

@@ -24,7 +24,7 @@ TELL_EVERY = 60.0
 class HintReceiver(typing.Protocol):
     """What a conductor does with hints.  Called from the message bus's threads; must not block."""
 
-    def offer(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
+    def enqueue(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
         """These tasks are ready."""
 
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId], request: str | None) -> None:
@@ -34,8 +34,8 @@ class HintReceiver(typing.Protocol):
     def stop_tasks(self, claims: Sequence[tuple[TaskId, int]]) -> None:
         """These tasks (with attempt) are to stop, or have been taken away from us."""
 
-    def look_now(self) -> None:
-        """Look at the ring's members and report."""
+    def poll_now(self) -> None:
+        """Poll the ring's members and report."""
 
 
 class _Endpoint:
@@ -45,7 +45,7 @@ class _Endpoint:
         self._receiver = receiver
 
     def run_tasks(self, context: typing.Any, traversal: str, tasks: list[int]) -> None:
-        self._receiver.offer(TraversalId(traversal), [TaskId(task) for task in tasks])
+        self._receiver.enqueue(TraversalId(traversal), [TaskId(task) for task in tasks])
 
     def cancel(
         self, context: typing.Any, traversal: str, spared: list[int], request: str | None = None
@@ -56,7 +56,7 @@ class _Endpoint:
         self._receiver.stop_tasks([(TaskId(task), attempt) for task, attempt in claims])
 
     def look_now(self, context: typing.Any) -> None:
-        self._receiver.look_now()
+        self._receiver.poll_now()
 
 
 class _Dispatcher(RPCDispatcher):  # type: ignore[misc]

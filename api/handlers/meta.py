@@ -113,7 +113,7 @@ def health(call: Request) -> Reply:
     if call.services.draining():
         raise Fault(503, "ServiceUnavailable", "draining: this service is about to end.")
     if (ailment := call.services.ailment()) is not None:
-        raise Fault(503, "ServiceUnavailable", f"database away: {ailment}.")
+        raise Fault(503, "ServiceUnavailable", f"database unavailable: {ailment}.")
     return Reply("OK")
 
 

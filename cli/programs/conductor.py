@@ -19,8 +19,9 @@ from ..daemon.main_thread import cannot_start, run
 from ..daemon.systemd import Systemd
 from ..daemon.version import VERSION
 from ..http.serving import HttpServer
+from ..wiring.conductor import make_conductor, start_conductor
 from ..wiring.metrics import make_recorder, serve_conductor, start_reports
-from ..wiring.parts import Parts, make_conductor, open_parts, start_conductor
+from ..wiring.parts import Parts, open_parts
 
 LOG = logging.getLogger(__name__)
 PROGRAM = "stoker-conductor"
@@ -53,7 +54,7 @@ class ConductorProcess:
         recorder = make_recorder(PROGRAM) if conf.metrics.port else None
         self._parts = parts = open_parts(conf, recorder or SILENT)
         conductor = make_conductor(
-            parts, conf.host, worn_out=lambda: self.signals.put(OperatorSignal.REPLACE)
+            parts, conf.host, on_too_many_hung=lambda: self.signals.put(OperatorSignal.REPLACE)
         )
         self.signals.report = start_reports(conf, PROGRAM, conductor.monitor.sections())
         if recorder is not None:
@@ -73,7 +74,7 @@ class ConductorProcess:
                 self.signals,
                 self._systemd,
                 reload=lambda: _reload(conf, conductor, self._arguments),
-                late=conductor.liveness.late,
+                late=conductor.monitor.liveness.late,
             )
         return TOO_MANY_HUNG_THREADS if event == OperatorSignal.REPLACE else 0
 
@@ -88,7 +89,7 @@ class ConductorProcess:
         if self._parts is not None:
             self._parts.close()
         if conductor is not None:
-            LOG.info("stoker-conductor %s has stopped", conductor.settings.host)
+            LOG.info("stoker-conductor %s has stopped", conductor.host)
         return finished
 
 
@@ -118,13 +119,13 @@ def _join(conductor: Conductor, signals: SignalQueue, systemd: Systemd) -> bool:
             return False
         if time.monotonic() - logged > READY_WITHIN:
             logged = time.monotonic()
-            LOG.error("Conductor %s is not in the ring yet; retrying", conductor.settings.host)
+            LOG.error("Conductor %s is not in the ring yet; retrying", conductor.host)
     return True
 
 
 def _reload(conf: cfg.ConfigOpts, conductor: Conductor, arguments: list[str]) -> str:
     status = reload_options(conf, arguments, program=PROGRAM)
-    conductor.retune(
+    conductor.reconfigure(
         weight=conf.conductor.weight,
         drain=conf.conductor.drain,
         keep_deleted=conf.conductor.keep_deleted,

@@ -23,9 +23,10 @@ from ..config.options import WrongConfiguration
 from ..daemon.version import VERSION
 from ..http.serving import HttpServer
 from .api import make_api, make_http, requests
+from .conductor import make_conductor, start_conductor
 from .connections import CONNECTION
 from .metrics import recorder_of_api, start_reports
-from .parts import Parts, make_conductor, open_parts, start_conductor
+from .parts import Parts, open_parts
 
 PROGRAM = "stoker"
 # One process pauses for no other one: a conductor is known to be gone sooner than on a network.
@@ -108,7 +109,7 @@ class Embedded:
         sections: dict[str, Callable[[], str]] = {"Requests": functools.partial(requests, self._watch)}
         for conductor in self.conductors:
             found = conductor.monitor.sections()
-            sections |= {f"{title} of {conductor.settings.host}": found[title] for title in found}
+            sections |= {f"{title} of {conductor.host}": found[title] for title in found}
         return start_reports(self._parts.conf, PROGRAM, sections)
 
     def stop(self) -> bool:

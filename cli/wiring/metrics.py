@@ -69,7 +69,7 @@ class ConductorPage:
             return "200 OK", CONTENT_TYPE, self._text()
         if path != "/healthcheck":
             return "404 Not Found", plain, b"here are /metrics and /healthcheck\n"
-        if found := self._monitor.ailments():
+        if found := self._monitor.health_problems():
             return "503 Service Unavailable", plain, "".join(f"{line}\n" for line in found).encode()
         return "200 OK", plain, b"serving\n"
 

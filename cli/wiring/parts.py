@@ -1,28 +1,19 @@
 """Building the parts of a process from its configuration."""
 
 import importlib.metadata
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import oslo_messaging
 from oslo_config import cfg
 
-from ...conductor.service import Conductor, ConductorSettings
-from ...conductor.steps.context import StepServices
-from ...conductor.steps.runner import StepRunner
-from ...conductor.worker.loop import PipelineLimits
 from ...db.engine import Database
 from ...engine.compile import GoalCompiler
 from ...engine.context import EngineContext, EngineSettings
-from ...engine.nested_stacks import NestedStacks
-from ...engine.updates import Updates
 from ...keystone.delegated_auth import NO_DEFERRAL, Deferral
 from ...keystone.delegations import Delegations
 from ...observe.recorder import SILENT, Recorder
 from ...planning.plan import Defaults
 from ...resources.registry import ResourceRegistry
-from ...ring.group import Group
-from ...ring.membership import Membership, Self
 from ...rpc.bus import Bus
 from ...rpc.level import Level
 from ...rpc.notifier import Notifier
@@ -37,14 +28,12 @@ from ..config.signal_options import signal_limits
 from ..config.yaql_options import helper_limits
 from .connections import (
     binds_tokens,
-    check_backend,
     database_troubles,
     make_addresses,
     make_bus,
     make_level,
     make_notifier,
     make_sealer,
-    make_timing,
     open_database,
 )
 
@@ -176,63 +165,3 @@ def make_engine_context(parts: Parts) -> EngineContext:
             database=parts.database, sealer=parts.sealer, deferral=parts.deferral, clock=clock
         ),
     )
-
-
-def _step_runner(parts: Parts) -> StepRunner:
-    return StepRunner(
-        catalogue=parts.catalogue,
-        around=StepServices(
-            parts.database, parts.database.clock, parts.addresses, parts.sealer, parts.deferral
-        ),
-        nesting=NestedStacks(make_engine_context(parts)),
-    )
-
-
-def make_conductor(parts: Parts, host: str, *, worn_out: Callable[[], None] = lambda: None) -> Conductor:
-    """A conductor that is not started yet.
-
-    :param worn_out: called when it had better be replaced by a new process.
-    """
-    conf, timing = parts.conf, make_timing(parts.conf)
-    check_backend(conf)
-    group = Group(conf.coordination.backend_url, conf.coordination.group, host)
-    membership = Membership(
-        group,
-        Self(host, conf.conductor.weight),
-        shard_count=parts.shard_count,
-        timing=timing,
-        clock=parts.database.clock,
-    )
-    settings = ConductorSettings(
-        host=host,
-        limits=PipelineLimits(
-            threads=conf.conductor.threads,
-            in_progress=conf.conductor.in_progress,
-            cancel_grace=conf.stacks.cancel_grace,
-            task_losses=conf.stacks.task_losses,
-        ),
-        drain=conf.conductor.drain,
-        most_written_off=conf.conductor.most_written_off,
-        patience=2 * (timing.timeout + timing.poll),
-        keep_deleted=conf.conductor.keep_deleted,
-        keep_events=conf.stacks.max_events_per_stack,
-    )
-    context = make_engine_context(parts)
-    return Conductor(
-        settings,
-        database=parts.database,
-        runner=_step_runner(parts),
-        hints=parts.outbox,
-        membership=membership,
-        updates=Updates(context),
-        give_back=context.delegations.revoke,
-        worn_out=worn_out,
-        ring_changed=parts.level.look_again,
-        recorder=parts.recorder,
-    )
-
-
-def start_conductor(parts: Parts, conductor: Conductor) -> None:
-    """Start it, with a server on the message bus."""
-    host = conductor.settings.host
-    conductor.start(lambda receiver: parts.bus.listen(host, receiver))

@@ -1,0 +1,1 @@
+"""Duties: periodic work over the slice, one duty per file."""

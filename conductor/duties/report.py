@@ -1,4 +1,4 @@
-"""What a conductor says of itself in the database, and what the operator wants of it."""
+"""Reports the conductor's state in the database, and obeys the operator's orders there."""
 
 import logging
 from collections.abc import Callable
@@ -16,10 +16,10 @@ LOG = logging.getLogger(__name__)
 
 
 class ConductorReport:
-    """Writes the conductor's row and obeys what the operator wrote there.
+    """Writes the conductor's row, and drains the conductor when the operator has written so there.
 
-    :param threads: how many run steps now, and how many hang in calls and were written off.
-    :param size: how many steps may run at the same time.
+    :param threads: returns how many threads run steps now, and how many hang and were detached.
+    :param size: how many steps can run at the same time.
     """
 
     interval = 1.0
@@ -30,7 +30,6 @@ class ConductorReport:
         database: Database,
         ring: Ring,
         membership: Membership,
-        clock: Callable[[], float],
         host: str,
         threads: Callable[[], tuple[int, int]],
         size: int,
@@ -38,106 +37,81 @@ class ConductorReport:
         self._database = database
         self._ring = ring
         self._membership = membership
-        self._clock = clock
         self._host = host
         self._threads = threads
         self._size = size
-        self._started_at = clock()
+        self._started_at = database.clock()
         self._state = ACTIVE
-        self._own_draining = False
-        self._away = False
+        self._is_stopping = False
+        self._is_unavailable = False
 
     @property
     def state(self) -> str:
-        """As it is in the row."""
+        """Return the state that the row shows."""
         return self._state
 
     @property
-    def is_database_away(self) -> bool:
-        """Whether the last round has found no database."""
-        return self._away
+    def is_database_unavailable(self) -> bool:
+        """Return whether the last round found the database unavailable."""
+        return self._is_unavailable
 
     def run(self) -> None:
-        """One report."""
+        """Write one report, and enter the state that the operator asks for."""
         row = self.row()
         try:
-            wanted = self._database.write(lambda conn: conductors.report(conn, row), brief=True)
+            requested = self._database.write(lambda conn: conductors.report(conn, row), brief=True)
         except RowLocked as error:
-            LOG.warning("This conductor's own row is locked by another transaction: %s", error)
+            LOG.warning("The row of this conductor is locked by another transaction: %s", error)
             return
         except Unavailable:
-            self._away = True
+            self._is_unavailable = True
             raise
-        self._away = False
-        self._be(DRAINING if self._own_draining or wanted == DRAINING else ACTIVE)
+        self._is_unavailable = False
+        self._enter(DRAINING if self._is_stopping or requested == DRAINING else ACTIVE)
 
     def drain(self) -> None:
-        """Leave the ring, and say so; we stay in the group, and do not go back on the ring."""
-        self._own_draining = True
-        self._be(DRAINING)
-        self._tell_last()
+        """Leave the ring for good, but stay in the group."""
+        self._is_stopping = True
+        self._enter(DRAINING)
+        self._report_last()
 
     def stopped(self) -> None:
-        """Say that we are gone; the duty is over."""
+        """Report that the conductor has stopped; no round follows."""
         self._state = conductors.STOPPED
-        self._tell_last()
+        self._report_last()
 
-    def _be(self, state: str) -> None:
+    def _enter(self, state: str) -> None:
         if state != self._state:
-            LOG.info("This conductor is %s now", state)
+            LOG.info("Conductor %s is %s", self._host, state)
             self._state = state
             self._membership.set_state(state)
 
-    def _tell_last(self) -> None:
-        """A stop goes on without the database: that we are silent is seen soon enough."""
+    def _report_last(self) -> None:
+        """Report once more, if the database is available; the silence shows soon enough if it is not."""
         row = self.row()
         try:
             self._database.write(lambda conn: conductors.report(conn, row))
         except Unavailable as error:
-            LOG.warning("The database is away, so it does not show that this conductor stops: %s", error)
+            LOG.warning("Reporting that conductor %s stops failed: %s", self._host, error)
 
     def row(self) -> ConductorRecord:
-        """What we say now."""
-        busy, lost = self._threads()
+        """Return the row as it is to be written now."""
+        busy, hung = self._threads()
         member = self._ring.member() or ""
         return ConductorRecord(
             host=self._host,
             incarnation=member,
             state=self._state,
             started_at=self._started_at,
-            heartbeat_at=self._clock(),
+            heartbeat_at=self._database.clock(),
             shards_owned=0 if self._state == conductors.STOPPED else self._ring.shards_owned(),
             ring_version=self._ring.version(),
             weight=self._membership.me.weight,
             threads=self._size,
             threads_busy=busy,
-            threads_written_off=lost,
+            threads_written_off=hung,
             rpc_version=VERSION,
             schema_number=NUMBER,
             schema_member=member,
             clock_ahead=self._database.clock.host_ahead,
         )
-
-
-class WornOut:
-    """Sees when so many threads hang in calls that the conductor had better be replaced by a new process.
-
-    :param lost: threads that were written off and have not come back.
-    :param most: how many are too many; 0: never.
-    :param act: called once.
-    """
-
-    interval = 1.0
-
-    def __init__(self, *, lost: Callable[[], int], most: int, act: Callable[[], None]) -> None:
-        self._lost = lost
-        self._most = most
-        self._act = act
-        self._told = False
-
-    def run(self) -> None:
-        """One look."""
-        if not self._told and 0 < self._most <= self._lost():
-            self._told = True
-            LOG.error("%d threads hang in calls that were cancelled: this conductor ends", self._lost())
-            self._act()

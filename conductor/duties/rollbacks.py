@@ -1,80 +1,69 @@
-"""Rolling back what has failed, where the user wishes it."""
+"""Rolls back failed stacks whose users asked for it."""
 
 import functools
 import logging
-from collections.abc import Callable
+
+from sqlalchemy.engine import Connection
 
 from ...db import stacks
-from ...db.engine import Database
 from ...db.ids import StackId
 from ...db.rows import Stack
 from ...db.stacks import FailedStack
 from ...db.work import endings
 from ...engine.errors import NotUpdatable
-from ...engine.updates import Updates
 from ...observe.logs import about
 from ...resources.errors import UnknownType
 from ...sealing.sealer import SealError
 from ...template.errors import TemplateError
-from ..background import Background
-from ..slice import Ring
+from .context import DutyContext
+from .slice_scan import SliceScan
 
 LOG = logging.getLogger(__name__)
 PAGE = 100
 
 
 class Rollbacks:
-    """Plans the rollback of each stack of the slice that has failed and waits for one.  That it waits is a
-    column, written with the failure: so no rollback is lost with a conductor.
+    """Plans the pending rollback of each failed stack of the slice.
 
-    :param background: compiles and plans; what it has no room for is found again by the next round.
+    A column, written in the transaction of the failure, marks a rollback as pending.  So no rollback is lost
+    with a conductor.  Compiling and planning take long, so the background pool does it; the next round finds
+    again what the pool had no room for.
     """
 
     interval = 0.5
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        ring: Ring,
-        clock: Callable[[], float],
-        updates: Updates,
-        background: Background,
-    ) -> None:
-        self._database = database
-        self._ring = ring
-        self._clock = clock
-        self._updates = updates
-        self._background = background
+    def __init__(self, context: DutyContext) -> None:
+        self._context = context
+        self._scan = SliceScan(context, "Failed stack")
+        self._background = context.background("The rollback")
 
     def run(self) -> None:
-        """One round over all that wait."""
-        after = (0.0, "")
-        while True:
-            page = self._read(after)
-            for stack in page:
-                if self._ring.owns(stack.shard):
-                    self._background.submit(stack.id, functools.partial(self._roll_back, stack.id))
-            if len(page) < PAGE:
-                return
-            after = (page[-1].rollback_at, page[-1].id)
+        """Submit all pending rollbacks of the slice to the pool."""
 
-    def _read(self, after: tuple[float, str]) -> list[FailedStack]:
-        return self._database.read(lambda conn: stacks.to_roll_back(conn, limit=PAGE, after=after))
+        def read(conn: Connection, after: tuple[float, str]) -> list[FailedStack]:
+            return stacks.to_roll_back(conn, limit=PAGE, after=after)
+
+        pages = self._scan.pages(
+            read, start=(0.0, ""), position=lambda stack: (stack.rollback_at, stack.id), size=PAGE
+        )
+        for page in pages:
+            for stack in page:
+                if self._context.ring.owns(stack.shard):
+                    self._background.submit(stack.id, functools.partial(self._roll_back, stack.id))
 
     def _roll_back(self, stack_id: StackId) -> None:
-        stack = self._database.read(lambda conn: stacks.get(conn, stack_id))
+        stack = self._context.database.read(lambda conn: stacks.get(conn, stack_id))
         if stack.rollback_at is not None:
             with about(project=stack.tenant, stack=stack_id):
-                self._begin(stack)
+                self._start(stack)
 
-    def _begin(self, stack: Stack) -> None:
+    def _start(self, stack: Stack) -> None:
         try:
-            if self._updates.roll_back(stack):
-                LOG.info("The stack is rolled back")
+            if self._context.roll_back(stack):
+                LOG.info("Rolling back stack %s (%s)", stack.name, stack.id)
         except (TemplateError, UnknownType, NotUpdatable, SealError) as error:
             why = str(error)
-            LOG.warning("The stack cannot be rolled back: %s", why)
-            now = self._clock()
+            LOG.warning("Rollback of stack %s (%s) failed: %s", stack.name, stack.id, why)
+            now = self._context.clock()
             give_up = functools.partial(endings.give_up_rollback, seen=stack, why=why, by=None, now=now)
-            self._database.write(give_up)
+            self._context.database.write(give_up)

@@ -1,52 +1,81 @@
-"""Going past objects whose rows others hold, so that one lock delays nobody else's object."""
+"""Walks over the due objects of the slice, and goes past rows that other transactions have locked."""
 
+import functools
 import logging
-import time
 import typing
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
 
-from ...db.engine import Database
 from ...db.errors import RowLocked, TooSlow
+from .context import DutyContext
 
 LOG = logging.getLogger(__name__)
 T = typing.TypeVar("T")
 R = typing.TypeVar("R")
+Position = typing.TypeVar("Position")
+PAGE = 500
+"""Objects that one query reads."""
 TOGETHER = 20
 """Objects of one transaction: fewer commits, while no row stays locked for long."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 8.0
-"""Seconds until an object that was locked is tried again: doubled with each time, up to the longest."""
-TELL_AFTER = 3
+"""Seconds until a locked object is retried: doubled each time, up to the longest."""
+WARN_AFTER = 3
 """Times in a row that an object was locked before a warning is logged: contention is no news."""
 
 
 @dataclass(frozen=True)
 class _Locked:
-    """:ivar until: by the monotonic clock.  :ivar times: in a row."""
+    """An object that was locked.
+
+    :ivar until: when it is retried, by the monotonic clock.
+    :ivar times: how often in a row it was locked.
+    """
 
     until: float
     times: int
 
 
-class Bypass:
-    """Runs a duty's transactions over objects that may be locked.  For the thread of one duty at a time.
+class SliceScan:
+    """Reads objects page by page and runs a duty's transactions over them.
 
-    Several objects share a transaction.  One that waits for a lock is undone, and its objects are tried one
-    by one after all others; who is locked then is left alone for a while.
+    Used by the thread of one duty at a time.  Several objects share a transaction.  A transaction that waits
+    for a lock is rolled back, and its objects are retried one by one after all others.  An object that is
+    still locked then pauses for a while, so that one lock delays nobody else's object.
 
-    :param what: the objects, for the log.
-    :param monotonic: seconds that never jump.
+    :param objects: name of the objects, for the log.
     """
 
-    def __init__(
-        self, database: Database, what: str, *, monotonic: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._database = database
-        self._what = what
-        self._monotonic = monotonic
+    def __init__(self, context: DutyContext, objects: str) -> None:
+        self._database = context.database
+        self._monotonic = context.monotonic
+        self._objects = objects
         self._locked: dict[Hashable, _Locked] = {}
+
+    def pages(
+        self,
+        read: Callable[..., list[T]],
+        *,
+        start: Position,
+        position: Callable[[T], Position],
+        size: int = PAGE,
+    ) -> Iterator[list[T]]:
+        """Return all objects that `read` finds, in pages.
+
+        Each page is read when the one before it is done, from behind its last object.  So objects that stay
+        due, because they are locked or belong to others, never hide those behind them.
+
+        :param read: given a connection and `after`, returns up to `size` objects behind that position.
+        :param position: returns the position of an object.
+        """
+        after = start
+        while True:
+            page = self._database.read(functools.partial(read, after=after))
+            yield page
+            if len(page) < size:
+                return
+            after = position(page[-1])
 
     def run(
         self,
@@ -56,9 +85,10 @@ class Bypass:
         key: Callable[[T], Hashable],
         together: int = TOGETHER,
     ) -> Iterator[R]:
-        """Do the work for all that are not locked; what each transaction has returned.
+        """Run `work` over all objects that are not locked, and return the result of each transaction.
 
-        :param key: the name of an object, stable over rounds.
+        :param key: returns the name of an object, stable over rounds.
+        :param together: most objects of one transaction.
         :raises Unavailable: the database does not answer.
         """
         now = self._monotonic()
@@ -93,11 +123,11 @@ class Bypass:
         times = self._locked[name].times + 1 if name in self._locked else 1
         pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(times - 1, 10))
         self._locked[name] = _Locked(self._monotonic() + pause, times)
-        if times == TELL_AFTER:
-            LOG.warning("%s %s is locked by another transaction, retrying: %s", self._what, name, error)
+        if times == WARN_AFTER:
+            LOG.warning("%s %s is locked by another transaction, retrying: %s", self._objects, name, error)
 
     def _forget_old(self, now: float) -> None:
-        """Those that nobody asked for again were done by others."""
+        """Forget objects that were not seen again: other conductors have done them."""
         old = [name for name, locked in self._locked.items() if now - locked.until > 2 * LONGEST_PAUSE]
         for name in old:
             del self._locked[name]

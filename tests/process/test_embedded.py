@@ -91,8 +91,8 @@ def test_a_signal_makes_it_report_on_all_its_parts(embedded: Embedded) -> None:
     report = process.text()
     for host in ("conductor-1", "conductor-2"):
         part = report.split(f"Ring of {host} ")[1]
-        assert re.search(rf"we are {host}/\w+, active\nversion \w+, 2 members:", part)
-        assert f"Steps that run of {host} " in part
+        assert re.search(rf"this conductor is {host}/\w+, active\nversion \w+, 2 members:", part)
+        assert f"Running steps of {host} " in part
     assert len(re.findall(rf"\n\d+ +1 +{stack_id} +\S+ +CREATE +20\S+Z", report)) == 1
     key = re.search(r"key = (\S+)", (embedded.data / "stoker.conf").read_text())
     assert key is not None

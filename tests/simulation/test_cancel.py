@@ -217,8 +217,7 @@ def test_a_lost_cancel_is_repeated_by_the_owner_until_it_is_answered(world: Worl
 
 def run_duties(world: World) -> None:
     for conductor in world.awake():
-        for index in range(len(conductor.duties)):
-            conductor.run_duty(index)
+        conductor.run_duties()
 
 
 def test_a_conductor_that_is_cut_off_from_the_bus_learns_of_it_when_it_is_back(world: World) -> None:
@@ -463,8 +462,7 @@ def counts_as_gone(world: World, conductor: SimConductor) -> SimConductor:
     [other] = [each for each in world.awake() if each is not conductor]
     for _ in range(4):
         world.look(other.host)
-        for index in range(len(other.duties)):
-            other.run_duty(index)
+        other.run_duties()
         world.pass_time(1.5)
     return other
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 import sqlalchemy as sa
-from simulation.world import AtOnce, World
+from harness.duties import duty_context
+from simulation.world import World
 from stoker.conductor.duties.credentials import Credentials
 from stoker.db import credentials, stacks
 from stoker.db.errors import NameTaken, Unavailable
@@ -88,13 +89,8 @@ class Scene:
         self.world, self.keystone = world, FakeKeystone()
         self.context = dataclasses.replace(world.context, delegations=world.delegations(self.keystone))
         self.orders, self.updates = StackOperations(self.context), Updates(self.context)
-        self.duty = Credentials(
-            database=world.database,
-            ring=typing.cast(typing.Any, self),
-            clock=world.clock,
-            give_back=self.context.delegations.revoke,
-            background=AtOnce(),
-        )
+        revoke = world.revoke = self.context.delegations.revoke
+        self.duty = Credentials(duty_context(world.database, self, clock=world.clock, revoke=revoke))
 
     def owns(self, shard: int) -> bool:
         return True

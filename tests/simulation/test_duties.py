@@ -1,5 +1,6 @@
 """Stack timeouts, on the real database code and a fake clock."""
 
+import dataclasses
 import pathlib
 import typing
 
@@ -31,16 +32,8 @@ def template(count: int, **properties: Json) -> Json:
     return {"heat_template_version": "2018-08-31", "resources": resources}
 
 
-def timeouts(world: World, conductor: SimConductor, **options: typing.Any) -> StackTimeouts:
-    return StackTimeouts(
-        database=world.database,
-        ring=conductor.ring,
-        hints=world.bus,
-        clock=world.clock,
-        host=conductor.host,
-        grace=30.0,
-        **options,
-    )
+def timeouts(world: World, conductor: SimConductor) -> StackTimeouts:
+    return StackTimeouts(dataclasses.replace(conductor.duty_context(cancel_grace=30.0), clock=world.clock))
 
 
 def time_out_all(world: World) -> None:
@@ -68,25 +61,28 @@ def test_many_stacks_due_at_once_end_once_each_by_their_owner(world: World) -> N
         assert own_events(world, stack) == [("IN_PROGRESS", None), ("FAILED", owner)]
 
 
-def test_what_its_owner_leaves_undone_is_ended_by_the_deputy_after_half_a_second(world: World) -> None:
+def test_what_its_owner_leaves_undone_is_ended_by_the_deputy_after_half_a_second(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stack = world.create("s", template(1, endless=True))
     [other] = [conductor for conductor in world.awake() if not conductor.ring.owns(stack.shard)]
-    asked: list[int] = []
+    asked, answers = [], [False, True]
 
     def is_deputy(shard: int) -> bool:
         asked.append(shard)
-        return True
+        return answers.pop(0)
 
-    duty = timeouts(world, other, is_deputy=is_deputy)
+    monkeypatch.setattr(other.ring, "is_deputy", is_deputy)
+    duty = timeouts(world, other)
     world.pass_time(300.25)
     world.look_all()
     duty.run()
     assert asked == []
     world.pass_time(0.25)
-    timeouts(world, other).run()
+    duty.run()
     assert world.stack(stack.id).status == Status.IN_PROGRESS, "no deputy, no owner"
     duty.run()
-    assert asked == [stack.shard]
+    assert asked == [stack.shard, stack.shard]
     assert own_events(world, stack)[-1] == ("FAILED", other.host)
 
 

@@ -1,5 +1,6 @@
 """The purge of what is old, on the real database code and a fake clock."""
 
+import dataclasses
 import pathlib
 import typing
 import uuid
@@ -8,7 +9,7 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 from simulation.world import SHARDS, World
-from stoker.conductor.duties.stack_timeouts import StackPurge
+from stoker.conductor.duties.stack_purge import StackPurge
 from stoker.db import content, events, stacks
 from stoker.db.events import EventQuery
 from stoker.db.ids import ContentId, StackId, TraversalId
@@ -37,9 +38,9 @@ def purge_all(world: World, **options: typing.Any) -> None:
 
 
 def purges(world: World, **options: typing.Any) -> list[StackPurge]:
-    given = {"keep": DAY, "keep_events": 0, **options}
+    given = {"keep_deleted": DAY, "keep_events": 0, **options}
     return [
-        StackPurge(database=world.database, ring=conductor.ring, clock=world.clock, **given)
+        StackPurge(dataclasses.replace(conductor.duty_context(**given), clock=world.clock))
         for conductor in world.awake()
     ]
 
@@ -57,7 +58,7 @@ def put_unused(world: World, count: int) -> None:
 def test_contents_that_no_stack_uses_are_swept_part_by_part(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stoker.conductor.duties.stacks.PAGE", 5)
+    monkeypatch.setattr("stoker.conductor.duties.stack_purge.PAGE", 5)
     for number in range(12):
         world.create(f"user{number}", template(1, value=str(number)))
     world.pass_time(content.KEEP_UNUSED + 1)
@@ -142,7 +143,7 @@ def test_stacks_to_which_nothing_happened_lately_cost_no_look(world: World) -> N
 def test_all_stacks_deleted_long_ago_go_in_a_few_rounds(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stoker.conductor.duties.stacks.PAGE", 30)
+    monkeypatch.setattr("stoker.conductor.duties.stack_purge.PAGE", 30)
     made = world.create("first", template(0))
     row = {
         "live_name": None,

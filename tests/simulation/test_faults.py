@@ -40,8 +40,7 @@ def states(world: World, stack: Stack) -> list[TaskState]:
 
 def all_duties(world: World) -> None:
     for conductor in world.awake():
-        for index in range(len(conductor.duties)):
-            conductor.run_duty(index)
+        conductor.run_duties()
 
 
 def test_lost_hints_are_sent_again_by_the_owner_alone(world: World) -> None:
@@ -79,7 +78,7 @@ def test_hints_that_nobody_takes_are_repeated_more_and_more_rarely(world: World)
         world.pass_time(5)
         before = world.bus.sent
         for conductor in world.awake():
-            conductor.run_duty(0)
+            conductor.run_duty("TaskDue")
         sent.append(world.bus.sent - before)
     assert sum(sent[:40]) > sum(sent[-40:]) > 0
     assert sum(sent) < 60

@@ -7,7 +7,7 @@ import typing
 import pytest
 from harness.counting import Counting
 from simulation.world import GRACE, TIMEOUT, World
-from stoker.conductor.duties.task_counts import Census
+from stoker.conductor.duties.task_counts import TaskCounts
 from stoker.db.ids import StackId
 from stoker.db.rows import Stack
 from stoker.db.states import Status
@@ -33,8 +33,7 @@ def template(count: int, **properties: Json) -> Json:
 
 def run_duties(world: World) -> None:
     for conductor in world.awake():
-        for index in range(len(conductor.duties)):
-            conductor.run_duty(index)
+        conductor.run_duties()
 
 
 def ended(world: World, stack_id: StackId) -> bool:
@@ -131,7 +130,7 @@ def test_tasks_are_counted_by_their_owner_a_page_at_a_time(world: World) -> None
     world.look_all()
     counts: collections.Counter[str] = collections.Counter()
     for conductor in world.awake():
-        census = Census(database=world.database, ring=conductor.ring, page=6)
+        census = TaskCounts(conductor.duty_context(), page=6)
         rounds = 0
         while not census.counts and rounds < 10:
             census.run()

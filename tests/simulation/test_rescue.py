@@ -92,7 +92,7 @@ def test_a_hint_that_was_lost_is_sent_again_at_once_though_its_repetition_is_far
         world.bus.hints.clear()
         world.pass_time(10)
         for conductor in world.awake():
-            conductor.run_duty(0)
+            conductor.run_duty("TaskDue")
     world.bus.hints.clear()
     assert set(retry(world, stack).values()) == {"its hint is sent again"}
     world.calm()
@@ -222,7 +222,7 @@ def test_what_has_ended_is_told(world: World) -> None:
     assert complete(world, stack)
     world.pass_time(100)
     for conductor in world.awake():
-        conductor.run_duty(0)
+        conductor.run_duty("TaskDue")
     with pytest.raises(NothingToDo, match="stack s is CREATE_COMPLETE: it does nothing"):
         rescue(world).fail(world.stack(stack.id), "told to")
     with pytest.raises(NothingToDo, match="stack s is CREATE_COMPLETE: nothing of it is unfinished"):

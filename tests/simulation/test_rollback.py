@@ -143,7 +143,7 @@ def test_all_that_failed_at_once_are_rolled_back_in_one_round(
     stacks = [world.create(f"s{n}", template(a={"fail": True}), disable_rollback=False) for n in range(5)]
     world.calm()
     for conductor in world.awake():
-        rollback = next(duty for duty in conductor.duties if isinstance(duty, rollbacks.Rollbacks))
+        rollback = conductor.duties["Rollbacks"]
         rollback.run()
     assert {world.stack(stack.id).action for stack in stacks} == {"ROLLBACK"}
 

@@ -103,9 +103,10 @@ class Weather:
         host = self._some()
         if not host:
             return None
-        index = self.dice.randrange(len(self.world.conductors[host].duties))
-        self.world.conductors[host].run_duty(index)
-        return f"{index} of {host}"
+        conductor = self.world.conductors[host]
+        name = self.dice.choice(list(conductor.duties))
+        conductor.run_duty(name)
+        return f"{name} of {host}"
 
     def stop_message(self) -> None:
         if self.world.bus.stops:

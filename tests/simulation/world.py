@@ -15,11 +15,10 @@ import typing
 from collections.abc import Callable, Iterator, Sequence
 
 import sqlalchemy as sa
+from harness.duties import AtOnce
 from simulation import cloud, threads
-from stoker.conductor.duties.rollbacks import Rollbacks
-from stoker.conductor.duties.stack_timeouts import StackPurge, StackTimeouts
-from stoker.conductor.duties.task_due import Orphans, TaskDue
-from stoker.conductor.slice import Absentees
+from stoker.conductor.duties.context import CurrentSettings, DutyContext, DutySettings
+from stoker.conductor.duties.registry import make_duties
 from stoker.conductor.steps.context import StepServices
 from stoker.conductor.steps.runner import StepRunner
 from stoker.conductor.worker.executor import NoThread
@@ -183,6 +182,9 @@ class SimRing:
             return False
         return _owners(frozenset(member.host for member in self.view.owners)).owner_of(shard) == self.host
 
+    def is_deputy(self, shard: int) -> bool:
+        return False
+
     def shards_owned(self) -> int:
         return sum(self.owns(shard) for shard in range(SHARDS))
 
@@ -191,15 +193,6 @@ class SimRing:
 
     def present(self) -> frozenset[MemberId]:
         return frozenset(MemberId(member.name) for member in self.view.members)
-
-
-class AtOnce:
-    """conductor.background.Background without threads."""
-
-    def submit(self, key: object, work: Callable[[], None]) -> bool:
-        """See Background."""
-        work()
-        return True
 
 
 class SimConductor:
@@ -244,16 +237,27 @@ class SimConductor:
             monotonic=world.clock,
             recorder=world.recorder,
         )
-        told: Json = {"hints": world.bus, "recorder": world.recorder}
-        shared: Json = {"database": world.database, "ring": self.ring, "clock": self.clock}
-        self.duties = [
-            TaskDue(**shared, **told, grace=GRACE),
-            StackTimeouts(**shared, **told, host=host, grace=GRACE),
-            Rollbacks(**shared, updates=world.updates, background=AtOnce()),
-            StackPurge(**shared, keep=86400.0),
-            Orphans(**shared, **told, absentees=Absentees(patience=2 * TIMEOUT, clock=world.clock)),
-        ]
-        self._ran = [0.0] * len(self.duties)
+        self.duties = make_duties(self.duty_context())
+        self._ran = dict.fromkeys(self.duties, 0.0)
+
+    def duty_context(self, **settings: Json) -> DutyContext:
+        """Return what this conductor's duties get.
+
+        :param settings: those that differ from this conductor's.
+        """
+        given = {"cancel_grace": GRACE, "patience": 2 * TIMEOUT, "keep_deleted": 86400.0, **settings}
+        return DutyContext(
+            database=self.world.database,
+            ring=self.ring,
+            hints=self.world.bus,
+            clock=self.clock,
+            settings=CurrentSettings(DutySettings(self.host, **given)),
+            roll_back=lambda stack: self.world.updates.roll_back(stack),
+            revoke=lambda root_id, body: self.world.revoke(root_id, body),
+            background=lambda name: AtOnce(),
+            recorder=self.world.recorder,
+            monotonic=self.world.clock,
+        )
 
     def submit(self, fn: Callable[..., object], /, *args: object) -> threads.Job:
         """See conductor.workers.Executor."""
@@ -313,11 +317,16 @@ class SimConductor:
         elif job in self.written_off:
             self.written_off.remove(job)
 
-    def run_duty(self, index: int) -> None:
+    def run_duty(self, name: str) -> None:
         """One round of a duty; an error of the database ends it, as in the scheduler."""
         if self.ring.member() is not None:
             with self._acts(), contextlib.suppress(Unavailable, MemoryError):
-                self.duties[index].run()
+                self.duties[name].run()
+
+    def run_duties(self) -> None:
+        """One round of each duty, whatever its interval."""
+        for name in self.duties:
+            self.run_duty(name)
 
     def measure(self) -> None:
         """Ask for the server's time, which is the world's."""
@@ -326,10 +335,10 @@ class SimConductor:
     def run_due_duties(self, now: float) -> None:
         """Those whose interval has passed since the last time."""
         self.measure()
-        for index, duty in enumerate(self.duties):
-            if now - self._ran[index] >= duty.interval:
-                self._ran[index] = now
-                self.run_duty(index)
+        for name, duty in self.duties.items():
+            if now - self._ran[name] >= duty.interval:
+                self._ran[name] = now
+                self.run_duty(name)
 
 
 def _goal(template: Json, fields: dict[str, Json]) -> Goal:
@@ -348,6 +357,7 @@ class World:
     :ivar acting: whose code runs now, if it is a conductor's.
     :ivar exhaustion: probability that a conductor gets no thread, or no memory for a transaction.
     :ivar broken: errors that nobody expects, from a conductor's top.
+    :ivar revoke: takes back the credential of a stack that is gone.
     """
 
     def __init__(
@@ -364,6 +374,7 @@ class World:
         self.recorder = recorder
         self.dice = random.Random(seed)
         self.broken: list[str] = []
+        self.revoke: Callable[[StackId, Json], None] = lambda root_id, body: None
         self.threads = threads
         self.clock = Clock()
         self._setting = random.Random(f"clocks {seed}")

@@ -6,10 +6,10 @@ import types
 import typing
 
 import pytest
+from harness.duties import duty_context
 from harness.waiting import wait_for
-from simulation.world import AtOnce
 from stoker.conductor.background import BackgroundPool
-from stoker.conductor.duties.credentials import LATER, Credentials
+from stoker.conductor.duties.credentials import RETRY_AFTER, Credentials
 from stoker.conductor.scheduler import Scheduler
 from stoker.db import credentials
 from stoker.db.engine import Database
@@ -28,13 +28,7 @@ class Scene:
         self.database, self.now = database, NOW
         self.away, self.is_ours = False, True
         self.revoked: list[Json] = []
-        self.duty = Credentials(
-            database=database,
-            ring=typing.cast(typing.Any, self),
-            clock=lambda: self.now,
-            give_back=self._give_back,
-            background=AtOnce(),
-        )
+        self.duty = Credentials(duty_context(database, self, clock=lambda: self.now, revoke=self._revoke))
 
         def gone(conn: Json) -> None:
             credentials.put(conn, StackId("1"), {"sealed": "body"}, NOW)
@@ -45,7 +39,7 @@ class Scene:
     def owns(self, shard: int) -> bool:
         return self.is_ours
 
-    def _give_back(self, root_id: StackId, body: Json) -> None:
+    def _revoke(self, root_id: StackId, body: Json) -> None:
         if self.away:
             raise KeystoneAway("no answer")
         self.revoked.append(body)
@@ -70,7 +64,7 @@ def test_while_keystone_is_away_it_is_tried_again_and_again(scene: Scene) -> Non
     scene.away = False
     scene.duty.run()
     assert scene.revoked == [], "not at once"
-    scene.now += LATER
+    scene.now += RETRY_AFTER
     scene.duty.run()
     assert scene.revoked == [{"sealed": "body"}]
 
@@ -102,10 +96,12 @@ def test_a_keystone_that_hangs_holds_no_thread_of_the_duties(tmp_path: pathlib.P
         let_go.wait(60)
 
     pool, other = BackgroundPool("The revocation", threads=2, waiting=10), Other()
-    ring = typing.cast(typing.Any, types.SimpleNamespace(owns=lambda shard: True))
-    duty = Credentials(database=database, ring=ring, clock=lambda: NOW, give_back=hang, background=pool)
+    ring = types.SimpleNamespace(owns=lambda shard: True)
+    duty = Credentials(
+        duty_context(database, ring, clock=lambda: NOW, revoke=hang, background=lambda name: pool)
+    )
     duty.interval = 0.02  # type: ignore[misc]
-    scheduler = Scheduler([duty, other], may_run=lambda: True)
+    scheduler = Scheduler({"Credentials": duty, "other": other}, may_run=lambda: True)
     scheduler.start()
     try:
         wait_for(lambda: len(calls) == 2)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from harness.waiting import wait_for
 from stoker.conductor.duties.report import ConductorReport
-from stoker.conductor.scheduler import DUTY_THREADS, Scheduler
+from stoker.conductor.scheduler import DUTY_THREADS, DutyPolicy, Scheduler
 from stoker.conductor.slice import Ring
 from stoker.db.engine import Database
 from stoker.db.ids import MemberId
@@ -45,7 +45,9 @@ def begin() -> Iterator[Callable[..., Scheduler]]:
     made: list[Scheduler] = []
 
     def start(*duties: Work, may_run: Callable[[], bool] = lambda: True, **options: typing.Any) -> Scheduler:
-        made.append(Scheduler(duties, may_run=may_run, **options))
+        """The first duty is "0", the next "1"."""
+        named = {str(number): duty for number, duty in enumerate(duties)}
+        made.append(Scheduler(named, may_run=may_run, **options))
         made[-1].start()
         return made[-1]
 
@@ -64,7 +66,7 @@ def test_nothing_runs_while_we_are_not_in_the_ring(begin: Callable[..., Schedule
     inside = False
     duty = Work()
     scheduler = begin(duty, may_run=lambda: inside)
-    scheduler.soon(duty)
+    scheduler.soon("0")
     time.sleep(0.2)
     assert duty.rounds == 0
     inside = True
@@ -73,7 +75,7 @@ def test_nothing_runs_while_we_are_not_in_the_ring(begin: Callable[..., Schedule
 
 def test_a_duty_asked_for_runs_long_before_its_interval_ends(begin: Callable[..., Scheduler]) -> None:
     duty = Work(interval=60)
-    begin(duty).soon(duty)
+    begin(duty).soon("0")
     wait_for(lambda: duty.rounds == 1, 5)
 
 
@@ -81,7 +83,7 @@ def test_there_is_one_round_of_a_duty_at_a_time(begin: Callable[..., Scheduler])
     duty = Work(job=lambda: time.sleep(0.05))
     scheduler = begin(duty)
     for _ in range(20):
-        scheduler.soon(duty)
+        scheduler.soon("0")
     wait_for(lambda: duty.rounds > 3)
     assert duty.most == 1
 
@@ -91,13 +93,13 @@ def test_a_duty_apart_keeps_its_pace_while_all_others_hang(begin: Callable[..., 
     hanging = [Work(job=lambda: let_go.wait(60)) for _ in range(DUTY_THREADS + 1)]
     urgent, common = Work(), Work()
     try:
-        scheduler = begin(*hanging, urgent, common, apart=[urgent])
+        scheduler = begin(urgent, common, *hanging, policies={"0": DutyPolicy(has_own_thread=True)})
         wait_for(lambda: sum(duty.rounds for duty in hanging) == DUTY_THREADS)
         before, others = urgent.rounds, common.rounds
         wait_for(lambda: urgent.rounds > before + 3)
         assert common.rounds == others, "the threads of the others hang"
         before = urgent.rounds
-        scheduler.soon(urgent)
+        scheduler.soon("0")
         wait_for(lambda: urgent.rounds > before)
     finally:
         let_go.set()
@@ -105,11 +107,11 @@ def test_a_duty_apart_keeps_its_pace_while_all_others_hang(begin: Callable[..., 
 
 def test_a_duty_that_may_not_act_pauses_and_the_others_go_on(begin: Callable[..., Scheduler]) -> None:
     timed, other = Work(), Work()
-    may_act = threading.Event()
-    begin(timed, other, may_act=lambda duty: duty is not timed or may_act.is_set())
+    is_sure = threading.Event()
+    begin(timed, other, policies={"0": DutyPolicy(is_timed=True)}, is_time_sure=is_sure.is_set)
     wait_for(lambda: other.rounds > 3)
     assert timed.rounds == 0
-    may_act.set()
+    is_sure.set()
     wait_for(lambda: timed.rounds > 0)
 
 
@@ -126,7 +128,7 @@ def test_a_stop_waits_for_the_round_that_runs_and_no_other_begins(begin: Callabl
     threading.Timer(0.2, go_on.set).start()
     scheduler.stop()
     assert ended.is_set()
-    scheduler.soon(duty)
+    scheduler.soon("0")
     time.sleep(0.1)
     assert duty.rounds == 1
 
@@ -167,7 +169,6 @@ def test_a_conductor_leaves_the_ring_also_while_the_database_is_away() -> None:
         database=Database("postgresql+psycopg://u@127.0.0.1:1/none", tries=1),
         ring=typing.cast(Ring, alone),
         membership=typing.cast(Membership, alone),
-        clock=time.time,
         host="a",
         threads=lambda: (0, 0),
         size=1,

@@ -108,7 +108,7 @@ class Duty:
 def test_a_duty_beats_after_each_round_also_when_it_may_not_run(inside: bool) -> None:
     clock, duty = Clock(), Duty()
     alive = Liveness(clock)
-    scheduler = Scheduler([duty], may_run=lambda: inside, liveness=alive)
+    scheduler = Scheduler({"Duty": duty}, may_run=lambda: inside, liveness=alive)
     scheduler.start()
     if inside:
         wait_for(lambda: duty.begun == 1, 5)

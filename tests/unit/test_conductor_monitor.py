@@ -63,14 +63,13 @@ def parts() -> Parts:
         database=Database("postgresql+psycopg://u@127.0.0.1:1/none", tries=1, sleep=lambda seconds: None),
         ring=typing.cast(Ring, ring),
         membership=Membership(NOTHING, Self("one"), shard_count=1),
-        clock=lambda: now[0],
         host="one",
         threads=lambda: (0, 0),
         size=2,
     )
     monitor = Monitor(
         threads=2,
-        most_written_off=1,
+        most_hung_threads=1,
         ownership=typing.cast(typing.Any, ring),
         membership=NOTHING,
         pool=pool,
@@ -78,7 +77,6 @@ def parts() -> Parts:
         scheduler=NOTHING,
         liveness=liveness,
         report=report,
-        census=NOTHING,
         clock=ServerClock(wall=lambda: now[0], monotonic=lambda: now[0]),
     )
     return Parts(ring, pool, liveness, report, now, monitor)
@@ -107,23 +105,23 @@ def stop_a_loop(parts: Parts) -> None:
 CASES: list[tuple[Callable[[Parts], None], str]] = [
     (lambda parts: parts.report.drain(), "draining: "),
     (leave_the_ring, "not in the ring: "),
-    (lose_the_database, "database away: "),
-    (hang, "worn out: 1 threads hang in calls that were cancelled"),
-    (stop_a_loop, "stuck: the mover does not come round"),
+    (lose_the_database, "database unavailable: "),
+    (hang, "too many hung threads: 1 threads hang in calls that were cancelled"),
+    (stop_a_loop, "stuck: the mover makes no progress"),
 ]
 
 
 @pytest.mark.parametrize(("bring_about", "told"), CASES)
 def test_what_is_wrong_is_told(parts: Parts, bring_about: Callable[[Parts], None], told: str) -> None:
-    assert parts.monitor.ailments() == []
+    assert parts.monitor.health_problems() == []
     bring_about(parts)
-    [reason] = parts.monitor.ailments()
+    [reason] = parts.monitor.health_problems()
     assert reason.startswith(told)
 
 
 def test_who_shall_not_be_replaced_is_not_worn_out(parts: Parts) -> None:
     hang(parts)
-    assert replace(parts.monitor, most_written_off=0).ailments() == []
+    assert replace(parts.monitor, most_hung_threads=0).health_problems() == []
 
 
 @pytest.mark.parametrize(

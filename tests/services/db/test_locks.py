@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 import sqlalchemy as sa
+from harness.duties import duty_context
 from services.db.rows import (
     NOW,
     Graph,
@@ -22,11 +23,12 @@ from services.db.rows import (
     task,
     together,
 )
-from stoker.conductor.duties import stack_timeouts as duties
+from stoker.conductor.duties import stack_purge, stack_timeouts
+from stoker.conductor.duties.context import DutyContext, DutySettings
 from stoker.conductor.duties.slice_scan import LONGEST_PAUSE
-from stoker.conductor.duties.stack_timeouts import StackPurge, StackTimeouts
+from stoker.conductor.duties.stack_purge import StackPurge
+from stoker.conductor.duties.stack_timeouts import StackTimeouts
 from stoker.conductor.duties.task_due import TaskDue
-from stoker.conductor.slice import Ring
 from stoker.db import stacks
 from stoker.db.connections import DatabaseLimits
 from stoker.db.engine import Database
@@ -34,7 +36,6 @@ from stoker.db.errors import NotFound, RowLocked, TooSlow, Unavailable
 from stoker.db.ids import StackId
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskState
-from stoker.engine.announce import Hints
 
 WAITS = DatabaseLimits(lock=1.0, statement=5.0, pool=1.0, retry=1.0, busy=0.5)
 LATE = NOW + 100
@@ -77,9 +78,13 @@ def limited(database: Database) -> Iterator[Database]:
         found.close()
 
 
+def context(database: Database, **settings: Json) -> DutyContext:
+    found = DutySettings("a", cancel_grace=1.0, **settings)
+    return duty_context(database, Quiet(), hints=Quiet(), clock=lambda: LATE, settings=found)
+
+
 def timeouts(database: Database) -> StackTimeouts:
-    parts: Json = {"ring": typing.cast(Ring, Quiet()), "hints": typing.cast(Hints, Quiet())}
-    return StackTimeouts(database=database, clock=lambda: LATE, host="a", grace=1.0, **parts)
+    return StackTimeouts(context(database))
 
 
 def late_graphs(database: Database, count: int) -> list[Graph]:
@@ -125,7 +130,7 @@ def test_of_a_hundred_timeouts_ninety_nine_strike_while_one_is_locked(database: 
 def test_a_page_full_of_locked_stacks_does_not_hide_the_others(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(duties, "PAGE", 5)
+    monkeypatch.setattr(stack_timeouts, "PAGE", 5)
     fill(database)
     graphs = late_graphs(database, 12)
     first = [graph.stack.id for graph in graphs[:5]]
@@ -138,13 +143,12 @@ def test_a_page_full_of_locked_stacks_does_not_hide_the_others(
 def test_old_stacks_are_purged_beside_a_page_of_locked_ones(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(duties, "PAGE", 3)
+    monkeypatch.setattr(stack_purge, "PAGE", 3)
     fill(database)
     gone = [a_stack(deleted_at=NOW + number, live_name=None) for number in range(6)]
     database.write(lambda conn: [stacks.insert(conn, stack) for stack in gone])
     with limited(database) as mine, holding(database, tables.stack, [stack.id for stack in gone[:3]]):
-        ring = typing.cast(Ring, Quiet())
-        StackPurge(database=mine, ring=ring, clock=lambda: LATE, keep=1.0).run()
+        StackPurge(context(mine, keep_deleted=1.0)).run()
         assert [is_there(database, stack.id) for stack in gone] == [True] * 3 + [False] * 3
 
 
@@ -166,8 +170,7 @@ def test_what_is_due_for_other_tasks_is_done_while_one_is_locked(database: Datab
         set_task(database, graph.ids[0], state=TaskState.DONE, due_at=None)
         set_task(database, graph.finish, state=TaskState.DONE, due_at=NOW)
     with limited(database) as mine, holding(database, tables.task, [graphs[0].ids[0], graphs[3].finish]):
-        parts: Json = {"ring": typing.cast(Ring, Quiet()), "hints": typing.cast(Hints, Quiet())}
-        TaskDue(database=mine, clock=lambda: LATE, grace=1.0, **parts).run()
+        TaskDue(context(mine)).run()
         assert task(database, graphs[0].ids[0]).stop_by is None
         assert None not in [task(database, graph.ids[0]).stop_by for graph in graphs[1:3]]
         left = database.read(lambda conn: set(conn.execute(sa.select(tables.task.c.traversal)).scalars()))

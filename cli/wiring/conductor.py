@@ -1,0 +1,140 @@
+"""Building a conductor from its configuration."""
+
+from collections.abc import Callable
+
+from ...conductor.background import BackgroundPool
+from ...conductor.duties.context import CurrentSettings, DutyContext, DutySettings
+from ...conductor.duties.hung_threads import TooManyHungThreads
+from ...conductor.duties.registry import make_duties, policies
+from ...conductor.duties.report import ConductorReport
+from ...conductor.monitor import GaugeSource, Monitor
+from ...conductor.scheduler import Duty, DutyPolicy, Scheduler
+from ...conductor.service import Conductor, ConductorParts
+from ...engine.updates import Updates
+from .conductor_core import ConductorCore, make_core
+from .parts import Parts
+
+MOST_WAITING = 100
+"""Rollbacks, or revocations, that wait for a thread; the next ones are found again by their duty."""
+PROCESS_DUTIES = {"ConductorReport": DutyPolicy(is_vital=True), "WornOut": DutyPolicy()}
+"""Duties about the process itself, not about the slice.  The names are labels of metrics, as in DUTIES."""
+
+
+def make_conductor(
+    parts: Parts, host: str, *, on_too_many_hung: Callable[[], None] = lambda: None
+) -> Conductor:
+    """Return a conductor that is not started yet.
+
+    :param on_too_many_hung: called when so many threads hang that a new process had better replace this one.
+    """
+    core = make_core(parts, host)
+    settings, backgrounds = CurrentSettings(_duty_settings(core)), list[BackgroundPool]()
+
+    def background(name: str) -> BackgroundPool:
+        backgrounds.append(BackgroundPool(name, threads=2, waiting=MOST_WAITING))
+        return backgrounds[-1]
+
+    report = ConductorReport(
+        database=parts.database,
+        ring=core.ownership,
+        membership=core.membership,
+        host=host,
+        threads=lambda: (core.loop.pipeline.busy, core.pool.lost),
+        size=parts.conf.conductor.threads,
+    )
+    hung = TooManyHungThreads(
+        hung=lambda: core.pool.lost, most=parts.conf.conductor.most_written_off, act=on_too_many_hung
+    )
+    duties: dict[str, Duty] = {
+        "ConductorReport": report,
+        "WornOut": hung,
+        **make_duties(_duty_context(core, settings, background)),
+    }
+    scheduler = _make_scheduler(core, duties)
+    return Conductor(
+        ConductorParts(
+            host=host,
+            drain=parts.conf.conductor.drain,
+            settings=settings,
+            hints=parts.outbox,
+            membership=core.membership,
+            ownership=core.ownership,
+            progress=core.progress,
+            pool=core.pool,
+            loop=core.loop,
+            scheduler=scheduler,
+            report=report,
+            monitor=_make_monitor(core, scheduler, report, duties),
+            backgrounds=backgrounds,
+            recorder=parts.recorder,
+            ring_changed=parts.level.look_again,
+        )
+    )
+
+
+def _duty_settings(core: ConductorCore) -> DutySettings:
+    conf, timing = core.parts.conf, core.membership.timing
+    return DutySettings(
+        host=core.membership.me.host,
+        cancel_grace=conf.stacks.cancel_grace,
+        task_losses=conf.stacks.task_losses,
+        # Longer than a view can be old: a member that joined a moment ago is no absent one.
+        patience=2 * (timing.timeout + timing.poll),
+        keep_deleted=conf.conductor.keep_deleted,
+        keep_events=conf.stacks.max_events_per_stack,
+    )
+
+
+def _duty_context(
+    core: ConductorCore, settings: CurrentSettings, background: Callable[[str], BackgroundPool]
+) -> DutyContext:
+    database = core.parts.database
+    return DutyContext(
+        database=database,
+        ring=core.ownership,
+        hints=core.parts.outbox,
+        clock=database.clock,
+        settings=settings,
+        roll_back=Updates(core.context).roll_back,
+        revoke=core.context.delegations.revoke,
+        background=background,
+        recorder=core.parts.recorder,
+        monotonic=database.clock.monotonic,
+    )
+
+
+def _make_scheduler(core: ConductorCore, duties: dict[str, Duty]) -> Scheduler:
+    clock = core.parts.database.clock
+    return Scheduler(
+        duties,
+        policies={**PROCESS_DUTIES, **policies()},
+        may_run=lambda: core.ownership.member() is not None,
+        is_time_sure=lambda: clock.is_sure,
+        liveness=core.liveness,
+        recorder=core.parts.recorder,
+        clock=clock,
+    )
+
+
+def _make_monitor(
+    core: ConductorCore, scheduler: Scheduler, report: ConductorReport, duties: dict[str, Duty]
+) -> Monitor:
+    conf = core.parts.conf
+    return Monitor(
+        threads=conf.conductor.threads,
+        most_hung_threads=conf.conductor.most_written_off,
+        ownership=core.ownership,
+        membership=core.membership,
+        pool=core.pool,
+        pipeline=lambda: core.loop.pipeline,
+        scheduler=scheduler,
+        liveness=core.liveness,
+        report=report,
+        clock=core.parts.database.clock,
+        gauges=[duty for duty in duties.values() if isinstance(duty, GaugeSource)],
+    )
+
+
+def start_conductor(parts: Parts, conductor: Conductor) -> None:
+    """Start it, with a server on the message bus."""
+    conductor.start(lambda receiver: parts.bus.listen(conductor.host, receiver))

@@ -1,0 +1,83 @@
+"""Building the core of a conductor: its place in the ring, and what runs tasks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ...conductor.liveness import Liveness, Progress
+from ...conductor.ownership import Ownership
+from ...conductor.steps.context import StepServices
+from ...conductor.steps.runner import StepRunner
+from ...conductor.worker.executor import ThreadPool
+from ...conductor.worker.loop import Pipeline, PipelineLimits, WorkLoop
+from ...db.ids import MemberId
+from ...engine.context import EngineContext
+from ...engine.nested_stacks import NestedStacks
+from ...ring.membership import Membership
+from .membership import make_membership
+from .parts import Parts, make_engine_context
+
+
+@dataclass(frozen=True)
+class ConductorCore:
+    """Parts of a conductor on which the others build."""
+
+    parts: Parts
+    context: EngineContext
+    membership: Membership
+    ownership: Ownership
+    liveness: Liveness
+    progress: Progress
+    pool: ThreadPool
+    loop: WorkLoop
+
+
+def make_core(parts: Parts, host: str) -> ConductorCore:
+    """Return the core of a conductor that is not started yet."""
+    membership, liveness = make_membership(parts, host), Liveness()
+    ownership = Ownership(membership, host)
+    progress = Progress(liveness, membership.timing.progress)
+    pool = ThreadPool(parts.conf.conductor.threads)
+    context = make_engine_context(parts)
+    runner = _make_runner(parts, context)
+    loop = WorkLoop(
+        _make_pipeline(parts, runner, pool, ownership.member),
+        ring=ownership,
+        host=host,
+        liveness=liveness,
+        progress=progress,
+    )
+    return ConductorCore(parts, context, membership, ownership, liveness, progress, pool, loop)
+
+
+def _make_runner(parts: Parts, context: EngineContext) -> StepRunner:
+    """Return what runs the steps of resources."""
+    database = parts.database
+    services = StepServices(database, database.clock, parts.addresses, parts.sealer, parts.deferral)
+    return StepRunner(catalogue=parts.catalogue, around=services, nesting=NestedStacks(context))
+
+
+def _make_pipeline(
+    parts: Parts, runner: StepRunner, pool: ThreadPool, member: Callable[[], MemberId | None]
+) -> Callable[[Callable[[], None]], Pipeline]:
+    """Return a function that makes the pipeline, given what wakes the work loop.
+
+    :param member: returns our name on the ring at this moment; None: we cannot be sure of it.
+    """
+    conf, database = parts.conf, parts.database
+    limits = PipelineLimits(
+        threads=conf.conductor.threads,
+        in_progress=conf.conductor.in_progress,
+        cancel_grace=conf.stacks.cancel_grace,
+        task_losses=conf.stacks.task_losses,
+    )
+    return lambda wake: Pipeline(
+        database=database,
+        runner=runner,
+        executor=pool,
+        hints=parts.outbox,
+        clock=database.clock,
+        wake=wake,
+        member=member,
+        limits=limits,
+        recorder=parts.recorder,
+    )

@@ -1,0 +1,63 @@
+"""Releases the claims of conductors that are gone."""
+
+import functools
+import logging
+
+from ...db import conductors
+from ...db.ids import MemberId, host_of
+from ...db.work import orphans, tasks
+from ...db.work.losses import Loss
+from ...engine.announce import announce_all
+from ...observe import metrics
+from ..slice import Absentees
+from .context import DutyContext
+from .slice_scan import PAGE, SliceScan
+
+LOG = logging.getLogger(__name__)
+
+
+class Orphans:
+    """Releases the claims of members that are gone, so that other conductors run the tasks.
+
+    It runs often, and at once when the membership changes.  While nothing is claimed it scans an empty index.
+    """
+
+    interval = 1.0
+
+    def __init__(self, context: DutyContext) -> None:
+        self._context = context
+        self._absentees = Absentees(patience=context.settings().patience, clock=context.monotonic)
+        self._scan = SliceScan(context, "The claim of a conductor that is gone, task")
+
+    def run(self) -> None:
+        """Release what the gone ones of all claiming members hold."""
+        claiming = frozenset(self._context.database.read(tasks.claiming_members))
+        gone = self._absentees.gone(claiming, self._context.ring.present())
+        for member in sorted(gone):
+            self._release_orphaned_creates(member)
+            self._release_claims(member)
+
+    def _release_claims(self, member: MemberId) -> None:
+        context = self._context
+        claimed = context.database.read(lambda conn: tasks.claims_of(conn, member))
+        mine = [(task_id, attempt) for task_id, attempt, shard in claimed if context.ring.owns(shard)]
+        if not mine:
+            return
+        LOG.warning("Conductor %s died, releasing %d of its tasks to other conductors", member, len(mine))
+        # An orderly stop is no sign that the task kills its conductor; only a death counts as a loss.
+        orderly = context.database.read(lambda conn: conductors.stopped_cleanly(conn, member))
+        loss = None if orderly else Loss(host_of(member), context.settings().task_losses)
+        release = functools.partial(tasks.release, now=context.clock(), loss=loss)
+        for freed in self._scan.run(mine, release, key=lambda claim: claim[0], together=PAGE):
+            context.recorder.add(metrics.TAKEOVERS, amount=sum(map(len, freed.values())))
+            announce_all(context.hints, freed)
+
+    def _release_orphaned_creates(self, member: MemberId) -> None:
+        """Release tasks that wait for the end of a step which died with its conductor."""
+        context = self._context
+        waiting = context.database.read(lambda conn: orphans.of_member(conn, member))
+        mine = [task_id for task_id, shard in waiting if context.ring.owns(shard)]
+        if mine:
+            abandon = functools.partial(orphans.abandon, now=context.clock(), member=member)
+            for freed in self._scan.run(mine, abandon, key=str, together=PAGE):
+                announce_all(context.hints, freed)

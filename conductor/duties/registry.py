@@ -1,0 +1,57 @@
+"""The table of all duties over the slice.
+
+A new duty is a class in a file of its own, an import and a line here.  The conductor and the simulation
+take their duties from this table.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ...observe.recorder import SILENT
+from ..scheduler import Duty, DutyPolicy
+from .context import DutyContext
+from .credentials import Credentials
+from .orphans import Orphans
+from .rollbacks import Rollbacks
+from .stack_purge import StackPurge
+from .stack_timeouts import StackTimeouts
+from .task_counts import TaskCounts
+from .task_due import TaskDue
+
+
+@dataclass(frozen=True)
+class DutyEntry:
+    """An entry of the table.
+
+    :ivar make: makes the duty; its class has the interval.
+    :ivar for_metrics: runs only where metrics are collected.
+    """
+
+    make: Callable[[DutyContext], Duty]
+    policy: DutyPolicy = DutyPolicy()
+    for_metrics: bool = False
+
+
+DUTIES: dict[str, DutyEntry] = {
+    "TaskDue": DutyEntry(TaskDue, DutyPolicy(is_vital=True, is_timed=True)),
+    "StackTimeouts": DutyEntry(StackTimeouts, DutyPolicy(has_own_thread=True, is_vital=True, is_timed=True)),
+    "Rollbacks": DutyEntry(Rollbacks),
+    "Credentials": DutyEntry(Credentials, DutyPolicy(is_timed=True)),
+    "StackPurge": DutyEntry(StackPurge, DutyPolicy(is_timed=True)),
+    "Orphans": DutyEntry(Orphans, DutyPolicy(is_vital=True)),
+    "Census": DutyEntry(TaskCounts, for_metrics=True),
+}
+"""Duties by name.  The names are labels of metrics, so they never change."""
+
+
+def make_duties(context: DutyContext) -> dict[str, Duty]:
+    """Return a new object of each duty, by name."""
+    is_measured = context.recorder is not SILENT
+    return {
+        name: entry.make(context) for name, entry in DUTIES.items() if is_measured or not entry.for_metrics
+    }
+
+
+def policies() -> dict[str, DutyPolicy]:
+    """Return the policy of each duty."""
+    return {name: entry.policy for name, entry in DUTIES.items()}

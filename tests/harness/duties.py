@@ -1,0 +1,41 @@
+"""What a duty needs, for tests of one duty."""
+
+import typing
+from collections.abc import Callable
+
+from stoker.conductor.duties.context import CurrentSettings, DutyContext, DutySettings
+from stoker.db.engine import Database
+
+
+class AtOnce:
+    """conductor.background.Background without threads."""
+
+    def submit(self, key: object, work: Callable[[], None]) -> bool:
+        """See Background."""
+        work()
+        return True
+
+
+def nothing(*_: object) -> typing.Any:
+    """Stands for a collaborator that a duty must not need."""
+    raise AssertionError("this duty has no business here")
+
+
+def duty_context(
+    database: Database, ring: object, *, settings: DutySettings | None = None, **others: typing.Any
+) -> DutyContext:
+    """Return a context with the given collaborators; the duty may use no others."""
+    given: dict[str, typing.Any] = {
+        "hints": None,
+        "clock": database.clock,
+        "roll_back": nothing,
+        "revoke": nothing,
+        "background": lambda name: AtOnce(),
+        **others,
+    }
+    return DutyContext(
+        database=database,
+        ring=typing.cast(typing.Any, ring),
+        settings=CurrentSettings(settings or DutySettings("a")),
+        **given,
+    )
