@@ -106,12 +106,14 @@ OR (state = 'parked' AND due_at IS NULL AND waits_on IS NULL)
 _SHOWN = """
 SELECT 'H1: stack ' || name || ' is ' || action || '_FAILED, and is to be rolled back: ' || reason FROM stack
 WHERE status = 'FAILED' AND NOT disable_rollback AND action IN ('CREATE', 'UPDATE', 'ADOPT', 'RESTORE')
-AND reason NOT LIKE '%cancelled%' AND reason NOT LIKE 'Stopped with%' AND NOT EXISTS (
-    SELECT 1 FROM task WHERE task.traversal = stack.traversal AND task.kind = 'finish' AND task.hook = 'abort'
+AND reason NOT LIKE '%cancelled%' AND reason NOT LIKE 'Stopped with%' AND EXISTS (
+    SELECT 1 FROM task
+    WHERE task.traversal = stack.traversal AND task.kind = 'finish' AND coalesce(task.hook, '') <> 'abort'
 )
 """
 """But those that a user has cancelled, or a breakpoint has ended, nobody may see as failed before the
-rollback has ended: who polls stops there."""
+rollback has ended: who polls stops there.  When the traversal is purged, a minute later, nothing says any
+more that a breakpoint has ended it; a wrong state would have been seen before, after each step."""
 _PENDING = """
 SELECT 'H2: the rollback of stack ' || name || ' is ' || action || '_' || status || ' before it is planned'
 FROM stack WHERE rollback_at IS NOT NULL
