@@ -14,6 +14,7 @@ from stoker.api.app import make_app
 from stoker.api.auth import NoAuthentication
 from stoker.api.context import Services
 from stoker.engine.signals import Signals
+from stoker.engine.validate import Validation
 from stoker.sealing.signal_urls import SignalAddresses
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -70,7 +71,9 @@ def api_of(world: World) -> falcon.testing.TestClient:
         database=world.database,
         orders=world.orders,
         updates=world.updates,
-        signals=Signals(world.desk),
+        validation=Validation(world.context),
+        previews=world.previews,
+        signals=Signals(world.context),
         addresses=SignalAddresses("http://sim", b"key"),
         snapshots=world.snapshots,
         exports=world.exports,

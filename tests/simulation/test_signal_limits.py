@@ -116,6 +116,8 @@ def test_a_thousand_signals_cost_little_more_each_than_the_first(world: World, s
         begun = time.thread_time()
         signal(world, stack, {"data": {"address": f"10.0.0.{number}", "names": ["a", "b"]}})
         spent.append(time.thread_time() - begun)
-    first, fourteenth, last = (sorted(spent[n : n + 20])[5] for n in (0, 10, 970))
+    # The least of twenty: what else runs on the host makes some dearer, and none cheaper.
+    first, fourteenth, last = (min(spent[n : n + 20]) for n in (0, 10, 970))
+    print(f"{fourteenth / first:.1f} and {last / first:.1f} times the first")
     assert fourteenth <= 3 * first
     assert last <= 10 * first  # All are read and written each time: 120 KB.
