@@ -57,7 +57,7 @@ def previewed_goal_of_child(
     :returns: None: that depends on values which are not known before the update.
     :raises TemplateError: a value that is known does not fit.
     """
-    if not isinstance(plugin, NestedType) or not plugin.foreseeable:
+    if not isinstance(plugin, NestedType) or not plugin.previewable:
         return None
     known = preview.known(definition)
     goal = None if known is None else static_goal(definition, plugin, known, parent.files)

@@ -64,7 +64,7 @@ def scale(
     def start(conn: Connection) -> Task:
         current = stacks.lock(conn, stack.id)
         group = _idle(conn, current, found[0].id)
-        scaling = plugin.scaled(see(current, group), wish.adjustment, scope.now)
+        scaling = plugin.plan_scaling(see(current, group), wish.adjustment, scope.now)
         task = Task(
             id=TaskId(scope.first_id),
             traversal=current.traversal,

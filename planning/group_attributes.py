@@ -41,7 +41,7 @@ def with_requested_attributes(plan: CompiledTemplate, registry: ResourceRegistry
         outputs[name] = replace(output, value=value, references=references(value))
     for name, wanted in rewriter.wanted.items():
         parts = tuple(wanted[key] for key in sorted(wanted))
-        found[name] = replace(found[name], wanted=parts)
+        found[name] = replace(found[name], requested_attributes=parts)
     return replace(plan, resources=found, outputs=outputs)
 
 
@@ -50,7 +50,7 @@ def _group(definition: ResourceDefinition, registry: ResourceRegistry) -> Nested
         plugin = registry.get(definition.type)
     except UnknownType:
         return None
-    return plugin if isinstance(plugin, NestedType) and plugin.asks_members else None
+    return plugin if isinstance(plugin, NestedType) and plugin.has_member_attributes else None
 
 
 class _Rewriter:

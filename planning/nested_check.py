@@ -232,7 +232,7 @@ class TemplateTree:
         if is_template_name(definition.type):
             return static_goal(definition, plugin, given, self.files)
         given = validate_properties(plugin.properties_schema, given)
-        if definition.wanted and not self._charge_members(definition, plugin, given):
+        if definition.requested_attributes and not self._charge_members(definition, plugin, given):
             return None
         goal = static_goal(definition, plugin, given, self.files)
         if goal is None or not goal.generated:
@@ -247,10 +247,12 @@ class TemplateTree:
     ) -> bool:
         """Charge what is asked of the members of a group, before it is asked of each; False: nothing is known
         of them."""
-        goal = static_goal(replace(definition, wanted=()), plugin, given, self.files)
+        goal = static_goal(replace(definition, requested_attributes=()), plugin, given, self.files)
         if goal is None or not isinstance(goal.template, Mapping):
             return goal is not None
-        self.budget.take(len(goal.template["resources"]) * goal.copies * len(definition.wanted) * _OUTPUT)
+        self.budget.take(
+            len(goal.template["resources"]) * goal.copies * len(definition.requested_attributes) * _OUTPUT
+        )
         return True
 
 

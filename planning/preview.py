@@ -1,7 +1,7 @@
 """What an update would do, read off its plan: pure, and nothing is stored.
 
 The plan is the very one that the update would be begun with, and what it leaves to a step is judged as that
-step would judge it.  Only a value that another resource brings forth is not known before that resource has
+step would decide it.  Only a value that another resource brings forth is not known before that resource has
 changed; where all hangs on such a value this says so and does not guess.
 """
 
@@ -17,7 +17,13 @@ from ..resources.errors import PermanentError, PropertyError
 from ..resources.plugin import ResourceType
 from ..resources.properties import changed, replacement_needed, resolve_properties, resolve_stored
 from ..resources.registry import ResourceRegistry
-from ..resources.update_decision import RESTRICTED, Verdict, judge, may_replace, survives_failure
+from ..resources.update_decision import (
+    RESTRICTED,
+    UpdateDecision,
+    decide_update,
+    may_replace,
+    survives_failure,
+)
 from ..sealing.stored import RowLookup, SealedRowLookup, StoredLookup
 from ..template.errors import TemplateError
 from ..template.model import CompiledTemplate, Reference, ResourceDefinition
@@ -153,7 +159,10 @@ class UpdatePreview:
 
     def _updated(self, row: Resource, definition: ResourceDefinition) -> ResourceChange:
         effect, reason = self._effect(row, definition)
-        verdict = {ChangeKind.UPDATED: Verdict.IN_PLACE, ChangeKind.REPLACED: Verdict.REPLACE}.get(effect)
+        verdict = {
+            ChangeKind.UPDATED: UpdateDecision.IN_PLACE,
+            ChangeKind.REPLACED: UpdateDecision.REPLACE,
+        }.get(effect)
         word = None if verdict is None else RESTRICTED[verdict]
         if word in definition.settings.restricted_actions and not reason:
             reason = f"the update would fail: {word} is restricted for resource."
@@ -181,19 +190,19 @@ class UpdatePreview:
         after = {**known, **{name: before.get(name) for name in unknown}}
         redefined = row.definition != _stored(definition)
         try:
-            verdict = judge(plugin, before, after, redefined=redefined)
+            verdict = decide_update(plugin, before, after, redefined=redefined)
         except PermanentError as error:
             raise Unchangeable(f"resources.{row.name}: {error}") from error
         sources = sorted({source for found in unknown.values() for source in found})
         depends = f"depends on {', '.join(sources)}: values that are not known before the update"
-        if verdict == Verdict.REPLACE and unknown and not self._must(plugin, before, after):
+        if verdict == UpdateDecision.REPLACE and unknown and not self._must(plugin, before, after):
             return ChangeKind.UPDATED, f"may be replaced: {depends}"
-        if verdict == Verdict.REPLACE:
+        if verdict == UpdateDecision.REPLACE:
             return ChangeKind.REPLACED, ""
         if may_replace(plugin, unknown):
             return ChangeKind.UPDATED, f"may be replaced: {depends}"
         self._in_place.add(row.name)
-        if verdict == Verdict.SAME:
+        if verdict == UpdateDecision.SAME:
             return (
                 (ChangeKind.UPDATED, f"may stay unchanged: {depends}")
                 if unknown

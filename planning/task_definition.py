@@ -46,7 +46,7 @@ class TaskDefinition:
             deletion_policy=definition.deletion_policy,
             external_id=definition.external_id,
             description=definition.description,
-            wanted=[list(parts) for parts in definition.wanted],
+            wanted=[list(parts) for parts in definition.requested_attributes],
         )
 
     def to_json(self) -> Json:

@@ -40,8 +40,8 @@ class ResourceView:
     :ivar data: what earlier steps of this resource kept; private to the plugin.
     :ivar key: idempotency key; the same for every repetition of this action, new for the next action.
     :ivar physical_id: id of the thing outside, None before it exists.
-    :ivar wanted: attributes that others refer to, each with the constant path below it; of a NestedType that
-        `asks_members` only.
+    :ivar requested_attributes: attributes that others refer to, each with the constant path below it; of a
+        NestedType that `has_member_attributes` only.
     """
 
     id: int
@@ -55,7 +55,7 @@ class ResourceView:
     data: Mapping[str, Json] = field(default_factory=dict)
     previous: Mapping[str, Json] = field(default_factory=dict)
     update_policy: Mapping[str, Json] = field(default_factory=dict)
-    wanted: Sequence[Sequence[str | int]] = ()
+    requested_attributes: Sequence[Sequence[str | int]] = ()
 
     @property
     def physical_name(self) -> str:
@@ -194,7 +194,7 @@ class Children(typing.Protocol):
     def find(self, key: str) -> str | None:
         """The child that a step with this key has created, if it is there."""
 
-    def look(self, child: str) -> ChildState | None:
+    def state(self, child: str) -> ChildState | None:
         """As it is now; None: it is deleted, or was never there."""
 
     def outputs(self, child: str) -> Mapping[str, Json]:
@@ -229,7 +229,7 @@ class StepContext(typing.Protocol):
         :raises Cancelled: the step shall end; let it pass.
         """
 
-    def peer(self, name: str) -> Sibling:
+    def sibling(self, name: str) -> Sibling:
         """Read another resource of the stack (one database read).
 
         :raises Final: there is none of that name.

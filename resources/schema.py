@@ -91,14 +91,14 @@ class Attribute:
     :ivar type: as of a property, for display; None: not said.
     :ivar sensitive: the value is a secret: stored sealed, never logged.  So are then the `data` of the
         resource, and its reference if that is the same value.
-    :ivar hands_on: the property that it gives, perhaps converted: it is a secret where that holds one.
+    :ivar from_property: the property that it gives, perhaps converted: it is a secret where that holds one.
     """
 
     description: str = ""
     type: PropertyType | None = None
     sensitive: bool = False
     support_status: SupportStatus = SUPPORTED
-    hands_on: str | None = None
+    from_property: str | None = None
 
 
 #: Attributes that every type has, as in Heat.  A type without its own value yields None.

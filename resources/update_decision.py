@@ -9,7 +9,7 @@ from .plugin import ResourceType
 from .properties import changed, immutable_changed, replacement_needed
 
 
-class Verdict(enum.Enum):
+class UpdateDecision(enum.Enum):
     """What is to be done."""
 
     SAME = enum.auto()
@@ -17,13 +17,13 @@ class Verdict(enum.Enum):
     REPLACE = enum.auto()
 
 
-RESTRICTED = {Verdict.IN_PLACE: "update", Verdict.REPLACE: "replace"}
+RESTRICTED = {UpdateDecision.IN_PLACE: "update", UpdateDecision.REPLACE: "replace"}
 """Words with which an environment forbids it."""
 
 
-def judge(
+def decide_update(
     plugin: ResourceType, before: Mapping[str, Json], after: Mapping[str, Json], *, redefined: bool
-) -> Verdict:
+) -> UpdateDecision:
     """Compare the properties that a resource was given with those it shall have.
 
     :param redefined: something else of its definition has changed.
@@ -36,10 +36,10 @@ def judge(
             f"the properties {', '.join(sorted(fixed))} can never be changed", kind="NotSupported"
         )
     if plugin.always_replaced or replacement_needed(schema, names):
-        return Verdict.REPLACE
+        return UpdateDecision.REPLACE
     if names and plugin.needs_replace(before, after):
-        return Verdict.REPLACE
-    return Verdict.IN_PLACE if names or redefined or plugin.always_updated else Verdict.SAME
+        return UpdateDecision.REPLACE
+    return UpdateDecision.IN_PLACE if names or redefined or plugin.always_updated else UpdateDecision.SAME
 
 
 def may_replace(plugin: ResourceType, names: Collection[str]) -> bool:

@@ -63,8 +63,8 @@ class ResourceDefinition:
     :ivar type: after the environment's mapping; a type name, or the URL/file name of a provider template.
     :ivar depends_on: names in ``depends_on``, sorted, without resources whose condition is false.
     :ivar requires: every name this one must wait for (depends_on and references), sorted.
-    :ivar wanted: attributes that others refer to, each with the path below it; only where the type has to
-        know of them (planning/group_attributes.py).
+    :ivar requested_attributes: attributes that others refer to, each with the path below it; only where
+        the type has to know of them (planning/group_attributes.py).
     :ivar deletion_policy: ``Delete``, ``Retain`` or ``Snapshot``; ``Retain`` wherever `external_id` is given.
     """
 
@@ -81,7 +81,7 @@ class ResourceDefinition:
     external_id: Residual = None
     description: str = ""
     settings: ResourceSettings = ResourceSettings()
-    wanted: tuple[tuple[str | int, ...], ...] = ()
+    requested_attributes: tuple[tuple[str | int, ...], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class StepChildren:
         found = self._look(child_id(key))
         return None if found is None else found.id
 
-    def look(self, child: str) -> ChildState | None:
+    def state(self, child: str) -> ChildState | None:
         """See Children."""
         found = self._look(StackId(child))
         if found is None:

@@ -39,7 +39,7 @@ class StepServices:
 
 
 class RunningStepContext:
-    """Implements resources.contract.Work for one step of one claim.
+    """Implements StepContext for one step of one claim.
 
     :param secrets: told what the step is given and must not tell.
     :param stop: set when the step shall end.
@@ -74,7 +74,7 @@ class RunningStepContext:
         if self._stop.wait(max(0.0, seconds)):
             raise Cancelled
 
-    def peer(self, name: str) -> Sibling:
+    def sibling(self, name: str) -> Sibling:
         """:raises Final: the stack has no such resource."""
         stack_id = self._claim.task.stack_id
         try:

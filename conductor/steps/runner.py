@@ -28,7 +28,7 @@ from ...resources.properties import changed
 from ...resources.registry import ResourceRegistry
 from ...resources.signals import Scaling
 from ...resources.steps import Done, Park, Poll, Step
-from ...resources.update_decision import Verdict, checkable
+from ...resources.update_decision import UpdateDecision, checkable
 from ...sandbox.errors import HelperUnavailable
 from ...sandbox.evaluator import charged_to
 from ...sealing.sealer import SealError
@@ -192,11 +192,11 @@ class StepRunner:
             if restored(claim):
                 plugin.restore_after_replace(target, work)
             verdict = decide(claim, plugin, target, work)
-            if verdict == Verdict.SAME:
+            if verdict == UpdateDecision.SAME:
                 return attempt.nothing_to_do(stored)
             if (held := attempt.held()) is not None:
                 return held
-            if verdict == Verdict.REPLACE:
+            if verdict == UpdateDecision.REPLACE:
                 return _replaced(plugin, target, work, attempt)
         if progress is None:
             target = _adopted(plugin, claim, target, work)
@@ -205,7 +205,7 @@ class StepRunner:
         except ReplaceNeeded:
             if claim.task.kind != TaskKind.UPDATE:
                 raise
-            check_allowed(claim, Verdict.REPLACE)
+            check_allowed(claim, UpdateDecision.REPLACE)
             return _replaced(plugin, target, work, attempt)
         if isinstance(step, Poll) and progress is not None and _nothing_new(step, progress):
             return StepResult(claim, None, look_after=step.after, progress=step.progress)

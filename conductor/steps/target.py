@@ -65,7 +65,7 @@ def make_target(
         physical_id=resource.physical_id,
         metadata=metadata,
         data=_data(claim, plugin, secrets),
-        wanted=(definition if giving else TaskDefinition.from_json(resource.definition)).wanted,
+        requested_attributes=(definition if giving else TaskDefinition.from_json(resource.definition)).wanted,
     )
     return target, {name: value for name, value in stored.items() if value != getattr(resource, name)}
 
@@ -243,7 +243,7 @@ def kept_values(plugin: ResourceType, target: ResourceView, secrets: Secrets) ->
     values = dict(plugin.attribute_values(target))
     check_storable("attributes", values)
     for name, attribute in plugin.attributes_schema.items():
-        if attribute.sensitive or attribute.hands_on in secrets.properties:
+        if attribute.sensitive or attribute.from_property in secrets.properties:
             secrets.add(values.get(name))
     reference = plugin.reference_id(target)
     check_storable("a reference", reference)

@@ -49,7 +49,7 @@ class Outcome:
     :ivar changes: columns of the resource's row to set.
     :ivar remove: the resource's row goes (a deletion that ended well).
     :ivar due_at: next moment of attention, for states that are not final.
-    :ivar waits_on: for PARKED; see `resources.contract.Park`.
+    :ivar waits_on: for PARKED; see `resources.steps.Park`.
     :ivar seen: for PARKED on a resource: the generation of its metadata that the step saw.
     :ivar reason: for FAILED: first cause, shown on the stack.
     :ivar hook: for HELD: at which breakpoint.

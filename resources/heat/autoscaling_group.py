@@ -12,7 +12,7 @@ from ..context import ChildGoal, ChildState, GroupMember, Json, ResourceView, St
 from ..errors import NoAction, PropertyError
 from ..nested.base import child_of
 from ..nested.batches import Batch, batches
-from ..nested.groups import Course, GroupResource
+from ..nested.groups import GroupResource, Rollout
 from ..nested.members import (
     REFS_MAP,
     Definition,
@@ -117,7 +117,7 @@ class AutoScalingGroup(GroupResource):
         if not isinstance(given, Mapping) or is_node(given):
             return None
         copies = known.get("desired_capacity") or known.get("min_size") or 1
-        return _goal({"member": given}, definition.wanted, copies=copies)
+        return _goal({"member": given}, definition.requested_attributes, copies=copies)
 
     def member_attribute(self, attribute: str, path: Sequence[str | int]) -> Wanted | None:
         """See Group."""
@@ -126,9 +126,9 @@ class AutoScalingGroup(GroupResource):
             raise LookupError(f"there are {', '.join(sorted(known))}, and resource.NUMBER")
         return super().member_attribute(attribute, path)
 
-    def changing(
+    def update_rollout(
         self, target: ResourceView, changed: frozenset[str], members: Sequence[GroupMember], work: StepContext
-    ) -> Course:
+    ) -> Rollout:
         """In batches, if the definition of the members changes; then to the size that is wanted."""
         wanted, policy = target.properties["desired_capacity"], target.properties["rolling_updates"]
         there = sum(1 for member in members if member.definition)
@@ -144,9 +144,9 @@ class AutoScalingGroup(GroupResource):
         size = _bounds(target).keep(wanted or sound)
         if not steps or steps[-1].size != size:
             steps.append(Batch(size, 0))
-        return Course(steps, policy["pause_time"])
+        return Rollout(steps, policy["pause_time"])
 
-    def scaled(self, target: ResourceView, wanted: Adjustment, now: float) -> Scaling:
+    def plan_scaling(self, target: ResourceView, wanted: Adjustment, now: float) -> Scaling:
         """See NestedType."""
         current = len(target.data.get("names") or [])
         size = new_size(current, wanted.kind, wanted.by, least_step=wanted.least_step, bounds=_bounds(target))
@@ -162,7 +162,7 @@ class AutoScalingGroup(GroupResource):
         """Begin to bring the group to another size; see Group.handle_update."""
         _, state = child_of(target, work)
         data = {"cooldown": scaling.cooldown}
-        return self.begin(target, state, Course([Batch(scaling.size, 0)], data=data), work)
+        return self.start_rollout(target, state, Rollout([Batch(scaling.size, 0)], data=data), work)
 
     def check_scale_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Go on with the next step, if the last one has ended."""
@@ -176,7 +176,7 @@ class AutoScalingGroup(GroupResource):
         if step is None:
             size = given["desired_capacity"] or given["min_size"]
             step = Batch(size, size)
-        check_members(step.size, given["resource"], target.wanted)
+        check_members(step.size, given["resource"], target.requested_attributes)
         old = [(member.name, member.definition) for member in members if member.definition]
         found = next_members(
             old,
@@ -185,13 +185,13 @@ class AutoScalingGroup(GroupResource):
             size=step.size,
             updates=step.updates,
         )
-        return _goal(found, target.wanted)
+        return _goal(found, target.requested_attributes)
 
-    def kept(
+    def child_data(
         self, target: ResourceView, child: str, state: ChildState, work: StepContext
     ) -> Mapping[str, Json]:
         """With the end of the time in which it is not to be scaled again."""
-        found = dict(super().kept(target, child, state, work))
+        found = dict(super().child_data(target, child, state, work))
         cooldown = found.pop("cooldown", None)
         if cooldown is None:
             cooldown = target.properties["cooldown"] or 0
@@ -202,7 +202,7 @@ class AutoScalingGroup(GroupResource):
         """See the schema."""
         found = dict(super().attribute_values(target))
         names = list(target.data.get("names") or [])
-        for parts in target.wanted:
+        for parts in target.requested_attributes:
             attribute, path = _asked(parts)
             if path:
                 by_name = (target.data.get("outputs") or {}).get(output_name([MAPS, *path])) or {}

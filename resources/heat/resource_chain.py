@@ -52,18 +52,20 @@ class ResourceChain(GroupResource):
         properties = given if isinstance(given, Mapping) and not is_node(given) else None
         if given is not None and properties is None:
             return None
-        return _goal(types, properties or {}, definition.wanted, concurrent=True)
+        return _goal(types, properties or {}, definition.requested_attributes, concurrent=True)
 
     def step_goal(
         self, target: ResourceView, step: Batch | None, members: Sequence[GroupMember]
     ) -> ChildGoal:
         """See Group."""
         given = target.properties
-        check_members(len(given["resources"]), given["resource_properties"] or {}, target.wanted)
+        check_members(
+            len(given["resources"]), given["resource_properties"] or {}, target.requested_attributes
+        )
         return _goal(
             given["resources"],
             given["resource_properties"] or {},
-            target.wanted,
+            target.requested_attributes,
             concurrent=bool(given["concurrent"]),
         )
 

@@ -8,7 +8,7 @@ from ...template.model import ResourceDefinition
 from ...template.residual import is_node
 from ..context import ChildGoal, GroupMember, Json, ResourceView, StepContext
 from ..nested.batches import Batch, batches
-from ..nested.groups import Course, GroupResource
+from ..nested.groups import GroupResource, Rollout
 from ..nested.members import (
     Definition,
     Wanted,
@@ -134,27 +134,29 @@ class ResourceGroup(GroupResource):
         if not count or not isinstance(given, Mapping) or is_node(given) or is_node(given.get("type")):
             return None
         variable = known.get("index_var") or "%index%"
-        return _goal({"0": _body(given, variable, "0")}, definition.wanted, copies=count)
+        return _goal({"0": _body(given, variable, "0")}, definition.requested_attributes, copies=count)
 
-    def creation(self, target: ResourceView) -> Course:
+    def create_rollout(self, target: ResourceView) -> Rollout:
         """In batches, if the policy says so."""
         data = {"removed": _removed(target, None)}
         policy, count = target.update_policy.get("batch_create"), target.properties["count"]
-        check_members(count, target.properties["resource_def"], target.wanted)
+        check_members(count, target.properties["resource_def"], target.requested_attributes)
         if not policy or not count:
-            return Course(data=data)
+            return Rollout(data=data)
         steps = batches(count, 0, most=policy["max_batch_size"], in_service=0, surplus_counts=False)
-        return Course([*steps[:-1], None], policy["pause_time"], data)
+        return Rollout([*steps[:-1], None], policy["pause_time"], data)
 
-    def changing(
+    def update_rollout(
         self, target: ResourceView, changed: frozenset[str], members: Sequence[GroupMember], work: StepContext
-    ) -> Course:
+    ) -> Rollout:
         """In batches, if the definition of the members changes and the policy says so."""
-        check_members(target.properties["count"], target.properties["resource_def"], target.wanted)
+        check_members(
+            target.properties["count"], target.properties["resource_def"], target.requested_attributes
+        )
         removed = _removed(target, members)
         policy = target.update_policy.get("rolling_update")
         if not policy or "resource_def" not in changed:
-            return Course(data={"removed": removed})
+            return Rollout(data={"removed": removed})
         current = sum(1 for member in members if member.definition and member.name not in removed)
         steps = batches(
             target.properties["count"],
@@ -163,7 +165,7 @@ class ResourceGroup(GroupResource):
             in_service=policy["min_in_service"],
             surplus_counts=False,
         )
-        return Course([*steps[:-1], None], policy["pause_time"], {"removed": removed})
+        return Rollout([*steps[:-1], None], policy["pause_time"], {"removed": removed})
 
     def step_goal(
         self, target: ResourceView, step: Batch | None, members: Sequence[GroupMember]
@@ -171,10 +173,10 @@ class ResourceGroup(GroupResource):
         """See Group."""
         count, removed = target.properties["count"], set(target.data.get("removed") or [])
         given, variable = target.properties["resource_def"], target.properties["index_var"]
-        check_members(count, given, target.wanted)
+        check_members(count, given, target.requested_attributes)
         names = list(itertools.islice(_names(removed), count if step is None else step.size))
         if step is None:
-            return _goal({name: _body(given, variable, name) for name in names}, target.wanted)
+            return _goal({name: _body(given, variable, name) for name in names}, target.requested_attributes)
         order = {name: index for index, name in enumerate(names)}
 
         def turn(member: tuple[str, Definition]) -> int:
@@ -198,7 +200,7 @@ class ResourceGroup(GroupResource):
             size=step.size,
             updates=step.updates,
         )
-        return _goal(found, target.wanted)
+        return _goal(found, target.requested_attributes)
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """See the schema."""

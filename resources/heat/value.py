@@ -40,7 +40,7 @@ class Value(ResourceType):
         "value": Attribute(
             "The value, converted to the type.",
             # What is converted may not be told any more from other values.
-            hands_on="value",
+            from_property="value",
         )
     }
 

@@ -82,7 +82,7 @@ class WaitCondition(ResourceType):
 
     def _look(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """:raises Final: a signal of failure is there, or the time is over."""
-        handle = work.peer(_handle_name(target.properties[self.names["handle"]], target.stack.id))
+        handle = work.sibling(_handle_name(target.properties[self.names["handle"]], target.stack.id))
         signals = received(handle.metadata)
         count = target.properties[self.names["count"]]
         if any(signal.status == FAILURE for signal in signals):

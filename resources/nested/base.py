@@ -38,10 +38,10 @@ class NestedType(ResourceType):
 
     always_updated = True
     #: Attributes are those of the child's resources: the child has an output for each that is asked for.
-    asks_members: typing.ClassVar[bool] = False
+    has_member_attributes: typing.ClassVar[bool] = False
 
     #: Whether `static_goal` says all of what the child will be, where it says anything.
-    foreseeable: typing.ClassVar[bool] = True
+    previewable: typing.ClassVar[bool] = True
 
     def child_goal(self, target: ResourceView, work: StepContext) -> ChildGoal:
         """What the child shall be."""
@@ -57,16 +57,16 @@ class NestedType(ResourceType):
         return None
 
     def member_attribute(self, attribute: str, path: Sequence[str | int]) -> Sequence[str | int] | None:
-        """Return what of the members is asked for, of a type that `asks_members`.
+        """Return what of the members is asked for, of a type that `has_member_attributes`.
 
-        It becomes one of `ResourceView.wanted`, and an attribute by that name, its parts joined by ", ".
-        None: it is the resource's own.
+        It becomes one of `ResourceView.requested_attributes`, and an attribute by that name, its parts
+        joined by ", ".  None: it is the resource's own.
 
         :raises LookupError: nothing can be told of that; the text says why.
         """
         return None
 
-    def scaled(self, target: ResourceView, wanted: Adjustment, now: float) -> Scaling:
+    def plan_scaling(self, target: ResourceView, wanted: Adjustment, now: float) -> Scaling:
         """What an adjustment by a signal comes to, for a group that takes them.
 
         :raises NoAction: nothing is to be done now; says why.
@@ -85,7 +85,7 @@ class NestedType(ResourceType):
     def handle_create(self, target: ResourceView, work: StepContext) -> Step:
         """Begin the child."""
         child = target.physical_id or work.children.create(target.key, self.child_goal(target, work))
-        return waits_for(child)
+        return wait_for_child(child)
 
     def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """See what the child has come to."""
@@ -97,7 +97,7 @@ class NestedType(ResourceType):
         if child is None:
             raise PermanentError("the nested stack was never made")
         work.children.update(child, self.child_goal(target, work))
-        return waits_for(child)
+        return wait_for_child(child)
 
     def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """See what the child has come to."""
@@ -106,14 +106,14 @@ class NestedType(ResourceType):
     def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
         """Begin to delete the child."""
         child = target.physical_id
-        if child is None or work.children.look(child) is None:
+        if child is None or work.children.state(child) is None:
             return Done()
         work.children.delete(child)
-        return waits_for(child)
+        return wait_for_child(child)
 
     def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """See whether it is gone."""
-        state = work.children.look(progress["child"])
+        state = work.children.state(progress["child"])
         return Done() if state is None else self._wait_or_fail(state, progress)
 
     def handle_suspend(self, target: ResourceView, work: StepContext) -> Step:
@@ -144,24 +144,24 @@ class NestedType(ResourceType):
         """Begin a snapshot of the child."""
         child, _ = child_of(target, work)
         work.children.snapshot(child, target.key)
-        return waits_for(child)
+        return wait_for_child(child)
 
     def check_snapshot_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """See what the snapshot has come to."""
         child = progress["child"]
-        taken, state = work.children.snapshot_state(child, target.key), work.children.look(child)
+        taken, state = work.children.snapshot_state(child, target.key), work.children.state(child)
         if taken is None or state is None:
             raise PermanentError("the snapshot of the nested stack is gone")
         if taken.status == "COMPLETE":
             return Done()
         if taken.status == "IN_PROGRESS":
-            return waits_for(child)
+            return wait_for_child(child)
         raise failure_of(state) if state.status == "FAILED" else PermanentError(taken.reason)
 
     def handle_delete_snapshot(self, target: ResourceView, work: StepContext) -> Step:
         """Let the child delete its snapshot; nobody waits for that."""
         child = target.physical_id
-        if child is not None and work.children.look(child) is not None:
+        if child is not None and work.children.state(child) is not None:
             work.children.delete_snapshot(child, target.key)
         return Done()
 
@@ -175,7 +175,7 @@ class NestedType(ResourceType):
         if child is None:
             goal = self.adopted_goal(target, document, work)
             child = work.children.create(target.key, goal, document["resources"])
-        return self.waits_for_adoption(target, child)
+        return self.wait_for_adoption(target, child)
 
     def check_adopt_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """See what the child has come to."""
@@ -190,9 +190,9 @@ class NestedType(ResourceType):
         """
         return self.child_goal(target, work)
 
-    def waits_for_adoption(self, target: ResourceView, child: str) -> Step:
+    def wait_for_adoption(self, target: ResourceView, child: str) -> Step:
         """Until the child has taken over all."""
-        return replace(waits_for(child), data=target.data)
+        return replace(wait_for_child(child), data=target.data)
 
     def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
         """The child of a lost step."""
@@ -200,14 +200,14 @@ class NestedType(ResourceType):
 
     def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
         """A child that failed is repaired by an update of its own, as long as it is there."""
-        return target.physical_id is None or work.children.look(target.physical_id) is None
+        return target.physical_id is None or work.children.state(target.physical_id) is None
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Its outputs, each by its name and all as ``outputs``."""
         outputs = target.data.get("outputs") or {}
         return {**outputs, "outputs": outputs}
 
-    def kept(
+    def child_data(
         self, target: ResourceView, child: str, state: ChildState, work: StepContext
     ) -> Mapping[str, Json]:
         """What the resource remembers of a child whose action has ended well."""
@@ -218,17 +218,17 @@ class NestedType(ResourceType):
         if action != "check" and (state.action, state.status) == (action.upper(), "COMPLETE"):
             return Done()
         work.children.act(child, action)
-        return waits_for(child)
+        return wait_for_child(child)
 
     def _look(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         state = state_of(progress["child"], work)
         if state.is_over and state.status == "COMPLETE":
-            return Done(data=self.kept(target, progress["child"], state, work))
+            return Done(data=self.child_data(target, progress["child"], state, work))
         return self._wait_or_fail(state, progress)
 
     def _wait_or_fail(self, state: ChildState, progress: Json) -> Step:
         if not state.is_over:
-            return waits_for(progress["child"])
+            return wait_for_child(progress["child"])
         raise failure_of(state)
 
 
@@ -244,13 +244,13 @@ def child_of(target: ResourceView, work: StepContext) -> tuple[str, ChildState]:
 
 def state_of(child: str, work: StepContext) -> ChildState:
     """:raises ChildGone: the child is not there."""
-    state = work.children.look(child)
+    state = work.children.state(child)
     if state is None:
         raise ChildGone
     return state
 
 
-def waits_for(child: str) -> Park:
+def wait_for_child(child: str) -> Park:
     """Until somebody ends the child, or a long time has passed."""
     return Park({"child": child}, f"stack:{child}", after=BACKSTOP, physical_id=child)
 

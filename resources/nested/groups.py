@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 
 from ..context import ChildGoal, ChildState, GroupMember, Json, ResourceView, StepContext
 from ..steps import Done, Poll, Step
-from .base import NestedType, child_of, failure_of, state_of, waits_for
+from .base import NestedType, child_of, failure_of, state_of, wait_for_child
 from .batches import Batch
 from .members import REFS_MAP, Wanted
 
 
 @dataclass(frozen=True)
-class Course:
+class Rollout:
     """How a group comes to its goal.
 
     :ivar steps: None: all that is left to do, at once.
@@ -37,29 +37,29 @@ class Course:
 class GroupResource(NestedType):
     """Base of the groups."""
 
-    asks_members = True
-    foreseeable = False
+    has_member_attributes = True
+    previewable = False
     #: Attributes that are values of the group's own, not of its members'.
     own_attributes: typing.ClassVar[frozenset[str]] = frozenset()
     #: Attributes of which the path says what of the members is wanted.
     path_attributes: typing.ClassVar[frozenset[str]] = frozenset()
 
-    def creation(self, target: ResourceView) -> Course:
+    def create_rollout(self, target: ResourceView) -> Rollout:
         """The way to a new group."""
-        return Course()
+        return Rollout()
 
-    def changing(
+    def update_rollout(
         self, target: ResourceView, changed: frozenset[str], members: Sequence[GroupMember], work: StepContext
-    ) -> Course:
+    ) -> Rollout:
         """The way from these members to what the properties say."""
-        return Course()
+        return Rollout()
 
     def step_goal(
         self, target: ResourceView, step: Batch | None, members: Sequence[GroupMember]
     ) -> ChildGoal:
         """What the child shall be after a step.
 
-        :param target: its data is that of the course.
+        :param target: its data is that of the rollout.
         :param members: those it has now.
         """
         raise NotImplementedError
@@ -76,12 +76,12 @@ class GroupResource(NestedType):
 
     def handle_create(self, target: ResourceView, work: StepContext) -> Step:
         """Begin the child with the first step."""
-        course = self.creation(target)
-        target = dataclasses.replace(target, data={**target.data, **course.data})
-        child, first, *left = target.physical_id, *course.steps
+        rollout = self.create_rollout(target)
+        target = dataclasses.replace(target, data={**target.data, **rollout.data})
+        child, first, *left = target.physical_id, *rollout.steps
         if child is None:
             child = work.children.create(target.key, self.step_goal(target, first, ()))
-        return _under_way(child, _stored(left), course.pause, data=target.data)
+        return _under_way(child, _stored(left), rollout.pause, data=target.data)
 
     def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Go on with the next step, if the last one has ended."""
@@ -95,32 +95,34 @@ class GroupResource(NestedType):
         members = [GroupMember(name, body) for name, body in (template.get("resources") or {}).items()]
         return self.step_goal(target, None, members)
 
-    def waits_for_adoption(self, target: ResourceView, child: str) -> Step:
+    def wait_for_adoption(self, target: ResourceView, child: str) -> Step:
         """See NestedType."""
-        return _under_way(child, [], 0.0, data={**self.creation(target).data, **target.data})
+        return _under_way(child, [], 0.0, data={**self.create_rollout(target).data, **target.data})
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
         """Decide on the steps; they are stored before the first one begins."""
         child, state = child_of(target, work)
-        course = self.changing(target, changed, work.children.members(child), work)
-        return self.begin(target, state, course, work)
+        rollout = self.update_rollout(target, changed, work.children.members(child), work)
+        return self.start_rollout(target, state, rollout, work)
 
-    def begin(self, target: ResourceView, state: ChildState, course: Course, work: StepContext) -> Step:
-        """Let the course be stored before its first step begins."""
+    def start_rollout(
+        self, target: ResourceView, state: ChildState, rollout: Rollout, work: StepContext
+    ) -> Step:
+        """Let the rollout be stored before its first step begins."""
         child = str(target.physical_id)
-        data = {**target.data, **course.data}
-        return _next(child, state, _stored(course.steps), course.pause, due=work.now(), data=data)
+        data = {**target.data, **rollout.data}
+        return _next(child, state, _stored(rollout.steps), rollout.pause, due=work.now(), data=data)
 
     def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Go on with the next step, if the last one has ended."""
         return self._go_on(target, progress, work)
 
-    def kept(
+    def child_data(
         self, target: ResourceView, child: str, state: ChildState, work: StepContext
     ) -> Mapping[str, Json]:
         """With the names of the members that are sound, oldest first."""
         names = [member.name for member in work.children.members(child) if not member.is_failed]
-        return {**target.data, **super().kept(target, child, state, work), "names": names}
+        return {**target.data, **super().child_data(target, child, state, work), "names": names}
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """What others have asked for, and the references of the members."""
@@ -145,7 +147,7 @@ class GroupResource(NestedType):
             raise failure_of(state)
         if left:
             return _next(child, state, left, pause, due=work.now() + pause)
-        return Done(data=self.kept(target, child, state, work))
+        return Done(data=self.child_data(target, child, state, work))
 
 
 def _stored(steps: Sequence[Batch | None]) -> list[Json]:
@@ -160,7 +162,7 @@ def _under_way(
     child: str, left: Sequence[Json], pause: float, data: Mapping[str, Json] | None = None
 ) -> Step:
     progress = {"child": child, "left": left, "pause": pause}
-    return dataclasses.replace(waits_for(child), progress=progress, data=data)
+    return dataclasses.replace(wait_for_child(child), progress=progress, data=data)
 
 
 def _next(

@@ -1,4 +1,4 @@
-"""A conductor's side of a step, without a conductor: a clock that is moved by hand, and peers as given."""
+"""A conductor's side of a step, without a conductor: a clock that is moved by hand, and siblings as given."""
 
 import itertools
 import typing
@@ -66,7 +66,7 @@ class FakeChildren:
         child = f"child-{key}"[:36]
         return child if child in self.states else None
 
-    def look(self, child: str) -> ChildState | None:
+    def state(self, child: str) -> ChildState | None:
         return self.states.get(child)
 
     def outputs(self, child: str) -> Mapping[str, Json]:
@@ -99,17 +99,17 @@ class FakeChildren:
 
 
 class FakeWork:
-    """Implements resources.contract.Work.
+    """Implements StepContext.
 
     :ivar cancelled: the next checkpoint or pause ends the step.
-    :ivar peers: by name; what `peer` finds.
+    :ivar siblings: by name; what `peer` finds.
     :ivar paused: seconds of each pause so far.
     """
 
     def __init__(self) -> None:
         self.time = START
         self.cancelled = False
-        self.peers: dict[str, Sibling] = {}
+        self.siblings: dict[str, Sibling] = {}
         self.paused: list[float] = []
         self.children = FakeChildren()
 
@@ -125,10 +125,10 @@ class FakeWork:
         self.paused.append(seconds)
         self.time += seconds
 
-    def peer(self, name: str) -> Sibling:
-        if name not in self.peers:
+    def sibling(self, name: str) -> Sibling:
+        if name not in self.siblings:
             raise PermanentError(f"The stack has no resource {name}")
-        return self.peers[name]
+        return self.siblings[name]
 
     def signal_url(self, resource_name: str) -> str:
         return (

@@ -40,7 +40,7 @@ def plugin(request):
 def work():
     made = FakeWork()
     made.children.states["there"] = ChildState("CREATE", "COMPLETE", "")
-    made.peers["handle"] = Sibling(id=7, name="handle", physical_id="h", metadata={}, generation=0)
+    made.siblings["handle"] = Sibling(id=7, name="handle", physical_id="h", metadata={}, generation=0)
     return made
 
 

@@ -35,7 +35,7 @@ class Scene:
         self.condition = target_of(self.condition_plugin, given, name="condition")
 
     def _publish(self):
-        self.work.peers["my handle"] = Sibling(
+        self.work.siblings["my handle"] = Sibling(
             id=self.handle.id,
             name="my handle",
             physical_id=self.handle.physical_id,
