@@ -1,4 +1,4 @@
-"""For Sphinx: ``make docs``."""
+"""Configuration of Sphinx, which ``make docs`` runs."""
 
 import importlib.metadata
 import pathlib
@@ -11,7 +11,7 @@ author = "the Stoker developers"
 copyright = author  # noqa: A001 - Sphinx calls it so
 release = version = importlib.metadata.version("stoker")
 
-extensions = ["myst_parser", "oslo_config.sphinxext", "stoker_reference"]
+extensions = ["myst_parser", "oslo_config.sphinxext", "oslo_policy.sphinxext", "stoker_reference"]
 root_doc = "index"
 exclude_patterns = ["build"]
 html_theme = "alabaster"
@@ -23,7 +23,7 @@ html_theme_options = {
 html_copy_source = False
 pygments_style = "sphinx"
 smartquotes = False
-# What is indented in the documents is now a file, now commands with their answers.
+# Indented blocks are files, or commands with their answers.
 highlight_language = "none"
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]

@@ -44,7 +44,7 @@ FOLDERS = (
         "resources",
         "ring",
     ),
-    *("rpc", "sandbox", "sealing", "template"),
+    *("rpc", "sandbox", "sealing", "template", "doc/ext", "tools"),
 )
 PENDING: tuple[str, ...] = (
     "api/",
@@ -70,7 +70,7 @@ MOST_WORDS, MANY_WORDS = 40, 30
 NOT_FIRST = frozenset({"What", "Whether", "Those", "See", "Of", "As", "With", "From"})
 """Words with which no docstring begins."""
 CODE = "CODE"
-"""Stands in the place of what is code in a text."""
+"""Replaces code in a text."""
 ESCAPE = "prose: "
 """A comment `# prose: REASON` lets the words of its line's string be."""
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
@@ -94,7 +94,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Finding:
-    """What is wrong with a passage."""
+    """A fault of a passage."""
 
     text: Text
     message: str

@@ -1,4 +1,8 @@
-"""Directives whose text is made from the code: what it can do and what is documented cannot differ."""
+"""Directives that make references from the code, so that documents and code cannot differ.
+
+Options and policy rules have extensions of oslo's.  Commands do not use cliff's: it finds the commands of one
+namespace of entry points, and `stoker-manage` has none (it starts faster without), nor have the daemons.
+"""
 
 import importlib.metadata
 import json
@@ -31,16 +35,16 @@ SECTIONS = {
     "deprecations": "Deprecations",
     "critical": "Critical issues",
     "security": "Security",
-    "fixes": "Faults that are mended",
+    "fixes": "Fixed faults",
     "other": "Other",
 }
-"""Those that reno knows."""
+"""Sections of reno, with the titles that the page shows."""
 WIDTH = "100"
-"""Columns of the commands' help, whatever the terminal of who builds has."""
+"""Columns of the commands' help, the same on every terminal."""
 
 
 class _Generated(SphinxDirective):
-    """Parses the reStructuredText that `lines` gives."""
+    """A directive that parses the reStructuredText of `lines`."""
 
     def lines(self) -> Iterator[str]:
         raise NotImplementedError
@@ -71,7 +75,7 @@ def _literal(value: Json) -> str:
 
 
 class Metrics(_Generated):
-    """Every metric."""
+    """A table of all metrics."""
 
     def lines(self) -> Iterator[str]:
         rows = [
@@ -88,7 +92,7 @@ class Metrics(_Generated):
 
 
 class Notifications(_Generated):
-    """Every type of event."""
+    """A table of all types of events."""
 
     def lines(self) -> Iterator[str]:
         rows = [(f"``{name}``", meaning) for name, meaning in event_types().items()]
@@ -96,7 +100,7 @@ class Notifications(_Generated):
 
 
 class ResourceTypes(_Generated):
-    """Every type that is installed with Stoker."""
+    """A section for each resource type that comes with Stoker."""
 
     def lines(self) -> Iterator[str]:
         catalogue = ResourceRegistry(_own_types())
@@ -170,7 +174,7 @@ def _constraint(constraint: Json) -> str:
 
 
 def _own_types() -> dict[str, type[ResourceType]]:
-    """Those of Stoker itself, whatever else is installed where the documents are built."""
+    """Return the types of Stoker itself, and none of other installed packages."""
     points = importlib.metadata.entry_points(group="stoker.resource_types")
     found: dict[str, type[ResourceType]] = {}
     for point in points:
@@ -180,7 +184,7 @@ def _own_types() -> dict[str, type[ResourceType]]:
 
 
 class Commands(_Generated):
-    """Every program and command, as its own help says it."""
+    """The help of every program and command."""
 
     def lines(self) -> Iterator[str]:
         os.environ["COLUMNS"] = WIDTH
@@ -194,7 +198,7 @@ class Commands(_Generated):
 
 
 def _programs() -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Title of a section -> commands with their help."""
+    """Yield the title of a section, and its commands with their help."""
     for words in (("stoker", "serve"), ("stoker-api",), ("stoker-conductor",), ("stoker-status",)):
         yield words[0], [(" ".join(words), _help_of_program(*words))]
     app = manage.ManageApp()
@@ -218,9 +222,9 @@ def _help_of_program(program: str, *words: str) -> str:
 
 
 class ReleaseNotes(_Generated):
-    """All notes of what is not released yet, from the files that reno keeps.
+    """All notes of the next release, from reno's files.
 
-    reno's own directive asks the history of a git repository, which a source archive has not.
+    The directive of reno reads the history of a git repository, which a source archive does not have.
     """
 
     def lines(self) -> Iterator[str]:
@@ -241,7 +245,7 @@ def _texts(section: Json) -> list[str]:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """For Sphinx."""
+    """Register the directives at Sphinx."""
     app.add_directive("stoker-metrics", Metrics)
     app.add_directive("stoker-notifications", Notifications)
     app.add_directive("stoker-resource-types", ResourceTypes)

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from client.serving import Service
 from harness.waiting import wait_for
+from stoker.api import policy
 from stoker.cli.config import options
 from stoker.cli.programs import manage
 from stoker.db.work import transitions
@@ -83,6 +84,11 @@ def test_every_option_is_documented_with_its_meaning(pages: dict[str, str]) -> N
         for option in declared:
             assert option.dest in words(text), f"[{group}] {option.dest}"
             assert option.help.split("`")[0][:60].strip() in text, f"[{group}] {option.dest}"
+
+
+def test_every_policy_rule_is_documented(pages: dict[str, str]) -> None:
+    for rule in policy.list_rules():
+        assert f" {rule.name} " in pages["reference/policy"]
 
 
 def test_every_command_is_documented(pages: dict[str, str]) -> None:
