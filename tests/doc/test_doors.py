@@ -5,6 +5,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -23,6 +24,22 @@ TEMPLATE = {
         "list": {"value": {"list_reverse": ["a", {"get_attr": ["dice", "number"]}, "c"]}},
     },
 }
+SIMULATION = """
+import logging, pathlib, sys
+import stoker.conductor.duties.ready_tasks as duty
+from simulation.world import World
+
+class Warnings(logging.Handler):
+    def emit(self, record):
+        found.append(record.getMessage())
+
+found = []
+duty.MANY = -1
+duty.LOG.addHandler(Warnings())
+world = World(pathlib.Path(sys.argv[1]), hosts=2)
+assert world.settle(lambda: bool(found), within=200)
+print(duty.__file__, found[0])
+"""
 
 
 def _apply(diff: str, tree: pathlib.Path) -> None:
@@ -63,7 +80,7 @@ def service(tree: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def test_every_door_is_there() -> None:
-    assert set(DOORS) == {"A resource type", "A route", "A template function"}
+    assert set(DOORS) == {"A duty", "A resource type", "A route", "A template function"}
 
 
 @pytest.mark.parametrize("name", DOORS)
@@ -86,3 +103,11 @@ def test_the_resource_type_creates_and_the_function_evaluates(service: Service) 
 
 def test_the_route_answers(service: Service) -> None:
     assert service.get("/v1/t/caller") == {"user": None, "roles": []}
+
+
+def test_the_simulation_runs_the_duty(tree: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    env = {**os.environ, "PYTHONPATH": f"{tree.parent}{os.pathsep}{ROOT / 'tests'}"}
+    command = [sys.executable, "-W", "ignore", "-c", SIMULATION, tmp_path]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"{tree}/conductor/duties/ready_tasks.py 0 tasks are ready" in done.stdout
