@@ -5,18 +5,12 @@ from dataclasses import replace
 from sqlalchemy.engine import Connection
 
 from ..db import resources, stacks
-from ..db.ids import StackId
 from ..db.states import TaskKind
 from ..planning.action import plan_action
-from ..planning.plan import TraversalScope, ids_needed
+from ..planning.plan import TraversalScope
 from .announce import Started
 from .stack_state import check_action, kept_goal
 from .start import begin, breakpoints_of, running_of, store_plan
-
-
-def count_ids_to_act(conn: Connection, stack_id: StackId) -> int:
-    """Return how many ids an action on all resources of a stack needs."""
-    return ids_needed(len(resources.of_stack(conn, stack_id)))
 
 
 def start_action(conn: Connection, kind: TaskKind, scope: TraversalScope, *, deadline_at: float) -> Started:

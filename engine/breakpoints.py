@@ -37,12 +37,15 @@ class BreakpointOperations:
             return []
         return self._context.database.read(lambda conn: breakpoints.held_of(conn, stack.traversal))
 
-    def clear(self, stack: Stack, resource: str, hook: str) -> None:
+    def clear(self, stack: Stack, resource: str, hook: object) -> None:
         """Let one resource go on, as Heat's signal asks.
 
         :raises NotFound: the stack has no such resource.
         :raises InvalidHook: it is no breakpoint, or the resource is not held there; nothing is changed.
         """
+
+        if not isinstance(hook, str):
+            raise InvalidHook(f"unset_hook must be the name of a hook, not {hook!r}")
 
         def work(conn: Connection) -> Cleared:
             row = _row(conn, stack, resource)

@@ -12,8 +12,13 @@ from ..db.work import tasks
 from ..db.work.cancel import CarryOver
 from ..planning.breakpoints import PlannedBreakpoints
 from ..planning.plan import TraversalScope, tasks_by_resource
-from ..planning.type_facts import RegisteredTypeFacts
-from ..planning.update import StillToBeAdopted, TypeFacts, UpdatePlanner, update_ids_needed
+from ..planning.update import (
+    RegisteredTypeFacts,
+    StillToBeAdopted,
+    TypeFacts,
+    UpdatePlanner,
+    update_ids_needed,
+)
 from .announce import Started, announce_started
 from .compiled import Compiled
 from .context import EngineContext

@@ -1,4 +1,4 @@
-"""Nested stacks seen from their parents: the stack that a resource is, and the goal that it shall have."""
+"""The goals of nested stacks, as they follow from the definitions of their parents' resources."""
 
 import typing
 from collections.abc import Callable, Mapping
@@ -12,10 +12,13 @@ from ..resources.context import ChildGoal
 from ..resources.nested.base import NestedType
 from ..resources.nested.parameterize import parameterize
 from ..sealing.stored import StoredLookup
+from ..template.compile import Identity
 from ..template.environment import as_document, nested_environment, parse_environment
+from ..template.errors import TemplateError
 from ..template.model import ResourceDefinition
 from ..template.residual import evaluate
 from .compiled import Compiled
+from .context import EngineContext
 
 Json = typing.Any
 
@@ -47,28 +50,35 @@ def goal_of_child(
     )
 
 
-def previewed_goal_of_child(
-    plugin: object, definition: ResourceDefinition, preview: UpdatePreview, parent: Compiled
-) -> Goal | None:
-    """Return what the child of a resource would be compiled from after an update.
+def compile_previewed_child(
+    context: EngineContext,
+    definition: ResourceDefinition,
+    preview: UpdatePreview,
+    parent: Compiled,
+    identity: Identity,
+) -> Compiled | None:
+    """Compile what the child of a resource would be after an update.
 
-    :param plugin: the type of the resource.
     :param preview: of the stack around it.
     :returns: None: that depends on values which are not known before the update.
-    :raises TemplateError: a value that is known does not fit.
     """
+    plugin = context.registry.get(definition.type)
     if not isinstance(plugin, NestedType) or not plugin.previewable:
         return None
-    known = preview.known(definition)
-    goal = None if known is None else static_goal(definition, plugin, known, parent.files)
-    if goal is None:
+    try:
+        known = preview.known(definition)
+        goal = None if known is None else static_goal(definition, plugin, known, parent.files)
+        if goal is None:
+            return None
+        secret = secret_parameters(goal.parameters, preview.kept(definition), lambda value: False)
+        wanted = goal_of_child(
+            replace(parameterize(goal, None), secret=secret),
+            definition.name,
+            static_facade(definition),
+            environment=parent.environment,
+            files=parent.files,
+            unseal=parent.sealer.open,
+        )
+        return context.compiler.compile(wanted, identity, parent.sealer, tree=False)
+    except TemplateError:
         return None
-    secret = secret_parameters(goal.parameters, preview.kept(definition), lambda value: False)
-    return goal_of_child(
-        replace(parameterize(goal, None), secret=secret),
-        definition.name,
-        static_facade(definition),
-        environment=parent.environment,
-        files=parent.files,
-        unseal=parent.sealer.open,
-    )

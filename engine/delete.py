@@ -5,18 +5,12 @@ from dataclasses import replace
 from sqlalchemy.engine import Connection
 
 from ..db import resources, snapshots, stacks
-from ..db.ids import StackId
 from ..db.states import Status
 from ..db.work import tasks
-from ..planning.plan import TraversalScope, ids_needed, plan_delete
+from ..planning.plan import TraversalScope, plan_delete
 from .announce import Started
 from .cancel import stop_inside
 from .start import begin, breakpoints_of, running_of, store_plan
-
-
-def count_ids_to_delete(conn: Connection, stack_id: StackId) -> int:
-    """Return how many ids the deletion needs: for the resources, and for what snapshots keep of them."""
-    return ids_needed(len(resources.of_stack(conn, stack_id)) + len(resources.copies(conn, stack_id)))
 
 
 def start_delete(

@@ -1,21 +1,24 @@
 """Previews of updates, also of the stacks that the stack's resources are; nothing is stored."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ..db import resources
-from ..db.ids import ResourceId, StackId, TraversalId
-from ..db.rows import Resource, Stack, Task
+from ..db.ids import StackId
+from ..db.rows import Resource, Stack
 from ..db.work import tasks
-from ..planning.plan import TraversalScope, tasks_by_resource
-from ..planning.preview import ChangeKind, NestedChanges, ResourceChange, Unchangeable, UpdatePreview
+from ..planning.preview import (
+    ChangeKind,
+    NestedChanges,
+    PreviewedStack,
+    ResourceChange,
+    Unchangeable,
+    UpdatePreview,
+    preview_update,
+)
 from ..planning.requests import UpdateRequest
-from ..planning.type_facts import RegisteredTypeFacts
-from ..planning.update import StillToBeAdopted, UpdatePlanner, update_ids_needed
 from ..template.compile import Identity
-from ..template.errors import TemplateError
-from ..template.model import ResourceDefinition
-from .children import previewed_goal_of_child
+from .children import compile_previewed_child
 from .compiled import Compiled
 from .context import EngineContext
 from .errors import NotUpdatable
@@ -29,7 +32,6 @@ class Previews:
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context
-        self._types = RegisteredTypeFacts(context.registry)
 
     def preview(self, stack: Stack, request: UpdateRequest, *, nested: bool = False) -> list[ResourceChange]:
         """Return what the update would do.
@@ -42,7 +44,7 @@ class Previews:
         compiled = compile_update(self._context, stack, request)
         try:
             return self._of_stack(compiled, stack, converge=request.converge, nested=nested)
-        except (Unchangeable, StillToBeAdopted) as error:
+        except Unchangeable as error:
             raise NotUpdatable(str(error)) from error
 
     # -- inside ------------------------------------------------------------------------------------
@@ -50,36 +52,26 @@ class Previews:
     def _of_stack(
         self, compiled: Compiled, stack: Stack, *, converge: bool = False, nested: bool = True
     ) -> list[ResourceChange]:
-        rows, running = self._context.database.read(
-            lambda conn: (
+        found = self._context.database.read(
+            lambda conn: PreviewedStack(
+                stack.id,
                 resources.of_stack(conn, stack.id),
                 tasks.running_of_stack(conn, stack.id, lock=False),
             )
         )
-        found = tasks_by_resource(running)
-        return self._read(compiled, rows, found, converge=converge, nested=nested)
+        return self._read(compiled, found, converge=converge, nested=nested)
 
     def _read(
-        self,
-        compiled: Compiled,
-        rows: Sequence[Resource],
-        running: Mapping[ResourceId, Task],
-        *,
-        converge: bool = False,
-        nested: bool = True,
+        self, compiled: Compiled, stack: PreviewedStack, *, converge: bool = False, nested: bool = True
     ) -> list[ResourceChange]:
-        registry, unseal = self._context.registry, compiled.sealer.open
-        scope = TraversalScope(
-            stack_id=StackId(compiled.identity.stack_id),
-            traversal=TraversalId(""),
-            shard=0,
-            first_id=max((row.id for row in rows), default=0) + 1,
-            id_count=update_ids_needed(len(rows), len(compiled.plan.resources)),
+        preview, found = preview_update(
+            compiled.plan,
+            stack,
+            registry=self._context.registry,
+            unseal=compiled.sealer.open,
             now=self._context.clock(),
+            converge=converge,
         )
-        planner = UpdatePlanner(rows, compiled.plan, running, scope, self._types, observing=converge)
-        preview = UpdatePreview(compiled.plan, rows, running, registry=registry, unseal=unseal)
-        found = preview.read(planner.plan())
         if not nested:
             return found
         return [replace(item, inside=self._nested(item, preview, compiled)) for item in found]
@@ -96,16 +88,16 @@ class Previews:
         child, parent = had if stays else None, compiled.identity
         name = f"{parent.stack_name}-{item.name}"
         own = Identity(name, "", parent.project_id) if child is None else identity_of(child)
-        goal = self._compiled(definition, preview, compiled, own)
+        goal = compile_previewed_child(self._context, definition, preview, compiled, own)
         changes = None if goal is None else self._of_child(child, goal)
         return [*found, NestedChanges(StackId(own.stack_id), own.stack_name, changes)]
 
     def _of_child(self, child: Stack | None, goal: Compiled) -> list[ResourceChange] | None:
         if child is None:
-            return self._read(goal, [], {})
+            return self._read(goal, PreviewedStack(StackId("")))
         try:
             return self._of_stack(goal, child)
-        except (Unchangeable, StillToBeAdopted):
+        except Unchangeable:
             return None
 
     def _deleted(self, stack: Stack) -> NestedChanges:
@@ -122,16 +114,3 @@ class Previews:
         if row is None:
             return None
         return self._context.database.read(lambda conn: living_child(conn, row, self._context.registry))
-
-    def _compiled(
-        self, definition: ResourceDefinition, preview: UpdatePreview, parent: Compiled, identity: Identity
-    ) -> Compiled | None:
-        """Return what the child will be; None: that depends on values which are not known yet."""
-        plugin = self._context.registry.get(definition.type)
-        try:
-            goal = previewed_goal_of_child(plugin, definition, preview, parent)
-            if goal is None:
-                return None
-            return self._context.compiler.compile(goal, identity, parent.sealer, tree=False)
-        except TemplateError:
-            return None

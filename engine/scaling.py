@@ -17,12 +17,12 @@ from ..db.states import FINAL, REDELIVER_AFTER, Status, TaskKind, TaskState
 from ..db.work import tasks
 from ..db.work.endings import KEEP_TASKS
 from ..planning.task_definition import TaskDefinition
-from ..resources.context import ResourceView
 from ..resources.errors import NoAction, NotSupported
 from ..resources.nested.base import NestedType
 from ..resources.signals import Adjustment
 from .announce import announce
 from .context import EngineContext
+from .resource_view import view_of
 
 Json = typing.Any
 
@@ -40,12 +40,9 @@ class Wish:
     told: events.Event
 
 
-def scale(
-    context: EngineContext, stack: Stack, wish: Wish, see: typing.Callable[[Stack, Resource], ResourceView]
-) -> None:
+def scale(context: EngineContext, stack: Stack, wish: Wish) -> None:
     """Begin to scale the group, once it is committed.
 
-    :param see: a stored resource as its type sees it.
     :raises NotFound: the stack has no such group.
     :raises NotSupported: the resource is no group that can be scaled.
     :raises NoAction: nothing is to be done now.
@@ -64,7 +61,7 @@ def scale(
     def start(conn: Connection) -> Task:
         current = stacks.lock(conn, stack.id)
         group = _idle(conn, current, found[0].id)
-        scaling = plugin.plan_scaling(see(current, group), wish.adjustment, scope.now)
+        scaling = plugin.plan_scaling(view_of(context, current, group), wish.adjustment, scope.now)
         task = Task(
             id=TaskId(scope.first_id),
             traversal=current.traversal,

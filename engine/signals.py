@@ -2,7 +2,6 @@
 
 import logging
 import typing
-from collections.abc import Mapping
 
 from ..db import events, resources
 from ..db.errors import NotFound
@@ -10,16 +9,13 @@ from ..db.ids import ResourceId, TaskId, TraversalId
 from ..db.rows import Resource, Stack
 from ..db.states import Status
 from ..db.work import tasks
-from ..resources.context import ResourceView, StackFacts
 from ..resources.errors import NoAction, NotSupported
-from ..resources.properties import resolve_stored
 from ..resources.signals import Adjustment, Signal
-from ..sealing.stored import StoredLookup, in_clear, metadata_changed, metadata_in_clear
-from ..template.residual import evaluate
+from ..sealing.stored import metadata_changed
 from .announce import announce_all
-from .breakpoints import BreakpointOperations
 from .context import EngineContext
-from .errors import ActionInProgress, InvalidHook, NotAvailable, ResourceReplaced
+from .errors import ActionInProgress, NotAvailable, ResourceReplaced
+from .resource_view import view_of
 from .scaling import Wish, scale
 
 LOG = logging.getLogger(__name__)
@@ -41,10 +37,7 @@ class Signals:
 
         Two signals at once are both kept: the loser of the compare-and-swap reads again.
 
-        As in Heat, details that hold ``unset_hook`` clear a breakpoint, and are not for the resource.
-
         :param row: of the resource, if it must be this one and not another one of the same name.
-        :raises InvalidHook: see Breakpoints.clear.
         :raises NotFound: no such resource.
         :raises Replaced: another one has the name now.
         :raises NotAvailable: it is not made yet; its first step would put its own metadata over the signal's.
@@ -52,11 +45,6 @@ class Signals:
         :raises SignalError: the details are of no use.
         :raises LimitExceeded: they are too large, or the resource keeps as much as it may.
         """
-        if isinstance(details, Mapping) and "unset_hook" in details:
-            if not isinstance(details["unset_hook"], str):
-                raise InvalidHook(f"unset_hook must be the name of a hook, not {details['unset_hook']!r}")
-            BreakpointOperations(self._context).clear(stack, resource_name, details["unset_hook"])
-            return
         limits = self._context.settings.signals
         limits.check_details(details)
         for _ in range(TRIES):
@@ -69,7 +57,7 @@ class Signals:
                 raise NotAvailable(resource_name)
             if resource.action == "DELETE":
                 raise NotSupported(f"Signal resource during {resource.action} is not supported")
-            target = self._target(stack, resource)
+            target = view_of(self._context, stack, resource)
             taken = self._context.registry.get(resource.plugin).handle_signal(target, details)
             limits.check_reason(taken.reason)
             if taken.adjustment is not None:
@@ -114,24 +102,9 @@ class Signals:
     def _scale(self, stack: Stack, policy: Resource, taken: Signal, wanted: Adjustment) -> None:
         told = _event(policy, "SIGNAL", Status.COMPLETE, taken.reason, self._context.clock())
         try:
-            scale(self._context, stack, Wish(policy, wanted, told), self._target)
+            scale(self._context, stack, Wish(policy, wanted, told))
         except NoAction as error:
             LOG.info("Signal to %s/%s changes nothing: %s", stack.id, policy.name, error)
-
-    def _target(self, stack: Stack, resource: Resource) -> ResourceView:
-        unseal = self._context.sealer_of(stack).open
-        schema = self._context.registry.get(resource.plugin).properties_schema
-        return ResourceView(
-            id=resource.id,
-            name=resource.name,
-            type=resource.plugin,
-            stack=StackFacts(stack.id, stack.name, stack.tenant),
-            properties=resolve_stored(schema, evaluate(resource.properties or {}, StoredLookup(unseal))),
-            key=resource.key or "",
-            physical_id=resource.physical_id,
-            metadata=metadata_in_clear(resource, unseal),
-            data=in_clear(resource.data, unseal) or {},
-        )
 
     def _store(self, resource: Resource, metadata: Json, reason: str) -> bool:
         now = self._context.clock()

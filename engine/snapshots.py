@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 from sqlalchemy.engine import Connection
 
 from ..db import resources, snapshots, stacks
-from ..db.ids import SnapshotId, StackId
+from ..db.ids import SnapshotId
 from ..db.rows import Snapshot, Stack
 from ..db.states import Status, TaskKind
 from ..planning.action import plan_snapshot, plan_snapshot_deletion
-from ..planning.plan import TraversalScope, ids_needed
+from ..planning.plan import TraversalScope
 from ..template.errors import LimitExceeded
-from .actions import count_ids_to_act
 from .announce import Started, announce_started
 from .context import EngineContext
 from .errors import ActionInProgress, NotUpdatable
+from .id_counts import count_ids_to_act, count_ids_to_delete_snapshot
 from .stack_state import check_action, current_goal, kept_goal
 from .start import begin, running_of, store_plan
 
@@ -110,11 +110,6 @@ def start_snapshot(
     plan = plan_snapshot(resources.of_stack(conn, stack.id), running, made.id, scope)
     started = store_plan(conn, acting, plan, running.values(), now=scope.now)
     return started, snapshots.get(conn, stack.id, made.id)
-
-
-def count_ids_to_delete_snapshot(conn: Connection, stack_id: StackId, snapshot_id: SnapshotId) -> int:
-    """Return how many ids the deletion of a snapshot needs."""
-    return ids_needed(len(resources.copies(conn, stack_id, snapshot_id)))
 
 
 def start_snapshot_deletion(

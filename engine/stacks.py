@@ -13,11 +13,12 @@ from ..db.states import TaskKind
 from ..planning.plan import TraversalScope
 from ..planning.requests import CreateRequest
 from ..template.compile import Identity
-from .actions import count_ids_to_act, start_action
+from .actions import start_action
 from .announce import Started, announce_started
 from .context import EngineContext
 from .creation import NewStack, create_stack
-from .delete import count_ids_to_delete, start_delete
+from .delete import start_delete
+from .id_counts import count_ids_to_act, count_ids_to_delete
 
 
 class StackOperations:

@@ -10,7 +10,7 @@ from ..db import content, resources, snapshots, stacks
 from ..db.ids import ResourceId, TaskId
 from ..db.rows import Stack, Task
 from ..db.states import Status, TaskKind
-from ..db.work import breakpoint_rules, breakpoints, cancel, deadlines, endings, tasks
+from ..db.work import breakpoints, cancel, deadlines, endings, tasks
 from ..planning.breakpoints import PlannedBreakpoints
 from ..planning.plan import Plan, TraversalScope, tasks_by_resource
 from .announce import Started
@@ -39,9 +39,9 @@ def store_plan(
     tasks.inherit(conn, kept, plan.finish.id)
     finish = replace(plan.finish, pending=plan.finish.pending + len(kept))
     tasks.insert_many(conn, [*plan.tasks, finish])
-    _, stops = breakpoint_rules.partition(plan.unblocked)
-    aborted = breakpoints.hold(conn, stops, by=None, now=now)
-    over = not plan.tasks or stops
+    held = plan.held
+    aborted = breakpoints.hold(conn, held, by=None, now=now)
+    over = not plan.tasks or held
     ended = endings.finish(conn, plan.finish.id, by=None, now=now) if over else None
     woken = [] if ended is None else list(ended.woken)
     superseded = sorted({task.traversal for task in running})

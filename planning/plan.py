@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from ..db.ids import ResourceId, StackId, TaskId, TraversalId
 from ..db.rows import COUNTS, Resource, Task
 from ..db.states import REDELIVER_AFTER, Status, TaskKind, TaskState
-from ..db.work.breakpoint_rules import partition
+from ..db.work.breakpoint_rules import BreakpointHit, partition
 from ..template.model import CompiledTemplate, ResourceDefinition, ResourceSettings
 from .breakpoints import PlannedBreakpoints
 from .graph import Edges, without_cycles
@@ -82,13 +82,13 @@ class Plan:
 
     @property
     def ready(self) -> list[TaskId]:
-        """Tasks that can be claimed at once."""
+        """Return the tasks that can be claimed at once."""
         return [task.id for task in self.tasks if task.state == TaskState.READY]
 
     @property
-    def unblocked(self) -> list[Task]:
-        """Tasks that nothing but their breakpoints keeps from that."""
-        return [task for task in self.tasks if task.state == TaskState.WAITING and not task.pending]
+    def held(self) -> list[BreakpointHit]:
+        """Return the tasks that only a breakpoint keeps from being claimed at once, with the breakpoint."""
+        return partition(t for t in self.tasks if t.state == TaskState.WAITING and not t.pending)[1]
 
 
 @dataclass(frozen=True)

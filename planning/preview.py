@@ -10,7 +10,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..db.ids import ResourceId, StackId
+from ..db.ids import ResourceId, StackId, TraversalId
 from ..db.rows import Resource, Task
 from ..db.states import Status, TaskKind
 from ..resources.errors import PermanentError, PropertyError
@@ -28,8 +28,9 @@ from ..sealing.stored import RowLookup, SealedRowLookup, StoredLookup
 from ..template.errors import TemplateError
 from ..template.model import CompiledTemplate, Reference, ResourceDefinition
 from ..template.residual import evaluate, is_deferred, is_node, partial, references
-from .plan import Plan
+from .plan import Plan, TraversalScope, tasks_by_resource
 from .task_definition import TaskDefinition
+from .update import RegisteredTypeFacts, StillToBeAdopted, UpdatePlanner, update_ids_needed
 
 Json = typing.Any
 
@@ -80,6 +81,53 @@ class NestedChanges:
 
 class Unchangeable(Exception):
     """The update would fail: a property would have to change that never may."""
+
+
+@dataclass(frozen=True)
+class PreviewedStack:
+    """A stack of which an update is previewed.
+
+    :ivar id: "": it does not exist yet.
+    :ivar running: tasks of older traversals that still run.
+    """
+
+    id: StackId
+    rows: Sequence[Resource] = ()
+    running: Sequence[Task] = ()
+
+
+def preview_update(
+    compiled: CompiledTemplate,
+    stack: PreviewedStack,
+    *,
+    registry: ResourceRegistry,
+    unseal: Callable[[str], Json],
+    now: float,
+    converge: bool,
+) -> tuple["UpdatePreview", list[ResourceChange]]:
+    """Plan an update of a stack and read off the plan what it would do to each resource.
+
+    :param unseal: opens the token of a secret.
+    :param converge: the update compares each resource with what really exists first.
+    :raises Unchangeable: the update would fail.
+    :raises TemplateError: a value that is known by now does not fit.
+    """
+    running = tasks_by_resource(stack.running)
+    scope = TraversalScope(
+        stack_id=stack.id,
+        traversal=TraversalId(""),
+        shard=0,
+        first_id=max((row.id for row in stack.rows), default=0) + 1,
+        id_count=update_ids_needed(len(stack.rows), len(compiled.resources)),
+        now=now,
+    )
+    types = RegisteredTypeFacts(registry)
+    planner = UpdatePlanner(stack.rows, compiled, running, scope, types, observing=converge)
+    preview = UpdatePreview(compiled, stack.rows, running, registry=registry, unseal=unseal)
+    try:
+        return preview, preview.read(planner.plan())
+    except StillToBeAdopted as error:
+        raise Unchangeable(str(error)) from error
 
 
 class UpdatePreview:

@@ -131,7 +131,11 @@ def signal(call: Request) -> Reply:
     if call.body is not None and not isinstance(call.body, Mapping):
         raise bad_request("The body of a signal must be a JSON object, or empty")
     stack, item = _find(call)
-    call.services.signals.signal(stack, item.name, call.body)
+    if call.body is not None and "unset_hook" in call.body:
+        # As in Heat, these details clear a breakpoint and are not for the resource.
+        call.services.breakpoints.clear(stack, item.name, call.body["unset_hook"])
+    else:
+        call.services.signals.signal(stack, item.name, call.body)
     return Reply(None, 200)
 
 
