@@ -11,8 +11,8 @@ from ..db.ids import StackId
 from ..db.rows import Stack
 from ..db.states import TaskKind
 from ..planning.plan import TraversalScope
+from ..resources.context import ChildGoal
 from ..resources.errors import PermanentError
-from ..resources.nested.children import ChildGoal
 from .actions import start_action
 from .announce import Started, announce_started
 from .delete import start_delete

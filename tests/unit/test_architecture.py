@@ -34,6 +34,19 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
 }
 """rpc takes its ids' types from db, resources the residual's from template."""
+PURE = {"planning": {"ids", "rows", "states", "breakpoint_rules"}}
+"""Folders that compute only, with the modules of db that they and all below them may import."""
+IMPURE = (
+    "sqlalchemy",
+    "alembic",
+    "oslo",
+    "requests",
+    "keystoneauth1",
+    "socket",
+    "subprocess",
+    "http",
+    "urllib.request",
+)
 LONGEST_CHAIN, MOST_LEVELS, MOST_IMPORTS = 40, 16, 30
 MOST_LINES, MOST_CLASS, MOST_FUNCTION, MOST_PARAMETERS = 500, 300, 60, 6
 BROAD_EXCEPT = {
@@ -77,6 +90,22 @@ class Module(typing.NamedTuple):
                 found += [(*base, alias.name) for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "stoker":
                 found += [(*str(node.module).split(".")[1:], alias.name) for alias in node.names]
+        return found
+
+    def libraries(self) -> list[str]:
+        """The modules of others that it imports when it runs; types alone are no imports."""
+        checked = {
+            inner
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            for inner in ast.walk(node)
+        }
+        found: list[str] = []
+        for node in ast.walk(self.tree):
+            if node not in checked and isinstance(node, ast.Import):
+                found += [alias.name for alias in node.names]
+            elif node not in checked and isinstance(node, ast.ImportFrom) and not node.level:
+                found.append(str(node.module))
         return found
 
 
@@ -187,6 +216,23 @@ def test_a_public_class_name_is_one_class() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found.setdefault(node.name, []).append(module.name)
     assert {name: places for name, places in found.items() if len(places) > 1} == {}
+
+
+@pytest.mark.parametrize("folder", PURE)
+def test_a_pure_folder_reaches_no_database_and_no_network(folder: str) -> None:
+    """Neither itself nor through others."""
+    reached: set[tuple[str, ...]] = set()
+    left = [name for name in GRAPH if name[:1] == (folder,)]
+    while left:
+        name = left.pop()
+        if name not in reached:
+            reached.add(name)
+            left += GRAPH[name]
+    of_db = {name[-1] for name in reached if name[0] == "db"}
+    assert of_db <= PURE[folder], f"{folder} reaches {of_db - PURE[folder]} of db"
+    for module in (module for module in MODULES if module.dotted in reached):
+        wrong = [name for name in module.libraries() if name.startswith(IMPURE)]
+        assert not wrong, f"{folder} reaches {module.name}, which imports {wrong}"
 
 
 @by_module
