@@ -15,7 +15,7 @@ from oslo_log import log  # isort: skip
 from .config import options
 from .daemon.version import VERSION
 from .wiring.api import make_api
-from .wiring.metrics import recorder_of_api
+from .wiring.metrics import recorder_of_api, text_of
 from .wiring.parts import open_parts
 
 PROGRAM = "stoker-api"
@@ -28,9 +28,9 @@ def make_application() -> typing.Any:
     """
     conf = options.load([], program=PROGRAM)
     log.setup(conf, "stoker", VERSION)
-    parts = open_parts(conf, recorder_of_api(conf, PROGRAM))
+    parts = open_parts(conf, recorder_of_api(conf))
     atexit.register(parts.close)
-    return make_api(parts, version=VERSION)
+    return make_api(parts, version=VERSION, metrics_text=text_of(parts.recorder))
 
 
 application = make_application()

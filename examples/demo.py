@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 
-from stoker.cli.wiring.embedded import Embedded, EmbeddedSettings
+from stoker.cli.programs.all_in_one import Embedded, EmbeddedSettings
 from stoker.conductor.service import Conductor
 
 TEMPLATE = pathlib.Path(__file__).parent / "first_stack.yaml"

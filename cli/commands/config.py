@@ -16,10 +16,12 @@ from oslo_config import cfg
 from ...rpc.bus import LOCAL
 from ..config import files as config_files
 from ..config import options
-from ..config.options import WrongConfiguration
-from ..wiring.connections import check_backend, make_bus, make_notifier, make_sealer, make_timing
+from ..config.errors import WrongConfiguration
+from ..wiring.coordination import check_backend, make_timing
 from ..wiring.keystone import SECTION, make_enforcer
+from ..wiring.messaging import make_bus, make_notifier
 from ..wiring.probes import unreachable
+from ..wiring.secrets import make_sealer
 from ..wiring.trusts import SECTION as TRUSTEE
 
 DEFAULT = "DEFAULT"

@@ -7,7 +7,7 @@ from cliff.command import Command
 from ...db import conductors
 from ...db.engine import Database
 from ...db.schema import revisions, upgrade
-from ..wiring.connections import connect, open_database
+from ..wiring.database import connect, open_database
 from .base import AdminError, conf_of
 
 

@@ -16,10 +16,10 @@ from cliff.lister import Lister
 from ...db import conductors, stacks
 from ...db.conductors import ACTIVE, DRAINING, STOPPED, ConductorRecord
 from ...ring.hashring import Member, View, assign, plan
-from ..wiring.connections import make_bus
-from ..wiring.presence import Presence, presence_of
+from ..wiring.messaging import make_bus
 from .base import AdminError
 from .columns import Age, Known, Share, WithFooter
+from .presence import Presence, presence_of
 from .sessions import Session, find_stack, session_of
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from cliff.command import Command
 
 from ...sealing.rotation import BATCH, Rotation, RotationRound
-from ..wiring.connections import binds_tokens, make_sealer
+from ..wiring.secrets import binds_tokens, make_sealer
 from .base import AdminError
 from .sessions import session_of
 

@@ -6,9 +6,9 @@ from cliff.show import ShowOne
 
 from ...db import conductors
 from ...db.conductors import FORGOTTEN_AFTER
-from ..wiring.presence import presence_of
 from .base import AdminError
 from .columns import Age, WithFooter
+from .presence import presence_of
 from .sessions import session_of
 
 

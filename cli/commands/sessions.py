@@ -8,7 +8,7 @@ from oslo_config import cfg
 from ...db.engine import Database
 from ...db.queries import inspections
 from ...db.rows import Stack
-from ..wiring.connections import open_database
+from ..wiring.database import open_database
 from .base import AdminError, conf_of
 
 

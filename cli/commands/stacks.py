@@ -3,35 +3,28 @@
 import json
 import time
 import typing
-from collections.abc import Callable, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import replace
 
 from cliff.command import Command
 from sqlalchemy.engine import Connection
 
 from ...conductor.rescue import NothingToDo, Rescue, Treated
-from ...db import conductors
-from ...db.conductors import ConductorRecord
 from ...db.connections import server_time
 from ...db.ids import MemberId
 from ...db.queries import inspections
 from ...db.queries.inspections import Waiting
 from ...db.rows import Stack
 from ...db.states import Status
-from ...ring.hashring import assign
 from ...rpc.outbox import Outbox
-from ..wiring.connections import make_bus
-from ..wiring.presence import Presence, presence_of
+from ..wiring.messaging import make_bus
 from ..wiring.probes import hush
 from .base import AdminError
 from .diagnosis import DiagnosisContext, explain
-from .fleet import SKEW, ConductorFleet, of_installation, when
+from .fleet import ConductorFleet, of_installation, when
+from .presence import crew_of
 from .sessions import Session, find_stack, session_of
 from .stack_report import StackReport, as_json, as_text, goes_on, of_stack
 
-LOOK_TWICE = 1.6
-"""Seconds between two looks at what is reported: longer than between two reports of a conductor."""
 SENT_WITHIN = 3.0
 """Seconds that the message bus is given to take what is to be said."""
 FAILED_SHOWN = 5
@@ -139,50 +132,6 @@ def called(command: Command) -> str:
     """How the program was called, for the commands that are proposed."""
     files = typing.cast(typing.Any, command.app).options.config_file or []
     return " ".join(["stoker-manage", *(f"--config-file {file}" for file in files)])
-
-
-def crew_of(session: Session, *, manage: str, sleep: Callable[[float], None] = time.sleep) -> ConductorFleet:
-    """The conductors as their group shows them, or where that is out of reach, as they go on reporting."""
-    found = presence_of(session)
-    late = {row.host: row.heartbeat_at for row in found.rows.values() if found.now - row.heartbeat_at > SKEW}
-    moved: set[str] = set()
-    if found.roll is None or late.keys() & found.roll.hosts:
-        sleep(LOOK_TWICE)
-        again = session.database.read(conductors.list_all)
-        moved = {row.host for row in again if row.heartbeat_at != _reported(found, row.host)}
-        found = replace(found, now=session.database.clock(), rows={row.host: row for row in again})
-    there = (
-        found.living if found.roll is not None else [row for row in found.rows.values() if row.host in moved]
-    )
-    view = found.ring_of_living(there)
-    assignment = assign(view) if view.owners else None
-    wanted = session.conf.coordination
-    return ConductorFleet(
-        now=found.now,
-        conductors=dict(found.rows) | {row.host: row for row in there},
-        living=frozenset(row.host for row in there),
-        owner_of=lambda shard: None if assignment is None else assignment.owner_of(shard),
-        takeover=2 * (wanted.timeout + wanted.poll) + 1.0,
-        grace=session.conf.stacks.cancel_grace,
-        manage=manage,
-        skews=_skews(there, found.now, moved),
-        unsettled=found.unsettled(),
-        unreachable=found.unreachable,
-    )
-
-
-def _reported(found: Presence, host: str) -> float | None:
-    row = found.rows.get(host)
-    return None if row is None else row.heartbeat_at
-
-
-def _skews(there: Sequence[ConductorRecord], now: float, moved: Set[str]) -> dict[str, float]:
-    """By how many seconds clocks differ: of one that is behind a report looks old though it is new.
-
-    :param moved: hosts that have reported between two looks.
-    """
-    ahead = {row.host: row.heartbeat_at - now for row in there}
-    return {host: skew for host, skew in ahead.items() if skew > SKEW or (skew < -SKEW and host in moved)}
 
 
 def report_of(session: Session, stack: Stack, crew: ConductorFleet, *, limit: int) -> StackReport:

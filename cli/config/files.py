@@ -34,7 +34,7 @@ def found(program: str) -> Sequence[pathlib.Path]:
 
 
 def missing(conf: cfg.ConfigOpts) -> str | None:
-    """Say where a configuration was looked for; None: there is one, in a file or in the environment."""
+    """Return where a configuration was searched; None: there is one, in a file or in the environment."""
     connection = conf.get_location("connection", "database")
     given = connection is not None and connection.location is not cfg.Locations.opt_default
     if conf.config_file or conf.config_dir or given:

@@ -14,6 +14,7 @@ from ...ring.timing import MembershipTiming
 from . import files as config_files
 from .api_options import API
 from .database_options import DATABASE
+from .errors import WrongConfiguration
 from .fault_options import TASK_LOSSES
 from .limit_options import STACK_LIMITS
 from .metrics_options import METRICS, METRICS_OF_ONE, prefer_argument
@@ -172,10 +173,6 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     "upgrade_levels": UPGRADE_LEVELS,
     "yaql": YAQL,
 }
-
-
-class WrongConfiguration(Exception):
-    """The configuration cannot be used; the text says which option, and what would be right."""
 
 
 def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:

@@ -5,7 +5,7 @@ import logging
 from oslo_config import cfg
 
 from . import options
-from .options import WrongConfiguration
+from .errors import WrongConfiguration
 
 LOG = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from oslo_config import cfg
 from oslo_service import service
 
-from ..config.options import WrongConfiguration
+from ..config.errors import WrongConfiguration
 from .main_loop import OperatorSignal, SignalQueue, end_process
 
 LOG = logging.getLogger(__name__)

@@ -1,17 +1,136 @@
-"""``stoker``: everything in one process."""
+"""``stoker``: everything in one process, for one host and with no other server.
+
+It works on SQLite, an in-memory broker and a group in files.
+"""
 
 import argparse
+import functools
 import pathlib
 import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
-from ..config.files import named
 from ..daemon import threading_backend  # noqa: F401  - first: it decides how oslo works
+
+from oslo_log import log  # isort: skip
+
+from ...api.request_log import RequestLog
+from ...conductor.service import Conductor
+from ..config import options
+from ..config.files import named
 from ..daemon.main_loop import OperatorSignal, SignalQueue
 from ..daemon.main_thread import run
 from ..daemon.version import VERSION
-from ..wiring.embedded import PROGRAM, Embedded, EmbeddedSettings
+from ..http.server import HttpServer
+from ..wiring.api import make_api, requests
+from ..wiring.conductor import make_conductor, start_conductor
+from ..wiring.data_dir import config_file, migrate
+from ..wiring.http import make_http
+from ..wiring.metrics import recorder_of_api, start_reports, text_of
+from ..wiring.parts import Parts, open_parts
 
+PROGRAM = "stoker"
 TENANT = "demo"
+
+
+@dataclass(frozen=True)
+class EmbeddedSettings:
+    """:ivar data_dir: keeps the database, the group and the configuration; made if missing.
+    :ivar conductors: how many; they are called conductor-1 and so on.
+    :ivar config: files that say more than, or other than, the one in the data directory.
+    """
+
+    data_dir: pathlib.Path
+    host: str = "127.0.0.1"
+    port: int = 8004
+    conductors: int = 3
+    config: list[pathlib.Path] = field(default_factory=list)
+
+
+class Embedded:
+    """The all-in-one.  All is called by the main thread."""
+
+    def __init__(self, settings: EmbeddedSettings) -> None:
+        self._settings = settings
+        self.conductors: list[Conductor] = []
+        self._parts: Parts | None = None
+        self._watch: RequestLog | None = None
+        self._http: HttpServer | None = None
+        self.url = ""
+
+    def start(self) -> None:
+        """Begin to serve.
+
+        :raises OSError: the data directory cannot be used, or the port is in use.
+        :raises WrongConfiguration: the database is of a newer release, or an option is wrong.
+        """
+        settings = self._settings
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        conf = options.load([], program=PROGRAM, files=[config_file(settings.data_dir), *settings.config])
+        log.setup(conf, "stoker", VERSION)
+        conf.set_default("public_url", f"http://{settings.host}:{settings.port}", "api")
+        conf.set_default("auth_strategy", "none", "api")
+        migrate(conf.database.connection)
+        self._parts = parts = open_parts(conf, recorder_of_api(conf))
+        for number in range(1, settings.conductors + 1):
+            conductor = make_conductor(parts, f"conductor-{number}")
+            self.conductors.append(conductor)
+            start_conductor(parts, conductor)
+        self._watch = RequestLog(parts.recorder)
+        app = make_api(parts, version=VERSION, watch=self._watch, metrics_text=text_of(parts.recorder))
+        http = make_http(app, conf, settings.host, settings.port)
+        self.url = f"http://{settings.host}:{http.start()}"
+        self._http = http
+        for conductor in self.conductors:
+            conductor.wait_ready(10)
+
+    def start_reports(self) -> Callable[[], None]:
+        """Return what asks for a report as of the daemons, with sections for each conductor.
+
+        To be called once it has started.
+        """
+        assert self._parts is not None
+        assert self._watch is not None
+        sections: dict[str, Callable[[], str]] = {"Requests": functools.partial(requests, self._watch)}
+        for conductor in self.conductors:
+            found = conductor.monitor.sections()
+            sections |= {f"{title} of {conductor.host}": found[title] for title in found}
+        return start_reports(self._parts.conf, PROGRAM, sections)
+
+    def stop(self) -> bool:
+        """Stop all together: a request that is accepted meanwhile is a row; whether all steps in progress
+        ended."""
+        stopping: list[Callable[[], object]] = [conductor.stop for conductor in self.conductors]
+        if self._http is not None:
+            stopping.append(self._http.stop)
+        finished = together(stopping)
+        if self._parts is not None:
+            self._parts.close()
+        return all(ended is not False for ended in finished)
+
+
+def together(jobs: Sequence[Callable[[], object]]) -> list[object]:
+    """Run the jobs side by side; what each returned, False for one that broke.
+
+    Not in a pool of futurist's, whose end waits up to a second for each idle thread.
+    """
+    results: list[object] = [False] * len(jobs)
+
+    def run(index: int) -> None:
+        results[index] = jobs[index]()
+
+    started = []
+    for index in range(len(jobs)):
+        thread = threading.Thread(target=run, args=(index,), name="stop")
+        try:
+            thread.start()
+            started.append(thread)
+        except RuntimeError:  # There can be no more threads: one after the other, then.
+            run(index)
+    for thread in started:
+        thread.join()
+    return results
 
 
 def _parser() -> argparse.ArgumentParser:

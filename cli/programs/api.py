@@ -12,16 +12,17 @@ from oslo_log import log
 
 from ...api.request_log import RequestLog
 from ..config import options
-from ..config.options import WrongConfiguration
+from ..config.errors import WrongConfiguration
 from ..config.reload import reload_options
 from ..daemon.main_loop import SignalQueue, print_stacks_on_abort, run_main_loop
 from ..daemon.main_thread import cannot_start, run
 from ..daemon.systemd import Systemd
 from ..daemon.version import VERSION
 from ..daemon.workers import WorkerSettings, run_workers
-from ..http.serving import HttpServer, listen, silence
-from ..wiring.api import make_api, make_http, requests
-from ..wiring.metrics import recorder_of_api, start_reports
+from ..http.server import HttpServer, listen, silence
+from ..wiring.api import make_api, requests
+from ..wiring.http import make_http
+from ..wiring.metrics import recorder_of_api, start_reports, text_of
 from ..wiring.parts import Parts, open_parts
 
 LOG = logging.getLogger(__name__)
@@ -57,10 +58,16 @@ class Api:
     def start(self) -> None:
         """Listen for requests, see Daemon."""
         conf = self._conf
-        self._parts = parts = open_parts(conf, recorder_of_api(conf, PROGRAM))
+        self._parts = parts = open_parts(conf, recorder_of_api(conf))
         watch = RequestLog(parts.recorder)
         self.signals.report = start_reports(conf, PROGRAM, {"Requests": lambda: requests(watch)})
-        app = make_api(parts, version=VERSION, watch=watch, draining=self._draining.is_set)
+        app = make_api(
+            parts,
+            version=VERSION,
+            watch=watch,
+            draining=self._draining.is_set,
+            metrics_text=text_of(parts.recorder),
+        )
         http = make_http(app, conf, conf.api.bind_host, conf.api.bind_port)
         port = http.start(self._listener)
         self._http = http

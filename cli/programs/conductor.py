@@ -12,13 +12,13 @@ from oslo_log import log
 from ...conductor.service import Conductor
 from ...observe.recorder import SILENT
 from ..config import options
-from ..config.options import WrongConfiguration
+from ..config.errors import WrongConfiguration
 from ..config.reload import reload_options
 from ..daemon.main_loop import OperatorSignal, SignalQueue, print_stacks_on_abort, run_main_loop
 from ..daemon.main_thread import cannot_start, run
 from ..daemon.systemd import Systemd
 from ..daemon.version import VERSION
-from ..http.serving import HttpServer
+from ..http.server import HttpServer
 from ..wiring.conductor import make_conductor, start_conductor
 from ..wiring.metrics import make_recorder, serve_conductor, start_reports
 from ..wiring.parts import Parts, open_parts

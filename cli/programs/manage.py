@@ -14,7 +14,7 @@ from cliff.commandmanager import CommandManager
 from ...db.errors import DatabaseError
 from ..commands.base import AdminError
 from ..config import options
-from ..config.options import WrongConfiguration
+from ..config.errors import WrongConfiguration
 from ..daemon.main_loop import run_command
 from ..daemon.version import VERSION
 

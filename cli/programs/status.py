@@ -20,10 +20,11 @@ from ...rpc.contract import VERSION, parsed, understood
 from ...rpc.level import AUTO
 from ...sealing.rotation import Rotation
 from ..commands.config import problems
-from ..config.options import WrongConfiguration
+from ..config.errors import WrongConfiguration
 from ..daemon.main_loop import run_command
-from ..wiring.connections import make_sealer, open_database
+from ..wiring.database import open_database
 from ..wiring.probes import SERVERS, answers
+from ..wiring.secrets import make_sealer
 
 PROGRAM = "stoker-status"
 DONE = Result(Code.SUCCESS)

@@ -12,6 +12,7 @@ from ...conductor.scheduler import Duty, DutyPolicy, Scheduler
 from ...conductor.service import Conductor, ConductorParts
 from ...engine.updates import Updates
 from .conductor_core import ConductorCore, make_core
+from .engine import make_engine_context
 from .parts import Parts
 
 MOST_WAITING = 100
@@ -27,7 +28,7 @@ def make_conductor(
 
     :param on_too_many_hung: called when so many threads hang that a new process had better replace this one.
     """
-    core = make_core(parts, host)
+    core = make_core(parts, make_engine_context(parts), host)
     settings, backgrounds = CurrentSettings(_duty_settings(core)), list[BackgroundPool]()
 
     def background(name: str) -> BackgroundPool:
@@ -56,7 +57,7 @@ def make_conductor(
             host=host,
             drain=parts.conf.conductor.drain,
             settings=settings,
-            hints=parts.outbox,
+            hints=parts.messaging.outbox,
             membership=core.membership,
             ownership=core.ownership,
             progress=core.progress,
@@ -67,7 +68,7 @@ def make_conductor(
             monitor=_make_monitor(core, scheduler, report, duties),
             backgrounds=backgrounds,
             recorder=parts.recorder,
-            ring_changed=parts.level.look_again,
+            ring_changed=parts.messaging.level.look_again,
         )
     )
 
@@ -92,7 +93,7 @@ def _duty_context(
     return DutyContext(
         database=database,
         ring=core.ownership,
-        hints=core.parts.outbox,
+        hints=core.parts.messaging.outbox,
         clock=database.clock,
         settings=settings,
         roll_back=Updates(core.context).roll_back,
@@ -137,4 +138,4 @@ def _make_monitor(
 
 def start_conductor(parts: Parts, conductor: Conductor) -> None:
     """Start it, with a server on the message bus."""
-    conductor.start(lambda receiver: parts.bus.listen(conductor.host, receiver))
+    conductor.start(lambda receiver: parts.messaging.bus.listen(conductor.host, receiver))

@@ -13,8 +13,8 @@ from ...db.ids import MemberId
 from ...engine.context import EngineContext
 from ...engine.nested_stacks import NestedStacks
 from ...ring.membership import Membership
-from .membership import make_membership
-from .parts import Parts, make_engine_context
+from .coordination import make_membership
+from .parts import Parts
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class ConductorCore:
     loop: WorkLoop
 
 
-def make_core(parts: Parts, host: str) -> ConductorCore:
+def make_core(parts: Parts, context: EngineContext, host: str) -> ConductorCore:
     """Return the core of a conductor that is not started yet."""
-    membership, liveness = make_membership(parts, host), Liveness()
+    membership = make_membership(parts.conf, host, shard_count=parts.shard_count, clock=parts.database.clock)
+    liveness = Liveness()
     ownership = Ownership(membership, host)
     progress = Progress(liveness, membership.timing.progress)
     pool = ThreadPool(parts.conf.conductor.threads)
-    context = make_engine_context(parts)
     runner = _make_runner(parts, context)
     loop = WorkLoop(
         _make_pipeline(parts, runner, pool, ownership.member),
@@ -74,7 +74,7 @@ def _make_pipeline(
         database=database,
         runner=runner,
         executor=pool,
-        hints=parts.outbox,
+        hints=parts.messaging.outbox,
         clock=database.clock,
         wake=wake,
         member=member,

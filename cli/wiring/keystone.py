@@ -16,7 +16,7 @@ from ...api.auth import Authenticator, NoAuthentication
 from ...api.handlers.signals import is_presigned
 from ...api.keystone import KeystoneAuthentication
 from ...api.policy import list_rules
-from ..config.options import WrongConfiguration
+from ..config.errors import WrongConfiguration
 from ..http.request import Refusal
 
 SECTION = "keystone_authtoken"

@@ -18,9 +18,9 @@ from ...observe import metrics
 from ...observe.exposition import Prometheus
 from ...observe.metrics import CONTENT_TYPE, Sample
 from ...observe.recorder import SILENT, Recorder
-from ..config.options import WrongConfiguration
+from ..config.errors import WrongConfiguration
 from ..daemon.version import VERSION
-from ..http.serving import HttpServer
+from ..http.server import HttpServer
 
 SCRAPES = 2
 """Requests to a conductor answered at the same time: Prometheus and a load balancer are two."""
@@ -38,12 +38,17 @@ def make_recorder(program: str) -> Prometheus:
         raise WrongConfiguration(str(error)) from error
 
 
-def recorder_of_api(conf: cfg.ConfigOpts, program: str) -> Recorder:
-    """What counts in a process that serves the API, where that is wished.
+def recorder_of_api(conf: cfg.ConfigOpts) -> Recorder:
+    """Make the recorder of a process that serves the API, as [metrics] api says.
 
     :raises WrongConfiguration: see make_recorder.
     """
-    return make_recorder(program) if conf.metrics.api else SILENT
+    return make_recorder(metrics.API) if conf.metrics.api else SILENT
+
+
+def text_of(recorder: Recorder) -> Callable[[], bytes] | None:
+    """Return what makes the page of metrics; None: the recorder keeps none."""
+    return recorder.text if isinstance(recorder, Prometheus) else None
 
 
 class ConductorPage:

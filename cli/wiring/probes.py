@@ -10,8 +10,10 @@ from oslo_config import cfg
 
 from ...db.errors import DatabaseError
 from ...ring.group import make_coordinator
-from ..config.options import WrongConfiguration
-from .connections import check_backend, make_bus, open_database
+from ..config.errors import WrongConfiguration
+from .coordination import check_backend
+from .database import open_database
+from .messaging import make_bus
 
 LOG = logging.getLogger(__name__)
 WITHIN = 10.0

@@ -6,7 +6,7 @@ from keystoneauth1.session import Session
 from oslo_config import cfg
 
 from ...keystone.trusts import Trusts
-from ..config.options import WrongConfiguration
+from ..config.errors import WrongConfiguration
 
 SECTION = "trustee"
 API_SECTION = "keystone_authtoken"

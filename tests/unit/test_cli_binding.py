@@ -2,7 +2,7 @@
 
 import pathlib
 
-from stoker.cli.wiring.connections import LOOK_AGAIN, binds_tokens
+from stoker.cli.wiring.secrets import SCHEMA_POLL, binds_tokens
 from stoker.db.engine import Database
 from stoker.db.schema import revisions, upgrade
 from stoker.sealing.sealer import Sealer, is_bound
@@ -18,7 +18,7 @@ def test_tokens_are_bound_once_the_schema_is_contracted(tmp_path: pathlib.Path) 
     assert not is_bound(old)
     upgrade.upgrade(database, revisions.NEWEST)
     assert not is_bound(place.seal("secret")), "it does not ask the database for each token"
-    now[0] += LOOK_AGAIN
+    now[0] += SCHEMA_POLL
     assert is_bound(new := place.seal("secret"))
     assert (place.open(old), place.open(new)) == ("secret", "secret")
     database.close()

@@ -5,7 +5,7 @@ import typing
 from collections.abc import Iterator
 
 import pytest
-from stoker.cli.config.options import WrongConfiguration
+from stoker.cli.config.errors import WrongConfiguration
 from stoker.cli.daemon import main_thread
 from stoker.cli.daemon.main_loop import SignalQueue
 

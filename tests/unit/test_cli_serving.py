@@ -14,7 +14,7 @@ import pytest
 from harness.waiting import wait_for
 from stoker.cli.http.connection import client_of
 from stoker.cli.http.limits import ConnectionLimits, RequestLimits
-from stoker.cli.http.serving import HttpServer
+from stoker.cli.http.server import HttpServer
 
 HOST = b"Host: h\r\n"
 SMALL = RequestLimits(line=1000, head=4000, fields=20, body=1000)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 from stoker.cli.daemon.main_loop import EVENT_OF_SIGNAL, SignalQueue, run_main_loop
 from stoker.cli.daemon.systemd import Systemd
-from stoker.cli.http.serving import silence
+from stoker.cli.http.server import silence
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import sys
 import pytest
 import sqlalchemy as sa
 from prometheus_client.parser import text_string_to_metric_families
-from stoker.cli.wiring.connections import database_troubles
+from stoker.cli.wiring.database import count_troubles
 from stoker.db.engine import Database
 from stoker.db.errors import Unavailable
 from stoker.observe import metrics
@@ -96,7 +96,7 @@ def test_a_database_that_is_away_is_counted_by_tries_and_errors() -> None:
         "postgresql+psycopg://u@127.0.0.1:1/none",
         tries=4,
         sleep=lambda seconds: None,
-        troubled=database_troubles(kept),
+        troubled=count_troubles(kept),
     )
     for _ in range(2):
         with pytest.raises(Unavailable):

@@ -16,8 +16,8 @@ from simulation.helpers import ended, hooks, on, rest, template
 from simulation.world import World
 from sqlalchemy.engine import Connection
 from stoker.cli.config import options
-from stoker.cli.config.options import WrongConfiguration
-from stoker.cli.wiring.connections import make_notifier
+from stoker.cli.config.errors import WrongConfiguration
+from stoker.cli.wiring.messaging import make_notifier
 from stoker.db import notifications
 from stoker.db.rows import Stack
 from stoker.rpc.notifier import Notifier

@@ -3,38 +3,23 @@
 The table of conductors holds what each of them has reported last, however long that is ago.
 """
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-
-from oslo_config import cfg
 
 from ...db import conductors
 from ...db.conductors import STOPPED, ConductorRecord
-from ...ring.group import Group
 from ...ring.hashring import Member, View, assign
-from ...ring.observer import Lookout, Observer, Roll
-from ..commands.sessions import Session
-from .connections import make_timing
-from .probes import hush
+from ...ring.observer import Roll
+from ..wiring.coordination import make_lookout
+from ..wiring.probes import hush
+from .fleet import SKEW, ConductorFleet
+from .sessions import Session
 
-OBSERVER = "observer"
-"""Begins the name under which one connects who does not join."""
+REPORT_TWICE = 1.6
+"""Seconds between two reads of the conductors' reports: longer than between two reports of one of them."""
 UP, DOWN, UNKNOWN = "up", "down", "unknown"
 SILENT = "silent"
-
-
-def make_lookout(conf: cfg.ConfigOpts, *, keep: float = 0.0) -> Lookout:
-    """What reads the conductors' group.
-
-    :param keep: see Lookout.
-    :raises WrongConfiguration: the options of the coordination are wrong.
-    """
-    timing, wanted = make_timing(conf), conf.coordination
-
-    def make() -> Observer:
-        return Observer(Group(wanted.backend_url, wanted.group, f"{OBSERVER}-{conf.host}"), timing)
-
-    return Lookout(make, longest=timing.silence, keep=keep)
 
 
 @dataclass(frozen=True)
@@ -143,3 +128,47 @@ def presence_of(session: Session) -> Presence:
     rows = {row.host: row for row in session.database.read(conductors.list_all)}
     known, why = (None, roll) if isinstance(roll, str) else (roll, None)
     return Presence(session.database.clock(), rows, known, why, session.shard_count)
+
+
+def crew_of(session: Session, *, manage: str, sleep: Callable[[float], None] = time.sleep) -> ConductorFleet:
+    """The conductors as their group shows them, or where that is out of reach, as they go on reporting."""
+    found = presence_of(session)
+    late = {row.host: row.heartbeat_at for row in found.rows.values() if found.now - row.heartbeat_at > SKEW}
+    moved: set[str] = set()
+    if found.roll is None or late.keys() & found.roll.hosts:
+        sleep(REPORT_TWICE)
+        again = session.database.read(conductors.list_all)
+        moved = {row.host for row in again if row.heartbeat_at != _reported(found, row.host)}
+        found = replace(found, now=session.database.clock(), rows={row.host: row for row in again})
+    there = (
+        found.living if found.roll is not None else [row for row in found.rows.values() if row.host in moved]
+    )
+    view = found.ring_of_living(there)
+    assignment = assign(view) if view.owners else None
+    wanted = session.conf.coordination
+    return ConductorFleet(
+        now=found.now,
+        conductors=dict(found.rows) | {row.host: row for row in there},
+        living=frozenset(row.host for row in there),
+        owner_of=lambda shard: None if assignment is None else assignment.owner_of(shard),
+        takeover=2 * (wanted.timeout + wanted.poll) + 1.0,
+        grace=session.conf.stacks.cancel_grace,
+        manage=manage,
+        skews=_skews(there, found.now, moved),
+        unsettled=found.unsettled(),
+        unreachable=found.unreachable,
+    )
+
+
+def _reported(found: Presence, host: str) -> float | None:
+    row = found.rows.get(host)
+    return None if row is None else row.heartbeat_at
+
+
+def _skews(there: Sequence[ConductorRecord], now: float, moved: Set[str]) -> dict[str, float]:
+    """By how many seconds clocks differ: of one that is behind a report looks old though it is new.
+
+    :param moved: hosts that have reported between two looks.
+    """
+    ahead = {row.host: row.heartbeat_at - now for row in there}
+    return {host: skew for host, skew in ahead.items() if skew > SKEW or (skew < -SKEW and host in moved)}

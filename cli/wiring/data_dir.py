@@ -1,0 +1,56 @@
+"""The data directory of the all-in-one: its configuration and its database."""
+
+import os
+import pathlib
+
+from ...db.engine import Database
+from ...db.errors import WrongRevision
+from ...db.schema import upgrade
+from ...sealing.sealer import Sealer
+from ..config.errors import WrongConfiguration
+from .database import CONNECTION
+
+# One process pauses for no other one: a conductor is known to be gone sooner than on a network.
+CONFIG = """\
+[DEFAULT]
+transport_url = local:
+
+[database]
+connection = sqlite:///{data}/stoker.sqlite
+
+[coordination]
+backend_url = file://{data}/coordination
+heartbeat = 0.5
+timeout = 2
+poll = 0.5
+
+[secrets]
+key = {key}
+"""
+
+
+def config_file(data_dir: pathlib.Path) -> pathlib.Path:
+    """Return the configuration file of a data directory, with a sealing key of its own.
+
+    The first start writes it, readable by its owner only.  ``stoker-manage --config-file`` takes it, too.
+    """
+    path = data_dir / "stoker.conf"
+    if not path.exists():
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w") as file:
+            file.write(CONFIG.format(data=data_dir, key=Sealer.generate_key()))
+    return path
+
+
+def migrate(url: str) -> None:
+    """Bring the database to this release's version; no older program works on it, for there is one process.
+
+    :raises WrongConfiguration: the database is of a newer release.
+    """
+    database = Database(url)
+    try:
+        upgrade.sync(database)
+    except WrongRevision as error:
+        raise WrongConfiguration(f"{CONNECTION}: {error}") from error
+    finally:
+        database.close()

@@ -1,0 +1,140 @@
+"""The database, from the configuration; an error names the option that is wrong."""
+
+from collections.abc import Callable
+
+import oslo_db.exception
+import sqlalchemy
+from oslo_config import cfg
+
+from ...conductor.liveness import answered
+from ...db import settings as installation
+from ...db.connections import DatabaseLimits
+from ...db.engine import Database, Trouble
+from ...db.errors import ShardCountMismatch, Unavailable
+from ...db.notifications import Listener
+from ...db.schema import revisions
+from ...db.schema.revisions import Fit
+from ...db.server_clock import ServerClock
+from ...observe import metrics
+from ...observe.recorder import Recorder
+from ..config.errors import WrongConfiguration
+from ..config.files import missing
+
+CONNECTION = "[database] connection"
+OnTrouble = Callable[[Trouble], None]
+DATABASE_ERRORS = (Unavailable, sqlalchemy.exc.DBAPIError, oslo_db.exception.DBError)
+
+
+def count_troubles(recorder: Recorder) -> OnTrouble:
+    """Return what counts the database's troubles, for Database."""
+    counted = {
+        Trouble.AGAIN: metrics.DATABASE_RETRIES,
+        Trouble.GIVEN_UP: metrics.DATABASE_ERRORS,
+        Trouble.LOCKED: metrics.DATABASE_LOCKED,
+    }
+    return lambda trouble: recorder.add(counted[trouble])
+
+
+def require_configuration(conf: cfg.ConfigOpts) -> None:
+    """Check that a configuration was found.
+
+    :raises WrongConfiguration: none was found.
+    """
+    if (text := missing(conf)) is not None:
+        raise WrongConfiguration(text)
+
+
+def limits_of(conf: cfg.ConfigOpts) -> DatabaseLimits:
+    """Return the limits of time that the configuration sets.
+
+    :raises WrongConfiguration: they contradict each other.
+    """
+    wanted = conf.database
+    if 0 < wanted.statement_timeout <= wanted.lock_timeout or (
+        wanted.statement_timeout and not wanted.lock_timeout
+    ):
+        raise WrongConfiguration(
+            "[database] lock_timeout must be less than statement_timeout, which counts waits for locks, too"
+        )
+    return DatabaseLimits(
+        connect=wanted.connect_timeout,
+        lock=wanted.lock_timeout,
+        statement=wanted.statement_timeout,
+        idle=wanted.idle_transaction_timeout,
+        pool=wanted.pool_timeout,
+        retry=wanted.retry_time,
+        busy=wanted.busy_timeout,
+    )
+
+
+def connect(
+    conf: cfg.ConfigOpts,
+    listener: Listener | None = None,
+    troubled: OnTrouble = lambda trouble: None,
+    *,
+    pool_size: int | None = None,
+    long_work: bool = False,
+) -> Database:
+    """Make the database, at whatever version it is, without a connection to it.
+
+    :param listener, troubled: see Database.
+    :param pool_size: in place of the option's.
+    :param long_work: statements may take as long as they need.
+
+    :raises WrongConfiguration: there is no configuration, the URL is malformed, its driver is not installed,
+        or limits contradict each other.
+    """
+    require_configuration(conf)
+    limits = limits_of(conf)
+    try:
+        return Database(
+            conf.database.connection,
+            pool_size=pool_size or conf.database.pool_size,
+            limits=limits.for_long_work() if long_work else limits,
+            clock=ServerClock(tolerance=conf.database.clock_tolerance),
+            listener=listener,
+            troubled=troubled,
+            answered=answered,
+        )
+    except (sqlalchemy.exc.ArgumentError, ImportError, *DATABASE_ERRORS) as error:
+        raise WrongConfiguration(f"{CONNECTION}: {error}") from error
+
+
+def open_database(
+    conf: cfg.ConfigOpts,
+    listener: Listener | None = None,
+    troubled: OnTrouble = lambda trouble: None,
+    *,
+    long_work: bool = False,
+) -> tuple[Database, int]:
+    """Connect to the database, at a version that this release works on; return it and its shard count.
+
+    :param listener, troubled: see Database.
+    :param long_work: see `connect`.
+
+    :raises WrongConfiguration: it is at another one, cannot be reached, or has another shard count.
+    """
+    database = connect(conf, listener, troubled, long_work=long_work)
+    try:
+        at = revisions.current(database)
+    except DATABASE_ERRORS as error:
+        raise WrongConfiguration(f"{CONNECTION}: the database cannot be used: {error}") from error
+    if not (fit := revisions.fit_of(at)).works:
+        raise WrongConfiguration(f"{CONNECTION}: {unfit(at, fit)}")
+    wanted = conf.stacks.shard_count
+    try:
+        return database, database.write(lambda conn: installation.shard_count(conn, wanted))
+    except ShardCountMismatch as error:
+        raise WrongConfiguration(f"[stacks] shard_count: {error}") from error
+
+
+def unfit(at: str | None, fit: Fit) -> str:
+    """Return why this release cannot work on a database, and what to run."""
+    sync = "`stoker-manage db sync"
+    if fit == Fit.NONE:
+        return f"the database was never set up, this release needs {revisions.NEWEST}: run {sync}`"
+    found = f"the database is at version {at}, this release "
+    if fit == Fit.OLD:
+        also = f"or, if no daemon of an older release runs, {sync}`"
+        return f"{found}needs {revisions.EXPANDED}: run {sync} --expand`, {also}"
+    return f"{found}knows {revisions.NEWEST}: install the newer one that has migrated it"

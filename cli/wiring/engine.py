@@ -1,0 +1,52 @@
+"""The engine, from the parts of a process: what the use cases work with."""
+
+from oslo_config import cfg
+
+from ...engine.compile import GoalCompiler
+from ...engine.context import EngineContext, EngineSettings
+from ...keystone.delegations import Delegations
+from ...planning.plan import Defaults
+from ...template.budget import BudgetLimits
+from ...template.compile import Limits
+from ..config.signal_options import signal_limits
+from .parts import Parts
+
+
+def make_engine_context(parts: Parts) -> EngineContext:
+    """Make the context of the use cases."""
+    clock, settings = parts.database.clock, _engine_settings(parts)
+    return EngineContext(
+        database=parts.database,
+        registry=parts.catalogue,
+        sealer=parts.sealer,
+        hints=parts.messaging.outbox,
+        clock=clock,
+        settings=settings,
+        compiler=GoalCompiler(parts.catalogue, settings.limits),
+        delegations=Delegations(
+            database=parts.database, sealer=parts.sealer, deferral=parts.deferral, clock=clock
+        ),
+    )
+
+
+def _engine_settings(parts: Parts) -> EngineSettings:
+    wanted = parts.conf.stacks
+    return EngineSettings(
+        shard_count=parts.shard_count,
+        limits=Limits(wanted.max_template, wanted.max_resources, wanted.max_depth, budget_limits(parts.conf)),
+        defaults=Defaults(
+            wanted.resource_timeout,
+            wanted.resource_retries,
+            clock_stands=wanted.held_time == "stands",
+            cancel_grace=wanted.cancel_grace,
+        ),
+        stack_timeout=wanted.timeout,
+        max_snapshots=wanted.max_snapshots,
+        signals=signal_limits(parts.conf),
+    )
+
+
+def budget_limits(conf: cfg.ConfigOpts) -> BudgetLimits:
+    """Return what one request may cost."""
+    wanted = conf.stacks
+    return BudgetLimits(wanted.max_compile_bytes, wanted.max_compile_steps, wanted.max_compile_seconds)

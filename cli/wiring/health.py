@@ -1,0 +1,25 @@
+"""The state of servers and conductors that the API shows."""
+
+from collections.abc import Callable
+
+import sqlalchemy as sa
+from oslo_config import cfg
+
+from ...api.health import DatabaseHealth
+from ...ring.observer import Roll
+from .coordination import make_lookout
+from .database import connect
+
+
+def database_health(conf: cfg.ConfigOpts) -> DatabaseHealth:
+    """Make what asks the database over a connection of its own: busy other ones are no fault of its."""
+    database = connect(conf, pool_size=1)
+    return DatabaseHealth(lambda: database.read(lambda conn: conn.execute(sa.select(1)).scalar()))
+
+
+def conductors_in_group(conf: cfg.ConfigOpts) -> Callable[[], Roll | str]:
+    """Return what reads which conductors are alive, once in [coordination] poll seconds.
+
+    :raises WrongConfiguration: the options of the coordination are wrong.
+    """
+    return make_lookout(conf, keep=conf.coordination.poll).roll

@@ -1,0 +1,109 @@
+"""The message bus and notifications, from the configuration."""
+
+import importlib.metadata
+from dataclasses import dataclass
+
+import oslo_messaging
+from oslo_config import cfg
+
+from ...db import conductors
+from ...db.engine import Database
+from ...observe.recorder import SILENT, Recorder
+from ...rpc.bus import Bus, open_bus
+from ...rpc.level import Level
+from ...rpc.notifier import SERVICE, Notifier, open_notifier
+from ...rpc.outbox import Outbox
+from ..config.errors import WrongConfiguration
+
+
+@dataclass(frozen=True)
+class Messaging:
+    """The message bus of a process.
+
+    :ivar level: the version in which messages are sent.
+    :ivar outbox: sends hints, in a thread of its own.
+    """
+
+    bus: Bus
+    level: Level
+    outbox: Outbox
+
+
+@dataclass(frozen=True)
+class Notifications:
+    """The sender of notifications, with its transport."""
+
+    notifier: Notifier
+    transport: oslo_messaging.Transport
+
+    def close(self) -> None:
+        """Send the notifications that wait, and disconnect."""
+        self.notifier.stop()
+        self.transport.cleanup()
+
+
+def open_messaging(conf: cfg.ConfigOpts, database: Database, recorder: Recorder) -> Messaging:
+    """Connect to the message bus, and start to send hints.
+
+    :raises WrongConfiguration: see `make_bus`.
+    """
+    level = make_level(conf, database)
+    bus = make_bus(conf, recorder, level)
+    outbox = Outbox(bus)
+    outbox.start()
+    return Messaging(bus, level, outbox)
+
+
+def make_level(conf: cfg.ConfigOpts, database: Database) -> Level:
+    """Make what chooses the version of messages, by [upgrade_levels] conductor and what is reported."""
+
+    def spoken() -> set[str]:
+        found = database.read(conductors.list_all)
+        return {c.rpc_version for c in conductors.may_rejoin(found, database.clock())}
+
+    return Level(spoken, pin=lambda: conf.upgrade_levels.conductor)
+
+
+def make_bus(conf: cfg.ConfigOpts, recorder: Recorder = SILENT, level: Level | None = None) -> Bus:
+    """Open the message bus.
+
+    :param level: see rpc.client.HintSender.
+    :raises WrongConfiguration: the URL is malformed, or an option that another one needs is missing.
+    """
+    try:
+        bus = open_bus(conf, conf.transport_url, recorder, level)
+    except (oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure) as error:
+        raise WrongConfiguration(f"transport_url: {error}") from error
+    managed = "oslo_messaging_rabbit" in conf and conf.oslo_messaging_rabbit.use_queue_manager
+    if managed and not conf.oslo_concurrency.lock_path:
+        # oslo.messaging asks for it with its first message, in the middle of the work.
+        bus.close()
+        raise WrongConfiguration(
+            "[oslo_concurrency] lock_path is missing: a directory of the service's own for locks, which "
+            "[oslo_messaging_rabbit] use_queue_manager needs"
+        )
+    return bus
+
+
+def make_notifier(conf: cfg.ConfigOpts) -> Notifications | None:
+    """Make the sender of notifications; None: no driver is configured.
+
+    :raises WrongConfiguration: a driver does not exist, or has no broker.
+    """
+    publisher = conf.default_publisher_id or f"{SERVICE}.{conf.host}"
+    section = "[oslo_messaging_notifications]"
+    unknown = sorted({*conf.oslo_messaging_notifications.driver} - (known := _notification_drivers()))
+    if unknown:
+        raise WrongConfiguration(
+            f"{section} driver: there is no {', '.join(unknown)}; known are: {', '.join(sorted(known))}"
+        )
+    level, url = conf.default_notification_level, conf.transport_url
+    try:
+        opened = open_notifier(conf, publisher=publisher, level=level, url=url)
+    except (ValueError, oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure) as error:
+        raise WrongConfiguration(f"{section} transport_url: {error}") from error
+    return None if opened is None else Notifications(*opened)
+
+
+def _notification_drivers() -> set[str]:
+    return {point.name for point in importlib.metadata.entry_points(group="oslo.messaging.notify.drivers")}
