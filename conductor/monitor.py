@@ -16,9 +16,9 @@ from .duties.report import ConductorReport
 from .liveness import Liveness
 from .ownership import Ownership
 from .scheduler import Scheduler
-from .worker.claimed import ClaimedTask
+from .worker.claimed import ClaimedTask, ClaimState
 from .worker.executor import ThreadPool
-from .worker.loop import Pipeline
+from .worker.loop import WorkLoop
 
 STUCK_AFTER = 10.0
 """Seconds of delay of a loop after which the conductor counts as stuck."""
@@ -40,7 +40,7 @@ class Monitor:
 
     :ivar threads: steps that can run at the same time.
     :ivar most_hung_threads: hung threads at which the conductor is replaced; 0: there is no limit.
-    :ivar pipeline: returns the pipeline that works.
+    :ivar loop: the work loop.
     :ivar gauges: duties that have gauges.
     """
 
@@ -49,7 +49,7 @@ class Monitor:
     ownership: Ownership
     membership: Membership
     pool: ThreadPool
-    pipeline: Callable[[], Pipeline]
+    loop: WorkLoop
     scheduler: Scheduler
     liveness: Liveness
     report: ConductorReport
@@ -67,15 +67,15 @@ class Monitor:
             found.append("database unavailable: results are kept until it answers")
         if (doubt := self.clock.trouble()) is not None:
             found.append(doubt)
-        if 0 < self.most_hung_threads <= self.pool.lost:
-            found.append(f"too many hung threads: {self.pool.lost} threads hang in calls that were cancelled")
+        if 0 < self.most_hung_threads <= self.pool.hung:
+            found.append(f"too many hung threads: {self.pool.hung} threads hang in calls that were cancelled")
         if self.pool.short_of_threads:
             found.append("no threads available: memory, or the number of processes, is exhausted")
         return found + [f"stuck: {loop} makes no progress" for loop in self.liveness.late(STUCK_AFTER)]
 
     def samples(self) -> Iterator[Sample]:
         """Return all gauges."""
-        pipeline, view = self.pipeline(), self.pipeline().view()
+        view = self.loop.view()
         yield Sample(metrics.HEALTHY, 0 if self.health_problems() else 1)
         yield Sample(metrics.CLOCK_AHEAD, self.clock.host_ahead)
         yield Sample(metrics.MEMBER, 0 if self.ownership.member() is None else 1)
@@ -84,9 +84,9 @@ class Monitor:
         yield Sample(metrics.RING_INFO, 1, (self.ownership.version(),))
         yield Sample(metrics.TASKS_IN_HAND, len(view.held))
         yield Sample(metrics.HINTS_WAITING, view.waiting)
-        yield Sample(metrics.THREADS_BUSY, pipeline.busy)
+        yield Sample(metrics.THREADS_BUSY, self.loop.busy)
         yield Sample(metrics.THREADS_MAX, self.threads)
-        yield Sample(metrics.THREADS_WRITTEN_OFF, self.pool.lost)
+        yield Sample(metrics.THREADS_WRITTEN_OFF, self.pool.hung)
         for source in self.gauges:
             yield from source.samples()
 
@@ -95,8 +95,8 @@ class Monitor:
         return {
             "Health": lambda: "\n".join(self.health_problems() or ["serving"]),
             "Ring": self._ring,
-            "Tasks in progress": lambda: _table(_tasks(self.pipeline().view().held, self.clock())),
-            "Running steps": lambda: _table(_steps(self.pipeline().view().running, self.clock())),
+            "Tasks in progress": lambda: _table(_tasks(self.loop.view().held, self.clock())),
+            "Running steps": lambda: _table(_steps(self.loop.view().running, self.clock())),
             "Duties": lambda: _table(self._duties()),
         }
 
@@ -120,13 +120,23 @@ class Monitor:
                 yield name, iso(last.at), f"{last.seconds:.3f} s", "by an error" if last.failed else "well"
 
 
+_WAITS = {
+    ClaimState.CLAIMED: "waits for a thread",
+    ClaimState.RUNNING: "waits for a thread",
+    ClaimState.STOPPING: "waits for a thread",
+    ClaimState.WAITING: "waits for a poll",
+    ClaimState.STORING: "waits to be stored",
+    ClaimState.DETACHED: "waits to be stored",
+    ClaimState.REQUEUING: "waits to be requeued",
+}
+"""What a claimed task waits for while no step of it runs."""
+
+
 def _tasks(found: Iterable[ClaimedTask], now: float) -> Iterator[Sequence[str]]:
     yield "task", "attempt", "stack", "resource", "action", "since", "seconds", "now"
     for held in sorted(found, key=lambda held: held.since):
         task = held.claim.task
-        does = "runs a step" if held.begun_at is not None else "waits for a poll"
-        if held.busy and held.begun_at is None:
-            does = "waits for a thread"
+        does = "runs a step" if held.started_at is not None else _WAITS.get(held.state, "")
         yield (
             str(task.id),
             str(task.attempt),
@@ -142,7 +152,7 @@ def _tasks(found: Iterable[ClaimedTask], now: float) -> Iterator[Sequence[str]]:
 def _steps(found: Iterable[ClaimedTask], now: float) -> Iterator[Sequence[str]]:
     yield "thread", "task", "stack", "resource", "type", "since", "seconds", "remark"
     for held in found:
-        began, thread = held.begun_at, held.thread
+        began, thread = held.started_at, held.thread
         if began is not None:
             task, resource = held.claim.task, held.claim.resource
             yield (
@@ -153,7 +163,7 @@ def _steps(found: Iterable[ClaimedTask], now: float) -> Iterator[Sequence[str]]:
                 resource.type,
                 iso(began),
                 f"{now - began:.1f}",
-                "detached" if held.given_up else "",
+                "detached" if held.is_detached else "",
             )
 
 

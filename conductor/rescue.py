@@ -19,7 +19,7 @@ from ..db.states import Status, TaskState
 from ..db.work import cancel, endings, losses, operator, orphans, tasks
 from ..engine import cancel as ending
 from ..engine.announce import Hints, announce_all
-from .steps.orphans import keep_leftover
+from .steps.orphans import record_expired
 
 PAGE = 500
 TRIES = 10
@@ -272,7 +272,7 @@ def _carry_out(conn: Connection, groups: _Sorted, now: float) -> tuple[set[TaskI
 
     for claims, taken in (
         (groups.orphaned, None),
-        (groups.taken, functools.partial(keep_leftover, now=now)),
+        (groups.taken, functools.partial(record_expired, now=now)),
     ):
         held = operator.still_claimed(conn, [(task.id, task.attempt) for task in claims])
         changed |= {task_id for task_id, _ in held}

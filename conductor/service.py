@@ -21,7 +21,7 @@ from .monitor import Monitor
 from .ownership import Ownership
 from .scheduler import ROUND_ENDS_WITHIN, Scheduler
 from .worker.executor import ThreadPool
-from .worker.loop import WorkLoop
+from .worker.loop import WorkThread
 
 LOG = logging.getLogger(__name__)
 LONGEST_FAREWELL = 0.5
@@ -50,7 +50,7 @@ class ConductorParts:
     ownership: Ownership
     progress: Progress
     pool: ThreadPool
-    loop: WorkLoop
+    work: WorkThread
     scheduler: Scheduler
     report: ConductorReport
     monitor: Monitor
@@ -102,7 +102,7 @@ class Conductor:
     @property
     def in_progress(self) -> int:
         """Return how many tasks this conductor holds."""
-        return self._parts.loop.pipeline.in_progress
+        return self._parts.work.loop.in_progress
 
     def enqueue(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
         """See rpc.server.HintReceiver."""
@@ -114,17 +114,17 @@ class Conductor:
         elif self._stopping:
             self._collected.append((traversal, task_ids))
         else:
-            parts.loop.pipeline.offer(traversal, task_ids)
+            parts.work.loop.enqueue(task_ids)
 
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId], request: str | None = None) -> None:
         """See rpc.server.HintReceiver."""
         self._parts.recorder.add(metrics.HINTS_RECEIVED, "cancel")
-        self._parts.loop.pipeline.cancel(traversal, spared, request)
+        self._parts.work.loop.cancel(traversal, spared, request)
 
     def stop_tasks(self, claims: Sequence[tuple[TaskId, int]]) -> None:
         """See rpc.server.HintReceiver."""
         self._parts.recorder.add(metrics.HINTS_RECEIVED, "stop_tasks")
-        self._parts.loop.pipeline.stop(claims)
+        self._parts.work.loop.stop(claims)
 
     def poll_now(self) -> None:
         """See rpc.server.HintReceiver."""
@@ -137,7 +137,7 @@ class Conductor:
         parts = self._parts
         parts.membership.leave_while(parts.progress.stuck)
         parts.membership.start()
-        parts.loop.start()
+        parts.work.start()
         parts.scheduler.start()
         self._server = make_server(self)
         self._server.start()
@@ -177,7 +177,7 @@ class Conductor:
         parts.report.drain()
         self._stopping = True
         bus = self._stop_bus()
-        finished = parts.loop.stop(self._drain)
+        finished = parts.work.stop(self._drain)
         parts.scheduler.stop()
         for background in parts.backgrounds:
             background.stop()
@@ -210,5 +210,5 @@ class Conductor:
         """End as a killed process does, for demonstrations and tests."""
         self._parts.scheduler.stop()
         self._parts.membership.kill()
-        self._parts.loop.kill()
+        self._parts.work.kill()
         self._stop_server()

@@ -40,11 +40,11 @@ def make_conductor(
         ring=core.ownership,
         membership=core.membership,
         host=host,
-        threads=lambda: (core.loop.pipeline.busy, core.pool.lost),
+        threads=lambda: (core.work.loop.busy, core.pool.hung),
         size=parts.conf.conductor.threads,
     )
     hung = TooManyHungThreads(
-        hung=lambda: core.pool.lost, most=parts.conf.conductor.most_written_off, act=on_too_many_hung
+        hung=lambda: core.pool.hung, most=parts.conf.conductor.most_written_off, act=on_too_many_hung
     )
     duties: dict[str, Duty] = {
         "ConductorReport": report,
@@ -62,7 +62,7 @@ def make_conductor(
             ownership=core.ownership,
             progress=core.progress,
             pool=core.pool,
-            loop=core.loop,
+            work=core.work,
             scheduler=scheduler,
             report=report,
             monitor=_make_monitor(core, scheduler, report, duties),
@@ -127,7 +127,7 @@ def _make_monitor(
         ownership=core.ownership,
         membership=core.membership,
         pool=core.pool,
-        pipeline=lambda: core.loop.pipeline,
+        loop=core.work.loop,
         scheduler=scheduler,
         liveness=core.liveness,
         report=report,

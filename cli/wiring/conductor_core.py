@@ -8,7 +8,7 @@ from ...conductor.ownership import Ownership
 from ...conductor.steps.context import StepServices
 from ...conductor.steps.runner import StepRunner
 from ...conductor.worker.executor import ThreadPool
-from ...conductor.worker.loop import Pipeline, PipelineLimits, WorkLoop
+from ...conductor.worker.loop import WorkLimits, WorkLoop, WorkThread
 from ...db.ids import MemberId
 from ...engine.context import EngineContext
 from ...engine.nested_stacks import NestedStacks
@@ -28,7 +28,7 @@ class ConductorCore:
     liveness: Liveness
     progress: Progress
     pool: ThreadPool
-    loop: WorkLoop
+    work: WorkThread
 
 
 def make_core(parts: Parts, context: EngineContext, host: str) -> ConductorCore:
@@ -39,14 +39,14 @@ def make_core(parts: Parts, context: EngineContext, host: str) -> ConductorCore:
     progress = Progress(liveness, membership.timing.progress)
     pool = ThreadPool(parts.conf.conductor.threads)
     runner = _make_runner(parts, context)
-    loop = WorkLoop(
-        _make_pipeline(parts, runner, pool, ownership.member),
+    work = WorkThread(
+        _make_loop(parts, runner, pool, ownership.member),
         ring=ownership,
         host=host,
         liveness=liveness,
         progress=progress,
     )
-    return ConductorCore(parts, context, membership, ownership, liveness, progress, pool, loop)
+    return ConductorCore(parts, context, membership, ownership, liveness, progress, pool, work)
 
 
 def _make_runner(parts: Parts, context: EngineContext) -> StepRunner:
@@ -56,23 +56,23 @@ def _make_runner(parts: Parts, context: EngineContext) -> StepRunner:
     return StepRunner(catalogue=parts.catalogue, around=services, nesting=NestedStacks(context))
 
 
-def _make_pipeline(
+def _make_loop(
     parts: Parts, runner: StepRunner, pool: ThreadPool, member: Callable[[], MemberId | None]
-) -> Callable[[Callable[[], None]], Pipeline]:
-    """Return a function that makes the pipeline, given what wakes the work loop.
+) -> Callable[[Callable[[], None]], WorkLoop]:
+    """Return a function that makes the work loop, given what wakes its thread.
 
     :param member: returns our name on the ring at this moment; None: we cannot be sure of it.
     """
     conf, database = parts.conf, parts.database
-    limits = PipelineLimits(
+    limits = WorkLimits(
         threads=conf.conductor.threads,
         in_progress=conf.conductor.in_progress,
         cancel_grace=conf.stacks.cancel_grace,
         task_losses=conf.stacks.task_losses,
     )
-    return lambda wake: Pipeline(
+    return lambda wake: WorkLoop(
         database=database,
-        runner=runner,
+        steps=runner,
         executor=pool,
         hints=parts.messaging.outbox,
         clock=database.clock,

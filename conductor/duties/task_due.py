@@ -15,7 +15,7 @@ from ...db.work.tasks import DueTask
 from ...engine.announce import announce_all
 from ...observe import metrics
 from ...observe.logs import about, named
-from ..steps.orphans import keep_leftover
+from ..steps.orphans import record_expired
 from .context import DutyContext
 from .slice_scan import SliceScan
 
@@ -124,7 +124,7 @@ class TaskDue:
         )
         if claims:
             self._context.recorder.add(metrics.TAKEN_AWAY, amount=len(claims))
-            keep = functools.partial(keep_leftover, now=now)
+            keep = functools.partial(record_expired, now=now)
             for freed in self._for_claims(claims, functools.partial(tasks.release, now=now, taken=keep)):
                 announce_all(self._context.hints, freed)
 

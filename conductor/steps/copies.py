@@ -9,7 +9,7 @@ from ...db.work.claim import Claim
 from ...resources.context import ResourceView
 from ...resources.plugin import ResourceType
 from ...resources.steps import Done, Step
-from .outcomes import StepResult
+from .results import StepResult
 from .secrets import Secrets
 from .target import kept_data
 

@@ -7,9 +7,21 @@ from ...db.work.claim import Claim
 from ...resources.errors import PermanentError
 from ...sealing.stored import StoredLookup, as_residual
 from ...template.residual import evaluate, mapping
-from .secrets import Secrets
 
 Json = typing.Any
+
+
+class Opener(typing.Protocol):
+    """Opens what is sealed; Secrets does, and remembers it."""
+
+    def open(self, token: str) -> Json:
+        """Return the value of a token.
+
+        :raises SealError: the key is not there.
+        """
+
+    def open_value(self, value: Json) -> Json:
+        """Return a stored reference or attribute in clear."""
 
 
 class SealedLookup:
@@ -43,7 +55,7 @@ class SealedLookup:
 class ClaimLookup(SealedLookup):
     """The same values in clear."""
 
-    def __init__(self, claim: Claim, secrets: Secrets) -> None:
+    def __init__(self, claim: Claim, secrets: Opener) -> None:
         super().__init__(claim)
         self._secrets = secrets
 
@@ -63,6 +75,6 @@ class ClaimLookup(SealedLookup):
         return self._secrets.open(token)
 
 
-def stored_properties(stored: Mapping[str, Json] | None, secrets: Secrets) -> dict[str, Json]:
+def stored_properties(stored: Mapping[str, Json] | None, secrets: Opener) -> dict[str, Json]:
     """Properties as they were given to the plugin, from what is stored of them."""
     return dict(evaluate(stored or {}, StoredLookup(secrets.open)))

@@ -16,6 +16,7 @@ from ...planning.task_definition import TaskDefinition
 from ...resources.errors import PermanentError, RetryableError, StepError, StepTimedOut
 from ...resources.nested.base import ABORTED, ChildFailed
 from ...resources.steps import Park, Poll
+from .results import StepResult
 from .secrets import Secrets
 
 LOG = logging.getLogger(__name__)
@@ -24,24 +25,6 @@ RETRY_FIRST = 1.0
 RETRY_MOST = 60.0
 STILL_GOOD = "Update status to COMPLETE for FAILED resource neither update nor replace."
 """Heat's words."""
-
-
-@dataclass(frozen=True)
-class StepResult:
-    """What a step came to.
-
-    :ivar claim: with the resource as it is after the step, for the next look.
-    :ivar outcome: to be stored; None: nothing has changed, only look again.
-    :ivar look_after: seconds until the next look, for a task that this conductor keeps.
-    :ivar progress: token for that look.
-    :ivar timed_out: the resource's timeout has struck.
-    """
-
-    claim: Claim
-    outcome: Outcome | None
-    look_after: float | None = None
-    progress: Json = None
-    timed_out: bool = False
 
 
 @dataclass(frozen=True)
@@ -180,7 +163,7 @@ class Outcomes:
             values.update(self._shown(Status.IN_PROGRESS, "state changed"))
         outcome = self._outcome(TaskState.RUNNING, changes=values, **begun)
         after = replace(self.claim, resource=replace(self.claim.resource, **values))
-        return StepResult(after, outcome, look_after=step.after, progress=step.progress)
+        return StepResult(after, outcome, poll_after=step.after, progress=step.progress)
 
     def parked(self, step: Park, changes: Mapping[str, Json]) -> StepResult:
         """The task waits in the database."""
@@ -222,12 +205,12 @@ class Outcomes:
         """The step was asked to stop and did: because its own time was over, or because it was cancelled."""
         return self.again(self._late()) if self._expired() else self._cancelled()
 
-    def given_up(self, leftover: OrphanedCreate | None) -> StepResult:
+    def detached(self, leftover: OrphanedCreate | None) -> StepResult:
         """The step was asked to stop and did not."""
         told = f"the step on {self.who.host} did not stop when it was asked to"
         result = self.again(self._late(told)) if self._expired() else self._cancelled(told)
         assert result.outcome is not None
-        return replace(result, outcome=replace(result.outcome, leftover=leftover))
+        return replace(result, outcome=replace(result.outcome, leftover=leftover), detached=True)
 
     def lost_too_often(self) -> StepResult:
         """Too many conductors died or went silent while the task ran."""

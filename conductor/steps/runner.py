@@ -39,8 +39,9 @@ from .context import RunningStepContext, StepServices
 from .copies import copy_columns, with_copy
 from .decision import Restricted, check_allowed, decide
 from .lookup import ClaimLookup, SealedLookup
-from .orphans import leftover_of
-from .outcomes import Outcomes, StepResult
+from .orphans import orphaned_create
+from .outcomes import Outcomes
+from .results import StepResult
 from .secrets import Secrets
 from .target import kept_data, kept_values, live_changes, make_target, never_made, restored
 
@@ -95,11 +96,11 @@ class StepRunner:
             # Not the resource's failure: its step is done again, under the same claim and key.
             where = f"{attempt.claim.task.stack_id}/{attempt.claim.resource.name}"
             LOG.warning("Resource %s: its step waits, the database is away: %s", where, error)
-            return StepResult(attempt.claim, None, look_after=STALLED, progress=progress)
+            return StepResult(attempt.claim, None, poll_after=STALLED, progress=progress)
         except HelperUnavailable as error:
             where = f"{attempt.claim.task.stack_id}/{attempt.claim.resource.name}"
             LOG.warning("Resource %s: retrying its step, expressions cannot be evaluated: %s", where, error)
-            return StepResult(attempt.claim, None, look_after=STALLED, progress=progress)
+            return StepResult(attempt.claim, None, poll_after=STALLED, progress=progress)
         except Exception as error:  # noqa: BLE001 - top of a thread: a plugin's bug fails its resource only
             told = attempt.secrets.redact(traceback.format_exc())
             where = f"{attempt.claim.task.stack_id}/{attempt.claim.resource.name}"
@@ -124,9 +125,9 @@ class StepRunner:
         """What a task comes to that is stopped between two looks, where the type need not be told."""
         return self._attempt(claim, who).stopped()
 
-    def given_up(self, claim: Claim, who: Claimant) -> StepResult:
+    def detached(self, claim: Claim, who: Claimant) -> StepResult:
         """What a task comes to whose step did not stop."""
-        return self._attempt(claim, who).given_up(leftover_of(claim))
+        return self._attempt(claim, who).detached(orphaned_create(claim))
 
     def lost_too_often(self, claim: Claim, who: Claimant) -> StepResult:
         """Return what a task comes to that is not tried again, for too many conductors were lost with it."""
@@ -208,7 +209,7 @@ class StepRunner:
             check_allowed(claim, UpdateDecision.REPLACE)
             return _replaced(plugin, target, work, attempt)
         if isinstance(step, Poll) and progress is not None and _nothing_new(step, progress):
-            return StepResult(claim, None, look_after=step.after, progress=step.progress)
+            return StepResult(claim, None, poll_after=step.after, progress=step.progress)
         if claim.task.kind == TaskKind.ADOPT and step.data is None:
             step = replace(step, data=target.data)
         if claim.task.kind == TaskKind.SNAPSHOT:

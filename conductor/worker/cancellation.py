@@ -1,156 +1,151 @@
-"""What is to stop: messages say it, and the tasks' own timeouts.
+"""Cancels claimed tasks: messages ask for it, and the tasks' own timeouts.
 
-A step that waits between two looks ends at once.  One that runs is asked, and has a grace period to end in;
-then it is given up: the task goes on without it, its thread is replaced, and what it comes to is refused.
+A task that waits for its next poll ends at once.  A step that runs is asked to stop, and has a grace period
+for it.  After that its thread is detached: the task continues without the step, whose result is refused.
 """
 
-import collections
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ...db.ids import TaskId, TraversalId
-from ...db.work.claim import Claim, Claimant
+from ...db.ids import TaskId
+from ...db.work.claim import Claimant
 from ...observe import logs
-from ..steps.outcomes import StepResult
-from ..steps.runner import StepRunner
-from .claimed import ClaimedTask, ClaimedTasks, TimerQueue, claim_lines
-from .executor import Step, Workers
+from ..steps.results import StepResult, Steps
+from .claimed import ClaimedTask, ClaimedTasks, ClaimEvent, ClaimKey, ClaimState, TimerQueue, log_context
+from .executor import Detachment, StepExecutor
+from .intake import CancelRequest, Intake
 from .metrics import WorkMetrics
+from .quarantine import Quarantine
+from .reconciler import LateResults, Reconciler
 
 LOG = logging.getLogger(__name__)
 SURELY = 0.01
 """Seconds past a moment of the stored time at which it is past, although two clocks measure it."""
 
 
-@dataclass(frozen=True)
-class CancelRequest:
-    """:ivar traversal: stop all of it but the spared tasks; None: stop the claims (task, attempt).
-    :ivar request: the id of the user's request that wishes it, if it is known.
-    """
-
-    traversal: TraversalId | None
-    spared: frozenset[TaskId] = frozenset()
-    claims: Sequence[tuple[TaskId, int]] = ()
-    request: str | None = None
-
-
 @dataclass
 class Cancellation:
-    """Used by the mover's thread, but for `messages`, which any thread may append to.
+    """Stops claims.  For the thread of the work loop.
 
-    :ivar grace: seconds.
-    :ivar unknown: claims we were asked to stop that are not ours (any more): to be said so.
-    :ivar strays: claims whose steps hang and were given up, and which are not ours any more.
+    :ivar store: stores a result, soon.
+    :ivar clock: seconds since the epoch, as the database counts them.
+    :ivar grace: seconds in which a step that was asked to stop may end.
+    :ivar expiries: when the tasks' own time is over.
+    :ivar graces: when the grace periods are over.
     """
 
+    intake: Intake
     held: ClaimedTasks
-    workers: Workers
-    runner: StepRunner
+    executor: StepExecutor
+    steps: Steps
+    quarantine: Quarantine
+    reconciler: Reconciler
+    late: LateResults
+    metrics: WorkMetrics
+    store: Callable[[StepResult], None]
     clock: Callable[[], float]
     monotonic: Callable[[], float]
     grace: float
-    tally: WorkMetrics
-    messages: collections.deque[CancelRequest] = field(default_factory=collections.deque)
-    unknown: list[tuple[TaskId, int]] = field(default_factory=list)
-    strays: collections.deque[Claim] = field(default_factory=collections.deque)
-    _expiries: TimerQueue[tuple[TaskId, int]] = field(default_factory=TimerQueue)
-    _graces: TimerQueue[ClaimedTask] = field(default_factory=TimerQueue)
+    expiries: TimerQueue[ClaimKey] = field(default_factory=TimerQueue)
+    graces: TimerQueue[ClaimedTask] = field(default_factory=TimerQueue)
 
     def watch(self, held: ClaimedTask) -> None:
-        """Stop it when its own time is over."""
-        if held.claim.task.expires_at is not None:
-            task = held.claim.task
-            left = held.claim.task.expires_at - self.clock() + SURELY
-            self._expiries.add(self.monotonic() + left, (task.id, task.attempt))
-
-    def replaced(self, task_id: TaskId) -> None:
-        """A task that was taken away from us comes back as a new claim: the old one's step is to stop."""
-        old = self.held.drop(task_id)
-        if old is not None and old.busy:
-            old.stop.set()
-            self._graces.add(self.monotonic() + self.grace, old)
+        """Cancel the task when its own time is over."""
+        if (expires_at := held.claim.task.expires_at) is not None:
+            self.expiries.add(self.monotonic() + expires_at - self.clock() + SURELY, held.key)
 
     def apply(self, who: Claimant | None) -> None:
-        """Ask all that are to stop now, and give up those that have not for too long."""
-        while self.messages:
-            message = self.messages.popleft()
-            meant = list(self._meant(message))
-            _tell(message, meant)
-            for held in meant:
+        """Stop what is to stop now, and detach steps whose grace period is over."""
+        while self.intake.cancels:
+            request = self.intake.cancels.popleft()
+            found = list(self._found(request))
+            _log(request, found)
+            for held in found:
                 self._stop(held, who)
-        for task_id, attempt in self._expiries.pop_due(self.monotonic(), len(self._expiries)):
-            if (expired := self.held.get(task_id, attempt)) is not None:
+        for key in self.expiries.pop_due(self.monotonic(), len(self.expiries)):
+            if (expired := self.held.get(key)) is not None:
                 self._stop(expired, who)
-        for slow in self._graces.pop_due(self.monotonic(), len(self._graces)):
-            self._give_up(slow, who)
+        for held in self.graces.pop_due(self.monotonic(), len(self.graces)):
+            self._detach(held, who)
 
-    def next_at(self) -> float | None:
-        """The moment, on the monotonic clock, at which `apply` is due, None: not before a message comes."""
-        known = [at for at in (self._expiries.next_at(), self._graces.next_at()) if at is not None]
-        return min(known, default=None)
+    def replace(self, task_id: TaskId) -> None:
+        """Let go of an earlier claim of a task that was taken away from us and is ours again."""
+        if (old := self.held.of_task(task_id)) is not None:
+            self._lose(old)
 
-    def drop_all(self) -> None:
-        """Nothing is ours any more; what runs is to stop even so, or is given up."""
-        for held in self.held.drop_all():
-            if held.busy:
-                self._graces.add(self.monotonic() + self.grace, held)
+    def lose_all(self) -> None:
+        """Let go of all claims: they were made in a name that is not ours any more."""
+        for held in self.held.all():
+            self._lose(held)
 
     def restore(self) -> None:
-        """After an error: give those that are to stop their grace period again, if its end was lost."""
-        timed = {id(held) for held in self._graces.items()}
-        for held in self.workers.running():
-            if held.stop.is_set() and not held.given_up and id(held) not in timed:
-                self._graces.add(self.clock() + self.grace, held)
+        """Start the grace periods again whose ends an error in the work loop has lost."""
+        timed = set(self.graces.items())
+        for held in self.executor.running():
+            if held.stop.is_set() and not held.is_detached and held not in timed:
+                self.graces.add(self.monotonic() + self.grace, held)
 
-    def _meant(self, message: CancelRequest) -> Iterator[ClaimedTask]:
-        if message.traversal is not None:
-            for held in self.held.of(message.traversal):
-                if held.claim.task.id not in message.spared:
+    def _found(self, request: CancelRequest) -> Iterator[ClaimedTask]:
+        if request.traversal is not None:
+            for held in self.held.all():
+                task = held.claim.task
+                if task.traversal == request.traversal and task.id not in request.spared:
                     yield held
-        for task_id, attempt in message.claims:
-            found = self.held.get(task_id, attempt)
+        for key in request.claims:
+            found = self.held.get(key)
             if found is None:
-                self.unknown.append((task_id, attempt))
+                self.reconciler.answer_later(key)
             else:
                 yield found
 
     def _stop(self, held: ClaimedTask, who: Claimant | None) -> None:
         if held.stop.is_set():
             return
-        self.tally.asked()
+        self.metrics.asked()
         held.stop.set()
-        self._graces.add(self.monotonic() + self.grace, held)
-        if held.busy or who is None:
+        self.graces.add(self.monotonic() + self.grace, held)
+        is_waiting = held.state is ClaimState.WAITING
+        held.move(ClaimEvent.STOP)
+        if not is_waiting or who is None:
             return
-        if self.runner.has_cancel(held.claim):
-            self.workers.cancel(held, who)
+        if self.steps.has_cancel(held.claim):
+            held.move(ClaimEvent.START)
+            self.executor.start(held, lambda: self.steps.cancel(held.claim, who))
         else:
-            self._end(held, self.runner.cancelled(held.claim, who))
+            held.move(ClaimEvent.RESULT)
+            self.store(self.steps.cancelled(held.claim, who))
 
-    def _end(self, held: ClaimedTask, result: StepResult) -> None:
-        held.busy = True
-        self.workers.results.append(result)
+    def _lose(self, held: ClaimedTask) -> None:
+        """Remove the claim; a step that runs for it is asked to stop, for its result will be refused."""
+        held.stop.set()
+        self.held.remove(held, ClaimEvent.LOSE)
+        if held.state is ClaimState.LOST:
+            self.graces.add(self.monotonic() + self.grace, held)
 
-    def _give_up(self, held: ClaimedTask, who: Claimant | None) -> None:
-        task, step = held.claim.task, self.workers.give_up(held)
-        if step == Step.ENDED:
+    def _detach(self, held: ClaimedTask, who: Claimant | None) -> None:
+        """Go on without a step whose grace period is over, if it has not ended."""
+        found = self.executor.detach(held)
+        if found is Detachment.ENDED:
             return
-        if step == Step.HANGS:
-            told = "The step of task %s (resource %s, %s) did not stop within %g s: its thread is written off"
-            with claim_lines(held.claim):
-                LOG.error(told, task.id, held.claim.resource.name, task.kind, self.grace)
-        if who is not None and self.held.get(task.id, task.attempt) is held:
-            hangs = step == Step.HANGS
-            end = self.runner.given_up if hangs else self.runner.cancelled
-            self._end(held, end(held.claim, who))
-        elif step == Step.HANGS:
-            self.strays.append(held.claim)
+        self.quarantine.leave(held.claim)
+        held.move(ClaimEvent.DETACH if found is Detachment.HANGS else ClaimEvent.RESULT)
+        if found is Detachment.HANGS:
+            task = held.claim.task
+            text = "The step of task %s (resource %s, %s) did not stop within %g s: its thread is detached"
+            with log_context(held.claim):
+                LOG.error(text, task.id, held.claim.resource.name, task.kind, self.grace)
+        if held.state is ClaimState.HUNG:
+            # Nobody stores a result of ours: what the step makes after all must be found even so.
+            self.late.add_hung(held.claim)
+        elif held.state is not ClaimState.CLOSED and who is not None:
+            end = self.steps.detached if held.is_detached else self.steps.cancelled
+            self.store(end(held.claim, who))
 
 
-def _tell(message: CancelRequest, meant: Sequence[ClaimedTask]) -> None:
-    """A line under the request that wishes it, and under that which wished the work."""
-    if message.traversal is None or not meant:
+def _log(request: CancelRequest, found: Sequence[ClaimedTask]) -> None:
+    """Log under the request that cancels, and under the one that is cancelled."""
+    if request.traversal is None or not found:
         return
-    with claim_lines(meant[0].claim), logs.about(request=message.request):
-        LOG.info("%d tasks of trv-%s are to stop", len(meant), message.traversal)
+    with log_context(found[0].claim), logs.about(request=request.request):
+        LOG.info("Cancelling %d tasks of trv-%s", len(found), request.traversal)

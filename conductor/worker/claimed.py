@@ -1,24 +1,160 @@
-"""The tasks a conductor holds, and when it looks at which again."""
+"""The tasks that a conductor has claimed, the states they go through, and the times of their next polls."""
 
 import contextlib
+import enum
 import heapq
 import itertools
 import threading
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...db.ids import TaskId, TraversalId
+from ...db.ids import TaskId
 from ...db.work.claim import Claim
 from ...observe import logs
-from ..steps.outcomes import StepResult
 
 Json = typing.Any
+ClaimKey = tuple[TaskId, int]
+"""Task and attempt: the name of one claim."""
 T = typing.TypeVar("T")
 
 
+class ClaimState(enum.Enum):
+    """What a conductor does with a claim."""
+
+    CLAIMED = "claimed"  #: its first step was not submitted yet
+    RUNNING = "running"  #: its step waits for a thread of the pool, or runs on one
+    STOPPING = "stopping"  #: the same, but the step was asked to stop; a grace period runs
+    WAITING = "waiting"  #: a timer waits for its next poll
+    STORING = "storing"  #: a result waits to be stored
+    DETACHED = "detached"  #: its step hangs on a detached thread; the task's failure waits to be stored
+    REQUEUING = "requeuing"  #: no thread could run its step, or the step broke: others may claim the task
+    LOST = "lost"  #: the claim is not ours any more, but its step has not ended
+    HUNG = "hung"  #: the claim is not ours any more, and its step hangs on a detached thread
+    CLOSED = "closed"  #: nothing of it is left here
+
+
+class ClaimEvent(enum.Enum):
+    """What happens to a claim."""
+
+    START = "start"  #: a step is submitted to the pool
+    STOP = "stop"  #: a message, or the task's own timeout, ends it
+    RESULT = "result"  #: a step has ended with a result, or none is needed for one
+    BREAK = "break"  #: a step has ended, or could not start, without a result
+    POLL_LATER = "poll later"  #: nothing is left to do but the next poll
+    DETACH = "detach"  #: the grace period is over, and the step hangs
+    CLOSE = "close"  #: the database has the result, or refuses it
+    LOSE = "lose"  #: the claim was requeued, taken away, or made in a name that is not ours any more
+
+
+_S, _E = ClaimState, ClaimEvent
+TRANSITIONS: Mapping[ClaimState, Mapping[ClaimEvent, ClaimState]] = {
+    _S.CLAIMED: {_E.START: _S.RUNNING, _E.LOSE: _S.CLOSED},
+    _S.RUNNING: {_E.STOP: _S.STOPPING, _E.RESULT: _S.STORING, _E.BREAK: _S.REQUEUING, _E.LOSE: _S.LOST},
+    _S.STOPPING: {
+        _E.START: _S.STOPPING,  # The type cancels what goes on outside: that is a step, too.
+        _E.RESULT: _S.STORING,
+        _E.BREAK: _S.REQUEUING,
+        _E.DETACH: _S.DETACHED,
+        _E.LOSE: _S.LOST,
+    },
+    _S.WAITING: {_E.START: _S.RUNNING, _E.STOP: _S.STOPPING, _E.LOSE: _S.CLOSED},
+    _S.STORING: {
+        _E.STOP: _S.STORING,  # What has ended is stored; a poll that would follow is stopped.
+        _E.POLL_LATER: _S.WAITING,
+        _E.CLOSE: _S.CLOSED,
+        _E.LOSE: _S.CLOSED,
+    },
+    # The result of a detached step is refused; the task's failure waits to be stored all the same.
+    _S.DETACHED: {_E.RESULT: _S.STORING, _E.BREAK: _S.STORING, _E.CLOSE: _S.HUNG, _E.LOSE: _S.HUNG},
+    # A submit that was interrupted by an error may have submitted the step all the same: its result is late.
+    _S.REQUEUING: {
+        _E.STOP: _S.REQUEUING,
+        _E.RESULT: _S.REQUEUING,
+        _E.BREAK: _S.REQUEUING,
+        _E.LOSE: _S.CLOSED,
+    },
+    _S.LOST: {_E.RESULT: _S.CLOSED, _E.BREAK: _S.CLOSED, _E.DETACH: _S.HUNG, _E.LOSE: _S.LOST},
+    _S.HUNG: {_E.RESULT: _S.CLOSED, _E.BREAK: _S.CLOSED, _E.LOSE: _S.HUNG},
+    _S.CLOSED: {_E.RESULT: _S.CLOSED, _E.BREAK: _S.CLOSED, _E.LOSE: _S.CLOSED},
+}
+
+
+def next_state(state: ClaimState, event: ClaimEvent) -> ClaimState:
+    """Return the state after the event.
+
+    :raises ValueError: the event is impossible in this state.
+    """
+    try:
+        return TRANSITIONS[state][event]
+    except KeyError:
+        raise ValueError(f"{event} is impossible for a claim that is {state.value}") from None
+
+
+@dataclass(eq=False)
+class ClaimedTask:
+    """A claim, from the moment it is made until nothing of it is left in this process.
+
+    :ivar since: when it was claimed, in seconds since the epoch.
+    :ivar state: changed by the thread of the work loop only; any thread may read it.
+    :ivar stop: set when its step is to end.
+    :ivar job: the pool's handle of the step.
+    :ivar started_at: when the step started that runs now; None: none runs.
+    :ivar thread: the identifier of the thread it runs on.
+    """
+
+    claim: Claim
+    since: float = 0.0
+    state: ClaimState = ClaimState.CLAIMED
+    stop: threading.Event = field(default_factory=threading.Event)
+    job: Json = None
+    started_at: float | None = None
+    thread: int | None = None
+
+    def __post_init__(self) -> None:
+        self.key: ClaimKey = claim_key(self.claim)
+
+    def move(self, event: ClaimEvent) -> None:
+        """Change the state.
+
+        :raises ValueError: the event is impossible.
+        """
+        self.state = next_state(self.state, event)
+
+    @property
+    def is_detached(self) -> bool:
+        """Return whether the step hangs on a thread that was detached."""
+        return self.state in (ClaimState.DETACHED, ClaimState.HUNG)
+
+
+@dataclass(frozen=True)
+class WorkerView:
+    """What the work loop has now.
+
+    :ivar waiting: hinted tasks that wait for a free thread.
+    :ivar held: claimed tasks.
+    :ivar running: claims whose steps have not ended, those on detached threads included.
+    """
+
+    waiting: int
+    held: Sequence[ClaimedTask]
+    running: Sequence[ClaimedTask]
+
+
+def claim_key(claim: Claim) -> ClaimKey:
+    """Return the name of a claim."""
+    return claim.task.id, claim.task.attempt
+
+
+def log_context(claim: Claim) -> contextlib.AbstractContextManager[None]:
+    """Return a context in which log lines belong to the claim's stack and request."""
+    task = claim.task
+    request = logs.named(task.request, task.traversal)
+    return logs.about(request=request, project=claim.tenant, stack=task.stack_id)
+
+
 class TimerQueue(typing.Generic[T]):
-    """Items with the moment at which they are due.  Not thread-safe: the pipeline's own thread uses it."""
+    """Items with the moment at which they are due.  For the thread of the work loop."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, T]] = []
@@ -36,7 +172,7 @@ class TimerQueue(typing.Generic[T]):
         return [entry[2] for entry in self._heap]
 
     def next_at(self) -> float | None:
-        """The earliest moment, or None."""
+        """Return the earliest moment; None: the queue is empty."""
         return self._heap[0][0] if self._heap else None
 
     def pop_due(self, now: float, most: int) -> list[T]:
@@ -47,122 +183,59 @@ class TimerQueue(typing.Generic[T]):
         return due
 
 
-@dataclass
-class ClaimedTask:
-    """A claimed task.
-
-    :ivar since: when it was claimed.
-    :ivar begun_at: when its step began that runs now, None: none does; `thread`: its name.
-    :ivar stop: set when its step shall end.
-    :ivar busy: a step runs or waits for a thread, or its result is being stored.
-    :ivar running: the step has not ended; kept by workers.py, as `given_up` and `job` are.
-    :ivar given_up: nobody counts on the step's end any more.
-    :ivar job: the pool's handle of the step.
-    """
-
-    claim: Claim
-    since: float = 0.0
-    stop: threading.Event = field(default_factory=threading.Event)
-    busy: bool = False
-    running: bool = False
-    given_up: bool = False
-    job: Json = None
-    begun_at: float | None = None
-    thread: int | None = None
-
-
-@dataclass(frozen=True)
-class WorkerView:
-    """What a pipeline has at hand.
-
-    :ivar waiting: tasks known by hint that wait for a free thread.
-    :ivar held: tasks that are claimed.
-    :ivar running: those whose steps have not ended, also if nobody counts on that any more.
-    """
-
-    waiting: int
-    held: Sequence[ClaimedTask]
-    running: Sequence[ClaimedTask]
-
-
-def claim_lines(claim: Claim) -> contextlib.AbstractContextManager[None]:
-    """Inside, what the log says belongs to the claim's stack."""
-    task = claim.task
-    request = logs.named(task.request, task.traversal)
-    return logs.about(request=request, project=claim.tenant, stack=task.stack_id)
-
-
 class ClaimedTasks:
-    """Not thread-safe, but for `all`: the mover's thread uses it."""
+    """The claims that are ours, by task.  For the thread of the work loop; any thread may call `all`.
+
+    :ivar polls: the next poll of each task that waits for one, with the progress token to poll with.
+    """
 
     def __init__(self, clock: Callable[[], float], monotonic: Callable[[], float]) -> None:
         self._clock = clock
         self._monotonic = monotonic
         self._held: dict[TaskId, ClaimedTask] = {}
-        self._timers: TimerQueue[tuple[TaskId, int, Json]] = TimerQueue()
+        self.polls: TimerQueue[tuple[ClaimKey, Json]] = TimerQueue()
 
     def __len__(self) -> int:
         return len(self._held)
 
     def all(self) -> list[ClaimedTask]:
-        """Those held at this moment, from any thread."""
+        """Return the claims of this moment."""
         return list(self._held.values())
 
     def add(self, claim: Claim) -> ClaimedTask:
-        """A task that was claimed now."""
+        """Add a claim that was made now."""
         held = self._held[claim.task.id] = ClaimedTask(claim, self._clock())
         return held
 
-    def drop(self, task_id: TaskId) -> ClaimedTask | None:
-        """It is not ours any more; what it was."""
-        return self._held.pop(task_id, None)
+    def remove(self, held: ClaimedTask, event: ClaimEvent) -> None:
+        """Remove a claim that is not ours any more: CLOSE or LOSE."""
+        if self._held.get(held.key[0]) is held:
+            del self._held[held.key[0]]
+        held.move(event)
 
-    def drop_all(self) -> list[ClaimedTask]:
-        """Nothing is ours any more: what was; what runs of it is asked to stop."""
-        dropped = list(self._held.values())
-        for held in dropped:
-            held.stop.set()
-        self._held.clear()
-        return dropped
+    def of_task(self, task_id: TaskId) -> ClaimedTask | None:
+        """Return the claim of a task, whatever its attempt; None: there is none."""
+        return self._held.get(task_id)
 
-    def has(self, task_id: TaskId, attempt: int) -> bool:
-        """Whether we hold that attempt."""
-        return self.get(task_id, attempt) is not None
+    def get(self, key: ClaimKey) -> ClaimedTask | None:
+        """Return a claim; None: it is not ours."""
+        held = self._held.get(key[0])
+        return held if held is not None and held.key == key else None
 
-    def get(self, task_id: TaskId, attempt: int) -> ClaimedTask | None:
-        """That attempt, if we hold it."""
-        held = self._held.get(task_id)
-        return held if held is not None and held.claim.task.attempt == attempt else None
+    def poll_later(self, claim: Claim, after: float | None, progress: Json) -> None:
+        """Poll the task again after so many seconds; at once, if it is to stop.
 
-    def idle(self) -> list[tuple[TaskId, int]]:
-        """(task, attempt) of what stands between two looks."""
-        return [
-            (held.claim.task.id, held.claim.task.attempt) for held in self._held.values() if not held.busy
-        ]
-
-    def of(self, traversal: TraversalId) -> list[ClaimedTask]:
-        """Those of a traversal."""
-        return [held for held in self._held.values() if held.claim.task.traversal == traversal]
-
-    def poll_later(self, result: StepResult) -> None:
-        """The task waits for its next look."""
-        task = result.claim.task
-        held = self._held[task.id]
-        held.claim, held.busy = result.claim, False
-        after = 0.0 if held.stop.is_set() else result.look_after or 0.0
-        self._timers.add(self._monotonic() + after, (task.id, task.attempt, result.progress))
+        :param claim: with the resource as it is now.
+        """
+        held = self._held[claim.task.id]
+        held.claim = claim
+        held.move(ClaimEvent.POLL_LATER)
+        pause = 0.0 if held.stop.is_set() else after or 0.0
+        self.polls.add(self._monotonic() + pause, (held.key, progress))
 
     def due(self, most: int) -> Iterator[tuple[ClaimedTask, Json]]:
-        """At most so many of those whose next look is due, each with the token to look with."""
-        for task_id, attempt, progress in self._timers.pop_due(self._monotonic(), max(0, most)):
-            held = self.get(task_id, attempt)
-            if held is not None and not held.busy:
+        """Take out at most `most` tasks whose next poll is due, each with the token to poll with."""
+        for key, progress in self.polls.pop_due(self._monotonic(), max(0, most)):
+            held = self.get(key)
+            if held is not None and held.state is ClaimState.WAITING:
                 yield held, progress
-
-    def timed(self) -> set[tuple[TaskId, int]]:
-        """Return the claims (task, attempt) that wait for their next look."""
-        return {(task_id, attempt) for task_id, attempt, _ in self._timers.items()}
-
-    def next_poll(self) -> float | None:
-        """The moment of it on the monotonic clock; None: none waits for one."""
-        return self._timers.next_at()

@@ -1,4 +1,8 @@
-"""Steps on threads: handed to the pool, brought back as results, or given up."""
+"""The threads that run steps, and the steps that run on them.
+
+A step may hang in a call of its plugin at any time.  Neither concurrent.futures nor futurist can start
+another thread in the place of one that hangs, or let a process end while it does: so the pool is our own.
+"""
 
 import collections
 import enum
@@ -8,23 +12,17 @@ import time
 import typing
 from collections.abc import Callable
 
-from ...db.ids import MemberId, TaskId
-from ...db.work.claim import Claim, Claimant
 from ...observe import metrics
 from ...observe.recorder import SILENT, Recorder
-from ..steps.outcomes import StepResult
-from ..steps.runner import StepRunner
-from .claimed import ClaimedTask, claim_lines
-from .quarantine import Quarantine
+from ..steps.results import StepResult
+from .claimed import ClaimedTask, ClaimKey, log_context
 
-Json = typing.Any
 LOG = logging.getLogger(__name__)
+Json = typing.Any
 LOG_EVERY = 60.0
-"""Seconds between two log lines that say that no thread can be started."""
+"""Seconds between two log lines about threads that cannot be started."""
 NO_THREAD_FOR = 5.0
 """Seconds for which nothing is claimed after a thread could not be started."""
-UNSURE = 1.0
-"""Seconds until a step is tried again that was not begun, for we could not be sure of our name."""
 
 
 class NoThread(Exception):
@@ -32,7 +30,7 @@ class NoThread(Exception):
 
 
 def start_thread(work: Callable[[], None]) -> None:
-    """Run it in a new thread.
+    """Run the function in a new thread.
 
     :raises RuntimeError: there can be no more threads.
     """
@@ -42,7 +40,7 @@ def start_thread(work: Callable[[], None]) -> None:
 class _State(enum.Enum):
     WAITING = enum.auto()
     RUNNING = enum.auto()
-    LOST = enum.auto()
+    DETACHED = enum.auto()
     OVER = enum.auto()
 
 
@@ -55,7 +53,7 @@ class PoolJob:
 
 
 class ThreadPool:
-    """At most `threads` threads that are not written off; each is begun when it is first needed.
+    """At most `threads` threads, not counting the detached ones; each is started when it is first needed.
 
     The threads are daemons: one that hangs does not hold the process at its end.  Thread-safe.
 
@@ -76,17 +74,17 @@ class ThreadPool:
         self._short = False
         self._soon = threading.Condition()
         self._jobs: collections.deque[PoolJob] = collections.deque()
-        self._alive = self._idle = self._lost = 0
+        self._alive = self._idle = self._hung = 0
         self._closed = False
 
     @property
-    def lost(self) -> int:
-        """Threads that were written off and have not come back."""
-        return self._lost
+    def hung(self) -> int:
+        """Return the number of detached threads that have not returned from their calls."""
+        return self._hung
 
     @property
     def short_of_threads(self) -> bool:
-        """Whether the last thread that was needed could not be started."""
+        """Return whether the last thread that was needed could not be started."""
         return self._short
 
     def submit(self, fn: Callable[..., object], /, *args: object) -> PoolJob:
@@ -100,7 +98,7 @@ class ThreadPool:
             if self._closed:
                 raise RuntimeError("the pool is shut down")
             self._jobs.append(job)
-            self._begin_thread()
+            self._start_thread()
             if not self._alive:
                 self._jobs.remove(job)
                 raise NoThread("no thread can be started")
@@ -108,36 +106,38 @@ class ThreadPool:
         return job
 
     def restart_threads(self) -> None:
-        """Start the threads that could not be started before; the mover calls it once in a while."""
+        """Start the threads that could not be started before; called by the work loop in each round."""
         with self._soon:
             for _ in range(len(self._jobs) if self._short else 0):
-                if not self._begin_thread():
+                if not self._start_thread():
                     return
 
-    def write_off(self, job: PoolJob) -> bool:
-        """Count on the job's end no longer: another thread takes the place of the one that runs it; one that
-        has not begun never does: False."""
+    def detach(self, job: PoolJob) -> bool:
+        """Start another thread in the place of the one that runs the job.
+
+        :return: False: the job had not started, and never will.
+        """
         with self._soon:
-            begun = job.state != _State.WAITING
-            if not begun:
+            started = job.state != _State.WAITING
+            if not started:
                 job.state = _State.OVER
                 self._jobs.remove(job)
             elif job.state == _State.RUNNING:
-                job.state = _State.LOST
+                job.state = _State.DETACHED
                 self._alive -= 1
-                self._lost += 1
-                self._begin_thread()
-            return begun
+                self._hung += 1
+                self._start_thread()
+            return started
 
     def shutdown(self) -> None:
-        """Begin no further job; returns at once."""
+        """Start no further job; returns at once."""
         with self._soon:
             self._closed = True
             self._jobs.clear()
             self._soon.notify_all()
 
-    def _begin_thread(self) -> bool:
-        """Start a thread if one is needed; whether one was started.  It counts once it is there."""
+    def _start_thread(self) -> bool:
+        """Start a thread if one is needed; return whether one was started.  It counts once it is there."""
         self._short = False
         if len(self._jobs) <= self._idle or self._alive >= self._most:
             return False
@@ -162,19 +162,23 @@ class ThreadPool:
                 return
 
     def _run(self, job: PoolJob) -> bool:
-        """Whether the thread goes on: one that was replaced, or in which the job broke, does not."""
+        """Run the job; return whether the thread continues.
+
+        A detached thread ends here, for another one has its place.  One in which the job raised ends, too: it
+        passes the error on to `threading.excepthook`, and another thread is started.
+        """
         ended = False
         try:
             job.call()
             ended = True
         finally:
             with self._soon:
-                lost, job.state = job.state == _State.LOST, _State.OVER
-                self._lost -= lost
-                if not (ended or lost):
+                detached, job.state = job.state == _State.DETACHED, _State.OVER
+                self._hung -= detached
+                if not (ended or detached):
                     self._alive -= 1
-                    self._begin_thread()
-        return not lost
+                    self._start_thread()
+        return not detached
 
     def _next(self) -> PoolJob | None:
         with self._soon:
@@ -189,172 +193,121 @@ class ThreadPool:
             return job
 
 
-class Step(enum.Enum):
-    """Where a step stands that is given up."""
-
-    NOT_BEGUN = enum.auto()
-    HANGS = enum.auto()
-    ENDED = enum.auto()  #: its result is there
-
-
 class Executor(typing.Protocol):
-    """What the work pipeline needs of a thread pool; see pool.Pool."""
+    """The thread pool as the steps need it: see ThreadPool."""
 
     def submit(self, fn: Callable[..., object], /, *args: object) -> typing.Any:
-        """Run fn(*args) on some thread; a handle for write_off.
+        """Run fn(*args) on some thread; return a handle for `detach`.
 
         :raises NoThread: there is none, and none can be started.
         """
 
-    def write_off(self, job: typing.Any) -> bool:
-        """Replace the thread that runs the job; a job that has not begun never does: False."""
+    def detach(self, job: typing.Any) -> bool:
+        """Replace the thread that runs the job; False: it had not started, and never will."""
 
     def restart_threads(self) -> None:
         """Start the threads that could not be started before."""
 
 
-class Workers:
-    """The mover's thread starts steps and takes results; the steps run on threads of the pool.
+class Detachment(enum.Enum):
+    """What a step was found to do when its thread was to be detached."""
 
-    :ivar results: of steps that ended, to be stored.
-    :ivar unfinished: claims whose steps could not begin, or have ended without a result: to be given back.
-    :ivar late: of steps that ended after their tasks had been taken away or given up; None: without one.
-    :param wake: makes the mover look at the results soon.
-    :param member: our name on the ring at this moment, None if we cannot be sure of it; from any thread.
+    NOT_STARTED = enum.auto()  #: it never will
+    HANGS = enum.auto()  #: its thread was detached
+    ENDED = enum.auto()  #: its result is in the inbox
+
+
+class StepExecutor:
+    """Runs the steps of claimed tasks on the threads of a pool.
+
+    The thread of the work loop starts and detaches steps.  The threads of the pool put steps that have ended
+    into the inbox, and change nothing else.
+
+    :ivar ended: the inbox: steps that have ended, each with its result; None: it could not start, or raised.
+    :param wake: makes the work loop read the inbox soon.
     """
 
     def __init__(
         self,
+        pool: Executor,
         *,
-        runner: StepRunner,
-        quarantine: Quarantine,
-        executor: Executor,
         wake: Callable[[], None],
-        member: Callable[[], MemberId | None],
         clock: Callable[[], float],
         recorder: Recorder = SILENT,
     ) -> None:
-        self.results: collections.deque[StepResult] = collections.deque()
-        self.unfinished: collections.deque[tuple[TaskId, int]] = collections.deque()
-        self.late: collections.deque[tuple[Claim, StepResult | None]] = collections.deque()
-        self._runner = runner
-        self._quarantine = quarantine
-        self._executor = executor
+        self.ended: collections.deque[tuple[ClaimedTask, StepResult | None]] = collections.deque()
+        self._pool = pool
         self._wake = wake
-        self._member = member
         self._clock = clock
         self._recorder = recorder
-        self._busy = 0
         self._refused_at: float | None = None
-        self._steps: dict[tuple[TaskId, int], ClaimedTask] = {}
-        self._counting = threading.Lock()
+        self._steps: dict[ClaimKey, ClaimedTask] = {}
+        self._hung: dict[ClaimKey, ClaimedTask] = {}
+        self._lock = threading.Lock()
 
     @property
     def busy(self) -> int:
-        """Steps that run now, or wait for a thread; those given up do not count."""
-        return self._busy
+        """Return how many steps run or wait for a thread, not counting those on detached threads."""
+        return len(self._steps)
 
     @property
     def has_no_thread(self) -> bool:
-        """Whether a moment ago a step could not begin, for no thread could be started."""
+        """Return whether a step could not start a moment ago, because no thread could be started."""
         return self._refused_at is not None and 0 <= self._clock() - self._refused_at < NO_THREAD_FOR
 
-    def recount(self) -> None:
-        """Count anew, after an error that may have kept a count from being corrected."""
-        with self._counting:
-            self._busy = sum(held.running for held in self._steps.values())
-
     def running(self) -> list[ClaimedTask]:
-        """The tasks whose steps have not ended, those given up included; from any thread."""
-        with self._counting:
-            return list(self._steps.values())
+        """Return the claims whose steps have not ended, on detached threads or not; from any thread."""
+        with self._lock:
+            return [*self._steps.values(), *self._hung.values()]
 
-    def runs(self, task_id: TaskId, attempt: int) -> bool:
-        """Whether a step of that attempt has not ended, given up or not."""
-        return (task_id, attempt) in self._steps
+    def runs(self, key: ClaimKey) -> bool:
+        """Return whether a step of the claim has not ended, on a detached thread or not."""
+        with self._lock:
+            return key in self._steps or key in self._hung
 
-    def step(self, held: ClaimedTask, progress: Json, who: Claimant) -> None:
-        """Begin the next step of a task."""
-        self._begin(held, lambda: self._step(held, progress, who))
-
-    def cancel(self, held: ClaimedTask, who: Claimant) -> None:
-        """Let the resource type stop what goes on outside, for a task between two looks."""
-        self._begin(held, lambda: self._runner.cancel(held.claim, who))
-
-    def give_up(self, held: ClaimedTask) -> Step:
-        """Count on the step's end no longer; where it stands."""
-        with self._counting:
-            if not held.running:
-                return Step.ENDED
-            held.running, held.given_up = False, True
-            self._busy -= 1
-        self._quarantine.leave(held.claim)
-        if self._executor.write_off(held.job):
-            return Step.HANGS
-        with self._counting:
-            self._steps.pop(_key(held), None)
-        return Step.NOT_BEGUN
-
-    def _begin(self, held: ClaimedTask, call: Callable[[], StepResult]) -> None:
-        held.busy = held.running = True
-        with self._counting:
-            self._busy += 1
-            self._steps[_key(held)] = held
-        begun = False
+    def start(self, held: ClaimedTask, call: Callable[[], StepResult]) -> None:
+        """Start a step; where no thread can be started, it ends at once without a result."""
+        with self._lock:
+            self._steps[held.key] = held
+        submitted = False
         try:
-            held.job = self._executor.submit(self._run, held, call)
-            begun = True
+            held.job = self._pool.submit(self._run, held, call)
+            submitted = True
         except NoThread:
             self._refused_at = self._clock()
         finally:
-            if not begun:
-                self._not_begun(held)
+            if not submitted:
+                self._end(held, None)
 
-    def _not_begun(self, held: ClaimedTask) -> None:
-        with self._counting:
-            held.running = False
-            self._busy -= 1
-            self._steps.pop(_key(held), None)
-        self.unfinished.append(_key(held))
-
-    def _step(self, held: ClaimedTask, progress: Json, who: Claimant) -> StepResult:
-        """It may have waited long, in a process that was paused: what is not ours any more is not begun.
-
-        Nor is it cancelled by that, for our name may be ours again before the mover has missed it."""
-        if self._member() != who.member:
-            return StepResult(held.claim, None, look_after=UNSURE, progress=progress)
-        claim = held.claim
-        return self._quarantine.run(
-            claim, who, lambda: self._runner.run(claim, progress, held.stop, who), progress
-        )
+    def detach(self, held: ClaimedTask) -> Detachment:
+        """Detach the thread of a step that does not stop."""
+        # The lock decides between this and the step's end: a step that has left `_steps` has put its result
+        # into the inbox, and is not detached any more.
+        with self._lock:
+            if self._steps.get(held.key) is not held:
+                return Detachment.ENDED
+            self._hung[held.key] = self._steps.pop(held.key)
+        if self._pool.detach(held.job):
+            return Detachment.HANGS
+        with self._lock:
+            self._hung.pop(held.key, None)
+        return Detachment.NOT_STARTED
 
     def _run(self, held: ClaimedTask, call: Callable[[], StepResult]) -> None:
-        """In a thread of the pool."""
-        result, began = None, self._clock()
-        held.begun_at, held.thread = began, threading.get_ident()
+        """Run a step, in a thread of the pool."""
+        result, started = None, self._clock()
+        held.started_at, held.thread = started, threading.get_ident()
         try:
-            with claim_lines(held.claim):
+            with log_context(held.claim):
                 result = call()
         finally:
-            self._ended(held, result)
-            self._recorder.observe(metrics.STEP, held.claim.task.kind, value=self._clock() - began)
+            held.started_at = held.thread = None
+            self._end(held, result)
+            self._recorder.observe(metrics.STEP, held.claim.task.kind, value=self._clock() - started)
 
-    def _ended(self, held: ClaimedTask, result: StepResult | None) -> None:
-        """In a thread of the pool: the step came to a result; None: it broke, as where memory is short."""
-        held.begun_at = held.thread = None
-        with self._counting:
-            self._steps.pop(_key(held), None)
-            if held.given_up:
-                self.late.append((held.claim, result))
-            else:
-                held.running = False
-                self._busy -= 1
-                if result is not None:
-                    self.results.append(result)
-                else:  # Another attempt looks for what this one has made.
-                    self.unfinished.append(_key(held))
+    def _end(self, held: ClaimedTask, result: StepResult | None) -> None:
+        with self._lock:
+            self._steps.pop(held.key, None)
+            self._hung.pop(held.key, None)
+            self.ended.append((held, result))
         self._wake()
-
-
-def _key(held: ClaimedTask) -> tuple[TaskId, int]:
-    return held.claim.task.id, held.claim.task.attempt

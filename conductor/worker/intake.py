@@ -1,20 +1,40 @@
-"""Hints that wait for a free thread."""
+"""The inbox of the work loop for messages: hints that wait for a free thread, and requests to cancel."""
 
+import collections
 import threading
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from ...db.ids import TaskId
+from ...db.ids import TaskId, TraversalId
+from .claimed import ClaimKey
+
+
+@dataclass(frozen=True)
+class CancelRequest:
+    """A message that asks to cancel tasks.
+
+    :ivar traversal: cancel all tasks of it but the spared ones; None: cancel the claims.
+    :ivar claims: are answered for if they are not ours.
+    :ivar request: the id of the user's request that cancels, if it is known.
+    """
+
+    traversal: TraversalId | None
+    spared: frozenset[TaskId] = frozenset()
+    claims: tuple[ClaimKey, ...] = ()
+    request: str | None = None
 
 
 class Intake:
-    """A bounded set of task ids, first in first out.  Thread-safe.
+    """A bounded set of task ids, first in first out, and the cancel requests.  Thread-safe.
 
-    What does not fit is dropped: a hint is only a hint, and the redelivery duty repeats it.
+    Hints that do not fit are dropped: a hint is only a hint, and the redelivery duty repeats it.
 
+    :ivar cancels: any thread appends to it; the work loop takes from it.
     :param most: ids held at the most.
     """
 
     def __init__(self, most: int = 100_000) -> None:
+        self.cancels: collections.deque[CancelRequest] = collections.deque()
         self._most = most
         self._ids: dict[TaskId, None] = {}
         self._lock = threading.Lock()
@@ -22,8 +42,8 @@ class Intake:
     def __len__(self) -> int:
         return len(self._ids)
 
-    def offer(self, task_ids: Iterable[TaskId]) -> int:
-        """Remember the ids; how many were dropped."""
+    def enqueue(self, task_ids: Iterable[TaskId]) -> int:
+        """Remember the ids; return how many were dropped."""
         dropped = 0
         with self._lock:
             for task_id in task_ids:
@@ -42,6 +62,6 @@ class Intake:
         return taken
 
     def clear(self) -> None:
-        """Forget everything (the conductor lost its membership, or stops)."""
+        """Forget all hints: the conductor has left the ring, or drains."""
         with self._lock:
             self._ids.clear()

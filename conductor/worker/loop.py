@@ -1,18 +1,32 @@
-"""The work pipeline: hints in, claims, steps on a bounded pool, results stored in groups, hints out.
+"""The work loop: hints in, claims, steps on a bounded pool, results stored in groups, hints out.
 
-One thread, the mover, owns all state of this class and turns the wheel: `turn()` stores the results that
-have come, claims as many tasks as threads are free (what a result made ready is claimed in the transaction
-that stored it), hands steps to the pool, and says how long it may sleep.  Other threads only put something
-into a queue and wake it.  No wait holds a thread: see timers.py; waits for others are rows.
+::
+
+      messages (any thread)                       steps that have ended (threads of the pool)
+             |                                                   |
+          Intake                                       StepExecutor.ended
+             |                                                   |
+             v                                                   v
+      +------------------------------ run_once ---------------------------------+
+      | receive results -> start polls -> store results and claim -> start steps |
+      +--------------------------------------------------------------------------+
+
+One thread owns all state of this package but these two inboxes.  Each round stores the results that have
+come, and claims as many tasks as threads are free; a task that a result made ready is claimed in the same
+transaction.  Then it starts their steps, and returns how long it may sleep.  No wait holds a thread: a task
+waits for its next poll in a timer queue, and for everything else in a row.
 """
 
+import collections
 import contextlib
 import logging
 import threading
 import time
 import typing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+import sqlalchemy as sa
 
 from ...db.engine import Database
 from ...db.errors import RowLocked, Unavailable
@@ -20,37 +34,47 @@ from ...db.ids import MemberId, TaskId, TraversalId
 from ...db.states import TaskState
 from ...db.work import commit
 from ...db.work.claim import Claimant
-from ...db.work.commit import Exchange, Outcome
+from ...db.work.commit import Outcome
 from ...db.work.losses import USUAL_MOST
 from ...engine.announce import Hints, announce_all
 from ...observe.recorder import SILENT, Recorder
 from ..liveness import Liveness, Progress
 from ..slice import Ring
-from ..steps.outcomes import StepResult
-from ..steps.runner import StepRunner
-from .cancellation import Cancellation, CancelRequest
-from .claimed import ClaimedTasks, WorkerView
-from .executor import Executor, Workers
-from .intake import Intake
+from ..steps.results import StepResult, Steps
+from .cancellation import Cancellation
+from .claimed import (
+    ClaimedTask,
+    ClaimedTasks,
+    ClaimEvent,
+    ClaimKey,
+    ClaimState,
+    TimerQueue,
+    WorkerView,
+    claim_key,
+)
+from .executor import Executor, StepExecutor
+from .intake import CancelRequest, Intake
 from .metrics import WorkMetrics
 from .quarantine import Quarantine
 from .reconciler import LateResults, Reconciler
 from .unstorable import LockedOut, UnstorableResults
 
 LOG = logging.getLogger(__name__)
-Json = typing.Any
-NAME = "the mover"
+NAME = "the work loop"
 LONGEST_SLEEP = 1.0
-"""Seconds after which the mover looks whether it may still work, if nobody wakes it."""
+"""Seconds after which the work loop checks whether it may still work, if nobody wakes it."""
+Storable = tuple[StepResult, Outcome]
 
 
 @dataclass(frozen=True)
-class PipelineLimits:
-    """:ivar threads: steps that run at the same time.
-    :ivar in_progress: tasks held at the most, those between two looks included.
+class WorkLimits:
+    """The limits of one conductor's work.
+
+    :ivar threads: steps that run at the same time.
+    :ivar in_progress: tasks held at the most, those that wait for their next poll included.
     :ivar batch: results stored in one transaction at the most.
-    :ivar stalled: seconds between tries while the database is away.
-    :ivar cancel_grace: seconds in which a step that is asked to stop may end; then its thread is written off.
+    :ivar stalled: seconds between tries while the database is unavailable.
+    :ivar cancel_grace: seconds in which a step that is asked to stop may end; then its thread is detached.
     :ivar task_losses: conductors that a task may be lost with; then it fails.
     """
 
@@ -62,27 +86,29 @@ class PipelineLimits:
     task_losses: int = USUAL_MOST
 
 
-class Pipeline:
-    """See above.
+class WorkLoop:
+    """The state of the work loop, and one round of it.
 
-    :param wake: makes the mover call `turn` soon; called from any thread.
-    :param member: our name on the ring at this moment, None if we cannot be sure of it; from any thread.
+    Any thread may call `enqueue`, `cancel`, `stop`, `busy`, `in_progress` and `view`; the thread of the
+    work loop calls the rest.
+
+    :param wake: makes the thread call `run_once` soon; called from any thread.
+    :param member: returns our name on the ring at this moment, None if it is in doubt; from any thread.
     :param clock: for instants that are stored.
     :param monotonic: for waits in this process.
-    :param recorder: is told what is worth counting.
     """
 
     def __init__(
         self,
         *,
         database: Database,
-        runner: StepRunner,
+        steps: Steps,
         executor: Executor,
         hints: Hints,
         clock: Callable[[], float],
         wake: Callable[[], None],
         member: Callable[[], MemberId | None],
-        limits: PipelineLimits = PipelineLimits(),
+        limits: WorkLimits = WorkLimits(),
         monotonic: Callable[[], float] = time.monotonic,
         recorder: Recorder = SILENT,
     ) -> None:
@@ -92,239 +118,285 @@ class Pipeline:
         self._monotonic = monotonic
         self._wake = wake
         self._limits = limits
+        self._pool = executor
+        self._metrics = WorkMetrics(recorder)
         self._intake = Intake()
-        self._skipped: LockedOut[TaskId] = LockedOut(monotonic, lambda task_id: task_id)
-        self._suspects = UnstorableResults(runner, monotonic)
         self._held = ClaimedTasks(clock, monotonic)
-        self._tally = WorkMetrics(recorder)
-        self._quarantine = Quarantine(database, limits.task_losses, runner.lost_too_often, monotonic)
-        self._workers = Workers(
-            runner=runner,
+        self._results: collections.deque[StepResult] = collections.deque()
+        self._locked_tasks: LockedOut[TaskId] = LockedOut(monotonic, lambda task_id: task_id)
+        self._unstorable = UnstorableResults(steps, monotonic)
+        self._executor = StepExecutor(executor, wake=wake, clock=clock, recorder=recorder)
+        self._quarantine = Quarantine(
+            steps, database=database, most=limits.task_losses, member=member, monotonic=monotonic
+        )
+        common = (self._executor.runs, self._metrics, clock, monotonic)
+        self._reconciler = Reconciler(database, hints, self._held, *common)
+        self._late = LateResults(database, hints, *common)
+        self._cancellation = Cancellation(
+            intake=self._intake,
+            held=self._held,
+            executor=self._executor,
+            steps=steps,
             quarantine=self._quarantine,
-            executor=executor,
-            wake=wake,
-            member=member,
+            reconciler=self._reconciler,
+            late=self._late,
+            metrics=self._metrics,
+            store=self._results.append,
             clock=clock,
-            recorder=recorder,
+            monotonic=monotonic,
+            grace=limits.cancel_grace,
         )
-        self._stops = Cancellation(
-            self._held, self._workers, runner, clock, monotonic, limits.cancel_grace, self._tally
+        self._timers = (
+            self._cancellation.expiries,
+            self._cancellation.graces,
+            self._unstorable.retries,
+            self._locked_tasks.retries,
+            self._reconciler.locked_claims.retries,
+            self._reconciler.locked_answers.retries,
+            self._quarantine.locked.retries,
+            self._late.locked_hung.retries,
         )
-        shared = (self._workers, self._stops, self._tally, clock, monotonic)
-        self._reconciler = Reconciler(database, hints, self._held, *shared)
-        self._strays = LateResults(database, hints, *shared)
-        parts = (self._stops, self._suspects, self._skipped)
-        self._timed = (*parts, self._reconciler, self._quarantine, self._strays)
-        self._executor = executor
         self._who: Claimant | None = None
-        self._broken = self._closed = False
+        self._broken = self._drains = False
 
-    # -- from any thread ---------------------------------------------------------------------------
-
-    def offer(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
-        """Hints came."""
-        if dropped := self._intake.offer(task_ids):
+    def enqueue(self, task_ids: Sequence[TaskId]) -> None:
+        """Claim these tasks, of which hints came, when threads are free."""
+        if dropped := self._intake.enqueue(task_ids):
             LOG.warning("%d hints were dropped: too many wait for a free thread", dropped)
-            self._tally.dropped(dropped)
+            self._metrics.dropped(dropped)
         self._wake()
 
     def cancel(
         self, traversal: TraversalId, spared: Sequence[TaskId] = (), request: str | None = None
     ) -> None:
-        """Stop what runs for a traversal that is not the current one any more, but for the spared tasks."""
-        self._stops.messages.append(CancelRequest(traversal, frozenset(spared), request=request))
+        """Cancel the tasks of a superseded traversal, but for the spared ones."""
+        self._intake.cancels.append(CancelRequest(traversal, frozenset(spared), request=request))
         self._wake()
 
-    def stop(self, claims: Sequence[tuple[TaskId, int]]) -> None:
-        """Stop these tasks (with attempt); what is not held is answered for in the database."""
-        self._stops.messages.append(CancelRequest(None, claims=tuple(claims)))
+    def stop(self, claims: Sequence[ClaimKey]) -> None:
+        """Cancel these claims; those that are not ours are answered for in the database."""
+        self._intake.cancels.append(CancelRequest(None, claims=tuple(claims)))
         self._wake()
 
     @property
     def busy(self) -> int:
-        """Steps that run now, or wait for a thread; those given up do not count."""
-        return self._workers.busy
+        """Return how many steps run or wait for a thread, not counting those on detached threads."""
+        return self._executor.busy
 
     @property
     def in_progress(self) -> int:
-        """Tasks held now."""
+        """Return the number of claimed tasks."""
         return len(self._held)
 
     def view(self) -> WorkerView:
-        """What it has at hand now."""
-        return WorkerView(len(self._intake), self._held.all(), self._workers.running())
-
-    # -- from the mover's thread -------------------------------------------------------------------
+        """Return what the work loop has now."""
+        return WorkerView(len(self._intake), self._held.all(), self._executor.running())
 
     def work_as(self, who: Claimant | None) -> None:
         """Claim in this name from now on; None: claim nothing.
 
-        A change of name drops everything held under the old one: others take it over, for they see the
-        old member gone, and late results are refused by its name.
+        A change of name drops all claims made in the old one: others take them over, for they see the old
+        member gone, and the fence refuses late results by its name.
         """
         if who == self._who:
             return
-        self._stops.drop_all()
-        # It may be a name we had before a short lapse: what it still claims we have just dropped.
+        self._cancellation.lose_all()
+        # It may be a name we had before a short lapse: we have just dropped what it still claims.
         self._reconciler.uncertain = who is not None
         if who is None:
             self._intake.clear()
         else:
-            self._strays.renamed()
+            # The old name counts as gone, and with it the steps that its detached threads run.
+            for held in self._executor.running():
+                if held.is_detached:
+                    self._late.add_hung(held.claim)
         self._who = who
 
     def run_once(self) -> float | None:
-        """Do all that can be done now; seconds until the next turn is due, None: until somebody wakes.
+        """Do all that can be done now; return the seconds until the next round is due, None: until a wake.
 
-        Without a name only late results are told of: we may never be in the ring again.
+        Without a name only late results are resolved: we may never be in the ring again.
 
-        Raises whatever breaks it, but never Unavailable: while the database is away everything is kept and
-        tried again.  After any other error the next turn begins with a reconciliation.
+        Raises whatever breaks it, but never Unavailable: while the database is unavailable everything is kept
+        and retried.  After any other error the next round begins with a repair.
         """
         if self._broken:
-            self._reconciler.repair(self._suspects.claims())
+            self._repair()
         self._broken = True
-        pause = self._turn()
+        pause = self._round()
         self._broken = False
         return pause
 
-    def _turn(self) -> float | None:
-        self._executor.restart_threads()
-        self._stops.apply(self._who)
-        alone = self._suspects.next(self._who)
-        results = self._checked([alone]) if alone else self._collect()
-        self._start_looks()
-        try:
-            if self._who is not None:
-                self._work(self._who, results, 0 if alone else self._free())
-            self._strays.take_late()
-            if self._who is not None:
-                self._strays.keep(self._who)
-        except Unavailable as error:
-            LOG.warning("The database is away, work waits: %s", error)
-            return self._limits.stalled
-        return self._sleep()
-
     def database_answers(self) -> bool:
         """Return whether the database answers; may take long."""
-        return self._reconciler.database_answers()
+        try:
+            self._database.read(lambda conn: conn.execute(sa.select(1)).scalar())
+        except Unavailable as error:
+            LOG.warning("The database is unavailable still: %s", error)
+            return False
+        return True
 
-    def close_intake(self) -> None:
-        """Claim nothing more."""
-        self._closed = True
+    def drain(self) -> None:
+        """Claim nothing more, and requeue every task that waits for its next poll.
+
+        :raises Unavailable: it is retried at the next call.
+        """
+        self._drains = True
         self._intake.clear()
-
-    def hand_over(self) -> None:
-        """Give back every task that stands between two looks, for others to go on with."""
         if self._who is not None:
-            self._reconciler.give_back(self._held.idle())
+            waiting = [held.key for held in self._held.all() if held.state is ClaimState.WAITING]
+            self._reconciler.requeue(waiting)
 
-    # -- inside ------------------------------------------------------------------------------------
+    def _repair(self) -> None:
+        known = {held.key for held in self._executor.running()}
+        # Read after those that run: a step that ends meanwhile is in one of them.
+        known |= {held.key for held, _ in list(self._executor.ended)}
+        known |= {claim_key(result.claim) for result in self._results}
+        known |= {key for key, _ in self._held.polls.items()}
+        self._reconciler.repair(known | self._unstorable.claims())
+        self._cancellation.restore()
 
-    def _work(self, who: Claimant, results: Sequence[tuple[StepResult, Outcome]], slots: int) -> None:
-        self._intake.offer(self._skipped.due())
-        wanted = self._intake.take(slots)
-        if results or wanted:
-            self._exchange(who, results, wanted, slots)
-        self._reconciler.give_back_unfinished()
-        self._reconciler.reconcile(who)
-        self._reconciler.answer(who)
-        self._quarantine.forget(who)
+    def _round(self) -> float | None:
+        who = self._who
+        self._pool.restart_threads()
+        # Before the results: a task that waits is cancelled at once, and stored in this round.
+        self._cancellation.apply(who)
+        self._receive()
+        # One that may break its transaction goes alone, and nothing is claimed with it.
+        alone = self._unstorable.next(who)
+        count = min(len(self._results), self._limits.batch)
+        results = self._storable([alone] if alone else [self._results.popleft() for _ in range(count)])
+        try:
+            if who is not None:
+                for held, progress in self._held.due(2 * self._limits.threads - self.busy):
+                    self._start(held, progress, who)
+                self._exchange(who, results, 0 if alone else self._free())
+                self._reconciler.reconcile(who)
+                self._reconciler.answer(who)
+                self._quarantine.forget(who)
+            self._late.resolve()
+            if who is not None:
+                self._late.record(who)
+        except Unavailable as error:
+            LOG.warning("The database is unavailable, work waits: %s", error)
+            return self._limits.stalled
+        return self._pause()
+
+    def _receive(self) -> None:
+        """Take the steps that have ended out of the inbox."""
+        ended = self._executor.ended
+        while ended:
+            held, result = ended.popleft()
+            is_ours = held.state in (ClaimState.RUNNING, ClaimState.STOPPING)
+            was_detached = held.is_detached
+            held.move(ClaimEvent.BREAK if result is None else ClaimEvent.RESULT)
+            if was_detached:
+                self._late.add(held.claim, result)
+            elif result is None:  # The next attempt finds what this one has made.
+                self._reconciler.unfinished.append(held.key)
+            elif not is_ours:
+                self._late.add(result.claim, result)
+            elif result.outcome is None:
+                self._held.poll_later(result.claim, result.poll_after, result.progress)
+            else:
+                self._results.append(result)
+
+    def _storable(self, results: Sequence[StepResult]) -> list[Storable]:
+        """Return those whose claims are ours still; the others are late."""
+        found: list[Storable] = []
+        for result in results:
+            if self._held.get(claim_key(result.claim)) is None:
+                self._late.add(result.claim, result)
+            elif result.outcome is not None:
+                found.append((result, result.outcome))
+        return found
+
+    def _start(self, held: ClaimedTask, progress: object, who: Claimant) -> None:
+        held.move(ClaimEvent.START)
+        if held.stop.is_set():
+            held.move(ClaimEvent.STOP)
+        self._executor.start(held, lambda: self._quarantine.run(held, progress, who))
 
     def _free(self) -> int:
-        """How many tasks may be claimed: a few more than threads are free, so that none ever idles."""
-        spare = 0 if self._closed or self._workers.has_no_thread else self._limits.threads + 4 - self.busy
+        """Return how many tasks may be claimed: a few more than threads are free, so that none ever idles."""
+        can_start = not (self._drains or self._executor.has_no_thread)
+        spare = self._limits.threads + 4 - self.busy if can_start else 0
         return max(0, min(spare, self._limits.in_progress - len(self._held)))
 
-    def _sleep(self) -> float | None:
-        moments = [self._strays.late_at()]
+    def _pause(self) -> float | None:
+        """Return the seconds until something is due; None: until a wake."""
+        timers: list[TimerQueue[typing.Any]] = [self._late.locked_results.retries]
+        if self._executor.ended:
+            return 0.0
         if self._who is not None:
-            if self._workers.results or self._suspects or (len(self._intake) and self._free()):
+            if self._results or self._unstorable or (len(self._intake) and self._free()):
                 return 0.0
-            look = None if self.busy >= 2 * self._limits.threads else self._held.next_poll()
-            moments += [look, *(part.next_at() for part in self._timed)]
-        first = min((at for at in moments if at is not None), default=None)
+            timers += self._timers
+            if self.busy < 2 * self._limits.threads:
+                timers.append(self._held.polls)
+        first = min((at for timer in timers if (at := timer.next_at()) is not None), default=None)
         return None if first is None else max(0.0, first - self._monotonic())
 
-    def _collect(self) -> list[tuple[StepResult, Outcome]]:
-        """Results to store."""
-        waiting = self._workers.results
-        return self._checked([waiting.popleft() for _ in range(min(len(waiting), self._limits.batch))])
-
-    def _checked(self, found: Iterable[StepResult]) -> list[tuple[StepResult, Outcome]]:
-        """Those to store; a mere "look again" goes to the timers at once."""
-        results: list[tuple[StepResult, Outcome]] = []
-        for result in found:
-            task = result.claim.task
-            if not self._held.has(task.id, task.attempt):
-                self._workers.late.append((result.claim, result))
-            elif result.outcome is None:
-                self._held.poll_later(result)
-            else:
-                results.append((result, result.outcome))
-        return results
-
-    def _start_looks(self) -> None:
-        for held, progress in self._held.due(2 * self._limits.threads - self.busy):
-            assert self._who is not None
-            self._workers.step(held, progress, self._who)
-
-    def _exchange(
-        self,
-        who: Claimant,
-        results: Sequence[tuple[StepResult, Outcome]],
-        wanted: Sequence[TaskId],
-        slots: int,
-    ) -> None:
+    def _exchange(self, who: Claimant, results: Sequence[Storable], slots: int) -> None:
+        """Store the results and claim tasks in one transaction: each link of a chain costs one."""
+        self._intake.enqueue(self._locked_tasks.due())
+        hinted = self._intake.take(slots)
+        if not (results or hinted):
+            return
         now, outcomes = self._clock(), [outcome for _, outcome in results]
         try:
-            with self._suspects.watch([result for result, _ in results]):
-                done: Exchange = self._database.write(
-                    lambda conn: commit.exchange(conn, outcomes, wanted, who=who, now=now, slots=slots),
-                    brief=self._suspects.is_trying,
+            with self._unstorable.watch([result for result, _ in results]):
+                done: commit.Exchange = self._database.write(
+                    lambda conn: commit.exchange(conn, outcomes, hinted, who=who, now=now, slots=slots),
+                    brief=self._unstorable.is_trying,
                 )
         except Unavailable as error:
-            locked = isinstance(error, RowLocked)  # The results are put off then.
-            # Hints alone are not kept: they come again, and what is locked would be among them each time.
-            self._put_back(() if locked else results, () if locked and not results else wanted)
+            # Whether it was committed is unknown.  The fence makes a repetition of the results harmless, and
+            # the reconciler finds claims that were made unseen.
+            self._reconciler.uncertain = True
+            if not isinstance(error, RowLocked):
+                self._results.extend(result for result, _ in results)
+                self._intake.enqueue(hinted)
+            elif results:
+                # The results were put off.  Hints alone are dropped: they come again, and what is locked
+                # would be among them each time.
+                self._intake.enqueue(hinted)
             raise
-        self._tally.exchanged(done.claims, wanted, began=now, ended=self._clock())
-        refused = {outcome.task_id for outcome in done.refused}
-        for result, outcome in results:
-            if outcome.task_id in refused:
-                self._workers.late.append((result.claim, result))
-            else:
-                self._tally.stored(result, self._held.get(outcome.task_id, outcome.attempt))
-            if outcome.state == TaskState.RUNNING and outcome.task_id not in refused:
-                self._held.poll_later(result)
-            else:
-                self._held.drop(outcome.task_id)
+        self._metrics.exchanged(done.claims, hinted, began=now, ended=self._clock())
+        self._settle(results, {outcome.task_id for outcome in done.refused})
         for claim in done.claims:
-            self._stops.replaced(claim.task.id)
-            self._stops.watch(held := self._held.add(claim))
-            self._workers.step(held, None, who)
-        self._skipped.settle(wanted, done.locked)
+            self._cancellation.replace(claim.task.id)
+            held = self._held.add(claim)
+            self._cancellation.watch(held)
+            self._start(held, None, who)
+        self._locked_tasks.settle(hinted, done.locked)
         announce_all(self._hints, done.ready)
 
-    def _put_back(self, results: Iterable[tuple[StepResult, Outcome]], wanted: Sequence[TaskId]) -> None:
-        """Keep what could not be stored.  Whether it was is open: the fence makes a repetition harmless, and
-        claims that were made unseen are found by the reconciler."""
-        self._reconciler.uncertain = True
-        self._workers.results.extend(result for result, _ in results)
-        self._intake.offer(wanted)
+    def _settle(self, results: Sequence[Storable], refused: set[TaskId]) -> None:
+        """Let go of the claims whose results were stored, or refused by the fence."""
+        for result, outcome in results:
+            held = self._held.get((outcome.task_id, outcome.attempt))
+            if outcome.task_id in refused:
+                self._late.add(result.claim, result)
+            else:
+                self._metrics.stored(result, held)
+            if outcome.state == TaskState.RUNNING and outcome.task_id not in refused:
+                self._held.poll_later(result.claim, result.poll_after, result.progress)
+            elif held is not None:
+                self._held.remove(held, ClaimEvent.CLOSE)
 
 
-class WorkLoop:
-    """Calls `Pipeline.turn` whenever there is something to do, under the name that the ring gives.
+class WorkThread:
+    """The thread that calls `WorkLoop.run_once` whenever there is something to do.
 
-    :param make: builds the pipeline, given the function that wakes this mover.
-    :param liveness: is told of each turn.
+    :param make: builds the work loop, given the function that wakes this thread.
+    :param liveness: is told of each round.
     :param progress: says whether the database has to be asked whether it answers.
     """
 
     def __init__(
         self,
-        make: Callable[[Callable[[], None]], Pipeline],
+        make: Callable[[Callable[[], None]], WorkLoop],
         *,
         ring: Ring,
         host: str,
@@ -339,57 +411,59 @@ class WorkLoop:
         self._stop = threading.Event()
         self._draining = threading.Event()
         self._dead = False
-        self.pipeline = make(self._soon.set)
-        self._thread = threading.Thread(target=self._run, name="mover", daemon=True)
+        self.loop = make(self._soon.set)
+        self._thread = threading.Thread(target=self._run, name="work-loop", daemon=True)
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Start the thread; returns at once."""
         self._liveness.expect(NAME, LONGEST_SLEEP)
         self._thread.start()
 
     def drain(self) -> None:
-        """Claim nothing more, and give back what stands between two looks."""
+        """Claim nothing more, and requeue tasks that wait for their next poll."""
         self._draining.set()
         self._soon.set()
 
     def stop(self, wait: float) -> bool:
-        """Drain, wait for the steps that run until their results are stored, but no longer than `wait`
-        seconds; whether all of them were."""
+        """Drain, and wait until the results of all running steps are stored.
+
+        :param wait: seconds to wait at the most.
+        :return: whether all of them were stored.
+        """
         self._stop.set()
         self.drain()
         self._thread.join(wait)
         return not self._thread.is_alive()
 
     def kill(self) -> None:
-        """End where we stand, as a killed process does: for demonstrations and tests."""
+        """End at once, as a killed process does: for demonstrations and tests."""
         self._dead = True
         self._soon.set()
         self._thread.join(10)
 
     def _run(self) -> None:
         while not self._dead:
+            # Cleared before the round: what comes during it is seen by this round or by the next one.
             self._soon.clear()
             self._liveness.beat(NAME)
             with self._liveness.at_work(NAME):
-                pause = self._turn()
-            if self._stop.is_set() and not self.pipeline.in_progress:
+                pause = self._round()
+            if self._stop.is_set() and not self.loop.in_progress:
                 self._liveness.forget(NAME)
                 return
             self._soon.wait(LONGEST_SLEEP if pause is None else min(pause, LONGEST_SLEEP))
 
-    def _turn(self) -> float | None:
+    def _round(self) -> float | None:
         try:
-            if self._progress.in_doubt and self.pipeline.database_answers():
+            if self._progress.in_doubt and self.loop.database_answers():
                 self._progress.proved()
             name = self._ring.member()
-            self.pipeline.work_as(None if name is None else Claimant(name, self._host))
+            self.loop.work_as(None if name is None else Claimant(name, self._host))
             if self._draining.is_set():
-                self.pipeline.close_intake()
-                self.pipeline.hand_over()
-            return self.pipeline.run_once()
-        except Exception:  # top of a thread: a bug in one turn must not end all work of the conductor
-            with contextlib.suppress(
-                MemoryError, RuntimeError
-            ):  # Where memory is short, logging breaks, too.
-                LOG.exception("A turn of the pipeline broke")
+                self.loop.drain()
+            return self.loop.run_once()
+        except Exception:  # top of a thread: a bug in one round must not end all work of the conductor
+            # Where memory is short, logging fails, too.
+            with contextlib.suppress(MemoryError, RuntimeError):
+                LOG.exception("A round of the work loop failed")
             return LONGEST_SLEEP

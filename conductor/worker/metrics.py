@@ -1,4 +1,4 @@
-"""What the work pipeline counts."""
+"""Counts the work of the work loop."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -8,49 +8,49 @@ from ...db.states import redelivery_delay
 from ...db.work.claim import Claim
 from ...observe import metrics
 from ...observe.recorder import Recorder
-from ..steps.outcomes import StepResult
+from ..steps.results import StepResult
 from .claimed import ClaimedTask
 
 
 @dataclass(frozen=True)
 class WorkMetrics:
-    """For the mover's thread, but for `dropped`."""
+    """The numbers of the work loop.  For its thread; any thread may call `dropped`."""
 
     recorder: Recorder
 
     def dropped(self, hints: int) -> None:
-        """Hints that did not fit; from any thread."""
+        """Count hints that did not fit into the intake."""
         self.recorder.add(metrics.HINTS_DROPPED, amount=hints)
 
     def exchanged(
-        self, claims: Sequence[Claim], wanted: Collection[TaskId], *, began: float, ended: float
+        self, claims: Sequence[Claim], hinted: Collection[TaskId], *, began: float, ended: float
     ) -> None:
-        """A transaction took so long; of the claims those that hints announced waited since the last hint."""
+        """Record how long a transaction took, and how long claims waited since the last hint."""
         self.recorder.observe(metrics.COMMIT, value=ended - began)
-        hinted = set(wanted)
+        ids = set(hinted)
         for task in (claim.task for claim in claims):
-            if task.id in hinted and task.due_at is not None:
+            if task.id in ids and task.due_at is not None:
                 ready_at = task.due_at - redelivery_delay(task.redelivered)
                 self.recorder.observe(metrics.CLAIM_WAIT, value=ended - ready_at)
 
     def stored(self, result: StepResult, held: ClaimedTask | None) -> None:
-        """A result counts."""
+        """Count a result that was stored."""
         outcome, task = result.outcome, result.claim.task
         assert outcome is not None
         self.recorder.add(metrics.RESULTS, task.kind, outcome.state)
         if result.timed_out:
             self.recorder.add(metrics.TIMEOUTS, "resource")
         if held is not None and held.stop.is_set():
-            self.recorder.add(metrics.CANCELS_ANSWERED, "given_up" if held.given_up else "stopped")
+            self.recorder.add(metrics.CANCELS_ANSWERED, "given_up" if result.detached else "stopped")
 
     def asked(self) -> None:
-        """A task is to stop."""
+        """Count a task that is cancelled."""
         self.recorder.add(metrics.CANCELS_ASKED)
 
     def not_held(self, claims: int) -> None:
-        """Tasks that were to stop were not ours."""
+        """Count tasks that were to be cancelled, and are not ours."""
         self.recorder.add(metrics.CANCELS_ANSWERED, "not_held", amount=claims)
 
     def refused(self) -> None:
-        """A result came too late."""
+        """Count a late result."""
         self.recorder.add(metrics.REFUSED)

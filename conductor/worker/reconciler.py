@@ -1,11 +1,10 @@
-"""Claims in our name: what the database says that we hold, against what is in memory."""
+"""Keeps the database and this process agreed on claims: unknown ones, unanswered ones, and late results."""
 
+import collections
 import logging
-import time
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 
-import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ...db.engine import Database
@@ -14,11 +13,9 @@ from ...db.ids import TaskId, TraversalId
 from ...db.work import cancel_answers, tasks
 from ...db.work.claim import Claim, Claimant
 from ...engine.announce import Hints, announce_all
-from ..steps.orphans import keep_stray, late_result
-from ..steps.outcomes import StepResult
-from .cancellation import Cancellation
-from .claimed import ClaimedTasks, claim_lines
-from .executor import Workers
+from ..steps.orphans import record_hung, resolve_late
+from ..steps.results import StepResult
+from .claimed import ClaimedTasks, ClaimEvent, ClaimKey, claim_key, log_context
 from .metrics import WorkMetrics
 from .unstorable import LockedOut
 
@@ -27,112 +24,91 @@ LOG = logging.getLogger(__name__)
 
 @dataclass
 class Reconciler:
-    """Used by the mover's thread.
+    """Requeues claims, and answers for those that are not ours.  For the thread of the work loop.
 
-    What others lock is retried later, and delays nothing else.
+    Claims that others lock are retried later, and delay nothing else.
 
+    :ivar runs: returns whether a step of the claim has not ended.
     :ivar uncertain: claims may have been made, or lost, that are not known here.
+    :ivar unfinished: claims to be requeued: no step could start for them, or it ended without a result.
     """
 
     database: Database
     hints: Hints
     held: ClaimedTasks
-    workers: Workers
-    stops: Cancellation
-    tally: WorkMetrics
+    runs: Callable[[ClaimKey], bool]
+    metrics: WorkMetrics
     clock: Callable[[], float]
-    monotonic: Callable[[], float] = time.monotonic
+    monotonic: Callable[[], float]
     uncertain: bool = False
-    _claims: LockedOut[tuple[TaskId, int]] = field(init=False)
-    _answers: LockedOut[tuple[TaskId, int]] = field(init=False)
+    unfinished: collections.deque[ClaimKey] = field(default_factory=collections.deque)
+    _unanswered: list[ClaimKey] = field(default_factory=list)
+    locked_claims: LockedOut[ClaimKey] = field(init=False)
+    locked_answers: LockedOut[ClaimKey] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._claims = LockedOut(self.monotonic, lambda claim: claim)
-        self._answers = LockedOut(self.monotonic, lambda claim: claim)
+        self.locked_claims = LockedOut(self.monotonic, lambda key: key)
+        self.locked_answers = LockedOut(self.monotonic, lambda key: key)
 
-    def next_at(self) -> float | None:
-        """Return the moment at which locked rows are tried again; None: there are none."""
-        known = [at for at in (self._claims.next_at(), self._answers.next_at()) if at is not None]
-        return min(known, default=None)
+    def repair(self, known: Set[ClaimKey]) -> None:
+        """Let go of claims that an error in the work loop has lost; `reconcile` requeues them.
 
-    def repair(self, kept: Set[tuple[TaskId, int]]) -> None:
-        """After an error in the work loop: forget what nothing would ever bring back to it, so that
-        `reconcile` gives it back, and count anew.
-
-        :param kept: claims (task, attempt) whose results wait elsewhere.
+        :param known: claims with a step, a timer or a result.
         """
         self.uncertain = True
-        known = {_claim(held.claim) for held in self.workers.running()} | kept | self.held.timed()
-        # Read after those that run: a step that ends meanwhile is in one of them.
-        known |= {_claim(result.claim) for result in list(self.workers.results)}
-        lost = [held for held in self.held.all() if _claim(held.claim) not in known]
+        lost = [held for held in self.held.all() if held.key not in known]
         for held in lost:
-            self.held.drop(held.claim.task.id)
-        self.workers.recount()
-        self.stops.restore()
-        LOG.warning("The work loop goes on after an error; %d claims are given back", len(lost))
-
-    def database_answers(self) -> bool:
-        """Return whether the database answers; may take long."""
-        try:
-            self.database.read(lambda conn: conn.execute(sa.select(1)).scalar())
-        except Unavailable as error:
-            LOG.warning("The database is unavailable still: %s", error)
-            return False
-        return True
+            self.held.remove(held, ClaimEvent.LOSE)
+        LOG.warning("The work loop continues after an error, %d claims are requeued", len(lost))
 
     def reconcile(self, who: Claimant) -> None:
-        """Give back claims in our name that we do not know of; nothing while all are known.
+        """Requeue claims in our name that we do not know of, and those that are unfinished.
 
-        :raises Unavailable: it is tried again.
+        :raises Unavailable: it is retried at the next call.
         """
+        if self.unfinished or self.locked_claims.retries:
+            self.requeue([self.unfinished.popleft() for _ in range(len(self.unfinished))])
         if not self.uncertain:
             return
         claimed = self.database.read(lambda conn: tasks.claims_of(conn, who.member))
-        self.give_back([(i, attempt) for i, attempt, _ in claimed if not self.held.has(i, attempt)])
+        self.requeue([(i, attempt) for i, attempt, _ in claimed if self.held.get((i, attempt)) is None])
         self.uncertain = False
 
-    def give_back_unfinished(self) -> None:
-        """Give back what no step could begin for, or what a step has broken at.
+    def requeue(self, claims: Sequence[ClaimKey]) -> None:
+        """Let others claim these tasks.
 
-        :raises Unavailable: it is tried again.
-        """
-        unfinished = self.workers.unfinished
-        self.give_back([unfinished.popleft() for _ in range(len(unfinished))])
-
-    def give_back(self, claimed: Sequence[tuple[TaskId, int]]) -> None:
-        """Let others go on with these tasks (with attempt).
-
-        :raises Unavailable: they are ours still, and are given back at the next call.
+        :raises Unavailable: the claims are ours still, and are requeued at the next call.
         """
         now = self.clock()
-        for part, freed in self._claims.run(
-            self.database, claimed, lambda conn, part: tasks.release(conn, part, now=now)
+        for part, freed in self.locked_claims.run(
+            self.database, claims, lambda conn, part: tasks.release(conn, part, now=now)
         ):
-            for task_id, attempt in part:
-                if self.held.has(task_id, attempt):
-                    self.held.drop(task_id)
+            for key in part:
+                if (held := self.held.get(key)) is not None:
+                    self.held.remove(held, ClaimEvent.LOSE)
             announce_all(self.hints, freed)
+
+    def answer_later(self, key: ClaimKey) -> None:
+        """Answer at the next call of `answer` that we do not hold a claim that we were asked to cancel."""
+        self._unanswered.append(key)
 
     def answer(self, who: Claimant) -> None:
-        """Say of claims that we were asked to stop and do not hold that we do not.
+        """Store of claims that we were asked to cancel, and do not hold, that nobody has to wait for us.
 
-        :raises Unavailable: it is tried again.
+        :raises Unavailable: it is retried at the next call.
         """
-        now, asked = self.clock(), list(self.stops.unknown)
-        self.stops.unknown.clear()
+        if not (self._unanswered or self.locked_answers.retries):
+            return
+        now, asked = self.clock(), list(self._unanswered)
+        self._unanswered.clear()
 
-        def work(conn: Connection, part: Sequence[tuple[TaskId, int]]) -> dict[TraversalId, list[TaskId]]:
-            over = [claim for claim in part if not self.workers.runs(*claim)]
+        def work(conn: Connection, part: Sequence[ClaimKey]) -> dict[TraversalId, list[TaskId]]:
+            over = [key for key in part if not self.runs(key)]
             return cancel_answers.answer(conn, who.member, asked=part, over=over, now=now)
 
-        for part, freed in self._answers.run(self.database, asked, work):
+        for part, freed in self.locked_answers.run(self.database, asked, work):
             announce_all(self.hints, freed)
-            self.tally.not_held(len(part))
-
-
-def _claim(claim: Claim) -> tuple[TaskId, int]:
-    return claim.task.id, claim.task.attempt
+            self.metrics.not_held(len(part))
 
 
 Late = tuple[Claim, StepResult | None]
@@ -140,78 +116,79 @@ Late = tuple[Claim, StepResult | None]
 
 @dataclass
 class LateResults:
-    """Used by the mover's thread.  What others lock is retried later, and delays nothing else."""
+    """Results of steps whose claims are not ours any more: what they have made must not be forgotten.
+
+    For the thread of the work loop.  What others lock is retried later, and delays nothing else.
+
+    :ivar runs: returns whether a step of the claim has not ended.
+    """
 
     database: Database
     hints: Hints
-    workers: Workers
-    stops: Cancellation
-    tally: WorkMetrics
+    runs: Callable[[ClaimKey], bool]
+    metrics: WorkMetrics
     clock: Callable[[], float]
     monotonic: Callable[[], float]
-    _locked: LockedOut[Late] = field(init=False)
-    _locked_strays: LockedOut[Claim] = field(init=False)
+    _results: collections.deque[Late] = field(default_factory=collections.deque)
+    _hung: collections.deque[Claim] = field(default_factory=collections.deque)
+    locked_results: LockedOut[Late] = field(init=False)
+    locked_hung: LockedOut[Claim] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._locked = LockedOut(self.monotonic, lambda late: _claim(late[0]))
-        self._locked_strays = LockedOut(self.monotonic, _claim)
+        self.locked_results = LockedOut(self.monotonic, lambda late: claim_key(late[0]))
+        self.locked_hung = LockedOut(self.monotonic, claim_key)
 
-    def next_at(self) -> float | None:
-        """Return the moment at which `keep` is due; None: nothing is locked."""
-        return self._locked_strays.next_at()
+    def add(self, claim: Claim, result: StepResult | None) -> None:
+        """Add the result of a step; None: it ended without one."""
+        self._results.append((claim, result))
 
-    def late_at(self) -> float | None:
-        """Return the moment at which `take_late` is due; None: nothing is locked."""
-        return self._locked.next_at()
+    def add_hung(self, claim: Claim) -> None:
+        """Add a claim that is not ours any more, and whose step hangs on a detached thread."""
+        self._hung.append(claim)
 
-    def take_late(self) -> None:
-        """Results that came when their tasks were not ours any more: what they have made is removed, unless
-        it is still wanted.
+    def resolve(self) -> None:
+        """Have removed what late results have made, unless it is needed.
 
         :raises Unavailable: the rest is kept.
         """
-        late = self.workers.late
-        late.extend(self._locked.due())
+        late = self._results
+        late.extend(self.locked_results.due())
         while late:
             claim, result = late.popleft()
             try:
-                self._take(claim, result)
+                self._resolve(claim, result)
             except RowLocked:
-                self._locked.put_off((claim, result))
+                self.locked_results.put_off((claim, result))
                 continue
             except (Unavailable, MemoryError):
                 late.appendleft((claim, result))
                 raise
-            self._locked.done((claim, result))
-            self.tally.refused()
+            self.locked_results.done((claim, result))
+            self.metrics.refused()
 
-    def _take(self, claim: Claim, result: StepResult | None) -> None:
-        if self.workers.runs(claim.task.id, claim.task.attempt):  # That it was given up came too late.
-            self.stops.strays.append(claim)
+    def _resolve(self, claim: Claim, result: StepResult | None) -> None:
+        if self.runs(claim_key(claim)):  # It is the result of a detached step's task: the step hangs still.
+            self.add_hung(claim)
             return
-        with claim_lines(claim):
-            announce_all(self.hints, late_result(self.database, claim, result, now=self.clock()))
+        with log_context(claim):
+            announce_all(self.hints, resolve_late(self.database, claim, result, now=self.clock()))
 
-    def renamed(self) -> None:
-        """We have another name: the old one counts as gone, and with it the steps that were given up."""
-        self.stops.strays.extend(held.claim for held in self.workers.running() if held.given_up)
+    def record(self, who: Claimant) -> None:
+        """Store which steps hang whose claims are not ours any more.
 
-    def keep(self, who: Claimant) -> None:
-        """Steps that hang, of tasks that were taken away before they were given up, or under another name:
-        if we die before they come back, others look for what they have made.
+        If this process dies before they return, others look for what they have made.
 
         :raises Unavailable: the rest is kept.
         """
-        strays = self.stops.strays
-        strays.extend(self._locked_strays.due())
-        while strays:
-            claim = strays[0]
+        self._hung.extend(self.locked_hung.due())
+        while self._hung:
+            claim = self._hung[0]
             try:
-                if self.workers.runs(claim.task.id, claim.task.attempt):
-                    with claim_lines(claim):
-                        keep_stray(self.database, claim, who.member, now=self.clock())
+                if self.runs(claim_key(claim)):
+                    with log_context(claim):
+                        record_hung(self.database, claim, who.member, now=self.clock())
             except RowLocked:
-                self._locked_strays.put_off(claim)
+                self.locked_hung.put_off(claim)
             else:
-                self._locked_strays.done(claim)
-            strays.popleft()
+                self.locked_hung.done(claim)
+            self._hung.popleft()

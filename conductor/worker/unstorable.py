@@ -1,31 +1,28 @@
-"""Results that could not be stored: one that broke its batch's transaction must not take the others along."""
+"""What cannot be stored now: rows that others lock, and results that break the transaction of their batch."""
 
 import collections
 import contextlib
 import logging
 import typing
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from dataclasses import replace
 
 from sqlalchemy.engine import Connection
 
 from ...db.engine import Database
 from ...db.errors import RowLocked, Unavailable
-from ...db.ids import TaskId
 from ...db.work.claim import Claimant
-from ..steps.outcomes import StepResult
-from ..steps.runner import StepRunner
-from .claimed import TimerQueue, claim_lines
+from ..steps.results import StepResult, Steps
+from .claimed import ClaimKey, TimerQueue, claim_key, log_context
 
 LOG = logging.getLogger(__name__)
 LOCKED_OUT = 2.0
-"""Seconds after which a result is tried again of which another transaction has locked a row."""
-
-
+"""Seconds after which a result is retried of which another transaction has locked a row."""
 T = typing.TypeVar("T")
 R = typing.TypeVar("R")
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 8.0
 """Seconds until a locked object is retried: doubled with each time, up to the longest."""
-TELL_AFTER = 3
+WARN_AFTER = 3
 """Times in a row that an object was locked before a warning is logged: contention is no news."""
 
 
@@ -34,6 +31,7 @@ class LockedOut(typing.Generic[T]):
 
     For the thread of the work loop.
 
+    :ivar retries: when to try which again.
     :param monotonic: seconds that never jump.
     :param key: returns the name of an object: the task's id, and the attempt.
     """
@@ -41,17 +39,13 @@ class LockedOut(typing.Generic[T]):
     def __init__(self, monotonic: Callable[[], float], key: Callable[[T], Hashable]) -> None:
         self._monotonic = monotonic
         self._key = key
-        self._waiting: TimerQueue[T] = TimerQueue()
+        self.retries: TimerQueue[T] = TimerQueue()
         self._names: set[Hashable] = set()
         self._times: dict[Hashable, int] = {}
 
-    def next_at(self) -> float | None:
-        """Return the moment of the next try; None: nothing waits."""
-        return self._waiting.next_at()
-
     def due(self) -> list[T]:
         """Take out what is to be retried now."""
-        due = self._waiting.pop_due(self._monotonic(), len(self._waiting))
+        due = self.retries.pop_due(self._monotonic(), len(self.retries))
         self._names.difference_update(self._key(thing) for thing in due)
         return due
 
@@ -60,7 +54,7 @@ class LockedOut(typing.Generic[T]):
         times = self._times.get(self._key(thing), 0)
         if self._add(min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(times, 10)), thing):
             self._times[self._key(thing)] = times + 1
-            if times + 1 == TELL_AFTER:
+            if times + 1 == WARN_AFTER:
                 LOG.warning("Task %s is locked by another transaction, retrying", self._key(thing))
 
     def done(self, thing: T) -> None:
@@ -113,103 +107,103 @@ class LockedOut(typing.Generic[T]):
         if self._key(thing) in self._names:
             return False
         self._names.add(self._key(thing))
-        self._waiting.add(self._monotonic() + pause, thing)
+        self.retries.add(self._monotonic() + pause, thing)
         return True
 
 
-def _write(database: Database, work: Callable[[Connection, Sequence[T]], R], part: Sequence[T]) -> R:
-    return database.write(lambda conn: work(conn, part), brief=True)
-
-
 class UnstorableResults:
-    """After an error that is not the database's absence, each result of the batch is tried alone; one that
+    """Results to be tried alone: one that broke its batch's transaction must not take the others along.
+
+    After an error other than an unavailable database each result of the batch is tried alone.  One that
     breaks alone is replaced by a failure, and if that breaks too it is dropped.  One that others lock out is
-    put off, so that it delays none of the others.  For the mover's thread.
+    put off, so that it delays none of the others.  For the thread of the work loop.
 
     :ivar is_trying: one is tried alone now.
+    :ivar retries: when to try those again that others lock out.
     """
 
-    def __init__(self, runner: StepRunner, monotonic: Callable[[], float]) -> None:
-        self._runner = runner
+    def __init__(self, steps: Steps, monotonic: Callable[[], float]) -> None:
+        self._steps = steps
         self._monotonic = monotonic
-        self._locked: TimerQueue[StepResult] = TimerQueue()
-        self._locked_out: dict[tuple[TaskId, int], StepResult] = {}
+        self.retries: TimerQueue[StepResult] = TimerQueue()
+        self._locked_out: dict[ClaimKey, StepResult] = {}
         self._waiting: collections.deque[tuple[StepResult, bool]] = collections.deque()
-        self._guilty = self.is_trying = False
-        self._dropped: set[tuple[TaskId, int]] = set()
+        self._is_guilty = self.is_trying = False
+        self._dropped: set[ClaimKey] = set()
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def claims(self) -> set[tuple[TaskId, int]]:
-        """Return the claims (task, attempt) whose results wait here, or were dropped: nobody else gets those
-        before their time is over."""
-        return self._dropped | self._locked_out.keys() | {_claim(result) for result, _ in self._waiting}
+    def claims(self) -> set[ClaimKey]:
+        """Return the claims whose results wait here, or were dropped.
+
+        Nobody else gets the dropped ones before their time is over.
+        """
+        waiting = {claim_key(result.claim) for result, _ in self._waiting}
+        return self._dropped | self._locked_out.keys() | waiting
 
     def next(self, who: Claimant | None) -> StepResult | None:
-        """The next one to be tried alone."""
-        self._guilty = self.is_trying = False
+        """Take out the next one that is to be tried alone; None: there is none."""
+        self._is_guilty = self.is_trying = False
         if who is None:
             return None
-        for result in self._locked.pop_due(self._monotonic(), len(self._locked)):
-            del self._locked_out[_claim(result)]
+        for result in self.retries.pop_due(self._monotonic(), len(self.retries)):
+            del self._locked_out[claim_key(result.claim)]
             self._waiting.append((result, False))
         if not self._waiting:
             return None
-        result, self._guilty = self._waiting.popleft()
+        result, self._is_guilty = self._waiting.popleft()
         self.is_trying = True
-        return self._runner.unstorable(result.claim, who) if self._guilty else result
-
-    def next_at(self) -> float | None:
-        """Return the moment at which one is tried again that others have locked out; None: there is none."""
-        return self._locked.next_at()
+        if not self._is_guilty:
+            return result
+        return replace(self._steps.unstorable(result.claim, who), detached=result.detached)
 
     @contextlib.contextmanager
     def watch(self, batch: Sequence[StepResult]) -> Iterator[None]:
-        """Around the transaction that stores the batch; lets every error pass."""
-        stored = False
+        """Surround the transaction that stores the batch; let every error pass."""
+        settled = False
         try:
             yield
-            stored = True
+            settled = True
         except RowLocked:
-            stored = True
+            settled = True
             self._put_off(batch)
             raise
         except Unavailable:
-            stored = True  # Its absence says nothing about the batch; the pipeline keeps it.
+            settled = True  # It says nothing about the batch; the work loop keeps it.
             raise
         except MemoryError:
-            # One alone is given back, so that another conductor may try.
-            stored = len(batch) == 1
+            # One alone is requeued, so that another conductor may try.
+            settled = len(batch) == 1
             raise
         finally:
-            if not stored:
-                self._suspect(batch)
+            if not settled:
+                self._blame(batch)
 
     def _put_off(self, batch: Sequence[StepResult]) -> None:
         if len(batch) > 1:
             self._waiting.extend((result, False) for result in batch)
         for result in batch if len(batch) == 1 else ():
-            with claim_lines(result.claim):
+            with log_context(result.claim):
                 LOG.warning("The result of task %s is locked out, retrying", result.claim.task.id)
-            self._locked_out[_claim(result)] = result
-            self._locked.add(self._monotonic() + LOCKED_OUT, result)
+            self._locked_out[claim_key(result.claim)] = result
+            self.retries.add(self._monotonic() + LOCKED_OUT, result)
 
-    def _suspect(self, batch: Sequence[StepResult]) -> None:
+    def _blame(self, batch: Sequence[StepResult]) -> None:
         if len(batch) > 1:
             self._waiting.extend((result, False) for result in batch)
         elif batch:
-            with claim_lines(batch[0].claim):
-                self._suspect_one(batch[0])
+            with log_context(batch[0].claim):
+                self._blame_one(batch[0])
 
-    def _suspect_one(self, result: StepResult) -> None:
-        if self._guilty:
-            self._dropped.add(_claim(result))
-            LOG.error("Task %s is given up: not even its failure can be stored", result.claim.task.id)
+    def _blame_one(self, result: StepResult) -> None:
+        if self._is_guilty:
+            self._dropped.add(claim_key(result.claim))
+            LOG.error("Task %s is dropped: not even its failure can be stored", result.claim.task.id)
         else:
             LOG.error("The result of task %s cannot be stored", result.claim.task.id)
             self._waiting.appendleft((result, True))
 
 
-def _claim(result: StepResult) -> tuple[TaskId, int]:
-    return result.claim.task.id, result.claim.task.attempt
+def _write(database: Database, work: Callable[[Connection, Sequence[T]], R], part: Sequence[T]) -> R:
+    return database.write(lambda conn: work(conn, part), brief=True)

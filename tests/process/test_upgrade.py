@@ -245,6 +245,6 @@ def test_messages_keep_to_what_the_oldest_conductor_understands_and_one_that_is_
     assert pair.old.stop() == 0
     time.sleep(HOLDS)  # The API sees no ring.
     request = cancelled_within(deployment, begin(deployment, "new"), 10)
-    assert re.search(rf"\[{request} t [^]]+\] \d+ tasks of trv-\S+ are to stop", pair.new.text())
+    assert re.search(rf"\[{request} t [^]]+\] Cancelling \d+ tasks of trv-\S+", pair.new.text())
     deployment.manage("db", "sync", "--contract")
     assert check(deployment) == (0, "")

@@ -90,7 +90,7 @@ def test_a_breakpoint_holds_although_no_conductor_is_up_and_none_works_while_it_
     world.start("fresh")
     rest(world)
     assert held(world, stack) == [("a", "pre-create")]
-    assert (world.bus.sent, [c.pipeline.in_progress for c in world.awake()]) == (0, [0])
+    assert (world.bus.sent, [c.loop.in_progress for c in world.awake()]) == (0, [0])
     world.breakpoints.clear(world.stack(stack.id), "a", "pre-create")
     world.kill("fresh")
     world.start("other")
@@ -381,7 +381,7 @@ def test_the_clock_stands_although_a_snapshot_is_being_deleted(world: World) -> 
     assert world.settle(lambda: ended(world, stack), within=20)
     world.snapshots.delete(world.stack(stack.id), kept.id)
     world.calm()
-    assert sum(conductor.pipeline.in_progress for conductor in world.awake()) == 1
+    assert sum(conductor.loop.in_progress for conductor in world.awake()) == 1
     world.update(stack, template(a=slow, b={}), environment=hooks(b="pre-create"))
     world.calm()
     assert held(world, stack) == [("b", "pre-create")]

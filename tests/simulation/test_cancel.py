@@ -44,7 +44,7 @@ def test_what_waits_between_two_looks_ends_at_once_and_its_type_is_told(world: W
     world.calm()
     assert sorted(world.cloud.cancelled) == ["a", "b"]
     assert {(row.status, row.reason) for row in rows(world, stack).values()} == {("FAILED", "CREATE aborted")}
-    assert [c.pipeline.in_progress for c in world.awake()] == [0, 0]
+    assert [c.loop.in_progress for c in world.awake()] == [0, 0]
 
 
 def test_a_cancel_names_who_did_it_also_where_it_rolls_back(world: World) -> None:
@@ -90,7 +90,7 @@ def test_a_step_that_hangs_does_not_hold_the_next_update_longer_than_the_grace(w
     assert world.settle(lambda: ended(world, stack), within=5)
     assert world.stack(stack.id).status == Status.COMPLETE
     assert rows(world, stack)["a"].attributes["value"] == "new"
-    assert len(world.conductors[hanging(world)[0].host].written_off) == 1
+    assert len(world.conductors[hanging(world)[0].host].detached) == 1
     assert any("did not stop when it was asked to" in event.reason for event in told_events(world, stack))
     assert world.database.read(lambda conn: stopping.unanswered(conn, stack.id)) == []
 
@@ -203,7 +203,7 @@ def test_a_lost_cancel_is_repeated_by_the_owner_until_it_is_answered(world: Worl
     cancel(world, stack)
     world.bus.cancels.clear()
     world.calm()
-    assert sum(c.pipeline.in_progress for c in world.awake()) == 1, "nobody has heard of it"
+    assert sum(c.loop.in_progress for c in world.awake()) == 1, "nobody has heard of it"
     world.pass_time(stopping.ASK_AGAIN)
     run_duties(world)
     assert [len(claims) for _, claims in world.bus.stops] == [1]
@@ -211,7 +211,7 @@ def test_a_lost_cancel_is_repeated_by_the_owner_until_it_is_answered(world: Worl
     world.pass_time(stopping.ASK_AGAIN)
     run_duties(world)
     world.calm()
-    assert sum(c.pipeline.in_progress for c in world.awake()) == 0
+    assert sum(c.loop.in_progress for c in world.awake()) == 0
     assert rows(world, stack)["a"].status == Status.FAILED
 
 
@@ -229,7 +229,7 @@ def test_a_conductor_that_is_cut_off_from_the_bus_learns_of_it_when_it_is_back(w
         world.bus.stops.clear()
         world.pass_time(0.5)
         run_duties(world)
-    assert sum(c.pipeline.in_progress for c in world.awake()) == 1
+    assert sum(c.loop.in_progress for c in world.awake()) == 1
     t = tables.task.c
     states = sa.select(t.state, t.member).where(t.stack_id == stack.id, t.resource_id.is_not(None))
     [(state, member)] = world.database.read(lambda conn: conn.execute(states).all())
@@ -239,7 +239,7 @@ def test_a_conductor_that_is_cut_off_from_the_bus_learns_of_it_when_it_is_back(w
         lambda: not world.database.read(lambda conn: conn.execute(states.where(t.member > "")).all()),
         within=40,
     )
-    assert sum(c.pipeline.in_progress for c in world.awake()) == 0
+    assert sum(c.loop.in_progress for c in world.awake()) == 0
     assert world.settle(lambda: not world.bus.stops, within=40)
     sent = len(world.bus.stops)
     world.pass_time(60)
@@ -257,8 +257,8 @@ def test_a_step_that_is_given_up_after_its_task_was_taken_away_is_still_waited_f
         world.bus.stops.clear()
         world.pass_time(0.5)
         run_duties(world)
-    assert conductor.pipeline.in_progress == 1
-    assert world.settle(lambda: conductor.pipeline.in_progress == 0, within=60)
+    assert conductor.loop.in_progress == 1
+    assert world.settle(lambda: conductor.loop.in_progress == 0, within=60)
     world.pass_time(10)
     world.calm()
     assert [row.status for row in left_over(world)] == ["IN_PROGRESS"], "the step hangs on"
@@ -271,7 +271,7 @@ def test_a_step_that_is_given_up_after_its_task_was_taken_away_is_still_waited_f
 def test_conductors_that_are_not_concerned_do_no_database_work_for_a_cancel(world: World) -> None:
     stack = begun(world, template(a={"looks": 1000, "after": 100}))
     cancel(world, stack)
-    [idle] = [c for c in world.awake() if c.pipeline.in_progress == 0]
+    [idle] = [c for c in world.awake() if c.loop.in_progress == 0]
     written: list[object] = []
     write = world.database.write
     world.database.write = lambda work: written.append(work) or write(work)  # type: ignore[method-assign]
@@ -300,7 +300,7 @@ def test_the_steps_of_a_stack_that_timed_out_are_stopped(world: World) -> None:
     run_duties(world)
     world.calm()
     assert world.stack(stack.id).reason == "Create timed out"
-    assert sum(c.pipeline.in_progress for c in world.awake()) == 0
+    assert sum(c.loop.in_progress for c in world.awake()) == 0
 
 
 def test_a_conductor_that_lost_its_name_gives_hanging_steps_up_too(world: World) -> None:
@@ -312,11 +312,11 @@ def test_a_conductor_that_lost_its_name_gives_hanging_steps_up_too(world: World)
     world.resume(conductor.host)
     world.look_all()
     conductor.run_once()
-    assert (conductor.pipeline.in_progress, conductor.pipeline.busy) == (0, 1)
+    assert (conductor.loop.in_progress, conductor.loop.busy) == (0, 1)
     world.pass_time(GRACE + 0.1)
     world.look_all()
     conductor.run_once()
-    assert conductor.pipeline.busy == 0
+    assert conductor.loop.busy == 0
 
 
 def test_what_a_conductor_without_a_name_has_made_late_is_removed_by_the_others(world: World) -> None:
@@ -506,7 +506,7 @@ def test_what_a_step_makes_after_its_conductor_counted_as_gone_is_removed(
     assert (held, ended(world, stack)) == (found.remaining is not None, not held), "a is deleted"
     world.resume(conductor.host)
     world.look_all()
-    assert (len(conductor.hanging), conductor.written_off) == (1, [])
+    assert (len(conductor.hanging), conductor.detached) == (1, [])
     conductor.go_on()
     assert len(world.cloud.things) == 1, "it is made only now"
     conductor.run_once()

@@ -126,7 +126,7 @@ def check_ended(world: World, stack: Stack, action: str, *, rollback: bool) -> N
     else:
         assert (found.action, found.status) == (action, Status.FAILED), found.reason
         assert found.reason == "User cancelled operation"
-    assert sum(conductor.pipeline.in_progress for conductor in world.awake()) == 0
+    assert sum(conductor.loop.in_progress for conductor in world.awake()) == 0
 
 
 def goes_on(world: World, stack: Stack, action: str) -> None:

@@ -87,18 +87,18 @@ def test_hints_that_nobody_takes_are_repeated_more_and_more_rarely(world: World)
 def test_a_dead_conductors_work_goes_to_the_others_after_the_membership_timeout(world: World) -> None:
     stack = world.create("s", template(30, after=20, looks=3))
     world.calm()
-    lost = world.conductors["host1"].pipeline.in_progress
+    lost = world.conductors["host1"].loop.in_progress
     assert lost > 0
     world.kill("host1")
     world.pass_time(TIMEOUT - 0.1)
     world.look_all()
     all_duties(world)
-    assert sum(c.pipeline.in_progress for c in world.awake()) == 30 - lost, "it may still be alive"
+    assert sum(c.loop.in_progress for c in world.awake()) == 30 - lost, "it may still be alive"
     world.pass_time(0.2)
     world.look_all()
     all_duties(world)
     world.calm()
-    assert sum(c.pipeline.in_progress for c in world.awake()) == 30
+    assert sum(c.loop.in_progress for c in world.awake()) == 30
     assert world.settle(lambda: ended(world, stack), within=90)
     assert len(world.cloud.made) == 30, "nothing was made twice"
 
@@ -111,7 +111,7 @@ def test_a_restarted_conductors_predecessor_is_dead_at_once(world: World) -> Non
     world.look_all()
     all_duties(world)
     world.calm()
-    assert sum(c.pipeline.in_progress for c in world.awake()) == 30
+    assert sum(c.loop.in_progress for c in world.awake()) == 30
     assert world.settle(lambda: ended(world, stack), within=90)
 
 
@@ -125,7 +125,7 @@ def test_a_conductor_that_is_cut_off_stops_before_the_others_take_over(world: Wo
     assert lonely.ring.member() is None
     assert not any(lonely.ring.owns(shard) for shard in range(64))
     lonely.run_once()
-    assert lonely.pipeline.in_progress == 0
+    assert lonely.loop.in_progress == 0
     assert lonely.steps == []
 
 
@@ -253,10 +253,10 @@ def test_a_stack_times_out_once_although_two_conductors_believe_they_own_it(worl
 def test_work_of_a_stack_that_timed_out_is_stopped(world: World) -> None:
     stack = world.create("s", template(3, endless=True, after=2), timeout_mins=1)
     world.calm()
-    assert sum(c.pipeline.in_progress for c in world.awake()) == 3
+    assert sum(c.loop.in_progress for c in world.awake()) == 3
     assert world.settle(lambda: ended(world, stack), within=70)
     world.settle(lambda: False, within=5)
-    assert sum(c.pipeline.in_progress for c in world.awake()) == 0
+    assert sum(c.loop.in_progress for c in world.awake()) == 0
     assert TaskState.RUNNING not in states(world, stack)
 
 

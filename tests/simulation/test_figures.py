@@ -113,7 +113,7 @@ def test_what_a_dead_conductor_leaves_is_taken_over_once(world: World, counting:
     world.create("s", template(30, looks=3, after=20))
     world.calm()
     run_duties(world)  # Who was never seen may be one that has just come.
-    lost = world.conductors["host1"].pipeline.in_progress
+    lost = world.conductors["host1"].loop.in_progress
     assert lost > 0
     world.kill("host1")
     world.pass_time(TIMEOUT + 0.1)

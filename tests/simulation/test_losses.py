@@ -132,7 +132,7 @@ def claim_both(world: World, stack: Stack, host: str) -> None:
     ids = [task.id for task in ready if task.state == TaskState.READY]
     world.bus.hints.clear()
     conductor = world.conductors[host]
-    conductor.pipeline.offer(stack.traversal, ids)
+    conductor.loop.enqueue(ids)
     conductor.run_once()
     while conductor.steps:
         conductor.run_step()
@@ -157,8 +157,8 @@ def running_alone(world: World, stack: Stack) -> str:
 def test_what_polls_between_deaths_is_never_counted_up(world: World) -> None:
     stack = world.create("s", template(a={"looks": 1000, "after": 2}))
     for _ in range(4):
-        assert world.settle(lambda: any(c.pipeline.in_progress for c in world.awake()), within=100)
-        [holder] = [c for c in world.awake() if c.pipeline.in_progress]
+        assert world.settle(lambda: any(c.loop.in_progress for c in world.awake()), within=100)
+        [holder] = [c for c in world.awake() if c.loop.in_progress]
         assert lost_with(world, stack, "a") == []
         gone(world, holder)
         assert len(lost_with(world, stack, "a")) == 1
@@ -207,8 +207,8 @@ def test_a_step_that_was_written_off_lets_the_next_suspect_begin(world: World) -
     world.calm()
     world.pass_time(11)
     world.calm()
-    assert len(conductor.written_off) == 1
-    assert conductor.pipeline._quarantine._alone is None
+    assert len(conductor.detached) == 1
+    assert conductor.loop._quarantine._alone is None
     assert first in ("a", "b")
 
 

@@ -45,7 +45,7 @@ def test_a_parent_that_waits_holds_nothing_and_is_woken_by_its_child(world: Worl
     states = sa.select(t.state, t.waits_on).where(t.stack_id == stack.id, t.resource_id.is_not(None))
     [(state, waits_on)] = world.database.read(lambda conn: conn.execute(states).all())
     assert (state, waits_on) == ("parked", f"stack:{children(world, stack)['n'].id}")
-    assert sum(c.pipeline.in_progress for c in world.awake()) == 1, "the child's own task"
+    assert sum(c.loop.in_progress for c in world.awake()) == 1, "the child's own task"
     assert settled(world, stack).status == Status.COMPLETE
 
 
@@ -123,10 +123,10 @@ def test_deleting_the_root_in_the_middle_stops_all_levels_at_once(world: World) 
     files = {INNER: inner(looks=1000, after=100), middle: json.dumps(hot({"n": child(), "o": child()}))}
     stack = world.create("s", hot({"m": {"type": middle}}), files=files)
     world.calm()
-    assert sum(c.pipeline.in_progress for c in world.awake()) == 2
+    assert sum(c.loop.in_progress for c in world.awake()) == 2
     world.orders.delete(world.stack(stack.id))
     world.calm()
-    assert sum(c.pipeline.in_progress for c in world.awake()) == 0, "before their own turn to be deleted"
+    assert sum(c.loop.in_progress for c in world.awake()) == 0, "before their own turn to be deleted"
     assert settled(world, stack).status == Status.COMPLETE
     assert world.cloud.things == {}
 
@@ -137,7 +137,7 @@ def test_a_cancel_stops_all_levels(world: World) -> None:
     world.updates.cancel(world.stack(stack.id), rollback=False)
     world.calm()
     assert children(world, stack)["n"].status == "FAILED"
-    assert sum(c.pipeline.in_progress for c in world.awake()) == 0
+    assert sum(c.loop.in_progress for c in world.awake()) == 0
 
 
 def test_a_childs_time_is_what_remains_of_its_parents(world: World) -> None:

@@ -77,7 +77,7 @@ def test_the_parent_is_parked_while_its_child_takes_its_own(world: World) -> Non
     stack = created(world, hot({"n": child()}), files={INNER: inner(picture_looks=3)})
     world.snapshots.take(world.stack(stack.id), None)
     world.calm()
-    assert sum(c.pipeline.in_progress for c in world.awake()) == 1, "the child's own task"
+    assert sum(c.loop.in_progress for c in world.awake()) == 1, "the child's own task"
     assert settled(world, stack).status == Status.COMPLETE
 
 

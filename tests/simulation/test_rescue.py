@@ -105,7 +105,7 @@ def test_what_a_conductor_holds_that_is_gone_is_done_by_others_before_its_member
 ) -> None:
     stack = world.create("s", template(a={"looks": 3, "after": 1}))
     world.calm()
-    [holder] = [host for host, c in world.conductors.items() if c.pipeline.in_progress]
+    [holder] = [host for host, c in world.conductors.items() if c.loop.in_progress]
     world.pause(holder)
     assert retry(world, stack) == {"a": f"taken away from {holder}, and handed out again"}
     assert attempts(world, stack) == [(TaskState.READY, 1)]
@@ -133,7 +133,7 @@ def test_a_step_that_hangs_is_taken_away_only_when_it_is_named(world: World) -> 
     assert len(world.cloud.things) == 2, "another attempt has made it"
     world.pass_time(GRACE + 0.1)
     world.calm()
-    assert len(holder.written_off) == 1, "the thread that hangs is replaced"
+    assert len(holder.detached) == 1, "the thread that hangs is replaced"
     holder.go_on()
     assert complete(world, stack, 200)
     assert len(world.cloud.things) == len(world.cloud.made) == 2
@@ -151,7 +151,7 @@ def test_the_conductor_that_hangs_in_a_step_may_claim_it_again_itself(tmp_path: 
     assert complete(world, stack)
     world.pass_time(GRACE + 0.1)
     world.calm()
-    assert len(alone.written_off) == 1
+    assert len(alone.detached) == 1
     alone.go_on()
     world.calm()
     assert len(world.cloud.things) == 1

@@ -111,7 +111,7 @@ def test_cancelling_without_rollback_stops_all_and_the_next_update_goes_on(world
         "User cancelled operation",
     )
     world.settle(lambda: False, within=10)
-    assert sum(c.pipeline.in_progress for c in world.awake()) == 0
+    assert sum(c.loop.in_progress for c in world.awake()) == 0
     assert (world.stack(stack.id).action, world.stack(stack.id).status) == ("CREATE", Status.FAILED)
     left = world.database.read(lambda conn: tasks.of_traversal(conn, stack.traversal))
     assert TaskState.RUNNING not in [task.state for task in left]

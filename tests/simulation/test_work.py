@@ -50,9 +50,9 @@ def test_a_wide_graph_is_shared_by_all_conductors(world: World) -> None:
 def test_no_wait_holds_a_thread(world: World) -> None:
     stack = world.create("s", template_of(**{f"r{i}": {"after": 100} for i in range(200)}))
     world.calm()
-    held = [conductor.pipeline.in_progress for conductor in world.awake()]
+    held = [conductor.loop.in_progress for conductor in world.awake()]
     assert sum(held) == 200, "all are begun although there are 8 threads"
-    assert [conductor.pipeline.busy for conductor in world.awake()] == [0, 0]
+    assert [conductor.loop.busy for conductor in world.awake()] == [0, 0]
     assert world.settle(lambda: ended(world, stack), within=120)
 
 

@@ -22,7 +22,7 @@ from stoker.conductor.duties.registry import make_duties
 from stoker.conductor.steps.context import StepServices
 from stoker.conductor.steps.runner import StepRunner
 from stoker.conductor.worker.executor import NoThread
-from stoker.conductor.worker.loop import Pipeline, PipelineLimits
+from stoker.conductor.worker.loop import WorkLimits, WorkLoop
 from stoker.db import settings, stacks
 from stoker.db.engine import Database
 from stoker.db.errors import Unavailable
@@ -200,7 +200,7 @@ class SimConductor:
 
     :ivar steps: handed to the pool, not run yet.
     :ivar hanging: that were begun and hang in a call.
-    :ivar written_off: those of them that nobody counts on any more.
+    :ivar detached: those of them whose threads were detached.
     :ivar paused: does nothing; the backend forgets it after a while.
     :ivar cut_off: works, but does not reach the backend, which forgets it after a while.
     :ivar rest: seconds until it wants its next turn, as it said at the last one.
@@ -216,24 +216,24 @@ class SimConductor:
         self.paused = self.cut_off = False
         self.steps: list[threads.Job] = []
         self.hanging: list[threads.Job] = []
-        self.written_off: list[threads.Job] = []
+        self.detached: list[threads.Job] = []
         self.rest: float | None = None
-        runner = StepRunner(
+        self.runner = StepRunner(
             catalogue=world.catalogue,
             around=StepServices(
                 world.database, self.clock, SignalAddresses("http://sim", b"key"), world.sealer
             ),
             nesting=world.nesting,
         )
-        self.pipeline = Pipeline(
+        self.loop = WorkLoop(
             database=world.database,
-            runner=runner,
+            steps=self.runner,
             executor=self,
             hints=world.bus,
             clock=self.clock,
             wake=lambda: None,
             member=self.ring.member,
-            limits=PipelineLimits(threads=world.threads, cancel_grace=GRACE),
+            limits=WorkLimits(threads=world.threads, cancel_grace=GRACE),
             monotonic=world.clock,
             recorder=world.recorder,
         )
@@ -260,7 +260,7 @@ class SimConductor:
         )
 
     def submit(self, fn: Callable[..., object], /, *args: object) -> threads.Job:
-        """See conductor.workers.Executor."""
+        """See conductor.worker.executor.Executor."""
         if self.world.is_exhausted():
             raise NoThread("the simulation says so")
         job = threads.Job(lambda: fn(*args))
@@ -268,15 +268,15 @@ class SimConductor:
         return job
 
     def restart_threads(self) -> None:
-        """See conductor.workers.Executor."""
+        """See conductor.worker.executor.Executor."""
 
-    def write_off(self, job: threads.Job) -> bool:
-        """See conductor.workers.Executor."""
+    def detach(self, job: threads.Job) -> bool:
+        """See conductor.worker.executor.Executor."""
         if job in self.steps:
             self.steps.remove(job)
             return False
-        assert job in self.hanging, "only what hangs is written off"
-        self.written_off.append(job)
+        assert job in self.hanging, "only what hangs is detached"
+        self.detached.append(job)
         return True
 
     @contextlib.contextmanager
@@ -288,15 +288,15 @@ class SimConductor:
             self.world.acting = others
 
     def run_once(self) -> float | None:
-        """As the mover does."""
+        """As the thread of the work loop does."""
         name = self.ring.member()
         with self._acts():
-            self.pipeline.work_as(None if name is None else Claimant(name, self.host))
+            self.loop.work_as(None if name is None else Claimant(name, self.host))
             try:
-                self.rest = self.pipeline.run_once()
+                self.rest = self.loop.run_once()
             except MemoryError:
                 self.rest = 1.0
-            except Exception:  # noqa: BLE001 - as in the mover, whose thread goes on after a bug
+            except Exception:  # noqa: BLE001 - as in the work loop, whose thread goes on after a bug
                 self.world.broken.append(f"{self.host}: {traceback.format_exc()}")
                 self.rest = 0.0
         return self.rest
@@ -314,8 +314,8 @@ class SimConductor:
         job.go_on(killed=killed)
         if job.hangs:
             self.hanging.append(job)
-        elif job in self.written_off:
-            self.written_off.remove(job)
+        elif job in self.detached:
+            self.detached.remove(job)
 
     def run_duty(self, name: str) -> None:
         """One round of a duty; an error of the database ends it, as in the scheduler."""
@@ -485,7 +485,7 @@ class World:
         conductor.ring.confirmed = self.clock.now
         if self.group.get(host, ("", 0.0))[0] != conductor.ring.incarnation:
             conductor.ring.incarnation = ""
-            conductor.pipeline.work_as(None)
+            conductor.loop.work_as(None)
             self.join(conductor)
         members = [Member(h, i, started_at=at) for h, (i, at) in self.group.items()]
         conductor.ring.view = View.of(members, SHARDS)
@@ -521,19 +521,19 @@ class World:
     def deliver(self, index: int, host: str) -> None:
         """Deliver a hint."""
         traversal, task_ids = self.bus.hints.pop(index)
-        self.conductors[host].pipeline.offer(traversal, task_ids)
+        self.conductors[host].loop.enqueue(task_ids)
 
     def deliver_cancel(self, index: int) -> None:
         """Deliver one copy of a fan-out; to whoever does not run any more it is lost."""
         host, traversal, spared = self.bus.cancels.pop(index)
         if host in self.conductors and not self.conductors[host].paused:
-            self.conductors[host].pipeline.cancel(traversal, spared)
+            self.conductors[host].loop.cancel(traversal, spared)
 
     def deliver_stop(self, index: int) -> None:
         """Deliver what one conductor is told to stop."""
         host, claims = self.bus.stops.pop(index)
         if host in self.conductors and not self.conductors[host].paused:
-            self.conductors[host].pipeline.stop(claims)
+            self.conductors[host].loop.stop(claims)
 
     # -- stacks ------------------------------------------------------------------------------------
 
@@ -575,9 +575,9 @@ class World:
         while self.bus.stops:
             self.deliver_stop(0)
         hosts = [conductor.host for conductor in self.awake()] or list(self.conductors)
-        for index, (traversal, task_ids) in enumerate(self.bus.hints):
+        for index, (_, task_ids) in enumerate(self.bus.hints):
             host = hosts[index % len(hosts)]
-            self.conductors[host].pipeline.offer(traversal, task_ids)
+            self.conductors[host].loop.enqueue(task_ids)
         self.bus.hints.clear()
         for conductor in self.awake():
             busy |= conductor.run_once() == 0.0 or bool(conductor.steps)

@@ -9,7 +9,7 @@ from stoker.conductor.liveness import Liveness, Progress, answered
 from stoker.conductor.scheduler import Scheduler
 from stoker.conductor.slice import Ring
 from stoker.conductor.worker import loop
-from stoker.conductor.worker.loop import Pipeline, WorkLoop
+from stoker.conductor.worker.loop import WorkLoop, WorkThread
 from stoker.db.ids import MemberId
 
 GRACE = 5.0
@@ -41,7 +41,7 @@ def test_a_loop_is_late_when_its_interval_and_the_grace_are_over() -> None:
 
 
 class Wheel:
-    """A pipeline whose turn may hang."""
+    """A work loop whose round may hang."""
 
     in_progress = 0
 
@@ -52,9 +52,7 @@ class Wheel:
 
     def work_as(self, who: object) -> None: ...
 
-    def close_intake(self) -> None: ...
-
-    def hand_over(self) -> None: ...
+    def drain(self) -> None: ...
 
     def run_once(self) -> float | None:
         self.turns += 1
@@ -67,11 +65,11 @@ class Ashore:
         return None
 
 
-def test_a_mover_beats_while_it_waits_and_not_while_it_hangs() -> None:
+def test_a_work_loop_beats_while_it_waits_and_not_while_it_hangs() -> None:
     clock, wheel = Clock(), Wheel()
     alive = Liveness(clock)
-    found = WorkLoop(
-        lambda wake: typing.cast(Pipeline, wheel),
+    found = WorkThread(
+        lambda wake: typing.cast(WorkLoop, wheel),
         ring=typing.cast(Ring, Ashore()),
         host="a",
         liveness=alive,

@@ -73,7 +73,7 @@ def parts() -> Parts:
         ownership=typing.cast(typing.Any, ring),
         membership=NOTHING,
         pool=pool,
-        pipeline=NOTHING,
+        loop=NOTHING,
         scheduler=NOTHING,
         liveness=liveness,
         report=report,
@@ -94,7 +94,7 @@ def lose_the_database(parts: Parts) -> None:
 def hang(parts: Parts) -> None:
     job = parts.pool.submit(time.sleep, 60)
     wait_for(lambda: job.state.name == "RUNNING", 5)
-    parts.pool.write_off(job)
+    parts.pool.detach(job)
 
 
 def stop_a_loop(parts: Parts) -> None:

@@ -45,18 +45,18 @@ def test_a_thread_that_hangs_is_replaced(calls: Calls) -> None:
     hangs: PoolJob = pool.submit(calls, 0)
     pool.submit(calls, 1)
     wait_for(lambda: calls.begun == [0], 5)
-    assert pool.write_off(hangs)
+    assert pool.detach(hangs)
     wait_for(lambda: calls.begun == [0, 1], 5)
-    assert pool.lost == 1
+    assert pool.hung == 1
 
 
 def test_a_thread_that_comes_back_ends_instead_of_working_beside_its_replacement(calls: Calls) -> None:
     pool = ThreadPool(1)
     hangs = pool.submit(calls, 0)
     wait_for(lambda: calls.begun == [0], 5)
-    pool.write_off(hangs)
+    pool.detach(hangs)
     calls.go[0].set()
-    wait_for(lambda: pool.lost == 0, 5)
+    wait_for(lambda: pool.hung == 0, 5)
     pool.submit(calls, 1)
     pool.submit(calls, 2)
     wait_for(lambda: 1 in calls.begun, 5)
@@ -68,10 +68,10 @@ def test_a_job_that_has_not_begun_never_does(calls: Calls) -> None:
     pool.submit(calls, 0)
     waits = pool.submit(calls, 1)
     pool.submit(calls, 2)
-    assert not pool.write_off(waits)
+    assert not pool.detach(waits)
     calls.go[0].set()
     wait_for(lambda: calls.begun == [0, 2], 5)
-    assert pool.lost == 0
+    assert pool.hung == 0
 
 
 def test_a_job_that_has_ended_costs_no_thread(calls: Calls) -> None:
@@ -79,8 +79,8 @@ def test_a_job_that_has_ended_costs_no_thread(calls: Calls) -> None:
     calls.go[0].set()
     done = pool.submit(calls, 0)
     wait_for(lambda: calls.ended == [0], 5)
-    pool.write_off(done)
-    assert pool.lost == 0
+    pool.detach(done)
+    assert pool.hung == 0
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -155,7 +155,7 @@ def test_a_hung_thread_that_cannot_be_replaced_is_replaced_when_there_are_thread
     hangs = pool.submit(calls, 0)
     pool.submit(calls, 1)
     wait_for(lambda: calls.begun == [0], 5)
-    assert pool.write_off(hangs)
+    assert pool.detach(hangs)
     assert pool.short_of_threads
     threads.left = -1
     pool.restart_threads()
