@@ -56,7 +56,6 @@ PENDING: tuple[str, ...] = (
     "observe/",
     "osc/",
     "planning/",
-    "releasenotes/",
     "resources/",
     "ring/",
     "rpc/",
