@@ -14,7 +14,7 @@ from ..engine.stacks import StackOperations
 from ..engine.updates import Updates
 from ..engine.validate import Validation
 from ..resources.registry import ResourceRegistry
-from ..ring.observer import Roll
+from ..ring.observer import GroupStatus
 from ..sealing.sealer import Sealer
 from ..sealing.signal_urls import SignalAddresses
 from ..template.budget import BudgetLimits
@@ -64,5 +64,5 @@ class Services:
     watch: RequestLog | None = None
     ailment: Callable[[], str | None] = lambda: None
     figures: Callable[[], bytes] | None = None
-    roll: Callable[[], Roll | str] = lambda: "the group is not read"
+    roll: Callable[[], GroupStatus | str] = lambda: "the group is not read"
     draining: Callable[[], bool] = lambda: False

@@ -1,4 +1,4 @@
-"""Where the code says what has happened; see exposition.py for who listens."""
+"""Where the code says what has happened; see prometheus.py for who listens."""
 
 import typing
 

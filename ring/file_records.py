@@ -10,7 +10,7 @@ import voluptuous
 from tooz import utils
 
 LOG = logging.getLogger(__name__)
-TELL_AGAIN = 60.0
+WARN_EVERY = 60.0
 """Seconds between two warnings."""
 Load = Callable[[bytes, str], typing.Any]
 
@@ -32,18 +32,18 @@ def pass_over_unreadable(driver: typing.Any, monotonic: Callable[[], float] = ti
     A single one would break every call of every conductor otherwise, until it is removed by hand.
     """
     load: Load = driver._load_and_validate
-    told: float | None = None
+    warned: float | None = None
 
     def checked(blob: bytes, schema: str) -> typing.Any:
-        nonlocal told
+        nonlocal warned
         try:
             return load(blob, schema)
         except (utils.SerializationError, voluptuous.Invalid, ValueError, TypeError, AttributeError) as error:
             if schema != "member":
                 raise
             now = monotonic()
-            if told is None or now - told >= TELL_AGAIN:
-                told = now
+            if warned is None or now - warned >= WARN_EVERY:
+                warned = now
                 LOG.warning(
                     "A record in the group (%d bytes) is unreadable, it is ignored: %s", len(blob), error
                 )

@@ -202,10 +202,6 @@ class Group:
         self._leave(old)
 
 
-def _age(record: Record) -> tuple[float, int]:
-    return float(record["started_at"]), int(record["beat"])
-
-
 def _is_record(found: object) -> bool:
     return isinstance(found, Mapping) and all(name in found for name in NEEDED)
 

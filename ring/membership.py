@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from .group import DroppedOut, Group, GroupError, MemberReplaced
 from .hashring import ACTIVE, Member, View
-from .herald import Absence, Herald
-from .herald import Self as Self
+from .local_member import AbsenceWarning, LocalMember, RecordWriter
+from .member_records import MemberRecords
 from .timing import LEFT, MembershipTiming
-from .watching import Watching
 
 LOG = logging.getLogger(__name__)
 Listener = Callable[[View], None]
@@ -38,7 +37,7 @@ class Membership:
     def __init__(
         self,
         group: Group,
-        me: Self,
+        me: LocalMember,
         *,
         shard_count: int,
         timing: MembershipTiming | None = None,
@@ -49,7 +48,7 @@ class Membership:
         self.me = me
         self.timing = timing or MembershipTiming()
         self._monotonic = monotonic
-        self._herald = Herald(group, clock)
+        self._writer = RecordWriter(group, clock)
         self._shard_count = shard_count
         self._view = View(frozenset(), shard_count)
         self._state = ACTIVE
@@ -58,9 +57,9 @@ class Membership:
         self._candidate = ""
         self._confirmed = float("-inf")
         self._seen = float("-inf")
-        self._watching = Watching(self.timing)
+        self._records = MemberRecords(self.timing)
         self._stuck: Callable[[], Sequence[str]] = lambda: ()
-        self._absence = Absence(self.timing.timeout)
+        self._absence = AbsenceWarning(self.timing.timeout)
         self._rejoined = float("-inf")
         self._open = False
         self._away = False
@@ -154,7 +153,7 @@ class Membership:
 
     def _round(self, *, beat: bool, look: bool) -> None:
         self._try_round(beat=beat, look=look)
-        self._absence.tell(self._monotonic(), is_in=self._incarnation is not None)
+        self._absence.warn_if_due(self._monotonic(), is_in=self._incarnation is not None)
 
     def _try_round(self, *, beat: bool, look: bool) -> None:
         try:
@@ -193,11 +192,11 @@ class Membership:
         self._absence.why = f"no progress for {self.timing.progress:g} s: {stuck}"
         if self._incarnation is not None:
             LOG.warning("Leaving the ring, others take over: %s", self._absence.why)
-            self._herald.write(self.me, self._incarnation, LEFT)
+            self._writer.write(self.me, self._incarnation, LEFT)
             self._drop_out()
 
     def _cannot_look(self) -> None:
-        self._watching.interrupted()
+        self._records.interrupted()
         if self._lapsed():
             self._drop_out()
 
@@ -209,7 +208,7 @@ class Membership:
         began = self._monotonic()
         if self._incarnation is None:
             self._candidate = uuid.uuid4().hex[:12]
-        self._herald.write(self.me, self._incarnation or self._candidate, self._state)
+        self._writer.write(self.me, self._incarnation or self._candidate, self._state)
         if self._incarnation is not None and self._lapsed():
             self._drop_out()
             self._rejoin_soon()
@@ -218,7 +217,7 @@ class Membership:
 
     def _look(self) -> None:
         began = self._monotonic()
-        records, there = self._watching.see(self._group.read(), began)
+        records, there = self._records.see(self._group.read(), began)
         self._seen = began
         self._find_self(records.get(self.me.host))
         self._publish(there)
@@ -262,7 +261,7 @@ class Membership:
             return
         try:
             if self._incarnation is not None:
-                self._herald.write(self.me, self._incarnation, LEFT)
+                self._writer.write(self.me, self._incarnation, LEFT)
                 if len(self._view.members) > 1:
                     time.sleep(min(1.5 * self.timing.poll, LONGEST_FAREWELL))
             self._group.leave()

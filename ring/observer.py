@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from .group import DroppedOut, Group, GroupError, Record
 from .hashring import Member
+from .member_records import is_valid_record, member_of
 from .timing import LEFT, MembershipTiming, latest
-from .watching import is_sound, member_of
 
 LOOK_EVERY = 0.1
 """Seconds between two looks at the group."""
@@ -17,7 +17,7 @@ PATIENCE = 10.0
 
 
 @dataclass(frozen=True)
-class Roll:
+class GroupStatus:
     """What was seen of the members.
 
     :ivar alive: those that gave a sign of life while we watched.
@@ -54,7 +54,7 @@ class Observer:
         self._monotonic = monotonic
         self._sleep = sleep
 
-    def watch(self) -> Roll:
+    def watch(self) -> GroupStatus:
         """Return once each member has given a sign of life, at the latest when `timing.silence` is over.
 
         :raises GroupError: the backend cannot be reached.
@@ -65,7 +65,7 @@ class Observer:
         finally:
             self._group.close()
 
-    def _watch(self) -> Roll:
+    def _watch(self) -> GroupStatus:
         before, moved = self._read(), set[str]()
         now, watched, last = before, 0.0, self._monotonic()
         while now.keys() - moved and watched < self._timing.silence:
@@ -77,12 +77,12 @@ class Observer:
             moved |= {host for host in now if _sign(now[host]) != _sign(before.get(host))}
         members = {host: member_of(record) for host, record in now.items()}
         alive = frozenset(member for host, member in members.items() if host in moved)
-        return Roll(alive, frozenset(members.values()) - alive)
+        return GroupStatus(alive, frozenset(members.values()) - alive)
 
     def _read(self) -> Mapping[str, Record]:
         """The records of those that have not said farewell, by host."""
         try:
-            records = latest(filter(is_sound, self._group.read()))
+            records = latest(filter(is_valid_record, self._group.read()))
         except DroppedOut:
             return {}  # There is no group yet.
         return {host: record for host, record in records.items() if record.get("state") != LEFT}
@@ -92,7 +92,7 @@ def _sign(record: Record | None) -> tuple[object, object] | None:
     return None if record is None else (record["incarnation"], record["beat"])
 
 
-class Lookout:
+class SharedObserver:
     """The roll for several threads at a time, and for those who ask often.
 
     :param make: a new observer; a call to the backend may hang, so each one has a thread of its own.
@@ -113,9 +113,9 @@ class Lookout:
         self._keep = keep
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._last: tuple[float, Roll | str] | None = None
+        self._last: tuple[float, GroupStatus | str] | None = None
 
-    def roll(self) -> Roll | str:
+    def status(self) -> GroupStatus | str:
         """Who is there; or why that cannot be known."""
         with self._lock:
             if self._last is None or self._monotonic() - self._last[0] >= self._keep:
@@ -123,8 +123,8 @@ class Lookout:
                 self._last = self._monotonic(), found
             return self._last[1]
 
-    def _ask(self) -> Roll | str:
-        found: list[Roll | str] = []
+    def _ask(self) -> GroupStatus | str:
+        found: list[GroupStatus | str] = []
 
         def ask() -> None:
             try:
@@ -132,7 +132,7 @@ class Lookout:
             except GroupError as error:
                 found.append(str(error))
 
-        thread = threading.Thread(target=ask, name="lookout", daemon=True)
+        thread = threading.Thread(target=ask, name="observer", daemon=True)
         thread.start()
         within = self._longest + PATIENCE
         thread.join(within)

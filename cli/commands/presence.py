@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from ...db import conductors
 from ...db.conductors import STOPPED, ConductorRecord
 from ...ring.hashring import Member, View, assign
-from ...ring.observer import Roll
-from ..wiring.coordination import make_lookout
+from ...ring.observer import GroupStatus
+from ..wiring.coordination import make_observer
 from ..wiring.probes import hush
 from .fleet import SKEW, ConductorFleet
 from .sessions import Session
@@ -35,7 +35,7 @@ class Presence:
 
     now: float
     rows: Mapping[str, ConductorRecord]
-    roll: Roll | None
+    roll: GroupStatus | None
     unreachable: str | None
     shard_count: int
 
@@ -73,7 +73,7 @@ class Presence:
     @property
     def ring(self) -> View:
         """The ring as those that are alive have it.  One that is silent is on it until they say otherwise."""
-        roll = self.roll or Roll()
+        roll = self.roll or GroupStatus()
         alone = View.of(roll.alive, self.shard_count)
         together = View.of(self.members, self.shard_count)
         versions = {row.ring_version for row in self.living}
@@ -108,7 +108,7 @@ class Presence:
 
     def _not_agreed(self) -> str | None:
         living = self.living
-        if missing := sorted((self.roll or Roll()).hosts - self.rows.keys()):
+        if missing := sorted((self.roll or GroupStatus()).hosts - self.rows.keys()):
             return f"no report yet from: {', '.join(missing)}"
         if {row.ring_version for row in living} != {self.ring.version}:
             told = ", ".join(f"{row.host} at {row.ring_version or 'none'}" for row in living)
@@ -121,10 +121,10 @@ def presence_of(session: Session) -> Presence:
     """Watch the group until each member has given a sign of life, some seconds at the most; then read what
     they have reported.
 
-    :raises WrongConfiguration: see make_lookout.
+    :raises WrongConfiguration: see make_observer.
     """
     hush()
-    roll = make_lookout(session.conf).roll()
+    roll = make_observer(session.conf).status()
     rows = {row.host: row for row in session.database.read(conductors.list_all)}
     known, why = (None, roll) if isinstance(roll, str) else (roll, None)
     return Presence(session.database.clock(), rows, known, why, session.shard_count)

@@ -6,8 +6,9 @@ import tooz
 from oslo_config import cfg
 
 from ...ring.group import Group, make_coordinator
-from ...ring.membership import Membership, Self
-from ...ring.observer import Lookout, Observer
+from ...ring.local_member import LocalMember
+from ...ring.membership import Membership
+from ...ring.observer import Observer, SharedObserver
 from ...ring.timing import MembershipTiming
 from ..config.errors import WrongConfiguration
 
@@ -27,10 +28,10 @@ def make_timing(conf: cfg.ConfigOpts) -> MembershipTiming:
         raise WrongConfiguration(f"[coordination]: {error}") from error
 
 
-def make_lookout(conf: cfg.ConfigOpts, *, keep: float = 0.0) -> Lookout:
+def make_observer(conf: cfg.ConfigOpts, *, keep: float = 0.0) -> SharedObserver:
     """Make what reads the members of the conductors' group.
 
-    :param keep: see Lookout.
+    :param keep: see SharedObserver.
     :raises WrongConfiguration: the options of the coordination are wrong.
     """
     timing, section = make_timing(conf), conf.coordination
@@ -38,7 +39,7 @@ def make_lookout(conf: cfg.ConfigOpts, *, keep: float = 0.0) -> Lookout:
     def make() -> Observer:
         return Observer(Group(section.backend_url, section.group, f"{OBSERVER}-{conf.host}"), timing)
 
-    return Lookout(make, longest=timing.silence, keep=keep)
+    return SharedObserver(make, longest=timing.silence, keep=keep)
 
 
 def make_membership(
@@ -51,7 +52,7 @@ def make_membership(
     check_backend(conf)
     return Membership(
         Group(conf.coordination.backend_url, conf.coordination.group, host),
-        Self(host, conf.conductor.weight),
+        LocalMember(host, conf.conductor.weight),
         shard_count=shard_count,
         timing=make_timing(conf),
         clock=clock,

@@ -6,8 +6,8 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from ...api.health import DatabaseHealth
-from ...ring.observer import Roll
-from .coordination import make_lookout
+from ...ring.observer import GroupStatus
+from .coordination import make_observer
 from .database import connect
 
 
@@ -17,9 +17,9 @@ def database_health(conf: cfg.ConfigOpts) -> DatabaseHealth:
     return DatabaseHealth(lambda: database.read(lambda conn: conn.execute(sa.select(1)).scalar()))
 
 
-def conductors_in_group(conf: cfg.ConfigOpts) -> Callable[[], Roll | str]:
+def conductors_in_group(conf: cfg.ConfigOpts) -> Callable[[], GroupStatus | str]:
     """Return what reads which conductors are alive, once in [coordination] poll seconds.
 
     :raises WrongConfiguration: the options of the coordination are wrong.
     """
-    return make_lookout(conf, keep=conf.coordination.poll).roll
+    return make_observer(conf, keep=conf.coordination.poll).status

@@ -15,8 +15,8 @@ from oslo_reports.models.with_default_views import ModelWithDefaultViews
 
 from ...conductor.monitor import Monitor
 from ...observe import metrics
-from ...observe.exposition import Prometheus
 from ...observe.metrics import CONTENT_TYPE, Sample
+from ...observe.prometheus import Prometheus
 from ...observe.recorder import SILENT, Recorder
 from ..config.errors import WrongConfiguration
 from ..daemon.version import VERSION

@@ -13,8 +13,8 @@ from oslo_config import cfg
 from oslo_log import formatters, log
 from stoker.api.request_log import RequestLog, request_id
 from stoker.observe import metrics
-from stoker.observe.exposition import Prometheus
 from stoker.observe.logs import FORMAT
+from stoker.observe.prometheus import Prometheus
 
 
 class Page:

@@ -9,7 +9,7 @@ from stoker.cli.commands.presence import Presence
 from stoker.cli.commands.ring import footer, ring_of
 from stoker.db.conductors import STOPPED, ConductorRecord
 from stoker.ring.hashring import Member, View, assign
-from stoker.ring.observer import Roll
+from stoker.ring.observer import GroupStatus
 
 NOW = 1_800_000_000.0
 COUNT = 64
@@ -42,7 +42,9 @@ def reports(*hosts: str, age: float = 0.5) -> dict[str, ConductorRecord]:
 def seen(
     rows: dict[str, ConductorRecord], *, alive: tuple[str, ...], silent: tuple[str, ...] = ()
 ) -> Presence:
-    roll = Roll(frozenset(MEMBERS[host] for host in alive), frozenset(MEMBERS[host] for host in silent))
+    roll = GroupStatus(
+        frozenset(MEMBERS[host] for host in alive), frozenset(MEMBERS[host] for host in silent)
+    )
     return Presence(NOW, rows, roll, None, COUNT)
 
 

@@ -12,7 +12,8 @@ from stoker.conductor.scheduler import DUTY_THREADS, DutyPolicy, Scheduler
 from stoker.conductor.slice import Ring
 from stoker.db.engine import Database
 from stoker.db.ids import MemberId
-from stoker.ring.membership import Membership, Self
+from stoker.ring.local_member import LocalMember
+from stoker.ring.membership import Membership
 
 
 class Work:
@@ -148,7 +149,7 @@ class Alone:
     """
 
     state = "active"
-    me = Self("a")
+    me = LocalMember("a")
 
     def set_state(self, state: str) -> None:
         self.state = state

@@ -16,7 +16,8 @@ from stoker.db.engine import Database
 from stoker.db.errors import Unavailable
 from stoker.db.ids import MemberId
 from stoker.db.server_clock import ServerClock
-from stoker.ring.membership import Membership, Self
+from stoker.ring.local_member import LocalMember
+from stoker.ring.membership import Membership
 
 NOTHING = typing.cast(typing.Any, None)
 
@@ -62,7 +63,7 @@ def parts() -> Parts:
     report = ConductorReport(
         database=Database("postgresql+psycopg://u@127.0.0.1:1/none", tries=1, sleep=lambda seconds: None),
         ring=typing.cast(Ring, ring),
-        membership=Membership(NOTHING, Self("one"), shard_count=1),
+        membership=Membership(NOTHING, LocalMember("one"), shard_count=1),
         host="one",
         threads=lambda: (0, 0),
         size=2,

@@ -12,8 +12,8 @@ from stoker.cli.wiring.database import count_troubles
 from stoker.db.engine import Database
 from stoker.db.errors import Unavailable
 from stoker.observe import metrics
-from stoker.observe.exposition import SHARED, Prometheus
 from stoker.observe.metrics import API, CONDUCTOR, COUNTER, GAUGE, HISTOGRAM, METRICS, Sample
+from stoker.observe.prometheus import SHARED, Prometheus
 
 
 def samples(text: bytes) -> dict[tuple[str, tuple[str, ...]], float]:
@@ -66,7 +66,7 @@ def test_counts_values_and_gauges_are_told() -> None:
 
 COUNT = """
 from stoker.observe import metrics
-from stoker.observe.exposition import Prometheus
+from stoker.observe.prometheus import Prometheus
 kept = Prometheus("stoker-api")
 kept.add(metrics.REQUESTS, "/", "GET", "200", amount=5)
 kept.observe(metrics.REQUEST, "/", "GET", value=0.1)

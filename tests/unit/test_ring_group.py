@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 from stoker.ring.group import DroppedOut, Group, GroupError, MemberReplaced, Record, make_coordinator
-from stoker.ring.membership import Membership, Self
+from stoker.ring.local_member import LocalMember
+from stoker.ring.membership import Membership
 from stoker.ring.timing import MembershipTiming
 
 
@@ -208,7 +209,7 @@ def test_conductors_rejoin_by_themselves_when_the_disk_has_room_again(
     def member(host: str) -> Membership:
         return Membership(
             Group(url, "conductors", host),
-            Self(host),
+            LocalMember(host),
             shard_count=64,
             timing=MembershipTiming(heartbeat=1, timeout=5, poll=1),
             monotonic=lambda: now[0],

@@ -7,7 +7,8 @@ import pytest
 from harness.waiting import wait_for
 from stoker.ring.group import DroppedOut, Group, GroupError, MemberReplaced, Record
 from stoker.ring.hashring import DRAINING, View
-from stoker.ring.membership import Membership, Self
+from stoker.ring.local_member import LocalMember
+from stoker.ring.membership import Membership
 from stoker.ring.timing import MembershipTiming
 
 TIMING = MembershipTiming(heartbeat=1, timeout=5, poll=1)
@@ -30,7 +31,7 @@ class Backend:
         group = typing.cast(Group, MemoryGroup(self, host))
         return Membership(
             group,
-            Self(host),
+            LocalMember(host),
             shard_count=64,
             timing=TIMING,
             monotonic=lambda: self.now,

@@ -5,7 +5,7 @@ import threading
 import typing
 
 from stoker.ring.group import Group, GroupError, Record
-from stoker.ring.observer import Lookout, Observer, Roll
+from stoker.ring.observer import GroupStatus, Observer, SharedObserver
 from stoker.ring.timing import MembershipTiming
 
 TIMING = MembershipTiming(heartbeat=1.0, timeout=5.0, poll=1.0)
@@ -39,14 +39,14 @@ class Life:
     def sleep(self, seconds: float) -> None:
         self.now += seconds
 
-    def watch(self) -> tuple[Roll, float]:
+    def watch(self) -> tuple[GroupStatus, float]:
         began = self.now
         group = typing.cast(Group, self)
         roll = Observer(group, TIMING, monotonic=lambda: self.now, sleep=self.sleep).watch()
         return roll, self.now - began
 
 
-def hosts(roll: Roll) -> tuple[set[str], set[str]]:
+def hosts(roll: GroupStatus) -> tuple[set[str], set[str]]:
     return {member.host for member in roll.alive}, {member.host for member in roll.silent}
 
 
@@ -92,10 +92,10 @@ def test_time_in_which_the_backend_hangs_is_nobodys_silence() -> None:
 
 def test_who_only_looks_makes_no_group_and_joins_none(tmp_path: pathlib.Path) -> None:
     url = f"file://{tmp_path}/ring"
-    assert Observer(Group(url, "conductors", "observer"), TIMING).watch() == Roll()
+    assert Observer(Group(url, "conductors", "observer"), TIMING).watch() == GroupStatus()
     member = Group(url, "conductors", "one")
     member.open()
-    assert Observer(Group(url, "conductors", "observer"), TIMING).watch() == Roll()
+    assert Observer(Group(url, "conductors", "observer"), TIMING).watch() == GroupStatus()
     assert member.read() == []
 
 
@@ -108,15 +108,15 @@ def test_several_who_ask_share_one_look_and_it_is_kept_for_a_while() -> None:
         group = typing.cast(Group, life)
         return Observer(group, TIMING, monotonic=lambda: life.now, sleep=life.sleep)
 
-    lookout = Lookout(fresh, longest=3.0, keep=1.0, monotonic=lambda: now[0])
-    asking = [threading.Thread(target=lookout.roll) for _ in range(8)]
+    lookout = SharedObserver(fresh, longest=3.0, keep=1.0, monotonic=lambda: now[0])
+    asking = [threading.Thread(target=lookout.status) for _ in range(8)]
     for thread in asking:
         thread.start()
     for thread in asking:
         thread.join()
     assert len(made) == 1
     now[0] = 1.0
-    roll = lookout.roll()
+    roll = lookout.status()
     assert not isinstance(roll, str)
     assert roll.hosts == {"one"}
     assert len(made) == 2
@@ -128,4 +128,4 @@ def test_a_group_out_of_reach_is_told_with_the_reason() -> None:
             raise GroupError("refused")
 
     group = typing.cast(Group, Away())
-    assert Lookout(lambda: Observer(group, TIMING), longest=3.0).roll() == "refused"
+    assert SharedObserver(lambda: Observer(group, TIMING), longest=3.0).status() == "refused"

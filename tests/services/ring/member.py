@@ -15,7 +15,8 @@ import typing
 from stoker.conductor.ownership import Ownership
 from stoker.ring.group import Group
 from stoker.ring.hashring import ACTIVE, DRAINING
-from stoker.ring.membership import Membership, Self
+from stoker.ring.local_member import LocalMember
+from stoker.ring.membership import Membership
 from stoker.ring.timing import MembershipTiming
 
 SHARDS = 64
@@ -63,7 +64,7 @@ def main() -> None:
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
     membership = Membership(
         Group(parsed.url, parsed.group, parsed.host),
-        Self(parsed.host),
+        LocalMember(parsed.host),
         shard_count=SHARDS,
         timing=MembershipTiming(*parsed.timing),
     )

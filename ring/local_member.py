@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from .group import Group
 
 LOG = logging.getLogger(__name__)
-TELL_AGAIN = 60.0
+WARN_EVERY = 60.0
 """Seconds between two warnings of a conductor that is not in the ring."""
 
 
 @dataclass(frozen=True)
-class Self:
+class LocalMember:
     """What we tell the others of ourselves."""
 
     host: str
@@ -20,7 +20,7 @@ class Self:
     version: str = "1.0"
 
 
-class Herald:
+class RecordWriter:
     """Writes our record, each time with a counter that has grown.  Used by the membership's thread.
 
     :param clock: seconds since the epoch.
@@ -32,7 +32,7 @@ class Herald:
         self._started_at: float | None = None
         self._beat = 0
 
-    def write(self, me: Self, incarnation: str, state: str) -> None:
+    def write(self, me: LocalMember, incarnation: str, state: str) -> None:
         """Give a sign of life.
 
         :raises GroupError: see Group.write.
@@ -52,7 +52,7 @@ class Herald:
         self._group.write(record)
 
 
-class Absence:
+class AbsenceWarning:
     """Warns, once a minute, while we are not in the ring.
 
     :ivar why: as far as it is known.
@@ -62,15 +62,15 @@ class Absence:
     def __init__(self, first: float) -> None:
         self.why = "it has not joined yet"
         self._first = first
-        self._told: float | None = None
+        self._warned: float | None = None
 
-    def tell(self, now: float, *, is_in: bool) -> None:
+    def warn_if_due(self, now: float, *, is_in: bool) -> None:
         """Warn if it is time to.
 
         :param now: by the monotonic clock.
         """
-        if is_in or self._told is None:
-            self._told = now + self._first - TELL_AGAIN
-        elif now - self._told >= TELL_AGAIN:
-            self._told = now
+        if is_in or self._warned is None:
+            self._warned = now + self._first - WARN_EVERY
+        elif now - self._warned >= WARN_EVERY:
+            self._warned = now
             LOG.warning("Not in the ring, so it does no work: %s", self.why)

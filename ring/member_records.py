@@ -11,7 +11,7 @@ from .timing import LEFT, MembershipTiming, Sign, latest, living, watch
 LOG = logging.getLogger(__name__)
 
 
-class Watching:
+class MemberRecords:
     """Remembers the records and signs of life of all members.  Used by the membership's thread."""
 
     def __init__(self, timing: MembershipTiming) -> None:
@@ -30,7 +30,7 @@ class Watching:
         :param began: the moment at which reading began, by the monotonic clock.
         :returns: the newest record of each host that has one now; who is alive and has not said farewell.
         """
-        records = latest(filter(is_sound, read))
+        records = latest(filter(is_valid_record, read))
         elapsed = 0.0 if self._looked is None else self._timing.watched(began - self._looked)
         self._looked = began
         beats = {host: (str(r["incarnation"]), int(str(r["beat"]))) for host, r in records.items()}
@@ -43,7 +43,7 @@ class Watching:
         return records, there
 
 
-def is_sound(record: Record) -> bool:
+def is_valid_record(record: Record) -> bool:
     """A neighbour of another release, or a fault of the backend, must not break us."""
     try:
         member_of(record)
