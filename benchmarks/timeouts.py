@@ -21,6 +21,9 @@ import typing
 import uuid
 from collections.abc import Iterator, Sequence
 
+from stoker.db.ids import TraversalNumber
+from stoker.db.rows import Traversal
+
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests"))
 
 import sqlalchemy as sa
@@ -51,7 +54,8 @@ class Rows(typing.NamedTuple):
 
     stack: Stack
     resource: Resource
-    tasks: tuple[Task, Task]
+    task: Task
+    traversal: Traversal
 
 
 def rows_of(number: int, first_id: int, deadline: float) -> Rows:
@@ -89,24 +93,17 @@ def rows_of(number: int, first_id: int, deadline: float) -> Rows:
         updated_at=now,
     )
     common: dict[str, typing.Any] = {"traversal": traversal, "stack_id": stack_id, "shard": stack.shard}
-    finish = Task(
-        id=TaskId(first_id + 1),
-        resource_id=None,
-        kind=TaskKind.FINISH,
-        state=TaskState.WAITING,
-        pending=1,
-        **common,
-    )
+    counted = Traversal(id=TraversalNumber(first_id + 1), action="CREATE", open_tasks=1, **common)
     work = Task(
         id=TaskId(first_id),
         resource_id=resource.id,
         kind=TaskKind.CREATE,
         state=TaskState.WAITING,
         pending=1,
-        finish_id=finish.id,
+        finish_id=counted.id,
         **common,
     )
-    return Rows(stack, resource, (work, finish))
+    return Rows(stack, resource, work, counted)
 
 
 def arm(database: Database, count: int, within: float) -> dict[StackId, float]:
@@ -131,7 +128,8 @@ def _store(database: Database, part: Sequence[Rows]) -> None:
     def insert(conn: sa.Connection) -> None:
         conn.execute(sa.insert(tables.stack), rows)
         resources.insert_many(conn, [made.resource for made in part])
-        tasks.insert_many(conn, [task for made in part for task in made.tasks])
+        tasks.insert_many(conn, [made.task for made in part])
+        conn.execute(sa.insert(tables.traversal), [dataclasses.asdict(made.traversal) for made in part])
 
     database.write(insert)
 

@@ -7,8 +7,16 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .ids import ContentId, MemberId, ResourceId, SnapshotId, StackId, TaskId, TraversalId
-from .states import Standing, Status, TaskKind, TaskState, stopped_reason
+from .ids import ContentId, MemberId, ResourceId, SnapshotId, StackId, TaskId, TraversalId, TraversalNumber
+from .states import (
+    DeadlinePolicy,
+    Standing,
+    Status,
+    TaskKind,
+    TaskState,
+    TraversalState,
+    stopped_reason,
+)
 
 Json = typing.Any
 
@@ -138,7 +146,7 @@ class Snapshot:
 class Task:
     """One vertex of a traversal's graph.
 
-    :ivar pending: unfinished predecessors; for the finish task all unfinished tasks of the traversal.
+    :ivar pending: unfinished predecessors.
     :ivar spare_id: for an update: the id of the resource's replacement, should it need one; for a snapshot:
         of the copy that it keeps of the resource.
     :ivar attempt: grows with each claim; a result counts only if it carries the latest one.
@@ -148,8 +156,8 @@ class Task:
     :ivar hooks: breakpoints still ahead, with their options.
     :ivar hook: the breakpoint at which it is held now.
     :ivar stepped: it is held before it begins, whatever `hooks` says.
-    :ivar held: for the finish task: how many tasks of the traversal are held.
-    :ivar waits_on: what a parked task waits for; see tables.py, also for the finish task.
+    :ivar finish_id: of the traversal's row; None: no traversal counts it.
+    :ivar waits_on: what a parked task waits for; see tables.py.
     :ivar request: the id of the user's request that wanted it, if one did.
     :ivar losses: see losses.py.
     """
@@ -172,7 +180,7 @@ class Task:
     timeout: float | None = None
     retries_left: int = 0
     redelivered: int = 0
-    finish_id: TaskId | None = None
+    finish_id: TraversalNumber | None = None
     definition: Json = None
     standing: Standing = Standing.OWN
     restricted: Sequence[str] = ()
@@ -182,8 +190,6 @@ class Task:
     hooks: Mapping[str, Json] | None = None
     hook: str | None = None
     stepped: bool = False
-    held: int = 0
-    reason: str | None = None
     request: str | None = None
     losses: Json = None
 
@@ -196,8 +202,52 @@ class Task:
     def of(cls, row: Mapping[str, typing.Any]) -> "Task":
         """From a row of the table."""
         words = {"kind": TaskKind, "state": TaskState, "standing": Standing}
+        own = {name: row[name] for name in cls.__dataclass_fields__}
+        return cls(**{**own, **{name: kind(row[name]) for name, kind in words.items()}})
+
+
+@dataclass(frozen=True)
+class Traversal:
+    """One attempt to bring a stack to one goal.
+
+    :ivar id: `finish_id` of its tasks.
+    :ivar action: what it does to the stack; None: the release that started it did not store that.
+    :ivar open_tasks: its tasks that are not final.
+    :ivar held_tasks: those of them that are held at breakpoints.
+    :ivar failure: first cause; None: nothing has failed yet.
+    :ivar aborted: the failure is a breakpoint that ends the action, so what is there is not rolled back.
+    :ivar waits_for_paused_children: the deadline of a nested stack that it waits for was paused.
+    :ivar request: the id of the user's request that wanted it, if one did.
+    :ivar due_at: when the purge may take it; None: it is running.
+    """
+
+    id: TraversalNumber
+    traversal: TraversalId
+    stack_id: StackId
+    shard: int
+    open_tasks: int
+    action: str | None = None
+    state: TraversalState = TraversalState.RUNNING
+    held_tasks: int = 0
+    failure: str | None = None
+    aborted: bool = False
+    deadline_policy: DeadlinePolicy = DeadlinePolicy.PAUSES
+    waits_for_paused_children: bool = False
+    request: str | None = None
+    due_at: float | None = None
+
+    @property
+    def may_pause(self) -> bool:
+        """Return whether a task is held, here or in a nested stack, so that the deadline may pause."""
+        return self.held_tasks > 0 or self.waits_for_paused_children
+
+    @classmethod
+    def of(cls, row: Mapping[str, typing.Any]) -> "Traversal":
+        """Return the value of a row; not all databases have booleans."""
+        words: dict[str, typing.Any] = {
+            "state": TraversalState,
+            "deadline_policy": DeadlinePolicy,
+            "aborted": bool,
+            "waits_for_paused_children": bool,
+        }
         return cls(**{**row, **{name: kind(row[name]) for name, kind in words.items()}})
-
-
-COUNTS = {"clock": "counts"}
-"""`hooks` of a finish task whose traversal's deadline counts on."""

@@ -382,6 +382,7 @@ def purge(conn: Connection, stack_ids: Sequence[StackId]) -> None:
     for table, column in (
         (tables.event, tables.event.c.stack_id),
         (tables.task, tables.task.c.stack_id),
+        (tables.traversal, tables.traversal.c.stack_id),
         (tables.content_use, tables.content_use.c.holder_id),
         (tables.stack_tag, tables.stack_tag.c.stack_id),
         (tables.resource, tables.resource.c.stack_id),

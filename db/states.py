@@ -66,7 +66,22 @@ class TaskKind(enum.StrEnum):
     ADOPT = "adopt"
     OBSERVE = "observe"  #: a check before an update: what it finds is that one's business, and fails nothing
     SCALE = "scale"  #: of a group, because of a signal: beside the traversals, see engine/scaling.py
-    FINISH = "finish"  #: counts the unfinished tasks of its traversal; never claimed
+    FINISH = "finish"  #: no task, but a traversal in its old form: see legacy_finish_tasks.py
+
+
+class TraversalState(enum.StrEnum):
+    """State of a traversal; `due_at` tells when the purge may take one that is not running."""
+
+    RUNNING = "running"  #: tasks of it are not final, or its end is just being stored
+    DONE = "done"  #: none of its tasks was left, so it has ended what its stack did
+    CANCELLED = "cancelled"  #: what its stack did was ended without it
+
+
+class DeadlinePolicy(enum.StrEnum):
+    """What the deadline of a stack does while all that is unfinished is held at breakpoints."""
+
+    PAUSES = "pauses"
+    COUNTS = "counts"
 
 
 class Standing(enum.StrEnum):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..db import snapshots, stacks
+from ..db import snapshots, stacks, traversals
 from ..db.ids import StackId, TaskId, TraversalId
 from ..db.rows import Stack
 from ..db.schema import tables
@@ -109,7 +109,7 @@ def _fail(
     ids = [stack.id for stack in late]
     stacks.fail_locked(conn, ids, reason, now, rollback=rollback)
     _end_snapshots(conn, late, reason)
-    endings.close_finish_tasks(conn, ids, now=now)
+    traversals.close(conn, ids, now=now)
     endings.record_stack_events(conn, late, Status.FAILED, reason, by=by, now=now)
     if rollback:
         endings.begin_rollbacks(conn, ids, now=now)

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
 
-from ..db import events, resources, stacks
+from ..db import events, resources, stacks, traversals
 from ..db.errors import NotFound
-from ..db.ids import ResourceId, TaskId, TraversalId
-from ..db.rows import Resource, Stack, Task
-from ..db.states import FINAL, REDELIVER_AFTER, Status, TaskKind, TaskState
+from ..db.ids import ResourceId, TaskId, TraversalId, TraversalNumber
+from ..db.rows import Resource, Stack, Task, Traversal
+from ..db.states import FINAL, REDELIVER_AFTER, Status, TaskKind, TaskState, TraversalState
 from ..db.work import tasks
-from ..db.work.endings import KEEP_TASKS
 from ..planning.task_definition import TaskDefinition
 from ..resources.errors import NoAction, NotSupported
 from ..resources.nested.base import NestedType
@@ -79,7 +78,8 @@ def scale(context: EngineContext, stack: Stack, wish: Wish) -> None:
                 properties={"size": scaling.size, "cooldown": scaling.cooldown}
             ).to_json(),
         )
-        tasks.insert_many(conn, [task, _purged_with(task, TaskId(scope.first_id + 1), scope.now)])
+        tasks.insert_many(conn, [task])
+        traversals.keep(conn, _purged_with(task, TraversalNumber(scope.first_id + 1), scope.now))
         events.add_many(conn, [wish.told])
         return task
 
@@ -103,15 +103,14 @@ def _idle(conn: Connection, stack: Stack, group_id: ResourceId) -> Resource:
     return group
 
 
-def _purged_with(task: Task, own_id: TaskId, now: float) -> Task:
-    """The traversal's own finish task may be gone already: another one brings the purge duty."""
-    return Task(
-        id=own_id,
+def _purged_with(task: Task, number: TraversalNumber, now: float) -> Traversal:
+    """Return the traversal as it brings the purge; its row may be gone already."""
+    return Traversal(
+        id=number,
         traversal=task.traversal,
         stack_id=task.stack_id,
-        kind=TaskKind.FINISH,
-        state=TaskState.DONE,
-        pending=0,
         shard=task.shard,
-        due_at=now + KEEP_TASKS,
+        open_tasks=0,
+        state=TraversalState.DONE,
+        due_at=now + traversals.KEPT,
     )

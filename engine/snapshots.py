@@ -138,4 +138,4 @@ def start_snapshot_deletion(
     running = {row_id: task for row_id, task in found.items() if row_id in mine}
     plan = plan_snapshot_deletion(copies, running, scope)
     beside = replace(stack, traversal=scope.traversal)
-    return store_plan(conn, beside, plan, running.values(), now=scope.now)
+    return store_plan(conn, beside, plan, running.values(), now=scope.now, action="DELETE_SNAPSHOT")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sqlalchemy.engine import Connection
 
-from ..db import content, resources, snapshots, stacks
+from ..db import content, resources, snapshots, stacks, traversals
 from ..db.ids import ResourceId, TaskId
 from ..db.rows import Stack, Task
 from ..db.states import Status, TaskKind
@@ -17,11 +17,18 @@ from .announce import Started
 
 
 def store_plan(
-    conn: Connection, stack: Stack, plan: Plan, running: Collection[Task], *, now: float
+    conn: Connection,
+    stack: Stack,
+    plan: Plan,
+    running: Collection[Task],
+    *,
+    now: float,
+    action: str | None = None,
 ) -> Started:
     """Store what a plan changes; a plan without tasks ends at once, and tasks with a breakpoint are held.
 
     :param running: tasks of older traversals that still run; their rows are locked.
+    :param action: what the traversal does; None: the stack's action.
     """
     running, spared = list(running), set(plan.spared)
     stopped = [task.id for task in running if task.id not in spared]
@@ -36,13 +43,14 @@ def store_plan(
     for old_id, successors in waiting.items():
         tasks.set_successors(conn, old_id, successors)
     kept = spared.difference(task.id for task in running)
-    tasks.inherit(conn, kept, plan.finish.id)
-    finish = replace(plan.finish, pending=plan.finish.pending + len(kept))
-    tasks.insert_many(conn, [*plan.tasks, finish])
+    number, open_tasks = plan.traversal.id, plan.traversal.open_tasks + len(kept)
+    tasks.inherit(conn, kept, number)
+    tasks.insert_many(conn, plan.tasks)
+    traversals.insert(conn, replace(plan.traversal, action=action or stack.action, open_tasks=open_tasks))
     held = plan.held
     aborted = breakpoints.hold(conn, held, by=None, now=now)
     over = not plan.tasks or held
-    ended = endings.finish(conn, plan.finish.id, by=None, now=now) if over else None
+    ended = endings.finish(conn, number, by=None, now=now) if over else None
     woken = [] if ended is None else list(ended.woken)
     superseded = sorted({task.traversal for task in running})
     return Started(stack, [*([] if aborted else plan.ready), *woken], superseded, plan.spared)

@@ -25,7 +25,7 @@ def plan_action(
     :param running: see make_plan.
     """
     rows = [row for row in existing if row.replaced_by is None and row.is_there]
-    ids, finish_id = task_ids(scope, len(rows))
+    ids, number = task_ids(scope, len(rows))
     task_of, edges = {row.id: task_id for row, task_id in zip(rows, ids, strict=True)}, Edges()
     if kind not in UNORDERED:
         for row_id, required in needs_of(rows).items():
@@ -36,7 +36,7 @@ def plan_action(
         PlannedTask(task_of[row.id], kind, row.id, settings=scope.breakpoints.settings_of(row.name))
         for row in rows
     ]
-    return make_plan(jobs, edges, running, finish_id, scope, resources=[])
+    return make_plan(jobs, edges, running, number, scope, resources=[])
 
 
 def plan_snapshot(
@@ -69,12 +69,12 @@ def plan_snapshot_deletion(
 
     :param running: tasks that still run, by the copy that they work on.
     """
-    ids, finish_id = task_ids(scope, len(copies))
+    ids, number = task_ids(scope, len(copies))
     jobs = [
         PlannedTask(task_id, TaskKind.DELETE_SNAPSHOT, copy.id)
         for copy, task_id in zip(copies, ids, strict=True)
     ]
-    return make_plan(jobs, Edges(), running, finish_id, scope, resources=[])
+    return make_plan(jobs, Edges(), running, number, scope, resources=[])
 
 
 def _copy(row: Resource, copy_id: ResourceId, task: Task, snapshot_id: SnapshotId) -> Resource:

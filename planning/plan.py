@@ -5,9 +5,9 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..db.ids import ResourceId, StackId, TaskId, TraversalId
-from ..db.rows import COUNTS, Resource, Task
-from ..db.states import REDELIVER_AFTER, Status, TaskKind, TaskState
+from ..db.ids import ResourceId, StackId, TaskId, TraversalId, TraversalNumber
+from ..db.rows import Resource, Task, Traversal
+from ..db.states import REDELIVER_AFTER, DeadlinePolicy, Status, TaskKind, TaskState
 from ..db.work.breakpoint_rules import BreakpointHit, partition
 from ..template.model import CompiledTemplate, ResourceDefinition, ResourceSettings
 from .breakpoints import PlannedBreakpoints
@@ -62,8 +62,8 @@ class Plan:
     """What a traversal does, and what its start changes.
 
     :ivar resources: rows to insert.
-    :ivar tasks: to be inserted, with the finish task.
-    :ivar finish: the traversal's last task; its `pending` is the number of the others.
+    :ivar tasks: to be inserted.
+    :ivar traversal: to be inserted; its open tasks are these.
     :ivar after: (old task, new task): the new one waits until the old one, of an older traversal, has ended.
     :ivar settled: rows that go at once: nothing was ever made for them.
     :ivar changes: columns to set, by row.
@@ -73,7 +73,7 @@ class Plan:
 
     resources: Sequence[Resource]
     tasks: Sequence[Task]
-    finish: Task
+    traversal: Traversal
     after: Sequence[tuple[Task, TaskId]] = ()
     settled: Sequence[ResourceId] = ()
     changes: Mapping[ResourceId, Mapping[str, Json]] = field(default_factory=dict)
@@ -113,7 +113,7 @@ def make_plan(
     jobs: Sequence[PlannedTask],
     edges: Edges,
     running: Mapping[ResourceId, Task],
-    finish_id: TaskId,
+    number: TraversalNumber,
     scope: TraversalScope,
     **rows: typing.Any,
 ) -> Plan:
@@ -125,16 +125,14 @@ def make_plan(
     after = [(old, job.id) for job in jobs if (old := running.get(job.row)) is not None]
     late = {task_id for _, task_id in after}
     return Plan(
-        tasks=[_task(job, edges, finish_id, scope, late=job.id in late) for job in jobs],
-        finish=Task(
-            id=finish_id,
+        tasks=[_task(job, edges, number, scope, late=job.id in late) for job in jobs],
+        traversal=Traversal(
+            id=number,
             traversal=scope.traversal,
             stack_id=scope.stack_id,
-            kind=TaskKind.FINISH,
-            state=TaskState.WAITING,
-            pending=len(jobs),
             shard=scope.shard,
-            hooks=None if scope.defaults.clock_stands else COUNTS,
+            open_tasks=len(jobs),
+            deadline_policy=DeadlinePolicy.PAUSES if scope.defaults.clock_stands else DeadlinePolicy.COUNTS,
             request=scope.request,
         ),
         after=after,
@@ -143,7 +141,9 @@ def make_plan(
     )
 
 
-def _task(job: PlannedTask, edges: Edges, finish_id: TaskId, scope: TraversalScope, *, late: bool) -> Task:
+def _task(
+    job: PlannedTask, edges: Edges, number: TraversalNumber, scope: TraversalScope, *, late: bool
+) -> Task:
     pending = edges.count_before(job.id) + late
     settings, defaults = job.settings, scope.defaults
     task = Task(
@@ -159,7 +159,7 @@ def _task(job: PlannedTask, edges: Edges, finish_id: TaskId, scope: TraversalSco
         due_at=None if pending else scope.now + REDELIVER_AFTER,
         timeout=settings.timeout if settings.timeout is not None else defaults.timeout,
         retries_left=settings.retries if settings.retries is not None else defaults.retries,
-        finish_id=finish_id,
+        finish_id=number,
         definition=job.definition,
         restricted=sorted(settings.restricted_actions) if job.kind == TaskKind.UPDATE else (),
         inputs=job.inputs,
@@ -177,26 +177,26 @@ def tasks_by_resource(found: Iterable[Task]) -> dict[ResourceId, Task]:
 
 
 def ids_needed(count: int) -> int:
-    """Ids a plan for `count` resources takes: resources, their tasks, and the finish task."""
+    """Ids a plan for `count` resources takes: resources, their tasks, and the traversal."""
     return 2 * count + 1
 
 
-def task_ids(scope: TraversalScope, count: int) -> tuple[list[TaskId], TaskId]:
-    """Ids for so many tasks, after as many for resources, and for the finish task.
+def task_ids(scope: TraversalScope, count: int) -> tuple[list[TaskId], TraversalNumber]:
+    """Ids for so many tasks, after as many for resources, and for the traversal's row.
 
     :raises TooFewIds: fewer are reserved.
     """
     if ids_needed(count) > scope.id_count:
         raise TooFewIds
     first = scope.first_id + count
-    return [TaskId(first + index) for index in range(count)], TaskId(first + count)
+    return [TaskId(first + index) for index in range(count)], TraversalNumber(first + count)
 
 
 def plan_create(compiled: CompiledTemplate, scope: TraversalScope) -> Plan:
     """Tasks that create every resource, each after all it requires."""
     names = list(compiled.resources)
     rows = {name: ResourceId(scope.first_id + index) for index, name in enumerate(names)}
-    ids, finish_id = task_ids(scope, len(names))
+    ids, number = task_ids(scope, len(names))
     task_of, edges = dict(zip(names, ids, strict=True)), Edges()
     jobs, new = [], []
     for name, definition in compiled.resources.items():
@@ -215,7 +215,7 @@ def plan_create(compiled: CompiledTemplate, scope: TraversalScope) -> Plan:
         )
         for other in definition.requires:
             edges.add(task_of[other], task_of[name])
-    return make_plan(jobs, edges, {}, finish_id, scope, resources=new)
+    return make_plan(jobs, edges, {}, number, scope, resources=new)
 
 
 def new_row(
@@ -259,7 +259,7 @@ def plan_delete(
     settled = [r.id for r in existing if r.action == "INIT" and r.id not in running]
     gone = set(settled)
     rows = [resource for resource in existing if resource.id not in gone]
-    ids, finish_id = task_ids(scope, len(rows) + len(copies))
+    ids, number = task_ids(scope, len(rows) + len(copies))
     task_of = {row.id: task_id for row, task_id in zip([*rows, *copies], ids, strict=True)}
     edges = Edges()
     by_name: dict[str, list[TaskId]] = {}
@@ -274,7 +274,7 @@ def plan_delete(
             edges.add(task_of[row_id], task_of[other])
     jobs = [delete_job(task_of[row.id], TaskKind.DELETE, row, others, scope) for row in rows]
     jobs += [PlannedTask(task_of[copy.id], TaskKind.DELETE_SNAPSHOT, copy.id) for copy in copies]
-    return make_plan(jobs, edges, running, finish_id, scope, resources=[], settled=settled)
+    return make_plan(jobs, edges, running, number, scope, resources=[], settled=settled)
 
 
 def needs_of(rows: Sequence[Resource]) -> dict[ResourceId, list[ResourceId]]:

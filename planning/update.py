@@ -10,7 +10,7 @@ import typing
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..db.ids import ResourceId, TaskId
+from ..db.ids import ResourceId, TaskId, TraversalNumber
 from ..db.rows import Resource, Task
 from ..db.states import DELETING, Status, TaskKind
 from ..resources.errors import UnknownType
@@ -88,7 +88,7 @@ class RegisteredTypeFacts:
 
 def update_ids_needed(existing: int, wanted: int) -> int:
     """Ids a plan takes: rows, their replacements, tasks and observations for what is wanted; deletions; the
-    finish task."""
+    traversal's row."""
     return 4 * wanted + existing + 1
 
 
@@ -195,7 +195,7 @@ class UpdatePlanner:
             jobs,
             edges,
             self._running,
-            TaskId(self._ids.take()),
+            TraversalNumber(self._ids.take()),
             self._scope,
             resources=self._new,
             changes=self._changes,

@@ -17,6 +17,7 @@ from .stack_purge import StackPurge
 from .stack_timeouts import StackTimeouts
 from .task_counts import TaskCounts
 from .task_due import TaskDue
+from .traversal_purge import TraversalPurge
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ DUTIES: dict[str, DutyEntry] = {
     "StackTimeouts": DutyEntry(StackTimeouts, DutyPolicy(has_own_thread=True, is_vital=True, is_timed=True)),
     "Rollbacks": DutyEntry(Rollbacks),
     "Credentials": DutyEntry(Credentials, DutyPolicy(is_timed=True)),
+    "TraversalPurge": DutyEntry(TraversalPurge, DutyPolicy(is_timed=True)),
     "StackPurge": DutyEntry(StackPurge, DutyPolicy(is_timed=True)),
     "Orphans": DutyEntry(Orphans, DutyPolicy(is_vital=True)),
     "Census": DutyEntry(TaskCounts, for_metrics=True),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from sqlalchemy.engine import Connection
 
 from ...db.ids import MemberId, TaskId, TraversalId
-from ...db.states import FINAL, TaskKind, TaskState
+from ...db.states import FINAL, TaskState
 from ...db.work import cancel, clear_breakpoints, tasks
 from ...db.work.claim import stack_names
 from ...db.work.tasks import DueTask
@@ -30,8 +30,7 @@ class TaskDue:
     """Acts on each due task of the slice, as its state asks for.
 
     It repeats hints of ready tasks, wakes parked ones, strikes resource timeouts, repeats cancels that no
-    conductor has answered, releases tasks that were not stopped in time, expires breakpoints, and purges
-    finished traversals.
+    conductor has answered, releases tasks that were not stopped in time, and expires breakpoints.
 
     All of this is one scan by the index on due_at: its cost follows what is due.
     """
@@ -42,7 +41,6 @@ class TaskDue:
         self._context = context
         self._page = page
         self._scan = SliceScan(context, "Due task")
-        self._purging = SliceScan(context, "Finished traversal")
 
     def run(self) -> None:
         """Act on all tasks that are due now."""
@@ -63,7 +61,6 @@ class TaskDue:
             self._expire_breakpoints(mine, now)
             self._repeat_cancels(mine, now)
             self._release_unstopped(mine, now)
-            self._purge(mine)
 
     def _measure(self, mine: Iterable[DueTask], now: float) -> None:
         for task in mine:
@@ -160,15 +157,6 @@ class TaskDue:
         for ready in self._scan.run(list(held.values()), expire, key=lambda ids: ids[0], together=1):
             announce_all(self._context.hints, ready)
 
-    def _purge(self, mine: Iterable[DueTask]) -> None:
-        ended = [task.traversal for task in mine if task.kind == TaskKind.FINISH]
-
-        def purge(conn: Connection, part: Sequence[TraversalId]) -> int:
-            return tasks.purge_traversal(conn, part[0])
-
-        for _ in self._purging.run(ended, purge, key=str, together=1):
-            pass
-
     def _announce(self, seen: Iterable[DueTask], task_ids: Iterable[TaskId]) -> None:
         traversal_of = {task.id: task.traversal for task in seen}
         by_traversal: dict[TraversalId, list[TaskId]] = {}
@@ -181,7 +169,7 @@ def _is_unanswered(task: DueTask, now: float) -> bool:
     """Return whether a conductor was asked to stop the task and still has time to answer."""
     if task.state == TaskState.RUNNING:
         return task.stop_by is not None and now < task.stop_by + cancel.MARGIN
-    return task.state in FINAL and task.kind != TaskKind.FINISH
+    return task.state in FINAL
 
 
 def _by_member(found: Iterable[DueTask]) -> dict[MemberId, list[Claimed]]:

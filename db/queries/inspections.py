@@ -9,6 +9,7 @@ from sqlalchemy.engine import Connection
 
 from .. import events, trees
 from ..ids import MemberId, StackId, TaskId, TraversalId
+from ..legacy_finish_tasks import IS_TASK
 from ..rows import Stack
 from ..schema import tables
 from ..stacks import with_tags
@@ -141,7 +142,7 @@ def waiting(conn: Connection, stack_id: StackId, *, present: Collection[str], li
         .join(s, sa.and_(s.c.id == t.c.stack_id, s.c.traversal == t.c.traversal))
         .where(
             t.c.stack_id.in_(trees.below(stack_id)),
-            t.c.kind != TaskKind.FINISH,
+            IS_TASK,
             t.c.state.in_([*SHOWN, TaskState.WAITING]),
         )
         .group_by(t.c.state)
@@ -201,7 +202,7 @@ def _tasks(stack_id: StackId, present: Collection[str]) -> sa.Select[typing.Any]
         .outerjoin(r, r.c.id == t.c.resource_id)
         .where(
             t.c.stack_id.in_(trees.below(stack_id)),
-            t.c.kind != TaskKind.FINISH,
+            IS_TASK,
             sa.or_(t.c.state.in_(SHOWN), sa.and_(t.c.state == TaskState.CANCELLED, t.c.member > "")),
         )
         .order_by(rank, sa.func.coalesce(t.c.claimed_at, 0.0), t.c.id)

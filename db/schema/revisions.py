@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from ..engine import Database
 
-NUMBER = 3
+NUMBER = 4
 """Of the schema that this code is written for."""
 EXPANDED = f"{NUMBER:04}_expand"
 """From here on this code works, and beside it that of the release before."""
@@ -44,7 +44,7 @@ class Fit(enum.Enum):
 def fit_of(revision: str | None) -> Fit:
     """What a revision means to this code; None: the database was never migrated.
 
-    >>> [fit_of(name).name for name in ("0002_contract", "0003_expand", "0003_contract", "0004_expand")]
+    >>> [fit_of(name).name for name in ("0003_contract", "0004_expand", "0004_contract", "0005_expand")]
     ['OLD', 'EXPANDED', 'EXACT', 'AHEAD']
     """
     if revision is None:
@@ -74,3 +74,28 @@ def _current(conn: sa.Connection) -> str | None:
         return None
     found: str | None = conn.execute(sa.text(f"SELECT version_num FROM {_TABLE}")).scalar()
     return found
+
+
+_VERSION = sa.select(sa.table(_TABLE, sa.column("version_num")).c.version_num)
+
+
+def is_contracted(conn: sa.Connection, *, hold: bool = False) -> bool:
+    """Return whether the schema is contracted, so that no code of an older release works on it any more.
+
+    No schema goes back, so a yes is remembered with the connection, and asked for once in its life.
+
+    :param hold: where it is not contracted, it will not be until this transaction has ended: for one who
+        writes something that the contract part takes away.
+    """
+    if conn.info.get(_CONTRACTED):
+        return True
+    query = _VERSION.with_for_update(read=True) if hold else _VERSION
+    # InnoDB answers nothing if it has waited for the row while that was changed.
+    at = conn.execute(query).scalar() or conn.execute(query).scalar()
+    found = at is not None and place_of(at) >= place_of(NEWEST)
+    if found:
+        conn.info[_CONTRACTED] = True
+    return found
+
+
+_CONTRACTED = "stoker_contracted"

@@ -189,18 +189,48 @@ snapshot = sa.Table(
     sa.Index("ix_snapshot_traversal", "traversal"),
 )
 
+#: One attempt to bring a stack to one goal; of a stack whose snapshots are deleted beside it there are more.
+traversal = sa.Table(
+    "traversal",
+    metadata,
+    # From the same sequence as the ids of its tasks; task.finish_id refers to it.
+    sa.Column("id", RowId, primary_key=True, autoincrement=False),
+    _uuid("traversal", nullable=False),
+    _uuid("stack_id", nullable=False),
+    sa.Column("shard", sa.Integer, nullable=False),
+    # What it does to the stack; NULL: the release that started it did not store that.
+    sa.Column("action", sa.String(16)),
+    sa.Column("state", sa.String(10), nullable=False),
+    # Its tasks that are not final, and those of them that are held.
+    sa.Column("open_tasks", sa.Integer, nullable=False),
+    sa.Column("held_tasks", sa.Integer, nullable=False, default=0),
+    # Why it fails: the first cause; and whether that is a breakpoint that ends the action.
+    sa.Column("failure", CleanText),
+    sa.Column("aborted", sa.Boolean, nullable=False, default=False),
+    # Whether the stack's deadline pauses while all that is unfinished is held.
+    sa.Column("deadline_policy", sa.String(10), nullable=False),
+    # The deadline of a nested stack that one of its tasks waits for was paused: it may pause with that one.
+    sa.Column("waits_for_paused_children", sa.Boolean, nullable=False, default=False),
+    sa.Column("request", sa.String(64)),
+    # When the purge may take it, with its tasks; NULL while it is running.
+    sa.Column("due_at", Instant),
+    sa.Index("ix_traversal_due", "due_at", "shard"),
+    sa.Index("ix_traversal_traversal", "traversal"),
+    sa.Index("ix_traversal_stack", "stack_id"),
+)
+
 task = sa.Table(
     "task",
     metadata,
     sa.Column("id", RowId, primary_key=True, autoincrement=False),
     _uuid("traversal", nullable=False),
     _uuid("stack_id", nullable=False),
-    sa.Column("resource_id", RowId),  # NULL for the finish task
+    sa.Column("resource_id", RowId),
     # For an update: the id of the resource's replacement, should it need one.  For a snapshot: of its copy.
     sa.Column("spare_id", RowId),
     sa.Column("kind", sa.String(16), nullable=False),
     sa.Column("state", sa.String(10), nullable=False),
-    # Unfinished predecessors; for the finish task: all tasks of the traversal that are not final.
+    # Unfinished predecessors.
     sa.Column("pending", sa.Integer, nullable=False),
     sa.Column("attempt", sa.Integer, nullable=False, default=0),
     sa.Column("member", sa.String(320)),
@@ -215,22 +245,21 @@ task = sa.Table(
     sa.Column("stop_by", Instant),
     sa.Column("retries_left", sa.Integer, nullable=False, default=0),
     sa.Column("redelivered", sa.Integer, nullable=False, default=0),
-    sa.Column("finish_id", RowId),  # the traversal's finish task
+    sa.Column("finish_id", RowId),  # the id of the traversal's row
     sa.Column("definition", JsonText),
     sa.Column("standing", sa.String(8), nullable=False, default="own"),  # see states.Standing
     sa.Column("restricted", JsonText, nullable=False),  # what an update must not do: update, replace
     sa.Column("inputs", JsonText, nullable=False),  # {resource name: resource id}
     sa.Column("successors", JsonText, nullable=False),  # [task id]
-    # resource:ID (its metadata), stack:ID (its end), step:TASK:ATTEMPT (a thread's end); see clocks.CHILDREN.
+    # resource:ID (its metadata), stack:ID (its end), step:TASK:ATTEMPT (a thread's end).
     sa.Column("waits_on", sa.String(64)),
-    # Breakpoints still ahead: {"pre-create": {"timeout": seconds, "then": "fail", "abort": true}}; for the
-    # finish task {"clock": "counts"} where the deadline counts on while tasks are held.
+    # Breakpoints still ahead: {"pre-create": {"timeout": seconds, "then": "fail", "abort": true}}.
     sa.Column("hooks", JsonText),
-    # The breakpoint at which it is held now; for the finish task "abort" once one has ended the action.
+    # The breakpoint at which it is held now.
     sa.Column("hook", sa.String(16)),
     # The user goes on step by step: it is held before it begins, whatever `hooks` says.
     sa.Column("stepped", sa.Boolean, nullable=False, default=False),
-    # Of the finish task: how many tasks of the traversal are held.
+    # No task has any of these two; see legacy_finish_tasks.py.
     sa.Column("held", sa.Integer, nullable=False, default=0),
     sa.Column("reason", CleanText),
     # The user's request that wanted it; NULL: a duty did, or the release that made it knew no better.

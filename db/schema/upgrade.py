@@ -5,6 +5,7 @@ import typing
 
 from alembic import command
 from alembic.config import Config
+from alembic.script import Script, ScriptDirectory
 from sqlalchemy.engine import Connection
 
 from ..engine import Database
@@ -62,12 +63,39 @@ def _known(database: Database) -> str | None:
 
 
 def upgrade(database: Database, revision: str = NEWEST) -> None:
-    """Run the migrations up to a revision, each in the transaction of one connection."""
+    """Run the migrations up to a revision, each in the transaction of one connection.
+
+    A migration that has a function ``move_batch`` moves rows which daemons work on.  That one is run before
+    it, in short transactions that are retried, until it returns 0; so the migration itself finds few.
+    """
+    at = revisions.current(database)
+    for script in _ahead(at, revision):
+        if at is not None and (move_batch := getattr(script.module, "move_batch", None)) is not None:
+            _run(database, str(script.down_revision))
+            while database.write(move_batch):
+                pass
+    _run(database, revision)
+
+
+def script(revision: str) -> typing.Any:
+    """Return the module of a migration."""
+    found = ScriptDirectory.from_config(_config()).get_revision(revision)
+    return None if found is None else found.module
+
+
+def _ahead(at: str | None, revision: str) -> list[Script]:
+    """Return the migrations that are to be run, in their order."""
+    found = ScriptDirectory.from_config(_config()).walk_revisions("base", revision)
+    behind = -1 if at is None else place_of(at)
+    return [script for script in reversed(list(found)) if place_of(script.revision) > behind]
+
+
+def _run(database: Database, revision: str) -> None:
     with database.engine.connect() as conn, conn.begin():
         command.upgrade(_config(conn), revision)
 
 
-def _config(conn: Connection) -> Config:
+def _config(conn: Connection | None = None) -> Config:
     config = Config()
     config.set_main_option("script_location", str(pathlib.Path(__file__).parent / "migrations"))
     attributes: dict[str, typing.Any] = config.attributes

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from .. import events, notifications, resources, trees
+from .. import events, notifications, resources, traversals, trees
 from ..ids import ResourceId, StackId, TaskId, TraversalId
 from ..notifications import AtBreakpoint, EventKind
 from ..rows import Resource, Task
@@ -24,12 +24,12 @@ from .countdown import FinishedTask, mark_ready, unblock
 
 
 def count_down(conn: Connection, ended: Sequence[FinishedTask], *, now: float) -> dict[TaskId, TraversalId]:
-    """Take the tasks off the counts of their finish tasks and successors; the tasks that became ready."""
+    """Take the tasks off the counts of their traversals and successors; the tasks that became ready."""
     ready, stops = go_on(conn, unblock(conn, ended, now=now), by=None, now=now)
     standing = {stop.task.finish_id for stop in stops}
-    standing |= deadlines.newer_finishes(conn, [final.task for final in ended])
-    for finish_id in sorted(i for i in standing if i is not None):
-        deadlines.pause_deadline(conn, finish_id, now=now)
+    standing |= deadlines.newer_traversals(conn, [final.task for final in ended])
+    for number in sorted(i for i in standing if i is not None):
+        deadlines.pause_deadline(conn, number, now=now)
     return ready
 
 
@@ -73,8 +73,8 @@ def hold(conn: Connection, stops: Sequence[BreakpointHit], *, by: str | None, no
     kept = [stop for stop in stops if stop.task.traversal not in aborted]
     _store(conn, kept, now=now)
     counts = Counter(stop.task.finish_id for stop in kept if stop.task.finish_id is not None)
-    for finish_id, count in sorted(counts.items()):
-        count_held(conn, finish_id, count)
+    for number, count in sorted(counts.items()):
+        traversals.count_held(conn, number, count)
     for stack_id, traversal in sorted({(stop.task.stack_id, stop.task.traversal) for stop in kept}):
         show_on_stack(conn, stack_id, traversal)
     told = [(stop, ResourceId(stop.task.resource_id or 0)) for stop in kept if stop.task.resource_id in rows]
@@ -107,12 +107,6 @@ def _abort(conn: Connection, stop: BreakpointHit, rows: dict[ResourceId, Resourc
     found = rows.get(ResourceId(stop.task.resource_id or 0))
     reason = breakpoint_rules.abort_reason(stop.hook, "" if found is None else found.name)
     unblock(conn, [FinishedTask(stop.task, failure=reason, aborts=True)], now=now)
-
-
-def count_held(conn: Connection, finish_id: TaskId, count: int) -> None:
-    """So many tasks more, or less, are held."""
-    t = tables.task
-    conn.execute(sa.update(t).where(t.c.id == finish_id).values(held=t.c.held + count))
 
 
 def notify(
@@ -219,7 +213,7 @@ def held_of(conn: Connection, traversal: TraversalId, *, limit: int | None = Non
 
 
 def show_on_stack(conn: Connection, stack_id: StackId, traversal: TraversalId) -> None:
-    """Name the breakpoints in the stack's status reason; the caller holds the finish task's row."""
+    """Name the breakpoints in the stack's status reason; the caller holds the traversal's row."""
     t, s = tables.task, tables.stack
     found = held_of(conn, traversal, limit=NAMED)
     if found:

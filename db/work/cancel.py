@@ -15,8 +15,9 @@ from sqlalchemy.engine import Connection
 
 from ..batches import chunks
 from ..ids import MemberId, StackId, TaskId, TraversalId
+from ..legacy_finish_tasks import IS_TASK
 from ..schema import tables
-from ..states import UNSTARTED, Standing, Status, TaskKind, TaskState, stopped_reason
+from ..states import UNSTARTED, Standing, Status, TaskState, stopped_reason
 from . import breakpoint_rules, transitions
 
 BEGUN = (TaskState.PARKED, TaskState.READY)
@@ -68,11 +69,11 @@ def cancel_unstarted(
 
 
 def cancel_behind_failure(conn: Connection, traversal: TraversalId, *, now: float) -> int:
-    """As cancel_unstarted, for one who holds the traversal's finish task with a reason in it.
+    """As cancel_unstarted, for one who holds the row of the traversal, with a failure in it.
 
-    Running tasks go on, and so do nested stacks; who parks one of them looks at the finish task first.
+    Running tasks go on, and so do nested stacks; who parks one of them looks at that row first.
 
-    :returns: by how much the finish task has to be counted down.
+    :returns: by how much the traversal has to be counted down.
     """
     t = tables.task
     known = sa.and_(t.c.traversal == traversal, t.c.state.in_(sorted(UNSTARTED)))
@@ -86,7 +87,7 @@ def waits_for_child(waits_on: str | None) -> bool:
 
 
 def _found(known: sa.ColumnElement[bool]) -> sa.Select[typing.Any]:
-    return sa.select(tables.task.c.id).where(known, tables.task.c.kind != TaskKind.FINISH)
+    return sa.select(tables.task.c.id).where(known, IS_TASK)
 
 
 def _locked(conn: Connection, *found: Iterable[int]) -> list[typing.Any]:

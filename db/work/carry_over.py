@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from .. import traversals
 from ..ids import TaskId
 from ..rows import Task
 from ..schema import tables
-from ..states import Status, TaskKind
+from ..states import TaskKind
 from .cancel import stopped, superseded
 
 
@@ -32,10 +33,10 @@ def requeue(conn: Connection, claimed: Sequence[Task], wishes: RequeueRequest) -
     their traversal was stopped, or is one in which a task failed.
 
     One that runs for the stack's present traversal, though its own was superseded, becomes that one's own:
-    who stops the present one will find it.  The caller holds the tasks, and gets the finish tasks.
+    who stops the present one will find it.  The caller holds the tasks, and gets the traversals' rows.
     """
     own = [task for task in claimed if not task.inherited]
-    failed = _failed(conn, sorted({task.finish_id for task in own if task.finish_id is not None}))
+    failed = traversals.lock_failed(conn, {task.finish_id for task in own if task.finish_id is not None})
     behind = {task.id for task in own if task.finish_id in failed and task.id not in wishes.nested}
     return behind | left_behind(conn, claimed, wishes)
 
@@ -51,29 +52,17 @@ def left_behind(
     return ended | {task.id for task in claimed if task.inherited and not _moved(conn, task, wishes)}
 
 
-def _failed(conn: Connection, finish_ids: Sequence[TaskId]) -> set[TaskId]:
-    t = tables.task
-    rows = conn.execute(
-        sa.select(t.c.id, t.c.reason).where(t.c.id.in_(finish_ids)).order_by(t.c.id).with_for_update()
-    )
-    return {TaskId(finish_id) for finish_id, reason in rows if reason is not None}
-
-
 def _moved(conn: Connection, task: Task, wishes: RequeueRequest) -> bool:
     """Whether there is a traversal that it goes on for, which it belongs to now.
 
     Only a creation of which is stored what it was given: what it refers to may become something else now; and
     an adoption, which changes nothing: what follows it would replace what was to be adopted.
     """
-    t, s, r = tables.task, tables.stack, tables.resource
+    t, r = tables.task, tables.resource
     progress = conn.execute(sa.select(r.c.progress).where(r.c.id == task.resource_id)).scalar()
     has_begun = progress is not None and progress["task"] == task.id
-    found = conn.execute(
-        sa.select(s.c.traversal, t.c.id)
-        .join(t, sa.and_(t.c.traversal == s.c.traversal, t.c.kind == TaskKind.FINISH))
-        .where(s.c.id == task.stack_id, s.c.status == Status.IN_PROGRESS)
-    ).first()
-    if found is None or (_failed(conn, [found.id]) and task.id not in wishes.nested):
+    found = traversals.get_running(conn, task.stack_id)
+    if found is None or (traversals.lock_failed(conn, [found.id]) and task.id not in wishes.nested):
         return False
     own = task.traversal == found.traversal
     is_begun = task.kind == TaskKind.CREATE and wishes.begun.get(task.id, has_begun)
@@ -83,5 +72,5 @@ def _moved(conn: Connection, task: Task, wishes: RequeueRequest) -> bool:
         return True
     values = {"traversal": found.traversal, "finish_id": found.id, "losses": None}
     conn.execute(sa.update(t).where(t.c.id == task.id).values(**values))
-    conn.execute(sa.update(t).where(t.c.id == found.id).values(pending=t.c.pending + 1))
+    traversals.count_up(conn, found.id, 1)
     return True

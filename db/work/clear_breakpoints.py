@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from .. import resources
+from .. import resources, traversals
 from ..batches import chunks
-from ..ids import ResourceId, TaskId, TraversalId
+from ..ids import ResourceId, TaskId, TraversalId, TraversalNumber
+from ..legacy_finish_tasks import IS_TASK
 from ..notifications import EventKind
 from ..rows import Task
 from ..schema import tables
-from ..states import REDELIVER_AFTER, TaskKind, TaskState
+from ..states import REDELIVER_AFTER, TaskState
 from . import breakpoint_rules, breakpoints, deadlines, endings
 from .countdown import FinishedTask, unblock
 
@@ -44,8 +45,8 @@ def clear(
     _store(conn, found, now=now)
     gone = [row.id for row in rows.values() if row.id in _deleted(found)]
     resources.delete_many(conn, gone)
-    for finish_id, count in sorted(Counter(_finish_ids(found)).items()):
-        breakpoints.count_held(conn, finish_id, -count)
+    for number, count in sorted(Counter(_numbers(found)).items()):
+        traversals.count_held(conn, number, -count)
     for traversal in sorted({task.traversal for task in found}):
         set_stepping(conn, traversal, stepping)
     told = [(rows[i], task.hook or "") for task in found if (i := ResourceId(task.resource_id or 0)) in rows]
@@ -96,7 +97,7 @@ def _deleted(found: Sequence[Task]) -> set[int | None]:
     return {task.resource_id for task in found if task.hook == breakpoint_rules.POST_DELETE}
 
 
-def _finish_ids(found: Sequence[Task]) -> list[TaskId]:
+def _numbers(found: Sequence[Task]) -> list[TraversalNumber]:
     return [task.finish_id for task in found if task.finish_id is not None]
 
 
@@ -105,7 +106,7 @@ def set_stepping(conn: Connection, traversal: TraversalId, stepping: bool | None
     if stepping is None:
         return
     t = tables.task
-    waiting = (t.c.traversal == traversal, t.c.state == TaskState.WAITING, t.c.kind != TaskKind.FINISH)
+    waiting = (t.c.traversal == traversal, t.c.state == TaskState.WAITING, IS_TASK)
     # Locked in id order, as everybody does.
     ids = conn.execute(sa.select(t.c.id).where(*waiting, t.c.stepped.is_not(stepping))).scalars()
     for part in chunks(ids):
@@ -122,18 +123,18 @@ def _go_on(conn: Connection, found: Sequence[Task], *, by: str | None, now: floa
     ready.update(free)
     for stack_id, traversal in sorted({(task.stack_id, task.traversal) for task in found}):
         breakpoints.show_on_stack(conn, stack_id, traversal)
-    finishes = {*_finish_ids(found), *deadlines.newer_finishes(conn, ended)}
-    ready.update(_end(conn, finishes, by=by, now=now))
+    numbers = {*_numbers(found), *deadlines.newer_traversals(conn, ended)}
+    ready.update(_end(conn, numbers, by=by, now=now))
     return Cleared(_by_traversal(ready))
 
 
 def _end(
-    conn: Connection, finish_ids: Iterable[TaskId], *, by: str | None, now: float
+    conn: Connection, numbers: Iterable[TraversalNumber], *, by: str | None, now: float
 ) -> dict[TaskId, TraversalId]:
     """End the traversals of which nothing is left; parents' tasks that this has woken."""
     woken: dict[TaskId, TraversalId] = {}
-    for finish_id in sorted(finish_ids):
-        done = endings.finish(conn, finish_id, by=by, now=now)
+    for number in sorted(numbers):
+        done = endings.finish(conn, number, by=by, now=now)
         if done is not None:
             woken.update(done.woken)
     return woken
@@ -172,4 +173,4 @@ def _fail(conn: Connection, task: Task, *, by: str | None, now: float) -> Cleare
     resources.delete_many(conn, [row.id for row in rows.values() if row.id in _deleted([task])])
     reason = breakpoint_rules.abort_reason(hook, name)
     unblock(conn, [FinishedTask(task, failure=reason, aborts=True)], now=now)
-    return Cleared(_by_traversal(_end(conn, _finish_ids([task]), by=by, now=now)))
+    return Cleared(_by_traversal(_end(conn, _numbers([task]), by=by, now=now)))

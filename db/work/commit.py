@@ -1,7 +1,7 @@
 """Committing what steps came to, several tasks in one transaction.
 
 The order of locks is the same in every transaction: what parked tasks wait for, own tasks, resources,
-finish tasks, successors (each in id order), stacks.  Who supersedes a traversal holds the stack first; where
+traversals, successors (each in id order), stacks.  Who supersedes a traversal holds the stack first; where
 that meets the end of the traversal the database reports a deadlock and the transaction is run again.
 """
 
@@ -382,11 +382,11 @@ def _finish(
 ) -> tuple[list[tuple[StackId, Status]], dict[TaskId, TraversalId]]:
     """End the traversals of tasks that have ended, where nothing is left to do; ended stacks, and parents'
     tasks woken."""
-    finish_ids = {task.finish_id for task in (*over, *held)} | deadlines.newer_finishes(conn, over)
+    numbers = {task.finish_id for task in (*over, *held)} | deadlines.newer_traversals(conn, over)
     ended: list[tuple[StackId, Status]] = []
     woken: dict[TaskId, TraversalId] = {}
-    for finish_id in sorted(f for f in finish_ids if f is not None):
-        done = endings.finish(conn, finish_id, by=who.host, now=now)
+    for number in sorted(n for n in numbers if n is not None):
+        done = endings.finish(conn, number, by=who.host, now=now)
         if done is not None:
             ended.append((done.stack_id, done.status))
             woken.update(done.woken)

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from .. import traversals
 from ..batches import IDS, chunks
-from ..ids import TaskId, TraversalId
+from ..ids import TaskId, TraversalId, TraversalNumber
 from ..rows import Task
 from ..schema import tables
 from ..states import REDELIVER_AFTER, TaskKind, TaskState
 from .cancel import cancel_behind_failure
-
-ABORTED = "abort"
-"""`hook` of a finish task whose action a breakpoint has ended."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +42,6 @@ _COUNT_DOWN = (
     .where(tables.task.c.id.in_(IDS), tables.task.c.state == TaskState.WAITING)
     .values(pending=tables.task.c.pending - sa.bindparam("by"))
 )
-_TAKE_OFF = (
-    sa.update(tables.task)
-    .where(tables.task.c.id == sa.bindparam("row_id"))
-    .values(pending=tables.task.c.pending - sa.bindparam("by"))
-)
 _UNBLOCKED = (
     sa.select(tables.task)
     .where(tables.task.c.id.in_(IDS), tables.task.c.state == TaskState.WAITING, tables.task.c.pending <= 0)
@@ -62,28 +55,26 @@ _MARK_READY = (
 
 
 def unblock(conn: Connection, ended: Sequence[FinishedTask], *, now: float) -> list[Task]:
-    """Take the tasks off the counts of their finish tasks and successors.
+    """Take the tasks off the counts of their traversals and successors.
 
     The tasks whose last predecessor it was are returned and still wait: the caller, who holds their rows,
     marks them ready, or claims them, or holds them at their breakpoints.
 
-    The finish task comes first: while its row is held, nobody else counts down in this traversal, so the
+    The traversal's row comes first: while it is held, nobody else counts down in this traversal, so the
     successors cannot be locked in opposite orders.
 
     A failed task's own traversal starts nothing more (its unstarted tasks are cancelled first), yet tasks
     of a newer traversal may wait for it too.  Only a check goes on: it shall find all that is wrong.
     """
-    _count_down_finish(conn, ended)
-    for traversal, finish_id in sorted(
+    _count_down_traversals(conn, ended)
+    for traversal, number in sorted(
         {
             (final.task.traversal, final.task.finish_id)
             for final in ended
             if final.fails and final.task.finish_id and final.task.kind != TaskKind.CHECK
         }
     ):
-        _take_off(conn, finish_id, cancel_behind_failure(conn, traversal, now=now))
-        t = tables.task
-        conn.execute(sa.update(t).where(t.c.id == finish_id, t.c.held != 0).values(held=0))
+        traversals.count_cancelled(conn, number, cancel_behind_failure(conn, traversal, now=now))
     counts = Counter(TaskId(successor) for final in ended for successor in final.task.successors)
     by_count: dict[int, list[TaskId]] = {}
     for task_id, count in counts.items():
@@ -94,24 +85,20 @@ def unblock(conn: Connection, ended: Sequence[FinishedTask], *, now: float) -> l
     return _unblocked(conn, counts)
 
 
-def _count_down_finish(conn: Connection, ended: Sequence[FinishedTask]) -> None:
-    counts: Counter[TaskId] = Counter()
-    failures: dict[TaskId, FinishedTask] = {}
+def _count_down_traversals(conn: Connection, ended: Sequence[FinishedTask]) -> None:
+    counts: Counter[TraversalNumber] = Counter()
+    failures: dict[TraversalNumber, FinishedTask] = {}
     for final in ended:
-        if (finish_id := final.task.finish_id) is not None:
-            counts[finish_id] += 1
+        if (number := final.task.finish_id) is not None:
+            counts[number] += 1
             if final.fails:
-                failures.setdefault(finish_id, final)
-    for finish_id, count in sorted(counts.items()):
-        _take_off(conn, finish_id, count, failures.get(finish_id))
-
-
-def _take_off(conn: Connection, finish_id: TaskId, count: int, failed: FinishedTask | None = None) -> None:
-    conn.execute(_TAKE_OFF, {"row_id": finish_id, "by": count})
-    if failed is not None:
-        t = tables.task
-        first = sa.update(t).where(t.c.id == finish_id, t.c.reason.is_(None))
-        conn.execute(first.values(reason=failed.failure, hook=ABORTED if failed.aborts else None))
+                failures.setdefault(number, final)
+    for number, count in sorted(counts.items()):
+        failed = failures.get(number)
+        if failed is None:
+            traversals.count_down(conn, number, count)
+        else:
+            traversals.count_down(conn, number, count, failure=failed.failure, aborted=failed.aborts)
 
 
 def _unblocked(conn: Connection, task_ids: Iterable[TaskId]) -> list[Task]:

@@ -15,36 +15,34 @@ from collections.abc import Iterable, Sequence
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from .. import traversals
 from ..batches import BATCH, chunks
-from ..ids import StackId, TaskId, TraversalId
-from ..rows import COUNTS, Task
+from ..ids import StackId, TaskId, TraversalId, TraversalNumber
+from ..rows import Task, Traversal
 from ..schema import tables
-from ..states import ACTIVE, Standing, Status, TaskKind, TaskState
+from ..states import ACTIVE, DeadlinePolicy, Standing, Status, TaskKind, TaskState
 
-CHILDREN = "children"
-"""`waits_on` of a finish task of whose traversal a nested stack has stood: those are to be looked at, too."""
 LOOK_AGAIN = 300.0
 """Seconds after which a task that waits for a nested stack looks at it even if nobody has woken it."""
 
 
-def pause_deadline(conn: Connection, finish_id: TaskId, *, now: float) -> None:
-    """Stop the clock if nothing goes on any more in the traversal of this finish task but some is held.
+def pause_deadline(conn: Connection, number: TraversalNumber, *, now: float) -> None:
+    """Pause the stack's deadline if nothing goes on any more in the traversal but some task is held.
 
-    Whoever takes the last active task away holds the finish task's row, so that of two who end tasks at once
-    the second one sees the first.  Also tasks of older traversals count that still run: what waits for them
-    goes on without anybody's doing.
+    Who takes the last active task away holds the traversal's row, so that of two who end tasks at once the
+    second one sees the first.  Also tasks of older traversals count that still run: what waits for them goes
+    on without anybody's doing.
     """
-    t, s = tables.task, tables.stack
-    row = conn.execute(
-        sa.select(t.c.traversal, t.c.stack_id, t.c.held, t.c.hooks, t.c.waits_on).where(t.c.id == finish_id)
-    ).first()
-    if row is None or not may_pause(row) or row.hooks == COUNTS or not _rests(conn, row):
+    s, found = tables.stack, traversals.get(conn, number)
+    if found is None or not found.may_pause or found.deadline_policy == DeadlinePolicy.COUNTS:
+        return
+    if not _rests(conn, found):
         return
     done = conn.execute(
         sa.update(s)
         .where(
-            s.c.id == row.stack_id,
-            s.c.traversal == row.traversal,
+            s.c.id == found.stack_id,
+            s.c.traversal == found.traversal,
             s.c.status == Status.IN_PROGRESS,
             # One that has passed strikes.
             s.c.deadline_at > now,
@@ -53,26 +51,21 @@ def pause_deadline(conn: Connection, finish_id: TaskId, *, now: float) -> None:
         .ordered_values((s.c.remaining, s.c.deadline_at - now), (s.c.deadline_at, None))
     )
     if done.rowcount:
-        pause_parents(conn, [task.id for task in _waiting_for(conn, StackId(row.stack_id))], now=now)
-
-
-def may_pause(finish: typing.Any) -> bool:
-    """Whether the traversal of a finish task has anything behind which it could stand."""
-    return bool(finish.held > 0 or finish.waits_on == CHILDREN)
+        pause_parents(conn, [task.id for task in _waiting_for(conn, found.stack_id)], now=now)
 
 
 def pause_parents(conn: Connection, parked: Iterable[TaskId], *, now: float) -> None:
     """What these parents' tasks wait for stands now: nobody has to look at them, and their stacks' clocks may
     stand, too.  The caller holds the tasks."""
-    t, finishes = tables.task, set[TaskId]()
+    t, numbers = tables.task, set[TraversalNumber]()
     for part in chunks(parked):
         # How long the child stands is no part of the resource's timeout.
         conn.execute(sa.update(t).where(t.c.id.in_(part)).values(due_at=None, expires_at=None))
         found = conn.execute(sa.select(t.c.finish_id).where(t.c.id.in_(part))).scalars()
-        finishes |= {TaskId(finish_id) for finish_id in found if finish_id is not None}
-    for finish_id in sorted(finishes):
-        conn.execute(sa.update(t).where(t.c.id == finish_id).values(waits_on=CHILDREN))
-        pause_deadline(conn, finish_id, now=now)
+        numbers |= {TraversalNumber(number) for number in found if number is not None}
+    for number in sorted(numbers):
+        traversals.note_paused_child(conn, number)
+        pause_deadline(conn, number, now=now)
 
 
 def _waiting_for(conn: Connection, stack_id: StackId) -> Sequence[typing.Any]:
@@ -89,18 +82,18 @@ def _waiting_for(conn: Connection, stack_id: StackId) -> Sequence[typing.Any]:
 _CHILD = "stack:"
 
 
-def _rests(conn: Connection, finish: typing.Any) -> bool:
+def _rests(conn: Connection, traversal: Traversal) -> bool:
     """Whether nothing goes on by itself in a traversal, nor in the nested stacks that it waits for; and
     something is held, there or here."""
     t, s = tables.task, tables.stack
     # With coalesce, for what is parked until a retry waits on nothing, and NOT NULL is NULL.
     for_child = sa.and_(t.c.state == TaskState.PARKED, sa.func.coalesce(t.c.waits_on, "").like(f"{_CHILD}%"))
-    of_it = t.c.traversal == finish.traversal
+    of_it = t.c.traversal == traversal.traversal
     active = sa.select(t.c.id).where(of_it, t.c.state.in_(sorted(ACTIVE)), sa.not_(for_child))
     # Nothing waits for a snapshot that is deleted beside the stack, but the stack's deletion takes it over.
     beside = sa.and_(t.c.kind == TaskKind.DELETE_SNAPSHOT, t.c.standing == Standing.OWN)
     running = sa.select(t.c.id).where(
-        t.c.stack_id == finish.stack_id, t.c.state == TaskState.RUNNING, sa.not_(beside)
+        t.c.stack_id == traversal.stack_id, t.c.state == TaskState.RUNNING, sa.not_(beside)
     )
     if conn.execute(active.limit(1)).first() is not None:
         return False
@@ -117,7 +110,7 @@ def _rests(conn: Connection, finish: typing.Any) -> bool:
         locked = sa.select(s.c.remaining).where(s.c.id.in_(part)).order_by(s.c.id).with_for_update()
         if None in conn.execute(locked).scalars().all():
             return False
-    return bool(finish.held > 0 or children)
+    return traversal.held_tasks > 0 or bool(children)
 
 
 def resume_deadline(conn: Connection, stack_id: StackId, traversal: TraversalId, *, now: float) -> None:
@@ -135,10 +128,10 @@ def resume_deadline(conn: Connection, stack_id: StackId, traversal: TraversalId,
         resume_deadline(conn, StackId(task.stack_id), TraversalId(task.traversal), now=now)
 
 
-def newer_finishes(conn: Connection, ended: Sequence[Task]) -> set[TaskId]:
-    """Finish tasks of newer traversals of which tasks have waited for these, which ran for an older one.
+def newer_traversals(conn: Connection, ended: Sequence[Task]) -> set[TraversalNumber]:
+    """Return newer traversals of which tasks have waited for these, which ran for an older one.
 
-    The ids of a plan are one block of which the finish task's is the last.
+    The ids of a plan are one block of which the traversal's is the last.
     """
     t = tables.task
     newer: Iterable[int] = (
@@ -148,8 +141,8 @@ def newer_finishes(conn: Connection, ended: Sequence[Task]) -> set[TaskId]:
         for successor in task.successors
         if successor > task.finish_id
     )
-    found: set[TaskId] = set()
+    found: set[TraversalNumber] = set()
     for part in chunks(newer):
         rows = conn.execute(sa.select(t.c.finish_id).where(t.c.id.in_(part)).distinct()).scalars()
-        found.update(TaskId(finish_id) for finish_id in rows if finish_id is not None)
+        found.update(TraversalNumber(number) for number in rows if number is not None)
     return found

@@ -7,20 +7,17 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from .. import credentials, events, notifications, snapshots, stacks
-from ..ids import StackId, TaskId, TraversalId
+from .. import credentials, events, notifications, snapshots, stacks, traversals
+from ..ids import StackId, TaskId, TraversalId, TraversalNumber
 from ..rows import Stack
 from ..schema import tables
 from ..stacks import LateStack
-from ..states import Status, TaskKind, TaskState
+from ..states import Status, TraversalState
 from . import deadlines, tasks
-from .countdown import ABORTED
 
 ROLLBACK_STARTED = "Stack ROLLBACK started"
 PLANNED_WITHIN = 3600.0
 """Seconds after which a rollback fails that nobody has planned; it gets its own deadline when it is."""
-KEEP_TASKS = 60.0
-"""Seconds that the tasks of a finished traversal are kept, for those who look why it ended so."""
 
 
 @dataclass(frozen=True)
@@ -40,49 +37,26 @@ class Failure:
     rolled_back: bool = True
 
 
-_FINISH = (
-    sa.select(
-        tables.task.c.traversal,
-        tables.task.c.stack_id,
-        tables.task.c.pending,
-        tables.task.c.reason,
-        tables.task.c.state,
-        tables.task.c.held,
-        tables.task.c.hook,
-        tables.task.c.waits_on,
-    )
-    .where(tables.task.c.id == sa.bindparam("row_id"))
-    .with_for_update()
-)
-
-
-def finish(conn: Connection, finish_id: TaskId, *, by: str | None, now: float) -> Ended | None:
+def finish(conn: Connection, number: TraversalNumber, *, by: str | None, now: float) -> Ended | None:
     """End the traversal if none of its tasks is left; None if some are, or if it was superseded.  Where all
-    that are left are held, or behind that, the stack's clock stands from now on.
+    that are left are held, or behind that, the stack's deadline is paused.
 
     :param by: host of the conductor that does it, for the event.
     """
-    t = tables.task
-    row = conn.execute(_FINISH, {"row_id": finish_id}).first()
-    if row is None or row.state != TaskState.WAITING:
+    found = traversals.lock(conn, number)
+    if found is None or found.state != TraversalState.RUNNING:
         return None
-    if row.pending > 0:
-        if deadlines.may_pause(row):
-            deadlines.pause_deadline(conn, finish_id, now=now)
+    if found.open_tasks > 0:
+        if found.may_pause:
+            deadlines.pause_deadline(conn, number, now=now)
         return None
-    # The row stays a while; its due_at brings the purge duty.
-    conn.execute(
-        sa.update(t)
-        .where(t.c.id == finish_id)
-        .values(state=TaskState.DONE, pending=0, due_at=now + KEEP_TASKS)
-    )
-    traversal = TraversalId(row.traversal)
+    traversals.end(conn, number, now=now)
     # At a breakpoint the user wants to see what is there, and to go on from it.
-    aborted = row.hook == ABORTED
-    failure = Failure(row.reason, rolled_back=not aborted) if row.reason is not None else None
-    ended = end_stack(conn, StackId(row.stack_id), traversal, failure, by=by, now=now)
+    failure = None if found.failure is None else Failure(found.failure, rolled_back=not found.aborted)
+    ended = end_stack(conn, found.stack_id, found.traversal, failure, by=by, now=now)
     if ended is None:  # It may have been that of a snapshot alone.
-        snapshots.end(conn, [traversal], reason=row.reason or "", failed=row.reason is not None)
+        failed = found.failure is not None
+        snapshots.end(conn, [found.traversal], reason=found.failure or "", failed=failed)
     return ended
 
 
@@ -104,7 +78,7 @@ def end_stack(
     reason = f"Stack {stack.action} completed successfully" if failure is None else failure.reason
     if stack.action in snapshots.CONCERNED:
         snapshots.end(conn, [traversal], reason=reason, failed=failure is not None)
-    close_finish_tasks(conn, [stack_id], now=now)
+    traversals.close(conn, [stack_id], now=now)
     if status == Status.COMPLETE and stack.action == "DELETE":
         stacks.mark_deleted(conn, stack_id, traversal, now)
         credentials.release(conn, stack_id, now)
@@ -160,22 +134,6 @@ def give_up_rollback(conn: Connection, seen: Stack, why: str, *, by: str | None,
     # A release before has left it as FAILED.
     stacks.give_up_rollback(conn, stack.id, told)
     return Ended(stack.id, Status.FAILED, {})
-
-
-def close_finish_tasks(conn: Connection, stack_ids: Sequence[StackId], *, now: float) -> None:
-    """Hand the finish tasks that end nothing any more to the purge duty, for one who ends what the stacks do;
-    a deletion of a snapshot goes on beside that."""
-    t = tables.task
-    conn.execute(
-        sa.update(t)
-        .where(
-            t.c.stack_id.in_(stack_ids),
-            t.c.kind == TaskKind.FINISH,
-            t.c.state == TaskState.WAITING,
-            t.c.traversal.not_in(snapshots.being_deleted(stack_ids)),
-        )
-        .values(state=TaskState.CANCELLED, due_at=now + KEEP_TASKS)
-    )
 
 
 def record_stack_events(

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from .. import resources, sequences, stacks
-from ..ids import MemberId, ResourceId, StackId, TaskId, TraversalId
-from ..rows import Resource, Task
+from .. import resources, sequences, stacks, traversals
+from ..ids import MemberId, ResourceId, StackId, TaskId, TraversalId, TraversalNumber
+from ..rows import Resource, Task, Traversal
 from ..schema import tables
 from ..states import FINAL, Status, TaskKind, TaskState
 from . import task_rows, transitions
@@ -52,7 +52,7 @@ def record(conn: Connection, left: OrphanedCreate, *, now: float) -> TaskId:
     """Store it, to be deleted when its step has come back; the deletion's task."""
     stack = stacks.get(conn, left.task.stack_id)
     first = sequences.reserve(conn, 3)
-    task_id, finish_id = TaskId(first + 1), TaskId(first + 2)
+    task_id, number = TaskId(first + 1), TraversalNumber(first + 2)
     tail = f"-{left.resource.name}-{left.task.id}"
     own = replace(
         stack,
@@ -100,13 +100,13 @@ def record(conn: Connection, left: OrphanedCreate, *, now: float) -> TaskId:
         member=left.task.member,
         waits_on=left.step,
         retries_left=RETRIES,
-        finish_id=finish_id,
+        finish_id=number,
         definition=INSISTS,
         request=left.task.request,
         **shared,
     )
-    finish = Task(id=finish_id, kind=TaskKind.FINISH, state=TaskState.WAITING, pending=1, **shared)
-    task_rows.insert_many(conn, [deletion, finish])
+    task_rows.insert_many(conn, [deletion])
+    traversals.insert(conn, Traversal(id=number, open_tasks=1, action="DELETE", **shared))
     return task_id
 
 

@@ -8,7 +8,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..batches import chunks
-from ..ids import StackId, TaskId, TraversalId
+from ..ids import StackId, TaskId, TraversalId, TraversalNumber
+from ..legacy_finish_tasks import IS_TASK
 from ..rows import Task
 from ..schema import tables
 from ..states import Standing, TaskState
@@ -29,7 +30,7 @@ def get(conn: Connection, task_id: TaskId) -> Task | None:
 def of_traversal(conn: Connection, traversal: TraversalId) -> list[Task]:
     """All tasks of a traversal in id order."""
     t = tables.task
-    rows = conn.execute(sa.select(t).where(t.c.traversal == traversal).order_by(t.c.id)).mappings()
+    rows = conn.execute(sa.select(t).where(t.c.traversal == traversal, IS_TASK).order_by(t.c.id)).mappings()
     return [Task.of(dict(row)) for row in rows]
 
 
@@ -75,11 +76,11 @@ def supersede(conn: Connection, running: Iterable[Task], spared: Collection[Task
             conn.execute(sa.update(t).where(t.c.id.in_(part)).values(standing=standing))
 
 
-def inherit(conn: Connection, task_ids: Iterable[TaskId], finish_id: TaskId) -> None:
-    """Let a finish task, which counts them already, wait for tasks that a traversal has taken over."""
+def inherit(conn: Connection, task_ids: Iterable[TaskId], number: TraversalNumber) -> None:
+    """Let a traversal, which counts them already, wait for tasks that it has taken over."""
     t = tables.task
     for part in chunks(task_ids):
-        values = {"finish_id": finish_id, "standing": Standing.CARRIED_OVER}
+        values = {"finish_id": number, "standing": Standing.CARRIED_OVER}
         conn.execute(sa.update(t).where(t.c.id.in_(part)).values(**values))
 
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from .. import traversals
 from ..batches import chunks
 from ..ids import MemberId, StackId, TaskId, TraversalId
+from ..legacy_finish_tasks import IS_TASK
 from ..schema import tables
 from ..states import FINAL, TaskKind, TaskState, redelivery_delay
 from . import deadlines, transitions
@@ -69,7 +71,7 @@ def _due_statement() -> sa.Select[typing.Any]:
     behind = sa.or_(t.c.due_at > last_due, t.c.id > sa.bindparam("last_id"))
     return (
         sa.select(*(t.c[name] for name in DueTask.__dataclass_fields__))
-        .where(t.c.due_at <= sa.bindparam("now"), t.c.due_at >= last_due, behind)
+        .where(t.c.due_at <= sa.bindparam("now"), t.c.due_at >= last_due, behind, IS_TASK)
         .order_by(t.c.due_at, t.c.id)
         .limit(sa.bindparam("most"))
     )
@@ -142,19 +144,19 @@ def claiming_members(conn: Connection) -> list[MemberId]:
 
 
 def purge_traversal(conn: Connection, traversal: TraversalId) -> int:
-    """Delete the tasks of a traversal that is over; how many.
+    """Delete the tasks of a traversal that is over, and its row; how many.
 
-    While some of them still run (the traversal was superseded, or timed out) they are kept, and so is the
-    finish task, whose due_at is put off: the tasks of a newer traversal may wait for their end.
+    While some of them still run (the traversal was superseded, or timed out) they are kept, and so is its
+    row, whose due_at is put off: the tasks of a newer traversal may wait for their end.
     """
     t = tables.task
-    work = (t.c.traversal == traversal, t.c.kind != TaskKind.FINISH)
+    work = (t.c.traversal == traversal, IS_TASK)
     # One that a conductor has not answered for stays: it would not be asked again.
     gone = conn.execute(
         sa.delete(t).where(*work, t.c.state.in_(sorted(FINAL)), t.c.member.is_(None))
     ).rowcount
-    finish = (t.c.traversal == traversal, t.c.kind == TaskKind.FINISH)
-    if conn.execute(sa.select(t.c.id).where(*work).limit(1)).scalar() is not None:
-        conn.execute(sa.update(t).where(*finish).values(due_at=t.c.due_at + PURGE_AGAIN))
-        return gone
-    return gone + conn.execute(sa.delete(t).where(*finish)).rowcount
+
+    def has_tasks() -> bool:
+        return conn.execute(sa.select(t.c.id).where(*work).limit(1)).scalar() is not None
+
+    return gone + traversals.purge(conn, traversal, again=PURGE_AGAIN, has_tasks=has_tasks)

@@ -50,6 +50,11 @@ _ALLOWED = " OR ".join(
 )
 TRIGGERS = f"""
 CREATE TABLE violation (text TEXT);
+CREATE VIEW attempt AS
+    SELECT id, traversal, state = 'running' AS runs, open_tasks, aborted FROM traversal
+    UNION ALL
+    SELECT id, traversal, state = 'waiting', pending, ifnull(hook = 'abort', 0) FROM task
+    WHERE kind = 'finish';
 CREATE TRIGGER claimed AFTER UPDATE OF state ON task
 WHEN NEW.state = 'running' AND OLD.state <> 'running' BEGIN
     INSERT INTO violation SELECT 'I1: task ' || NEW.id || ' of a traversal that is over was begun'
@@ -82,15 +87,14 @@ WHERE task.state = 'waiting' AND task.kind <> 'finish'
 GROUP BY task.id HAVING task.pending <> count(before.id) OR task.pending = 0
 """
 _ENDS = f"""
-SELECT 'I4: stack ' || stack.name || ' waits for ' || ifnull(finish.pending, 'nothing') || ', there are '
+SELECT 'I4: stack ' || stack.name || ' waits for ' || ifnull(attempt.open_tasks, 'nothing') || ', there are '
     || count(task.id)
 FROM stack
-LEFT JOIN task AS finish
-    ON finish.traversal = stack.traversal AND finish.kind = 'finish' AND finish.state = 'waiting'
+LEFT JOIN attempt ON attempt.traversal = stack.traversal AND attempt.runs
 LEFT JOIN task
     ON task.traversal = stack.traversal AND task.kind <> 'finish' AND task.state NOT IN ({_sql(FINAL)})
 WHERE stack.status = 'IN_PROGRESS' AND stack.rollback_at IS NULL
-GROUP BY stack.id HAVING finish.pending IS NULL OR finish.pending <> count(task.id)
+GROUP BY stack.id HAVING attempt.open_tasks IS NULL OR attempt.open_tasks <> count(task.id)
 """
 _OVER = f"""
 SELECT 'I1: task ' || task.id || ' is ' || task.state || ' in a traversal that is over'
@@ -106,9 +110,8 @@ OR (state = 'parked' AND due_at IS NULL AND waits_on IS NULL)
 _SHOWN = """
 SELECT 'H1: stack ' || name || ' is ' || action || '_FAILED, and is to be rolled back: ' || reason FROM stack
 WHERE status = 'FAILED' AND NOT disable_rollback AND action IN ('CREATE', 'UPDATE', 'ADOPT', 'RESTORE')
-AND reason NOT LIKE '%cancelled%' AND reason NOT LIKE 'Stopped with%' AND EXISTS (
-    SELECT 1 FROM task
-    WHERE task.traversal = stack.traversal AND task.kind = 'finish' AND coalesce(task.hook, '') <> 'abort'
+AND reason NOT LIKE '%cancelled%' AND reason NOT LIKE 'Stopped with%' AND NOT EXISTS (
+    SELECT 1 FROM attempt WHERE attempt.traversal = stack.traversal AND attempt.aborted
 )
 """
 """But those that a user has cancelled, or a breakpoint has ended, nobody may see as failed before the

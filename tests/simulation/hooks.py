@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import sqlalchemy as sa
 from simulation.world import World
-from stoker.db import stacks
+from stoker.db import stacks, traversals
 from stoker.db.ids import StackId
-from stoker.db.rows import Stack, Task
+from stoker.db.rows import Stack, Task, Traversal
 from stoker.db.schema import tables
-from stoker.db.states import ACTIVE, Status, TaskKind, TaskState
+from stoker.db.states import ACTIVE, Status, TaskState
 from stoker.db.work import tasks
 
 Json = typing.Any
@@ -101,15 +101,16 @@ class Breaks:
         standing = [self.world.stack(StackId(stack_id)) for stack_id in ids]
         for stack in standing:
             found = self.world.database.read(lambda conn, s=stack: tasks.of_traversal(conn, s.traversal))
-            self.wrong += [f"I10: {stack.name}: {what}" for what in self._wrong(stack, found)]
+            present = self.world.database.read(lambda conn, s=stack: traversals.get_running(conn, s.id))
+            self.wrong += [f"I10: {stack.name}: {what}" for what in self._wrong(stack, found, present)]
         return standing
 
-    def _wrong(self, stack: Stack, found: Sequence[Task]) -> list[str]:
+    def _wrong(self, stack: Stack, found: Sequence[Task], present: Traversal | None) -> list[str]:
         held = [task for task in found if task.state == TaskState.HELD]
         inside = [task for task in found if self._waits_for_one_that_stands(task)]
         active = [task for task in found if task.state in ACTIVE and task not in inside]
         behind = {successor for task in held for successor in task.successors}
-        counted = [task.held for task in found if task.kind == TaskKind.FINISH and task.pending]
+        counted = [present.held_tasks] if present is not None and present.open_tasks else []
         stands = stack.remaining is not None
         going = stack.status == Status.IN_PROGRESS
         said = {

@@ -5,7 +5,7 @@ import typing
 
 import pytest
 from simulation.world import SELF_STOP, TIMEOUT, World
-from stoker.db import events
+from stoker.db import events, traversals
 from stoker.db.events import Event, EventQuery
 from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskState
@@ -288,8 +288,10 @@ def test_an_action_of_a_resource_times_out_and_is_tried_again(world: World) -> N
 def test_finished_traversals_leave_no_tasks_behind(world: World) -> None:
     stack = world.create("s", template(5))
     assert world.settle(lambda: ended(world, stack), within=10)
+    assert world.database.read(lambda conn: traversals.due(conn, world.clock.now + 100, limit=9)) != []
     world.settle(lambda: False, within=100)
     assert states(world, stack) == []
+    assert world.database.read(lambda conn: traversals.due(conn, world.clock.now + 100, limit=9)) == []
 
 
 def test_deleted_stacks_are_forgotten_after_their_time(world: World) -> None:

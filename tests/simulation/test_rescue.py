@@ -14,7 +14,7 @@ from stoker.conductor.rescue import NothingToDo, Rescue, Retried
 from stoker.db.ids import MemberId, StackId
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
-from stoker.db.states import Status, TaskState
+from stoker.db.states import Status, TaskState, TraversalState
 from stoker.db.work import tasks
 
 Json = typing.Any
@@ -286,8 +286,8 @@ def test_a_parent_that_nobody_has_woken_is_woken(world: World) -> None:
 
     def put_to_sleep(conn: sa.Connection) -> None:
         conn.execute(sa.update(t).where(t.c.resource_id == web.id).values(**asleep))
-        finish = sa.update(t).where(t.c.stack_id == stack.id, t.c.kind == "finish")
-        conn.execute(finish.values(state=TaskState.WAITING, pending=1))
+        attempt = sa.update(tables.traversal).where(tables.traversal.c.stack_id == stack.id)
+        conn.execute(attempt.values(state=TraversalState.RUNNING, open_tasks=1))
         conn.execute(sa.update(tables.stack).where(tables.stack.c.id == stack.id).values(**again))
 
     world.database.write(put_to_sleep)

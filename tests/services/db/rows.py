@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import pytest
 import sqlalchemy as sa
-from stoker.db import resources, sequences, stacks
+from stoker.db import resources, sequences, stacks, traversals
 from stoker.db.engine import Database
-from stoker.db.ids import ContentId, MemberId, ResourceId, StackId, TaskId, TraversalId
-from stoker.db.rows import Resource, Snapshot, Stack, Task
+from stoker.db.ids import ContentId, MemberId, ResourceId, StackId, TaskId, TraversalId, TraversalNumber
+from stoker.db.rows import Resource, Snapshot, Stack, Task, Traversal
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import tasks
@@ -102,7 +102,7 @@ class Graph:
     traversal: TraversalId
     tasks: Mapping[str, TaskId]
     resources: Mapping[str, ResourceId]
-    finish: TaskId
+    number: TraversalNumber
 
     @property
     def ids(self) -> list[TaskId]:
@@ -125,7 +125,7 @@ def store_graph(
     first = database.write(lambda conn: sequences.reserve(conn, 2 * len(needs) + 1))
     rows = {name: ResourceId(first + i) for i, name in enumerate(needs)}
     ids = {name: TaskId(first + len(needs) + i) for i, name in enumerate(needs)}
-    finish_id = TaskId(first + 2 * len(needs))
+    number = TraversalNumber(first + 2 * len(needs))
     common: dict[str, typing.Any] = {"traversal": of.traversal, "stack_id": of.id, "shard": of.shard}
     work = [
         Task(
@@ -135,22 +135,23 @@ def store_graph(
             state=TaskState.WAITING if needed else TaskState.READY,
             pending=len(needed),
             due_at=None if needed else NOW + 5,
-            finish_id=finish_id,
+            finish_id=number,
             inputs={other: rows[other] for other in needed},
             successors=[ids[other] for other in needs if name in needs[other]],
             **{**common, **fields},
         )
         for name, needed in needs.items()
     ]
-    finish = Task(id=finish_id, kind=TaskKind.FINISH, state=TaskState.WAITING, pending=len(needs), **common)
+    counted = Traversal(id=number, open_tasks=len(needs), action=of.action, **common)
 
     def insert(conn: sa.Connection) -> None:
         stacks.insert(conn, of)
         resources.insert_many(conn, [a_resource(of.id, rows[name], name) for name in needs])
-        tasks.insert_many(conn, [*work, finish])
+        tasks.insert_many(conn, work)
+        traversals.insert(conn, counted)
 
     database.write(insert)
-    return Graph(of, of.traversal, ids, rows, finish_id)
+    return Graph(of, of.traversal, ids, rows, number)
 
 
 def step(
@@ -181,6 +182,19 @@ def task(database: Database, task_id: TaskId) -> Task:
     found = database.read(lambda conn: tasks.get(conn, task_id))
     assert found is not None
     return found
+
+
+def traversal_of(database: Database, number: TraversalNumber) -> Traversal:
+    """The traversal as it is stored, in whatever form."""
+    found = database.read(lambda conn: traversals.get(conn, number))
+    assert found is not None
+    return found
+
+
+def set_traversal(database: Database, number: TraversalNumber, **values: typing.Any) -> None:
+    """Change columns of a traversal by force."""
+    t = tables.traversal
+    database.write(lambda conn: conn.execute(sa.update(t).where(t.c.id == number).values(**values)))
 
 
 def stack_of(database: Database, stack_id: StackId) -> Stack:

@@ -1,7 +1,6 @@
 """Holding, going on and the clock, on each server, also when several do it at the same moment."""
 
 import pytest
-import sqlalchemy as sa
 from services.db.rows import (
     NOW,
     B,
@@ -13,11 +12,13 @@ from services.db.rows import (
     raised,
     resource,
     set_task,
+    set_traversal,
     stack_of,
     step,
     store_graph,
     task,
     together,
+    traversal_of,
 )
 from stoker.db import events
 from stoker.db.engine import Database
@@ -216,7 +217,7 @@ def test_a_stacks_reason_names_ten_breakpoints_and_counts_the_others(database: D
 
 def test_a_clock_that_counts_on_does_not_stand(database: Database) -> None:
     graph = graph_of(database)
-    set_task(database, graph.finish, hooks={"clock": "counts"})
+    set_traversal(database, graph.number, deadline_policy="counts")
     finish(database, graph, "a", "d")
     assert clock(database, graph) == (NOW + 100, None)
 
@@ -235,4 +236,4 @@ def test_a_failure_beside_it_cancels_what_is_held(database: Database) -> None:
     assert states(database, graph)["b"] == TaskState.CANCELLED
     found = stack_of(database, graph.stack.id)
     assert (found.status, found.reason, found.remaining) == (Status.FAILED, "why", None)
-    assert database.read(lambda conn: conn.execute(sa.text("SELECT sum(held) FROM task")).scalar()) == 0
+    assert traversal_of(database, graph.number).held_tasks == 0

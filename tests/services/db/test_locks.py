@@ -17,6 +17,7 @@ from services.db.rows import (
     on,
     outcome,
     set_task,
+    set_traversal,
     stack_of,
     step,
     store_graph,
@@ -29,13 +30,14 @@ from stoker.conductor.duties.slice_scan import LONGEST_PAUSE
 from stoker.conductor.duties.stack_purge import StackPurge
 from stoker.conductor.duties.stack_timeouts import StackTimeouts
 from stoker.conductor.duties.task_due import TaskDue
+from stoker.conductor.duties.traversal_purge import TraversalPurge
 from stoker.db import stacks
 from stoker.db.connections import DatabaseLimits
 from stoker.db.engine import Database
 from stoker.db.errors import NotFound, RowLocked, TooSlow, Unavailable
 from stoker.db.ids import StackId
 from stoker.db.schema import tables
-from stoker.db.states import Status, TaskState
+from stoker.db.states import Status, TaskState, TraversalState
 
 WAITS = DatabaseLimits(lock=1.0, statement=5.0, pool=1.0, retry=1.0, busy=0.5)
 LATE = NOW + 100
@@ -168,12 +170,18 @@ def test_what_is_due_for_other_tasks_is_done_while_one_is_locked(database: Datab
         set_task(database, graph.ids[0], state=TaskState.RUNNING, member="x/1", attempt=1, due_at=NOW)
     for graph in graphs[3:]:
         set_task(database, graph.ids[0], state=TaskState.DONE, due_at=None)
-        set_task(database, graph.finish, state=TaskState.DONE, due_at=NOW)
-    with limited(database) as mine, holding(database, tables.task, [graphs[0].ids[0], graphs[3].finish]):
+        set_traversal(database, graph.number, state=TraversalState.DONE, due_at=NOW)
+    with (
+        limited(database) as mine,
+        holding(database, tables.task, [graphs[0].ids[0]]),
+        holding(database, tables.traversal, [graphs[3].number]),
+    ):
         TaskDue(context(mine)).run()
+        TraversalPurge(context(mine)).run()
         assert task(database, graphs[0].ids[0]).stop_by is None
         assert None not in [task(database, graph.ids[0]).stop_by for graph in graphs[1:3]]
-        left = database.read(lambda conn: set(conn.execute(sa.select(tables.task.c.traversal)).scalars()))
+        stored = sa.select(tables.traversal.c.traversal)
+        left = database.read(lambda conn: set(conn.execute(stored).scalars()))
         known = {graph.traversal for graph in graphs}
         assert left & known == {graph.traversal for graph in graphs[:4]}, "the finished ones are cleared away"
 

@@ -3,16 +3,15 @@
 import json
 import typing
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
 from services.db.rows import NOW, a_resource, a_snapshot, a_stack, on
-from stoker.db import content, events, resources, snapshots, stacks
+from stoker.db import content, events, resources, snapshots, stacks, traversals
 from stoker.db.engine import Database
-from stoker.db.ids import ContentId, MemberId, ResourceId, StackId, TaskId, TraversalId
+from stoker.db.ids import ContentId, MemberId, ResourceId, StackId, TaskId, TraversalId, TraversalNumber
 from stoker.db.queries import task_counts
-from stoker.db.rows import Task
+from stoker.db.rows import Task, Traversal
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import breakpoints, clear_breakpoints, deadlines, endings, tasks
@@ -22,7 +21,7 @@ from stoker.db.work.endings import stack_event
 from stoker.db.work.tasks import DueTask
 
 COUNT = 2000
-BIG = ("stack", "task", "resource", "event", "content", "content_use", "stack_tag", "snapshot")
+BIG = ("stack", "traversal", "task", "resource", "event", "content", "content_use", "stack_tag", "snapshot")
 STACK = StackId("00000000-0000-0000-0000-000000000007")
 TRAVERSAL = TraversalId("10000000-0000-0000-0000-000000000007")
 DUE = [DueTask(TaskId(1), TRAVERSAL, STACK, 1, TaskState.READY, TaskKind.CREATE, 1, 0, NOW, None, None, None)]
@@ -35,15 +34,21 @@ HELD = Task(
     0,
     1,
     resource_id=ResourceId(9),
-    finish_id=TaskId(8),
+    finish_id=TraversalNumber(8),
     hook="pre-create",
     hooks={"pre-create": {"timeout": 1}},
     due_at=NOW - 1,
 )
+PURGED = Traversal(TraversalNumber(10**9), TRAVERSAL, STACK, 1, 0, due_at=NOW)
 WHO = Claimant(MemberId("a/1"), "a")
 
 DUTIES: dict[str, typing.Callable[[sa.Connection], object]] = {
     "tasks due": lambda conn: tasks.due(conn, NOW, limit=500),
+    "traversals due": lambda conn: traversals.due(conn, NOW, limit=500),
+    "traversals due, next page": lambda conn: traversals.due(conn, NOW, limit=500, after=(NOW - 1, 5)),
+    "present traversal of a stack": lambda conn: traversals.get_running(conn, STACK),
+    "count down": lambda conn: traversals.count_down(conn, TraversalNumber(8), 1, failure="why"),
+    "purge of a traversal later": lambda conn: traversals.keep(conn, PURGED),
     "tasks due, next page": lambda conn: tasks.due(conn, NOW, limit=500, after=(NOW - 1, 5)),
     "stack deadlines": lambda conn: stacks.due(conn, NOW, limit=500),
     "stack deadlines, next page": lambda conn: stacks.due(conn, NOW, limit=500, after=(NOW - 1, STACK)),
@@ -69,7 +74,7 @@ DUTIES: dict[str, typing.Callable[[sa.Connection], object]] = {
     "hold": lambda conn: breakpoints.hold(conn, [BreakpointHit(HELD, "pre-create")], by=None, now=NOW),
     "go on": lambda conn: clear_breakpoints.clear(conn, [TaskId(9)], stepping=True, by=None, now=NOW),
     "end of a breakpoint's time": lambda conn: clear_breakpoints.expire(conn, [TaskId(9)], by=None, now=NOW),
-    "clock stands": lambda conn: deadlines.pause_deadline(conn, TaskId(8), now=NOW),
+    "clock stands": lambda conn: deadlines.pause_deadline(conn, TraversalNumber(8), now=NOW),
     "clock goes on": lambda conn: deadlines.resume_deadline(conn, STACK, TRAVERSAL, now=NOW),
     "sweep of contents": lambda conn: content.purge_unused(conn, NOW, limit=10, after=ContentId("5")),
 }
@@ -110,13 +115,26 @@ def filled(upgraded: Database) -> Database:
         for number in range(1, COUNT)
         if number not in (8, 9)
     ]
-    finish = replace(HELD, id=TaskId(8), kind=TaskKind.FINISH, state=TaskState.WAITING, pending=1, held=1)
-    work += [HELD, replace(finish, resource_id=None, finish_id=None, hook=None, hooks=None, due_at=None)]
+    work.append(HELD)
+    attempts = [
+        Traversal(
+            id=TraversalNumber(number if number == 8 else COUNT + number),
+            traversal=TraversalId(an_id(1, number - (number == 8))),
+            stack_id=StackId(an_id(0, number - (number == 8))),
+            shard=1,
+            open_tasks=1,
+            held_tasks=int(number == 8),
+            due_at=NOW - 5 + number if number % 100 == 0 else None,
+        )
+        for number in range(1, COUNT)
+        if number != 7
+    ]
 
     def fill(conn: sa.Connection) -> None:
         rows = [{**vars(stack), "tags": None} for stack in some]
         conn.execute(sa.insert(tables.stack), [{k: v for k, v in row.items() if k != "tags"} for row in rows])
         tasks.insert_many(conn, work)
+        conn.execute(sa.insert(tables.traversal), [vars(one) for one in attempts])
         numbers = range(COUNT)
         conn.execute(
             sa.insert(tables.content), [{"id": f"{n:064d}", "body": n, "created_at": NOW} for n in numbers]

@@ -1,12 +1,23 @@
 """Rows of snapshots: what their traversals' ends make of them, and what they hold on to."""
 
 import sqlalchemy as sa
-from services.db.rows import NOW, A, a_resource, a_snapshot, a_stack, new_id, step, store, store_graph
+from services.db.rows import (
+    NOW,
+    A,
+    a_resource,
+    a_snapshot,
+    a_stack,
+    new_id,
+    step,
+    store,
+    store_graph,
+    traversal_of,
+)
 from stoker.db import content, resources, snapshots
 from stoker.db.engine import Database
 from stoker.db.rows import Snapshot, Stack
 from stoker.db.schema import tables
-from stoker.db.states import Status, TaskState
+from stoker.db.states import Status, TaskState, TraversalState
 from stoker.db.work import endings
 from stoker.db.work.commit import Outcome
 
@@ -97,17 +108,16 @@ def test_a_copy_is_no_resource_of_its_stack_and_is_written_with_its_resource(dat
     assert [row.id for row, _ in tree] == [own.id]
 
 
-def test_the_end_of_a_stack_closes_no_finish_task_of_a_snapshot_being_deleted(database: Database) -> None:
+def test_the_end_of_a_stack_closes_no_traversal_that_deletes_a_snapshot(database: Database) -> None:
     graph = store_graph(database, {"one": []})
     deletion = kept(database, graph.stack, action="DELETE", status=Status.IN_PROGRESS)
-    t = tables.task
 
     def move(conn: sa.Connection) -> None:
-        conn.execute(
-            sa.update(t).where(t.c.traversal == graph.traversal).values(traversal=deletion.traversal)
-        )
+        for t in (tables.task, tables.traversal):
+            conn.execute(
+                sa.update(t).where(t.c.traversal == graph.traversal).values(traversal=deletion.traversal)
+            )
         endings.end_stack(conn, graph.stack.id, graph.traversal, None, by=A.host, now=NOW)
 
     database.write(move)
-    states = sa.select(t.c.state).where(t.c.traversal == deletion.traversal, t.c.kind == "finish")
-    assert database.read(lambda conn: conn.execute(states).scalars().all()) == ["waiting"]
+    assert traversal_of(database, graph.number).state == TraversalState.RUNNING

@@ -3,6 +3,7 @@
 import threading
 import typing
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
@@ -23,13 +24,15 @@ from services.db.rows import (
     store_graph,
     task,
     together,
+    traversal_of,
 )
-from stoker.db import events, stacks
+from stoker.db import events, stacks, traversals
 from stoker.db.engine import Database
 from stoker.db.events import EventQuery
+from stoker.db.ids import TraversalNumber
 from stoker.db.rows import Task
 from stoker.db.stacks import DueStack
-from stoker.db.states import Status, TaskKind, TaskState
+from stoker.db.states import Status, TaskState, TraversalState
 from stoker.db.work import commit, endings, tasks
 from stoker.db.work.claim import Claim
 from stoker.engine import cancel
@@ -237,24 +240,23 @@ def test_tasks_of_a_superseded_traversal_are_purged_but_not_while_one_runs(datab
     [held] = claim_all(database, [graph.tasks["run"]])
     newest = database.write(lambda conn: supersede(conn, graph))[0].stack_id
     current = stack_of(database, newest).traversal
-    finish = Task(
-        **{**vars(task(database, graph.finish)), "id": 10**9, "traversal": current, "pending": 0}  # type: ignore[arg-type]
-    )
-    database.write(lambda conn: tasks.insert_many(conn, [finish]))
-    end_of(database, finish)
+    known = traversal_of(database, graph.number)
+    newer = replace(known, id=TraversalNumber(10**9), traversal=current, open_tasks=0)
+    database.write(lambda conn: traversals.insert(conn, newer))
+    end_of(database, newer.id)
     [old] = [
         item
-        for item in database.read(lambda conn: tasks.due(conn, NOW + 60, limit=9))
-        if item.id == graph.finish
+        for item in database.read(lambda conn: traversals.due(conn, NOW + 60, limit=9))
+        if item.id == graph.number
     ]
-    assert (old.kind, old.state) == (TaskKind.FINISH, TaskState.CANCELLED)
+    assert old.state == TraversalState.CANCELLED
     assert database.write(lambda conn: tasks.purge_traversal(conn, graph.traversal)) == 1
     assert task(database, held.task.id).state == TaskState.RUNNING
-    assert task(database, graph.finish).due_at == NOW + 120
+    assert traversal_of(database, graph.number).due_at == NOW + 120
     step(database, [outcome(held)], who=A)
     assert database.write(lambda conn: tasks.purge_traversal(conn, graph.traversal)) == 2
     assert database.read(lambda conn: tasks.of_traversal(conn, graph.traversal)) == []
 
 
-def end_of(database: Database, finish: Task) -> None:
-    assert database.write(lambda conn: endings.finish(conn, finish.id, by=B.host, now=NOW)) is not None
+def end_of(database: Database, number: TraversalNumber) -> None:
+    assert database.write(lambda conn: endings.finish(conn, number, by=B.host, now=NOW)) is not None

@@ -1,0 +1,44 @@
+"""Deletes finished traversals with their tasks."""
+
+from collections.abc import Sequence
+
+from sqlalchemy.engine import Connection
+
+from ...db import traversals
+from ...db.ids import TraversalId
+from ...db.rows import Traversal
+from ...db.work import tasks
+from .context import DutyContext
+from .slice_scan import SliceScan
+
+PAGE = 500
+
+
+class TraversalPurge:
+    """Purges each traversal of the slice that ended a while ago, by the index on due_at."""
+
+    interval = 1.0
+
+    def __init__(self, context: DutyContext, *, page: int = PAGE) -> None:
+        self._context = context
+        self._page = page
+        self._scan = SliceScan(context, "Finished traversal")
+
+    def run(self) -> None:
+        """Purge all traversals that are due now."""
+        now = self._context.clock()
+
+        def read(conn: Connection, after: tuple[float, int]) -> list[Traversal]:
+            return traversals.due(conn, now, limit=self._page, after=after)
+
+        pages = self._scan.pages(
+            read, start=(0.0, 0), position=lambda one: (one.due_at or 0.0, int(one.id)), size=self._page
+        )
+        for page in pages:
+            mine = [one.traversal for one in page if self._context.ring.owns(one.shard)]
+            for _ in self._scan.run(mine, _purge, key=str, together=1):
+                pass
+
+
+def _purge(conn: Connection, part: Sequence[TraversalId]) -> int:
+    return tasks.purge_traversal(conn, part[0])
