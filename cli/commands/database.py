@@ -28,11 +28,12 @@ class DbSync(Command):
         conf = conf_of(self)
         database = connect(conf, long_work=True)
         bring(database, expand=parsed.expand, contract=parsed.contract)
-        if revisions.fit_of(revisions.current(database)).works:
+        if revisions.fit_of(database.read(revisions.current)).works:
             _, count = open_database(conf)
-            self.app.stdout.write(f"the database is at {revisions.current(database)}, with {count} shards\n")
+            at = database.read(revisions.current)
+            self.app.stdout.write(f"the database is at {at}, with {count} shards\n")
         else:
-            self.app.stdout.write(f"the database is at {revisions.current(database)}\n")
+            self.app.stdout.write(f"the database is at {database.read(revisions.current)}\n")
         return 0
 
 
@@ -45,7 +46,7 @@ def bring(database: Database, *, expand: bool, contract: bool) -> None:
     if expand:
         upgrade.expand(database)
         return
-    if revisions.current(database) not in (None, revisions.NEWEST) and (old := outdated(database)):
+    if database.read(revisions.current) not in (None, revisions.NEWEST) and (old := outdated(database)):
         raise AdminError(
             f"conductors of an older release run: {', '.join(old)}; they need what would be taken away. "
             "Upgrade or stop them first; `db sync --expand` can be run now"
@@ -63,7 +64,7 @@ class DbVersion(Command):
     """Show which version the database is at, and whether this release works on it."""
 
     def take_action(self, parsed: typing.Any) -> int:
-        at = revisions.current(connect(conf_of(self)))
+        at = connect(conf_of(self)).read(revisions.current)
         self.app.stdout.write(f"{at or 'never migrated'}\n")
         self.app.stderr.write(f"{revisions.fit_of(at).value}\n")
         return 0

@@ -95,7 +95,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
 
 def _schema(conf: cfg.ConfigOpts) -> Result:
-    at = revisions.current(open_database(conf)[0])
+    at = open_database(conf)[0].read(revisions.current)
     fit = revisions.fit_of(at)
     if fit == Fit.EXPANDED:
         told = "when all daemons are of this release, run `stoker-manage db sync --contract`"

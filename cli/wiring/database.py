@@ -116,7 +116,7 @@ def open_database(
     """
     database = connect(conf, listener, troubled, long_work=long_work)
     try:
-        at = revisions.current(database)
+        at = database.read(revisions.current)
     except DATABASE_ERRORS as error:
         raise WrongConfiguration(f"{CONNECTION}: the database cannot be used: {error}") from error
     if not (fit := revisions.fit_of(at)).works:

@@ -46,8 +46,7 @@ def binds_tokens(database: Database, clock: Callable[[], float] = time.monotonic
         with lock:
             if not known and clock() >= until:
                 until = clock() + SCHEMA_POLL
-                at = revisions.current(database)
-                known = at is not None and revisions.place_of(at) >= revisions.place_of(revisions.NEWEST)
+                known = database.read(revisions.is_contracted)
             return known
 
     return binds

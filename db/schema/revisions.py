@@ -13,8 +13,6 @@ import re
 
 import sqlalchemy as sa
 
-from ..engine import Database
-
 NUMBER = 4
 """Of the schema that this code is written for."""
 EXPANDED = f"{NUMBER:04}_expand"
@@ -22,6 +20,7 @@ EXPANDED = f"{NUMBER:04}_expand"
 NEWEST = f"{NUMBER:04}_contract"
 """The last of migrations/versions: what the tables in tables.py say, exactly."""
 _TABLE = "alembic_version"
+_VERSION = sa.select(sa.table(_TABLE, sa.column("version_num")).c.version_num)
 _NAME = re.compile(r"(\d{4})(?:_(expand|contract))?")
 
 
@@ -61,22 +60,12 @@ def place_of(revision: str) -> int:
     return 2 * int(found[1]) - (found[2] == "expand") if found else 2 * 10**4
 
 
-def current(database: Database) -> str | None:
-    """The revision the database is at; None: it was never migrated.
-
-    :raises Unavailable: the database does not answer.
-    """
-    return database.read(_current)
-
-
-def _current(conn: sa.Connection) -> str | None:
+def current(conn: sa.Connection) -> str | None:
+    """Return the revision that the database is at; None: it was never migrated."""
     if not sa.inspect(conn).has_table(_TABLE):
         return None
-    found: str | None = conn.execute(sa.text(f"SELECT version_num FROM {_TABLE}")).scalar()
+    found: str | None = conn.execute(_VERSION).scalar()
     return found
-
-
-_VERSION = sa.select(sa.table(_TABLE, sa.column("version_num")).c.version_num)
 
 
 def is_contracted(conn: sa.Connection, *, hold: bool = False) -> bool:

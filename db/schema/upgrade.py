@@ -54,7 +54,7 @@ def contract(database: Database) -> None:
 
 
 def _known(database: Database) -> str | None:
-    at = revisions.current(database)
+    at = database.read(revisions.current)
     if fit_of(at) in (Fit.AHEAD, Fit.NEW):
         raise WrongRevision(
             f"the database is at {at}, this release knows {NEWEST} at the most: use the newer one"
@@ -68,7 +68,7 @@ def upgrade(database: Database, revision: str = NEWEST) -> None:
     A migration that has a function ``move_batch`` moves rows which daemons work on.  That one is run before
     it, in short transactions that are retried, until it returns 0; so the migration itself finds few.
     """
-    at = revisions.current(database)
+    at = database.read(revisions.current)
     for script in _ahead(at, revision):
         if at is not None and (move_batch := getattr(script.module, "move_batch", None)) is not None:
             _run(database, str(script.down_revision))

@@ -244,7 +244,7 @@ def test_a_database_with_rows_goes_all_the_way_with_both_releases_at_work(fresh:
     store_old(fresh, old, "a", 1)
     before = rows_of(fresh)
     upgrade.expand(fresh)
-    assert fit_of(revisions.current(fresh)) == Fit.EXPANDED
+    assert fit_of(fresh.read(revisions.current)) == Fit.EXPANDED
     after = rows_of(fresh)
     assert after.pop("traversal") == []
     assert after == before
@@ -265,7 +265,7 @@ def test_a_database_with_rows_goes_all_the_way_with_both_releases_at_work(fresh:
     work_on(fresh)
     upgrade.contract(fresh)
     upgrade.contract(fresh)
-    assert fit_of(revisions.current(fresh)) == Fit.EXACT
+    assert fit_of(fresh.read(revisions.current)) == Fit.EXACT
     assert [c.host for c in fresh.read(conductors.list_all)] == ["a", "b", "c"]
     with fresh.engine.connect() as conn:
         assert compare_metadata(MigrationContext.configure(conn, opts=FACTS), tables.metadata) == []
@@ -290,10 +290,10 @@ def test_what_comes_first_is_told(fresh: Database) -> None:
         upgrade.contract(fresh)
     upgrade.expand(fresh)
     upgrade.expand(fresh)
-    assert revisions.current(fresh) == revisions.EXPANDED
+    assert fresh.read(revisions.current) == revisions.EXPANDED
     upgrade.sync(fresh)
     upgrade.expand(fresh)
-    assert revisions.current(fresh) == revisions.NEWEST
+    assert fresh.read(revisions.current) == revisions.NEWEST
     for newer in ("0005_expand", "0007_contract", "something else"):
         stamp = sa.text("UPDATE alembic_version SET version_num = :newer")
         fresh.write(lambda conn: conn.execute(stamp, {"newer": newer}))  # noqa: B023
@@ -311,7 +311,7 @@ def test_a_release_expands_nothing_over_what_an_older_one_has_left_to_contract(
     with pytest.raises(WrongRevision, match="at 0004_expand: first it has to be contracted"):
         upgrade.expand(database)
     upgrade.contract(database)
-    assert revisions.current(database) == "0004_contract"
+    assert database.read(revisions.current) == "0004_contract"
     database.close()
 
 

@@ -33,23 +33,23 @@ def test_a_difference_would_be_seen(database: Database) -> None:
 
 
 def test_an_upgraded_database_is_at_the_newest_revision_and_stays_there(database: Database) -> None:
-    assert revisions.current(database) == revisions.NEWEST
+    assert database.read(revisions.current) == revisions.NEWEST
     upgrade.upgrade(database)
-    assert revisions.current(database) == revisions.NEWEST
+    assert database.read(revisions.current) == revisions.NEWEST
 
 
 def test_a_database_that_was_never_migrated_is_at_no_revision(tmp_path: object) -> None:
     fresh = Database(f"sqlite:///{tmp_path}/fresh.sqlite")
-    assert revisions.current(fresh) is None
+    assert fresh.read(revisions.current) is None
     upgrade.upgrade(fresh)
-    assert revisions.current(fresh) == revisions.NEWEST
+    assert fresh.read(revisions.current) == revisions.NEWEST
     fresh.close()
 
 
 def test_the_revision_of_a_database_that_is_away_is_an_error_of_its_own() -> None:
     away = Database("postgresql+psycopg://nobody@127.0.0.1:1/nothing", tries=2, sleep=lambda seconds: None)
     with pytest.raises(Unavailable, match="unavailable in 2 tries"):
-        revisions.current(away)
+        away.read(revisions.current)
 
 
 @on("mariadb")

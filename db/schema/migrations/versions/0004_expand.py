@@ -18,6 +18,17 @@ def upgrade() -> None:
     """MariaDB keeps each statement at once: what a run that was broken off has done is left as it is."""
     number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
     text = sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
+    if not sa.inspect(op.get_bind()).has_table("traversal"):
+        _create(number, text)
+    there = {index["name"] for index in sa.inspect(op.get_bind()).get_indexes("traversal")}
+    for name in INDEXES.keys() - there:
+        op.create_index(name, "traversal", INDEXES[name])
+
+
+def _create(number: sa.types.TypeEngine[int], text: sa.types.TypeEngine[str]) -> None:
+    """With values that differ by case apart on MariaDB, as in the other tables."""
+    is_mariadb = getattr(op.get_bind().dialect, "is_mariadb", False)
+    collate = "utf8mb4_nopad_bin" if is_mariadb else "utf8mb4_bin"
     op.create_table(
         "traversal",
         sa.Column("id", number, autoincrement=False, nullable=False),
@@ -35,7 +46,8 @@ def upgrade() -> None:
         sa.Column("request", sa.String(length=64), nullable=True),
         sa.Column("due_at", sa.Double(), nullable=True),
         sa.PrimaryKeyConstraint("id"),
-        if_not_exists=True,
+        mysql_charset="utf8mb4",
+        mysql_collate=collate,
+        mariadb_charset="utf8mb4",
+        mariadb_collate=collate,
     )
-    for name, columns in INDEXES.items():
-        op.create_index(name, "traversal", columns, if_not_exists=True)
