@@ -51,10 +51,17 @@ _ALLOWED = " OR ".join(
 TRIGGERS = f"""
 CREATE TABLE violation (text TEXT);
 CREATE VIEW attempt AS
-    SELECT id, traversal, state = 'running' AS runs, open_tasks, aborted FROM traversal
+    SELECT id, traversal, state = 'running' AS runs, open_tasks FROM traversal
     UNION ALL
-    SELECT id, traversal, state = 'waiting', pending, ifnull(hook = 'abort', 0) FROM task
-    WHERE kind = 'finish';
+    SELECT id, traversal, state = 'waiting', pending FROM task WHERE kind = 'finish';
+CREATE TABLE aborted (traversal TEXT);
+CREATE TRIGGER aborted AFTER UPDATE OF aborted ON traversal WHEN NEW.aborted BEGIN
+    INSERT INTO aborted VALUES (NEW.traversal);
+END;
+CREATE TRIGGER aborted_in_old_form AFTER UPDATE OF hook ON task
+WHEN NEW.kind = 'finish' AND NEW.hook = 'abort' BEGIN
+    INSERT INTO aborted VALUES (NEW.traversal);
+END;
 CREATE TRIGGER claimed AFTER UPDATE OF state ON task
 WHEN NEW.state = 'running' AND OLD.state <> 'running' BEGIN
     INSERT INTO violation SELECT 'I1: task ' || NEW.id || ' of a traversal that is over was begun'
@@ -111,12 +118,11 @@ _SHOWN = """
 SELECT 'H1: stack ' || name || ' is ' || action || '_FAILED, and is to be rolled back: ' || reason FROM stack
 WHERE status = 'FAILED' AND NOT disable_rollback AND action IN ('CREATE', 'UPDATE', 'ADOPT', 'RESTORE')
 AND reason NOT LIKE '%cancelled%' AND reason NOT LIKE 'Stopped with%' AND NOT EXISTS (
-    SELECT 1 FROM attempt WHERE attempt.traversal = stack.traversal AND attempt.aborted
+    SELECT 1 FROM aborted WHERE aborted.traversal = stack.traversal
 )
 """
 """But those that a user has cancelled, or a breakpoint has ended, nobody may see as failed before the
-rollback has ended: who polls stops there.  When the traversal is purged, a minute later, nothing says any
-more that a breakpoint has ended it; a wrong state would have been seen before, after each step."""
+rollback has ended: who polls stops there."""
 _PENDING = """
 SELECT 'H2: the rollback of stack ' || name || ' is ' || action || '_' || status || ' before it is planned'
 FROM stack WHERE rollback_at IS NOT NULL
