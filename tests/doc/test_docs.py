@@ -18,6 +18,8 @@ from harness.waiting import wait_for
 from stoker.api import policy
 from stoker.cli.config import options
 from stoker.cli.programs import manage
+from stoker.conductor.worker import claimed
+from stoker.db.schema import tables
 from stoker.db.work import transitions
 from stoker.observe.metrics import METRICS
 from stoker.resources.heat.registry import RESOURCE_TYPES
@@ -76,6 +78,27 @@ def test_the_glossary_has_the_word_of_each_transition() -> None:
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[3:] if line]
     told = {word: (frozenset(sources.split(", ")), target) for word, sources, target in rows}
     assert told == {move.word: (frozenset(move.sources), move.target) for move in transitions.ALL}
+
+
+def test_the_architecture_has_the_states_of_a_claimed_task() -> None:
+    page = (DOC / "architecture.md").read_text()
+    table = page.partition("| state | meaning | event and next state |\n")[2].partition("\n\n")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[1:]]
+    found = {row[0]: dict(move.split(": ") for move in row[2].split("; ")) for row in rows}
+    assert found == {
+        state.value: {event.value: after.value for event, after in moves.items()}
+        for state, moves in claimed.TRANSITIONS.items()
+    }
+    events = page.partition("| event | cause |\n")[2].partition("\n\n")[0].splitlines()[1:]
+    assert {line.split("|")[1].strip() for line in events} == {event.value for event in claimed.ClaimEvent}
+
+
+def test_the_architecture_has_every_table() -> None:
+    page = (DOC / "architecture.md").read_text()
+    section = page.partition("## What is stored\n")[2].partition("\n## ")[0]
+    first = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    named = {name for cell in first for name in re.findall(r"`(\w+)`", cell)}
+    assert set(tables.metadata.tables) <= named
 
 
 def test_every_option_is_documented_with_its_meaning(pages: dict[str, str]) -> None:
