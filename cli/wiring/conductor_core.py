@@ -53,7 +53,7 @@ def _make_runner(parts: Parts, context: EngineContext) -> StepRunner:
     """Return what runs the steps of resources."""
     database = parts.database
     services = StepServices(database, database.clock, parts.addresses, parts.sealer, parts.deferral)
-    return StepRunner(catalogue=parts.catalogue, around=services, nesting=NestedStacks(context))
+    return StepRunner(registry=parts.catalogue, services=services, nested=NestedStacks(context))
 
 
 def _make_loop(

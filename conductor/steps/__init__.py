@@ -1,0 +1,1 @@
+"""Steps of claimed tasks: what they are given, what they call, and what they store."""

@@ -1,4 +1,4 @@
-"""What a running step is given of its conductor."""
+"""The context of a running step: what its resource type may call."""
 
 import threading
 import typing
@@ -26,7 +26,7 @@ if typing.TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StepServices:
-    """What the steps of all claims share.
+    """The collaborators that the steps of all claims share.
 
     :ivar clock: seconds since the epoch, UTC.
     """
@@ -41,8 +41,8 @@ class StepServices:
 class RunningStepContext:
     """Implements StepContext for one step of one claim.
 
-    :param secrets: told what the step is given and must not tell.
-    :param stop: set when the step shall end.
+    :param secrets: gets what the step may use, and must not show.
+    :param stop: set when the step is to end.
     """
 
     def __init__(
@@ -50,35 +50,44 @@ class RunningStepContext:
         claim: Claim,
         secrets: Secrets,
         *,
-        around: StepServices,
+        services: StepServices,
         stop: threading.Event,
         children: Children,
     ) -> None:
         self._claim = claim
         self._secrets = secrets
-        self._around = around
+        self._services = services
         self._stop = stop
         self.children = children
 
     def now(self) -> float:
-        """Seconds since the epoch, UTC."""
-        return self._around.clock()
+        """Return the seconds since the epoch, UTC."""
+        return self._services.clock()
 
     def checkpoint(self) -> None:
-        """:raises Cancelled: the step shall end."""
+        """End the step if it is to end.
+
+        :raises Cancelled: it is.
+        """
         if self._stop.is_set():
             raise Cancelled
 
     def pause(self, seconds: float) -> None:
-        """:raises Cancelled: the step shall end."""
+        """Wait, unless the step is to end.
+
+        :raises Cancelled: it is.
+        """
         if self._stop.wait(max(0.0, seconds)):
             raise Cancelled
 
     def sibling(self, name: str) -> Sibling:
-        """:raises Final: the stack has no such resource."""
+        """Return another resource of the stack.
+
+        :raises PermanentError: the stack has no such resource.
+        """
         stack_id = self._claim.task.stack_id
         try:
-            found = self._around.database.read(lambda conn: resources.by_name(conn, stack_id, name))
+            found = self._services.database.read(lambda conn: resources.by_name(conn, stack_id, name))
         except NotFound as error:
             raise PermanentError(f"The stack has no resource {name}") from error
         return Sibling(
@@ -91,25 +100,27 @@ class RunningStepContext:
 
     def signal_url(self, resource_name: str) -> str:
         """See SignalAddresses.native."""
-        return self._around.addresses.native(self._stack, resource_name)
+        return self._services.addresses.native(self._stack, resource_name)
 
     def presigned(self) -> Presigned:
         """See SignalAddresses.presigned."""
         resource = self._claim.resource
-        made = self._around.addresses.presigned(self._stack, resource.name, resource.id)
+        made = self._services.addresses.presigned(self._stack, resource.name, resource.id)
         self._secrets.add(made.signature)
         return made
 
     def session(self) -> "Session":
-        """:raises Final: the stack has no credential, or Keystone does not take it any more.
-        :raises TryAgain: Keystone is away.
+        """Return a session with the rights of the user whose credential the stack has.
+
+        :raises PermanentError: the stack has no credential, or Keystone rejects it.
+        :raises RetryableError: Keystone is unavailable.
         """
         stack_id = self._claim.task.stack_id
-        stored = self._around.database.read(lambda conn: credentials.of_stack(conn, stack_id))
+        stored = self._services.database.read(lambda conn: credentials.of_stack(conn, stack_id))
         if stored is None:
             raise PermanentError("The stack has no credential of a user; an update by one gives it one")
         try:
-            return self._around.deferral.session(self._opened(stored))
+            return self._services.deferral.session(self._opened(stored))
         except CredentialGone as error:
             raise PermanentError(
                 f"Keystone does not take the stack's credential any more: {error}"
@@ -118,7 +129,7 @@ class RunningStepContext:
             raise RetryableError(f"Keystone: {error}") from error
 
     def _opened(self, credential: Json) -> Json:
-        sealer = self._around.sealer.of_credential(self._claim.root_id)
+        sealer = self._services.sealer.of_credential(self._claim.root_id)
         opened = sealer.open(credential[ARGS][0])
         self._secrets.add(opened)
         return opened

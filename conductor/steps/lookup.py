@@ -1,4 +1,4 @@
-"""Values that a claimed task's definition refers to."""
+"""Looks up the values that a claimed task's definition refers to."""
 
 import typing
 from collections.abc import Mapping
@@ -25,25 +25,33 @@ class Opener(typing.Protocol):
 
 
 class SealedLookup:
-    """Implements template.residual.Lookup on what was read when the task was claimed, for `partial`: all is
-    as it is stored."""
+    """Implements template.residual.Lookup on what was read when the task was claimed, for `partial`.
+
+    Its values are as they are stored: secrets stay sealed.
+    """
 
     def __init__(self, claim: Claim) -> None:
         self._claim = claim
 
     def reference_id(self, resource: str) -> Json:
-        """:raises Final: the resource is gone."""
+        """Return the reference of a resource.
+
+        :raises PermanentError: the resource is gone.
+        """
         return as_residual(self._input(resource).reference_id)
 
     def attribute(self, resource: str, name: str) -> Json:
-        """:raises Final: the resource is gone."""
+        """Return an attribute of a resource, or all of them for an empty name.
+
+        :raises PermanentError: the resource is gone.
+        """
         attributes = self._input(resource).attributes
         if name == "":
             return mapping({key: as_residual(value) for key, value in attributes.items()})
         return as_residual(attributes.get(name))
 
     def unseal(self, token: str) -> Json:
-        """Nothing that is stored needs it."""
+        """Refuse: nothing that is stored needs it."""
         raise AssertionError("a value that is stored would hold a secret")
 
     def _input(self, resource: str) -> typing.Any:
@@ -53,7 +61,7 @@ class SealedLookup:
 
 
 class ClaimLookup(SealedLookup):
-    """The same values in clear."""
+    """Implements the same lookup in clear, for `evaluate`."""
 
     def __init__(self, claim: Claim, secrets: Opener) -> None:
         super().__init__(claim)
@@ -71,10 +79,13 @@ class ClaimLookup(SealedLookup):
         return self._secrets.open_value(attributes.get(name))
 
     def unseal(self, token: str) -> Json:
-        """:raises SealError: the key is not there."""
+        """Return the value of a token.
+
+        :raises SealError: the key is not there.
+        """
         return self._secrets.open(token)
 
 
 def stored_properties(stored: Mapping[str, Json] | None, secrets: Opener) -> dict[str, Json]:
-    """Properties as they were given to the plugin, from what is stored of them."""
+    """Return properties as they were given to the type, from what is stored of them."""
     return dict(evaluate(stored or {}, StoredLookup(secrets.open)))

@@ -1,4 +1,4 @@
-"""What one attempt at a task can come to."""
+"""Makes the results of one attempt at a task: states, columns, events and replacements to be stored."""
 
 import logging
 import typing
@@ -29,9 +29,9 @@ STILL_GOOD = "Update status to COMPLETE for FAILED resource neither update nor r
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Makes the outcomes of one attempt.
+    """Makes the results of one attempt.
 
-    :ivar secrets: what was unsealed for it; no text of its outcomes tells it.
+    :ivar secrets: what was unsealed for the attempt; no text of its results holds any of it.
     """
 
     claim: Claim
@@ -41,7 +41,7 @@ class Outcomes:
 
     @property
     def _observes(self) -> bool:
-        """Only what is wrong is told."""
+        """Return whether only what is wrong is shown."""
         return self.claim.task.kind == TaskKind.OBSERVE
 
     def _outcome(self, state: TaskState, **fields: typing.Any) -> Outcome:
@@ -55,7 +55,7 @@ class Outcomes:
         )
 
     def _begun(self) -> dict[str, typing.Any]:
-        """The event of the beginning, where this step is the one that found that there is something to do."""
+        """Return the event of the action's start, where this step has found that there is something to do."""
         if self.claim.task.kind not in UNDECIDED or self.claim.begun or self._observes:
             return {}
         return {"begun": self._event(Status.IN_PROGRESS, "state changed", self.claim.resource.physical_id)}
@@ -78,13 +78,13 @@ class Outcomes:
     def done(
         self, changes: Mapping[str, Json], physical_id: str | None, reason: str = "state changed"
     ) -> StepResult:
-        """The action ended well."""
+        """Complete the task: the action ended well."""
         values = {**changes, **self._shown(Status.COMPLETE, reason), "progress": None}
         event = self._event(Status.COMPLETE, reason, physical_id)
         return self._ended_well(changes=values, event=event)
 
     def _ended_well(self, **fields: typing.Any) -> StepResult:
-        """Done; or held behind the action, where the user wishes it."""
+        """Complete the task, or hold it at a breakpoint behind the action."""
         hook = breakpoint_rules.stop_at(self.claim.task, breakpoint_rules.POST)
         if hook is None:
             ending: dict[str, Json] = {"state": TaskState.DONE}
@@ -99,7 +99,7 @@ class Outcomes:
         return {"state": TaskState.FAILED, "reason": reason, "aborts": True}
 
     def held(self) -> StepResult | None:
-        """The task waits at a breakpoint before it begins; None: there is none."""
+        """Hold the task at a breakpoint before its action; return None if there is no breakpoint."""
         hook = breakpoint_rules.stop_at(self.claim.task, breakpoint_rules.PRE)
         if hook is None:
             return None
@@ -108,34 +108,36 @@ class Outcomes:
         return StepResult(self.claim, self._outcome(TaskState.HELD, hook=hook))
 
     def nothing_to_do(self, changes: Mapping[str, Json]) -> StepResult:
-        """The resource is as it shall be; nobody is told."""
+        """Complete the task without an event: the resource is as the goal has it."""
         if self.claim.task.kind == TaskKind.UPDATE and self.claim.resource.status == Status.FAILED:
             changes = {**changes, "status": Status.COMPLETE, "reason": STILL_GOOD}
         return StepResult(self.claim, self._outcome(TaskState.DONE, changes=changes))
 
     def refused(self, error: Exception) -> StepResult:
-        """The action must not be; the resource stays as it is, and the stack fails."""
+        """Fail the task, and leave the resource as it is: the environment forbids the action."""
         event = self._event(Status.FAILED, str(error), self.claim.resource.physical_id)
         where = f"ResourceActionRestricted: resources.{self.claim.resource.name}: {error}"
         reason = f"Resource {action_of(self.claim.task.kind)} failed: {where}"
         return StepResult(self.claim, self._outcome(TaskState.FAILED, reason=reason, event=event))
 
     def replaced(self) -> StepResult:
-        """The resource cannot be updated: the task goes on by creating another one in its place, at once or
-        when the breakpoint before that is cleared."""
+        """Continue the task with the creation of another resource, for this one cannot be updated.
+
+        The creation starts at once, or when the breakpoint before it is cleared.
+        """
         creation = replace(self.claim.task, kind=TaskKind.CREATE, stepped=False)
         hook = breakpoint_rules.stop_at(creation, breakpoint_rules.PRE)
         if hook is not None and breakpoint_rules.aborts(creation, hook):
             return StepResult(self.claim, self._outcome(**self._aborted(hook)))
         old, now = self.claim.resource, self.clock()
-        wanted = TaskDefinition.from_json(self.claim.task.definition)
+        definition = TaskDefinition.from_json(self.claim.task.definition)
         assert self.claim.task.spare_id is not None
         new = Resource(
             id=self.claim.task.spare_id,
             stack_id=old.stack_id,
             name=old.name,
-            type=wanted.type or old.type,
-            plugin=wanted.plugin or old.plugin,
+            type=definition.type or old.type,
+            plugin=definition.plugin or old.plugin,
             action="INIT",
             status=Status.COMPLETE,
             reason="",
@@ -150,14 +152,14 @@ class Outcomes:
         return StepResult(self.claim, self._outcome(state, due_at=now, hook=hook, replacement=new))
 
     def deleted(self) -> StepResult:
-        """The thing is gone, so is its row."""
+        """Complete the task and remove the resource's row: the thing is gone."""
         event = self._event(Status.COMPLETE, "state changed", self.claim.resource.physical_id)
-        # As it is shown while it is held behind this.
+        # The row is shown while a breakpoint behind the deletion holds the task.
         shown = {**self._shown(Status.COMPLETE, "state changed"), "physical_id": None, "progress": None}
         return self._ended_well(remove=True, changes=shown, event=event)
 
-    def looks_again(self, step: Poll, changes: Mapping[str, Json]) -> StepResult:
-        """Between two looks the task stays with this conductor."""
+    def poll_later(self, step: Poll, changes: Mapping[str, Json]) -> StepResult:
+        """Keep the task in this conductor until its next poll."""
         values = {**changes, "progress": self._progress(step.progress)}
         if begun := self._begun():
             values.update(self._shown(Status.IN_PROGRESS, "state changed"))
@@ -165,8 +167,8 @@ class Outcomes:
         after = replace(self.claim, resource=replace(self.claim.resource, **values))
         return StepResult(after, outcome, poll_after=step.after, progress=step.progress)
 
-    def parked(self, step: Park, changes: Mapping[str, Json]) -> StepResult:
-        """The task waits in the database."""
+    def park(self, step: Park, changes: Mapping[str, Json]) -> StepResult:
+        """Let the task wait in the database."""
         moments = [self.claim.task.expires_at]
         moments.append(None if step.after is None else self.clock() + step.after)
         known = [moment for moment in moments if moment is not None]
@@ -183,8 +185,8 @@ class Outcomes:
         )
         return StepResult(self.claim, outcome)
 
-    def again(self, error: RetryableError) -> StepResult:
-        """Try again after a while, if the task may."""
+    def retry(self, error: RetryableError) -> StepResult:
+        """Retry the task after a pause, or fail it if it has no retries left."""
         left = self.claim.task.retries_left
         if left <= 0:
             return self.failed(error)
@@ -202,35 +204,38 @@ class Outcomes:
         return StepResult(self.claim, outcome, timed_out=isinstance(error, StepTimedOut))
 
     def stopped(self) -> StepResult:
-        """The step was asked to stop and did: because its own time was over, or because it was cancelled."""
-        return self.again(self._late()) if self._expired() else self._cancelled()
+        """End a task that was asked to stop and did: its own time was over, or it was cancelled."""
+        return self.retry(self._late()) if self._expired() else self._cancelled()
 
     def detached(self, leftover: OrphanedCreate | None) -> StepResult:
-        """The step was asked to stop and did not."""
-        told = f"the step on {self.who.host} did not stop when it was asked to"
-        result = self.again(self._late(told)) if self._expired() else self._cancelled(told)
+        """End a task whose step was asked to stop and did not.
+
+        :param leftover: what the step may still make; None: nothing.
+        """
+        text = f"the step on {self.who.host} did not stop when it was asked to"
+        result = self.retry(self._late(text)) if self._expired() else self._cancelled(text)
         assert result.outcome is not None
         return replace(result, outcome=replace(result.outcome, leftover=leftover), detached=True)
 
     def lost_too_often(self) -> StepResult:
-        """Too many conductors died or went silent while the task ran."""
+        """Fail a task with which too many conductors died or went silent."""
         hosts, action = losses.hosts(self.claim.task), action_of(self.claim.task.kind)
-        told = f"{action} was running on {len(hosts)} conductors that died or went silent"
-        return self.failed(PermanentError(f"{told} ({', '.join(hosts)}); it is not tried again"))
+        text = f"{action} was running on {len(hosts)} conductors that died or went silent"
+        return self.failed(PermanentError(f"{text} ({', '.join(hosts)}); it is not tried again"))
 
     def _expired(self) -> bool:
         expires_at = self.claim.task.expires_at
         return expires_at is not None and self.clock() >= expires_at
 
-    def _late(self, told: str = "") -> StepTimedOut:
+    def _late(self, why: str = "") -> StepTimedOut:
         text = f"{action_of(self.claim.task.kind)} timed out"
-        return StepTimedOut(f"{text}: {told}" if told else text)
+        return StepTimedOut(f"{text}: {why}" if why else text)
 
-    def _cancelled(self, told: str = "") -> StepResult:
+    def _cancelled(self, why: str = "") -> StepResult:
         if self._observes:
             return StepResult(self.claim, self._outcome(TaskState.CANCELLED))
         reason = stopped_reason(action_of(self.claim.task.kind))
-        reason = f"{reason}: {told}" if told else reason
+        reason = f"{reason}: {why}" if why else reason
         event = self._event(Status.FAILED, reason, self.claim.resource.physical_id)
         changes = self._shown(Status.FAILED, reason)
         outcome = self._outcome(TaskState.CANCELLED, changes=changes, event=event, **self._begun())
@@ -241,9 +246,9 @@ class Outcomes:
         return TaskDefinition.from_json(self.claim.task.definition).insists
 
     def failed(self, error: Exception) -> StepResult:
-        """The action failed for good."""
+        """Fail the task; one that insists is retried as long as it has retries left."""
         if self._insists and self.claim.task.retries_left > 0:
-            return self.again(RetryableError(str(error)))
+            return self.retry(RetryableError(str(error)))
         kind = error.kind if isinstance(error, PermanentError) else _kind(error)
         inside = f".{error.path}" if isinstance(error, ChildFailed) and error.path else ""
         reason = self.secrets.redact(f"{kind}: resources.{self.claim.resource.name}{inside}: {error}")
@@ -253,13 +258,13 @@ class Outcomes:
             return StepResult(self.claim, self._outcome(TaskState.DONE, changes=changes, event=event))
         if self._observes:
             where = f"{self.claim.task.stack_id}/{self.claim.resource.name}"
-            LOG.warning("Resource %s: what is really there cannot be seen: %s", where, reason)
+            LOG.warning("Resource %s: observing it failed: %s", where, reason)
             return StepResult(self.claim, self._outcome(TaskState.DONE, changes={"progress": None}))
         action = action_of(self.claim.task.kind)
-        told, aborts = f"Resource {action} failed: {reason}", False
+        text, aborts = f"Resource {action} failed: {reason}", False
         if isinstance(error, ChildFailed) and error.stopped_at:
-            told, aborts = f"{action}{ABORTED}{self.claim.resource.name}/{error.stopped_at}", True
-        fields = {"changes": changes, "reason": told, "event": event, "aborts": aborts}
+            text, aborts = f"{action}{ABORTED}{self.claim.resource.name}/{error.stopped_at}", True
+        fields = {"changes": changes, "reason": text, "event": event, "aborts": aborts}
         failed = self._outcome(TaskState.FAILED, **fields, **self._begun())
         return StepResult(self.claim, failed, timed_out=isinstance(error, StepTimedOut))
 

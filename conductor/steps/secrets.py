@@ -1,4 +1,4 @@
-"""What was unsealed for a step: it must not be stored or told in clear again."""
+"""Remembers what was unsealed for a step, so that it is not stored or shown in clear again."""
 
 import typing
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from ...template.residual import quote, sealed
 
 Json = typing.Any
 SHORTEST_REDACTED = 3
-"""Characters: where shorter secrets were taken out of a text, the gaps would tell them."""
+"""Characters: where shorter secrets were cut out of a text, the gaps would show them."""
 
 
 class Secrets:
@@ -27,7 +27,7 @@ class Secrets:
         self.properties: frozenset[str] = frozenset()
 
     def open(self, token: str) -> Json:
-        """The value in clear.
+        """Return the value of a token in clear.
 
         :raises SealError: the key is not there.
         """
@@ -36,31 +36,31 @@ class Secrets:
         return value
 
     def open_value(self, value: Json) -> Json:
-        """A stored reference, attribute or data in clear."""
+        """Return a stored reference, attribute or data in clear."""
         return in_clear(value, self.open)
 
     def peek(self, value: Json) -> Json:
-        """As open_value, of what is sealed only because it is not known yet whether it is a secret."""
+        """Return in clear what is sealed only because it is not known yet whether it is a secret."""
         return in_clear(value, self._sealer.open)
 
     def add(self, value: Json) -> None:
-        """This is a secret, too."""
+        """Remember a value as a secret."""
         self._texts.update(_texts(value, keys=False))
 
     def seal(self, value: Json) -> Json:
-        """As it is stored."""
+        """Return a value sealed, as it is stored."""
         return None if value is None else sealed(self._sealer.seal(value))
 
     def protect(self, value: Json) -> Json:
         """Return a value as it is stored: sealed if a secret is in it, else quoted."""
-        return self.seal(value) if self.tells(value) else quote(value)
+        return self.seal(value) if self.holds(value) else quote(value)
 
-    def tells(self, value: Json) -> bool:
-        """Whether a secret is in a value."""
+    def holds(self, value: Json) -> bool:
+        """Return whether a secret is in a value."""
         return any(secret in text for text in _texts(value, keys=True) for secret in self._texts)
 
     def redact(self, text: str) -> str:
-        """The text without the secrets."""
+        """Return the text without the secrets."""
         for secret in sorted(self._texts, key=len, reverse=True):
             if len(secret) >= SHORTEST_REDACTED:
                 text = text.replace(secret, "******")
@@ -68,7 +68,7 @@ class Secrets:
 
 
 def _texts(value: Json, *, keys: bool) -> Iterator[str]:
-    """All texts and numbers in a value, as texts."""
+    """Yield all texts and numbers in a value, as texts."""
     if isinstance(value, Mapping):
         if keys:
             yield from map(str, value)

@@ -1,4 +1,4 @@
-"""A claimed resource as its type sees it, and what is kept of what the type made of it."""
+"""Builds what a resource's type sees of a claimed resource, and the columns of what the type returns."""
 
 import json
 import typing
@@ -20,18 +20,18 @@ from .secrets import Secrets
 
 Json = typing.Any
 GIVEN = (TaskKind.CREATE, TaskKind.UPDATE, TaskKind.ADOPT)
-"""Kinds of tasks that give a resource new properties; all others work with those it has."""
+"""Kinds of tasks that give a resource new properties; all others work with the ones it has."""
 
 
 def make_target(
     claim: Claim, plugin: ResourceType, definition: TaskDefinition, secrets: Secrets
 ) -> tuple[ResourceView, dict[str, Json]]:
-    """The resource as the step sees it, and the columns that record what it was given.
+    """Return the resource as the step sees it, and the columns that record what it was given.
 
     :raises PropertyError: a value is wrong.
-    :raises Final: something it refers to is gone.
+    :raises PermanentError: something it refers to is gone.
     """
-    resource, giving = claim.resource, _is_giving(claim)
+    resource, giving = claim.resource, _gives_properties(claim)
     before = properties_before(claim, plugin, secrets)
     stored: dict[str, Json] = {}
     properties, metadata = before, None
@@ -41,7 +41,7 @@ def make_target(
         needed = sorted({found.id for found in claim.inputs.values()})
         stored = {"definition": claim.task.definition, "properties": kept, "requires": needed}
         stored["type"] = definition.type or resource.type
-        if restored(claim):
+        if takes_place_again(claim):
             stored["replaces"] = None
         if claim.task.kind == TaskKind.ADOPT and resource.metadata is not None:
             metadata = secrets.peek(resource.metadata)
@@ -78,27 +78,27 @@ def _secret_names(kept: Json, properties: Mapping[str, Json]) -> frozenset[str]:
 
 def kept_properties(claim: Claim) -> Json:
     """Return the properties that the step works with, with their secrets sealed."""
-    if not _is_giving(claim):
+    if not _gives_properties(claim):
         return claim.resource.properties or {}
     return partial(TaskDefinition.from_json(claim.task.definition).properties, SealedLookup(claim))
 
 
-def _is_giving(claim: Claim) -> bool:
-    return claim.task.kind in GIVEN and fits(claim) and not _given(claim)
+def _gives_properties(claim: Claim) -> bool:
+    """Return whether the task gives the resource new properties.
 
-
-def _given(claim: Claim) -> bool:
-    """Whether the resource goes on being made with what it was given once, though what it refers to may have
-    changed since: the goal that it goes on for updates it afterwards."""
-    return claim.begun and claim.task.inherited
+    A task that was carried over, and has begun, continues with the properties it began with.  What it refers
+    to may have changed since; the task of the new goal updates it afterwards.
+    """
+    continues = claim.begun and claim.task.inherited
+    return claim.task.kind in GIVEN and is_same_type(claim) and not continues
 
 
 def live_changes(
     claim: Claim, plugin: ResourceType, target: ResourceView, work: StepContext, secrets: Secrets
 ) -> dict[str, Json]:
-    """Columns for properties that are not any more as they were given: an update then sees the difference.
+    """Return columns for properties that are not any more as they were given: an update sees the difference.
 
-    :raises Final: the thing is gone.
+    :raises PermanentError: the thing is gone.
     """
     live, schema = plugin.live_properties(target, work), plugin.properties_schema
     check_storable("properties", dict(live))
@@ -111,16 +111,16 @@ def live_changes(
     return {"properties": mapping({**members(claim.resource.properties), **kept})}
 
 
-def restored(claim: Claim) -> bool:
-    """Whether the resource was replaced, and takes the place of its own replacement again."""
+def takes_place_again(claim: Claim) -> bool:
+    """Return whether the resource was replaced, and takes the place of its own replacement again."""
     replaces = claim.resource.replaces
     return replaces is not None and replaces > claim.resource.id
 
 
-def fits(claim: Claim) -> bool:
-    """Whether the resource shall go on being of the type that it is."""
-    wanted = TaskDefinition.from_json(claim.task.definition).plugin
-    return wanted in ("", claim.resource.plugin)
+def is_same_type(claim: Claim) -> bool:
+    """Return whether the definition has the type that the resource has."""
+    plugin = TaskDefinition.from_json(claim.task.definition).plugin
+    return plugin in ("", claim.resource.plugin)
 
 
 def _update_policy(
@@ -137,27 +137,27 @@ def _data(claim: Claim, plugin: ResourceType, secrets: Secrets) -> Mapping[str, 
 
 
 def is_sensitive(plugin: ResourceType) -> bool:
-    """Whether what resources of the type remember has to be sealed."""
+    """Return whether the data that resources of the type store has to be sealed."""
     return any(attribute.sensitive for attribute in plugin.attributes_schema.values())
 
 
 def _adopted_metadata(given: Json, definition: TaskDefinition, claim: Claim, secrets: Secrets) -> Json:
-    """Metadata of another stack's resource, as stored: secrets of the template's own sealed as ever."""
+    """Return metadata of another stack's resource as it is stored: the template's own secrets sealed."""
     if evaluate(definition.metadata, ClaimLookup(claim, secrets)) == given:
         return partial(definition.metadata, SealedLookup(claim))
     return secrets.protect(given)
 
 
 def _metadata_differs(claim: Claim, definition: TaskDefinition) -> bool:
-    """Whether the template wants another metadata than before; what signals have put there stays else."""
+    """Return whether the template has other metadata than before; else what signals have put there stays."""
     return bool(TaskDefinition.from_json(claim.resource.definition).metadata != definition.metadata)
 
 
 def properties_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> Mapping[str, Json]:
-    """The properties that were last given to the plugin.
+    """Return the properties that were last given to the type.
 
-    A creation of which nothing was stored may yet have made something: what it was given follows from its
-    definition again, for all it refers to is still there.
+    A creation of which nothing was stored may have made something all the same.  Its properties follow from
+    its definition again, for all it refers to is still there.
     """
     resource = claim.resource
     if resource.properties is None and claim.task.kind in DELETING:
@@ -175,7 +175,7 @@ def properties_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> M
 def _resolved(
     properties: Mapping[str, Json], claim: Claim, plugin: ResourceType, secrets: Secrets
 ) -> tuple[Json, Mapping[str, Json]]:
-    """As stored, and as given to the plugin."""
+    """Return the properties as they are stored, and as they are given to the type."""
     kept = partial(properties, SealedLookup(claim))
     secret = {name for name, value in members(kept).items() if is_deferred(value)}
     values = evaluate(properties, ClaimLookup(claim, secrets))
@@ -184,7 +184,7 @@ def _resolved(
 
 
 def _note_secrets(kept: Json, value: Json, secrets: Secrets) -> None:
-    """What functions have made of a secret is one, too.
+    """Remember what functions have made of a secret as a secret, too.
 
     :param kept: the value with its secrets sealed.
     """
@@ -199,7 +199,7 @@ def _note_secrets(kept: Json, value: Json, secrets: Secrets) -> None:
 
 
 def never_made(claim: Claim, plugin: ResourceType, secrets: Secrets) -> bool:
-    """Whether the creation failed before the plugin was called: what it refers to cannot be resolved."""
+    """Return whether the creation failed before its type was called: it refers to what cannot be resolved."""
     if claim.resource.properties is not None or claim.resource.physical_id is not None:
         return False
     try:
@@ -210,15 +210,21 @@ def never_made(claim: Claim, plugin: ResourceType, secrets: Secrets) -> bool:
 
 
 def _key(claim: Claim) -> str:
-    """The creation's key is the resource's own; other actions get one each, the same for every attempt.  What
-    a snapshot made is found again by the key with which it was made."""
+    """Return the idempotency key of the step's action.
+
+    A creation has the resource's own key, other actions one each, the same for every attempt.  What a
+    snapshot has made is found by the key with which it was made.
+    """
     if claim.task.kind in (TaskKind.CREATE, TaskKind.DELETE_SNAPSHOT) and claim.resource.key:
         return claim.resource.key
     return task_key(claim.task.id)
 
 
 def check_storable(what: str, value: Json) -> None:
-    """:raises Final: the value is not JSON, so a plugin's bug would otherwise break the transaction."""
+    """Check that a value can be stored, for a plugin's bug would break the transaction otherwise.
+
+    :raises PermanentError: it is not JSON.
+    """
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -226,7 +232,7 @@ def check_storable(what: str, value: Json) -> None:
 
 
 def kept_data(plugin: ResourceType, step: Step, target: ResourceView, secrets: Secrets) -> dict[str, Json]:
-    """Columns for what a step told."""
+    """Return the columns for what a step has returned."""
     changes: dict[str, Json] = {"physical_id": target.physical_id}
     check_storable("a physical id", target.physical_id)
     if isinstance(step, Poll | Park):
@@ -239,7 +245,7 @@ def kept_data(plugin: ResourceType, step: Step, target: ResourceView, secrets: S
 
 
 def kept_values(plugin: ResourceType, target: ResourceView, secrets: Secrets) -> dict[str, Json]:
-    """Columns for what others may refer to: what is secret, or holds a secret, is sealed."""
+    """Return the columns for what others may refer to; what is secret, or holds a secret, is sealed."""
     values = dict(plugin.attribute_values(target))
     check_storable("attributes", values)
     for name, attribute in plugin.attributes_schema.items():

@@ -219,11 +219,11 @@ class SimConductor:
         self.detached: list[threads.Job] = []
         self.rest: float | None = None
         self.runner = StepRunner(
-            catalogue=world.catalogue,
-            around=StepServices(
+            registry=world.catalogue,
+            services=StepServices(
                 world.database, self.clock, SignalAddresses("http://sim", b"key"), world.sealer
             ),
-            nesting=world.nesting,
+            nested=world.nesting,
         )
         self.loop = WorkLoop(
             database=world.database,

@@ -1,0 +1,1 @@
+"""The steps of each kind of task: one class a kind."""

@@ -1,0 +1,59 @@
+"""Steps of actions on a resource that stays as it was defined."""
+
+from collections.abc import Callable
+
+from ....resources.signals import Scaling
+from ....resources.steps import Done, Step
+from ....resources.update_decision import checkable
+from ..results import StepResult
+from ..target import live_changes
+from .base import TaskStep
+
+
+class SuspendStep(TaskStep):
+    """A step of a suspension."""
+
+    action = "suspend"
+
+
+class ResumeStep(TaskStep):
+    """A step of a resumption."""
+
+    action = "resume"
+
+
+class CheckStep(TaskStep):
+    """A step of a check that the user asked for."""
+
+    action = "check"
+
+    def reason(self) -> str:
+        """Return the reason, which says where the type cannot check anything."""
+        if checkable(self.plugin):
+            return super().reason()
+        return f"CHECK not supported for {self.claim.resource.type}"
+
+
+class ObserveStep(TaskStep):
+    """A step of a check before an update: what has changed outside is the update's business."""
+
+    action = "check"
+
+    def finish(self, step: Step) -> StepResult:
+        """Store properties that have changed outside, so that the update sees the difference."""
+        if not isinstance(step, Done):
+            return super().finish(step)
+        self.take(step)
+        changes = live_changes(self.claim, self.plugin, self.target, self.context, self.secrets)
+        return self.outcomes.nothing_to_do({**changes, "progress": None})
+
+
+class ScaleStep(TaskStep):
+    """A step of the scaling of a group by a signal."""
+
+    action = "scale"
+
+    def start(self) -> Step:
+        """Start the scaling; the task's properties say by how much."""
+        start: Callable[..., Step] = getattr(self.plugin, f"handle_{self.action}")
+        return start(self.target, Scaling(**self.definition.properties), self.context)

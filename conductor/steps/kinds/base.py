@@ -1,0 +1,138 @@
+"""One step of a task, whatever its kind: build the view of its resource, call its type, make the result."""
+
+import functools
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from ....planning.task_definition import TaskDefinition
+from ....resources.context import ResourceView, StepContext
+from ....resources.errors import ReplaceNeeded
+from ....resources.plugin import ResourceType
+from ....resources.registry import ResourceRegistry
+from ....resources.steps import Park, Poll, Step
+from ..outcomes import Outcomes
+from ..results import StepResult
+from ..target import kept_data, kept_values, make_target
+
+Json = typing.Any
+
+
+class TaskStep:
+    """A step, in the phases that all kinds share: settle, prepare, start or poll, finish.
+
+    An object is one step of one attempt; one thread uses it, once.
+
+    :ivar action: names the type's methods: ``handle_ACTION`` starts it, ``check_ACTION_complete`` polls it.
+    :ivar target: the resource as its type sees it; known from `prepare` on.
+    :ivar stored: columns that record what the resource was given; known from `prepare` on.
+    :param progress: the token to poll with; None: the action starts.
+    """
+
+    action: str
+    target: ResourceView
+    stored: Mapping[str, Json]
+
+    def __init__(
+        self, outcomes: Outcomes, registry: ResourceRegistry, context: StepContext, progress: Json
+    ) -> None:
+        self.outcomes = outcomes
+        self.claim = outcomes.claim
+        self.secrets = outcomes.secrets
+        self.context = context
+        self.progress = progress
+        self.definition = TaskDefinition.from_json(self.claim.task.definition)
+        self._registry = registry
+
+    @functools.cached_property
+    def plugin(self) -> ResourceType:
+        """Return the type of the resource; it is looked up late, for some steps need none.
+
+        :raises UnknownType: there is none of this name any more.
+        """
+        return self._registry.get(self.claim.resource.plugin)
+
+    def run(self) -> StepResult:
+        """Run the step.
+
+        :raises StepError: the action fails, or is retried, or is cancelled.
+        """
+        ended = self.settle()
+        if ended is None:
+            self.target, self.stored = make_target(self.claim, self.plugin, self.definition, self.secrets)
+            ended = self.prepare()
+        if ended is not None:
+            return ended
+        try:
+            step = self.start() if self.progress is None else self.poll()
+        except ReplaceNeeded as error:
+            return self.replace(error)
+        if isinstance(step, Poll) and self.progress is not None and self._is_unchanged(step):
+            # The resource is as it was: the task is polled again, and nothing is written.
+            return StepResult(self.claim, None, poll_after=step.after, progress=step.progress)
+        return self.finish(step)
+
+    def settle(self) -> StepResult | None:
+        """Return the result where the resource's type is not needed for it; None: go on."""
+        return None
+
+    def prepare(self) -> StepResult | None:
+        """Complete the view of the resource; return the result where nothing has to start; None: go on."""
+        return None
+
+    def start(self) -> Step:
+        """Start the action."""
+        start: Callable[..., Step] = getattr(self.plugin, f"handle_{self.action}")
+        return start(self.target, self.context)
+
+    def poll(self) -> Step:
+        """Poll the action once."""
+        poll: Callable[..., Step] = getattr(self.plugin, f"check_{self.action}_complete")
+        return poll(self.target, self.progress, self.context)
+
+    def replace(self, error: ReplaceNeeded) -> StepResult:
+        """Replace a resource whose type refuses to change it; only updates can.
+
+        :raises ReplaceNeeded: always, in other kinds.
+        """
+        raise error
+
+    def finish(self, step: Step) -> StepResult:
+        """Make the result of what the type has returned."""
+        self.take(step)
+        return self.store(step, {**self.stored, **kept_data(self.plugin, step, self.target, self.secrets)})
+
+    def take(self, step: Step) -> None:
+        """Put what the type has returned into the view."""
+        self.target = replace(
+            self.target,
+            physical_id=step.physical_id if step.physical_id is not None else self.target.physical_id,
+            data=step.data if step.data is not None else self.target.data,
+        )
+
+    def store(self, step: Step, changes: Mapping[str, Json]) -> StepResult:
+        """Make the result that stores these columns of the resource."""
+        if isinstance(step, Poll):
+            return self.outcomes.poll_later(step, changes)
+        if isinstance(step, Park):
+            return self.outcomes.park(step, changes)
+        return self.complete(changes)
+
+    def complete(self, changes: Mapping[str, Json]) -> StepResult:
+        """Make the result of an action that has ended well, with the values that others refer to."""
+        values = kept_values(self.plugin, self.target, self.secrets)
+        return self.outcomes.done({**changes, **values}, self.target.physical_id, self.reason())
+
+    def reason(self) -> str:
+        """Return the reason of an action that has ended well."""
+        return "state changed"
+
+    def find_created(self) -> None:
+        """Give the view the physical id of what a lost attempt has made, before its result was stored."""
+        key = self.claim.resource.key
+        if self.target.physical_id is None and key:
+            found = self.plugin.find_created(key, self.target, self.context)
+            self.target = replace(self.target, physical_id=found)
+
+    def _is_unchanged(self, step: Poll) -> bool:
+        return step.progress == self.progress and step.physical_id is None and step.data is None

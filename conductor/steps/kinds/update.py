@@ -1,0 +1,103 @@
+"""Steps of updates: the first one decides what the update has to do."""
+
+from collections.abc import Mapping
+
+from ....db.states import Status
+from ....planning.task_definition import TaskDefinition
+from ....resources.context import Json
+from ....resources.errors import PermanentError, ReplaceNeeded, StepError
+from ....resources.properties import changed
+from ....resources.steps import Done, Step
+from ....resources.update_decision import RESTRICTED, UpdateDecision, decide_update, survives_failure
+from ..results import StepResult
+from ..target import is_same_type, takes_place_again
+from .base import TaskStep
+
+GOAL = ("definition", "type", "properties", "metadata", "generation", "requires")
+"""Columns that say what a resource was brought to."""
+
+
+class Restricted(StepError):
+    """The environment forbids what the update would have to do; the resource stays as it is."""
+
+
+class UpdateStep(TaskStep):
+    """A step of an update."""
+
+    action = "update"
+
+    def prepare(self) -> StepResult | None:
+        """Decide what the update has to do, once all values are known.
+
+        :raises Restricted: the environment forbids it.
+        :raises PermanentError: a property has changed that never may.
+        """
+        if self.progress is not None:
+            return None
+        if self._is_external():
+            return self.outcomes.nothing_to_do(self.stored)
+        if takes_place_again(self.claim):
+            self.plugin.restore_after_replace(self.target, self.context)
+        decision = self._decide()
+        self._check_allowed(decision)
+        if decision == UpdateDecision.SAME:
+            return self.outcomes.nothing_to_do(self.stored)
+        if (held := self.outcomes.held()) is not None:
+            return held
+        return self._replace() if decision == UpdateDecision.REPLACE else None
+
+    def start(self) -> Step:
+        """Start the update of the properties that have changed."""
+        names = changed(self.plugin.properties_schema, self.target.previous, self.target.properties)
+        if not names and not self.plugin.always_updated:
+            return Done()
+        return self.plugin.handle_update(self.target, names, self.context)
+
+    def replace(self, error: ReplaceNeeded) -> StepResult:
+        """Replace the resource: its type has found out that it cannot change it.
+
+        :raises Restricted: the environment forbids it.
+        """
+        self._check_allowed(UpdateDecision.REPLACE)
+        return self._replace()
+
+    def store(self, step: Step, changes: Mapping[str, Json]) -> StepResult:
+        """Store the goal with the end only: until then a second try has to see the difference."""
+        if not isinstance(step, Done):
+            changes = {name: value for name, value in changes.items() if name not in GOAL}
+        return super().store(step, changes)
+
+    def _replace(self) -> StepResult:
+        self.plugin.prepare_for_replace(self.target, self.context)
+        return self.outcomes.replaced()
+
+    def _decide(self) -> UpdateDecision:
+        """Decide as Heat does: a resource whose last action failed is replaced, unless its type knows better.
+
+        Nobody else knows what state it is in.
+        """
+        resource = self.claim.resource
+        if not is_same_type(self.claim):
+            return UpdateDecision.REPLACE
+        if resource.status == Status.FAILED:
+            survives = survives_failure(self.plugin, action=resource.action)
+            if not survives or self.plugin.needs_replace_failed(self.target, self.context):
+                return UpdateDecision.REPLACE
+        redefined = resource.definition != self.claim.task.definition
+        return decide_update(self.plugin, self.target.previous, self.target.properties, redefined=redefined)
+
+    def _check_allowed(self, decision: UpdateDecision) -> None:
+        word = RESTRICTED.get(decision)
+        if word in self.claim.task.restricted:
+            raise Restricted(f"{word} is restricted for resource.")
+
+    def _is_external(self) -> bool:
+        """Return whether the thing is not the stack's own, so that an update leaves it alone.
+
+        :raises PermanentError: it would be another thing.
+        """
+        before = TaskDefinition.from_json(self.claim.resource.definition).external_id
+        if self.definition.external_id != before:
+            what = f"Update to property external_id of {self.target.name} ({self.target.type})"
+            raise PermanentError(f"{what} is not supported.", kind="NotSupported")
+        return before is not None

@@ -1,0 +1,26 @@
+"""Every kind of task that is claimed has a class of steps, and every class calls methods that types have."""
+
+import pytest
+from stoker.conductor.steps.kinds.base import TaskStep
+from stoker.conductor.steps.runner import KINDS
+from stoker.db.states import REMOVING, TaskKind
+from stoker.resources.nested.base import NestedType
+
+NEVER_CLAIMED = {kind for kind in TaskKind if kind.name == "FINISH"}
+
+
+def test_every_kind_of_task_that_is_claimed_has_a_class_of_its_own() -> None:
+    assert set(KINDS) == set(TaskKind) - NEVER_CLAIMED
+    assert len(set(KINDS.values())) == len(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_types_have_the_methods_that_a_step_calls(kind: TaskKind) -> None:
+    action = KINDS[kind].action
+    assert callable(getattr(NestedType, f"handle_{action}"))
+    assert callable(getattr(NestedType, f"check_{action}_complete"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_steps_that_remove_a_row_end_without_values_for_others(kind: TaskKind) -> None:
+    assert (KINDS[kind].complete is not TaskStep.complete) == (kind in REMOVING)
