@@ -106,7 +106,7 @@ def start_update(conn: Connection, change: Change, scope: TraversalScope, types:
         compiled=change.compiled.plan,
         scope=scope,
         types=types,
-        going_back=change.action == "ROLLBACK",
+        rolling_back=change.action == "ROLLBACK",
         observing=change.converge,
     )
     begun = tasks_by_resource(tasks.begun_of_traversal(conn, stack.traversal))
@@ -114,7 +114,7 @@ def start_update(conn: Connection, change: Change, scope: TraversalScope, types:
     if begun:
         other = any(goal[key] != getattr(stack, key) for key in ("files_id", "environment_id"))
         begun_plan = planner(_rows(conn, stack, change), running=begun)
-        heir = replace(heir, wanted=begun_plan.continued(surroundings_changed=other))
+        heir = replace(heir, wanted=begun_plan.to_carry_over(environment_changed=other))
     kept = tasks.cancel_unstarted(conn, stack.id, stack.traversal, now=scope.now, heir=heir)
     running = running_of(conn, stack)
     going_on = {row: task for row, task in begun.items() if task.id in kept}

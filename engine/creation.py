@@ -10,7 +10,7 @@ from ..db.ids import ResourceId, StackId
 from ..db.rows import Stack
 from ..db.states import Status
 from ..db.work import endings
-from ..planning.adopt import adopting
+from ..planning.adopt import plan_adoption
 from ..planning.breakpoints import PlannedBreakpoints
 from ..planning.plan import TraversalScope, ids_needed, plan_create
 from ..planning.requests import AdoptedResource
@@ -60,7 +60,7 @@ def create_stack(
     breakpoints = PlannedBreakpoints(abort=new.abort_on_breakpoint, active=active)
     plan = plan_create(compiled.plan, replace(scope, breakpoints=breakpoints))
     if new.adopted is not None:
-        plan = adopting(plan, new.adopted, compiled.sealer.seal, context.registry)
+        plan = plan_adoption(plan, new.adopted, compiled.sealer.seal, context.registry)
 
     def store(conn: Connection) -> Started:
         guard(conn)

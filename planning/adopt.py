@@ -1,4 +1,4 @@
-"""Adoption: a stack that takes over what is there already."""
+"""Adoption: turning the plan of a creation into one that takes over existing resources; pure."""
 
 import typing
 from collections.abc import Callable, Mapping
@@ -14,19 +14,22 @@ from .requests import AdoptedResource
 Json = typing.Any
 
 
-def adopting(
+def plan_adoption(
     plan: Plan,
     adopted: Mapping[str, AdoptedResource],
     seal: Callable[[Json], str],
     registry: ResourceRegistry,
 ) -> Plan:
-    """The plan of a creation, turned into one that takes over what is there.
+    """Turn the plan of a creation into one that takes over existing resources.
 
-    A nested stack is made anew, and takes over what the other one had: so no document can name a stack that
-    is somebody else's.
+    A nested stack is created and takes over the resources that the other one had, so no document can name a
+    stack of another project.
 
-    Data and metadata may hold secrets of which nobody knows yet, so all of both is sealed until the
-    resource's step stores them as it stores those of every resource.
+    Data and metadata may hold secrets that nothing marks as such yet.  So both are sealed as a whole until
+    the resource's step stores them as it stores those of every resource.
+
+    :param adopted: what is known of each resource, by its name; secrets in clear.
+    :param seal: makes the token of a secret.
     """
     definitions = {task.resource_id: task.definition for task in plan.tasks}
     rows = []
@@ -39,7 +42,7 @@ def adopting(
                 data[ADOPTED] = {name: found.nested.get(name) for name in ("template", "resources")}
         row = replace(
             row,
-            # With what they are to be adopted as: whoever goes on with it later has to know.
+            # The definition is stored at once: an update that comes before the adoption compares with it.
             definition=definitions[row.id],
             physical_id=found.physical_id,
             data=sealed(seal(data)) if data else None,

@@ -15,7 +15,7 @@ _CREATION = ("pre-create", "post-create")
 _DELETION = ("pre-delete", "post-delete")
 REACHED_BY: Mapping[TaskKind, tuple[str, ...]] = {
     TaskKind.CREATE: _CREATION,
-    # It goes on as a creation where the resource has to be replaced.
+    # An update becomes a creation where the resource has to be replaced.
     TaskKind.UPDATE: ("pre-update", "post-update", *_CREATION),
     TaskKind.DELETE: _DELETION,
     TaskKind.CLEANUP: _DELETION,
@@ -24,13 +24,13 @@ REACHED_BY: Mapping[TaskKind, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class PlannedBreakpoints:
-    """What the user said of them.
+    """The breakpoints that a traversal observes.
 
     :ivar registry: of the stack's own environment, for resources that its template does not have any more.
-    :ivar abort: reaching any ends the stack's action.
-    :ivar active: False: there are none, as in a rollback, which nobody stands beside.
-    :ivar may_abort: False: those that would end the action hold it instead: a deletion that was ended, and is
-        asked for again, must come to an end without an update, which it does not allow.
+    :ivar abort: reaching any breakpoint ends the stack's action.
+    :ivar active: False: there are none, as in a rollback, which nobody watches.
+    :ivar may_abort: False: a breakpoint that would end the action holds it instead.  A deletion that was
+        ended and is requested again must be able to complete, because it allows no update.
     """
 
     registry: Mapping[str, Json] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class PlannedBreakpoints:
     may_abort: bool = True
 
     def settings_of(self, name: str) -> ResourceSettings:
-        """What the environment says of a resource that is deleted; timeout and retries too."""
+        """Return the environment's settings of a resource that is deleted; timeout and retries too."""
         return settings_for(self._environment, (name,))
 
     @functools.cached_property
@@ -47,7 +47,7 @@ class PlannedBreakpoints:
         return Environment(registry=self.registry)
 
     def of(self, kind: TaskKind, settings: ResourceSettings) -> dict[str, Json] | None:
-        """Those that a task of that kind reaches, with their options, as the task keeps them."""
+        """Return the breakpoints that a task of that kind reaches, with their options, as stored."""
         if not self.active or not settings.hooks:
             return None
         hooks = [hook for hook in REACHED_BY.get(kind, ()) if hook in settings.hooks]

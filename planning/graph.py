@@ -1,4 +1,4 @@
-"""Edges of a graph of tasks."""
+"""Edges of a graph of tasks; pure."""
 
 import typing
 from collections.abc import Hashable, Mapping, Sequence
@@ -9,33 +9,33 @@ K = typing.TypeVar("K", bound=Hashable)
 
 
 class Edges:
-    """Who waits for whom; an edge that is added twice counts once."""
+    """Which tasks wait for which; an edge that is added twice counts once."""
 
     def __init__(self) -> None:
         self._after: dict[TaskId, dict[TaskId, None]] = {}
         self._before: dict[TaskId, int] = {}
 
     def add(self, first: TaskId, then: TaskId) -> None:
-        """`then` waits for `first`."""
+        """Let `then` wait for `first`."""
         successors = self._after.setdefault(first, {})
         if then not in successors:
             successors[then] = None
             self._before[then] = self._before.get(then, 0) + 1
 
     def after(self, task_id: TaskId) -> list[TaskId]:
-        """Those that wait for it."""
+        """Return the tasks that wait for this one."""
         return list(self._after.get(task_id, ()))
 
     def count_before(self, task_id: TaskId) -> int:
-        """How many it waits for."""
+        """Return how many tasks this one waits for."""
         return self._before.get(task_id, 0)
 
 
 def without_cycles(needs: Mapping[K, Sequence[K]]) -> dict[K, list[K]]:
-    """The same needs without those that close a circle, and without unknown ones.
+    """Return the same needs without those that close a cycle, and without unknown ones.
 
-    A template's graph has no circle, but what is stored may have: an update that turned a dependency round
-    and failed half-way leaves both directions.
+    A template's graph has no cycle, but stored rows may have one: an update that reverses a dependency and
+    fails half-way leaves both directions.
     """
     kept: dict[K, list[K]] = {}
     done: set[K] = set()

@@ -1,4 +1,4 @@
-"""What others ask of the members of groups: known when a template is compiled, and told to the groups."""
+"""The attributes that a template requests of the members of groups; each group's definition lists them."""
 
 import typing
 from collections.abc import Mapping
@@ -14,17 +14,17 @@ from ..template.residual import ARGS, FN, is_node, node, references
 
 Json = typing.Any
 PATHS_SINCE = "2014-10-16"
-"""Version from which the path of get_attr is handed to the resource; before, it led into the value."""
+"""Version from which get_attr passes its path to the resource; before, the path led into the value."""
 _PARTS = ("properties", "metadata", "update_policy", "external_id")
 
 
 def with_requested_attributes(plan: CompiledTemplate, registry: ResourceRegistry) -> CompiledTemplate:
-    """The template with `wanted` set on each group, and with references that name what was wanted.
+    """Return the template with the requested attributes of each group, and with references that name them.
 
-    ``[group, address, 0]`` asks each member for ``[address, 0]``, not the list of addresses for its first
-    one; so it becomes a reference to the group's attribute "address, 0".
+    ``[group, address, 0]`` requests ``[address, 0]`` of each member, not the first item of the list of
+    addresses.  So it becomes a reference to the group's attribute "address, 0".
 
-    :raises TemplateError: what is asked for cannot be told; with the path in the template.
+    :raises TemplateError: a requested attribute is not known before a step; with the path in the template.
     """
     groups = {
         name: plugin
@@ -39,8 +39,8 @@ def with_requested_attributes(plan: CompiledTemplate, registry: ResourceRegistry
     for name, output in plan.outputs.items():
         value = rewriter.value(output.value, ("outputs", name, "value"))
         outputs[name] = replace(output, value=value, references=references(value))
-    for name, wanted in rewriter.wanted.items():
-        parts = tuple(wanted[key] for key in sorted(wanted))
+    for name, requested in rewriter.requested.items():
+        parts = tuple(requested[key] for key in sorted(requested))
         found[name] = replace(found[name], requested_attributes=parts)
     return replace(plan, resources=found, outputs=outputs)
 
@@ -54,12 +54,12 @@ def _group(definition: ResourceDefinition, registry: ResourceRegistry) -> Nested
 
 
 class _Rewriter:
-    """For one template."""
+    """Collects the requested attributes of one template, and rewrites the references to them."""
 
     def __init__(self, groups: Mapping[str, NestedType], *, takes_paths: bool) -> None:
         self._groups = groups
         self._takes_paths = takes_paths
-        self.wanted: dict[str, dict[str, tuple[str | int, ...]]] = {name: {} for name in groups}
+        self.requested: dict[str, dict[str, tuple[str | int, ...]]] = {name: {} for name in groups}
 
     def resource(self, definition: ResourceDefinition) -> ResourceDefinition:
         parts = {
@@ -73,7 +73,7 @@ class _Rewriter:
                 return {**tree, ARGS: [self._members(tree[ARGS][0], path)]}
             args = [self.value(arg, path) for arg in tree[ARGS]]
             if tree[FN] == "get_attr" and args[0] in self._groups and args[1]:
-                return self._asked(args, path)
+                return self._requested(args, path)
             return {**tree, ARGS: args}
         if isinstance(tree, dict):
             return self._members(tree, path)
@@ -84,20 +84,20 @@ class _Rewriter:
     def _members(self, tree: Mapping[str, Json], path: tuple[str | int, ...]) -> dict[str, Json]:
         return {key: self.value(item, (*path, key)) for key, item in tree.items()}
 
-    def _asked(self, args: list[Json], path: tuple[str | int, ...]) -> Json:
+    def _requested(self, args: list[Json], path: tuple[str | int, ...]) -> Json:
         name, attribute, *steps = args
         inside = steps if self._takes_paths else []
         try:
-            wanted = self._groups[name].member_attribute(attribute, inside)
+            requested = self._groups[name].member_attribute(attribute, inside)
         except LookupError as error:
             text = f"The Referenced Attribute ({name} {attribute}) is incorrect: {error}"
             raise InvalidReference(text, path) from error
-        if wanted is None:
+        if requested is None:
             return node("get_attr", *args)
         if not all(isinstance(part, str | int) for part in inside):
             raise TemplateError(
                 f"what is asked of the members of {name} must be known before any resource exists", path
             )
-        key = output_name(wanted)
-        self.wanted[name][key] = tuple(wanted)
+        key = output_name(requested)
+        self.requested[name][key] = tuple(requested)
         return node("get_attr", name, key, *([] if self._takes_paths else steps))

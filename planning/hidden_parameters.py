@@ -1,8 +1,8 @@
-"""What a tree of stacks hides: found before the root is compiled, and handed on in the environment.
+"""The hidden parameters of a tree of stacks, found before the root is compiled; pure.
 
 A name that any template of the tree declares hidden is hidden in all of the tree: its values are sealed in
-each environment, among the parameters of each stack, and in whatever is made of them.  The names stand in the
-environment's ``encrypted_param_names``, which each nested stack gets from the stack around it.
+each environment, among the parameters of each stack, and in whatever is made of them.  The names are
+listed in the environment's ``encrypted_param_names``, which each nested stack gets from the stack around it.
 """
 
 import typing
@@ -54,22 +54,22 @@ def hiding(environment: Environment, names: typing.AbstractSet[str]) -> Environm
 def without_secrets(goal: Goal, environment: Environment) -> Goal:
     """Return the goal without the files that were merged into its environment and name what is hidden there.
 
-    They have done their work, and are not stored: values that are sealed in the environment would stand in
-    them in clear.
+    These files are not needed any more.  Stored, they would hold values in clear that are sealed in the
+    environment.
     """
-    told = {
+    merged = {
         name
         for name in goal.environment_files
         if name != EXISTING
         and any(secret in goal.files[name] for secret in environment.encrypted_param_names)
     }
-    return replace(goal, files={name: text for name, text in goal.files.items() if name not in told})
+    return replace(goal, files={name: text for name, text in goal.files.items() if name not in merged})
 
 
 def leaves_open(plan: CompiledTemplate, is_nested: Callable[[str], bool]) -> bool:
     """Return whether the template of a nested stack is made of values that are not known before a step.
 
-    Nobody can tell yet what such a template hides.
+    It is not known yet what such a template hides.
     """
     return any(
         _is_open(definition.properties)

@@ -1,7 +1,7 @@
-"""Checking the stacks inside of a stack before anything of it is made.
+"""Checks of the stacks nested in a stack, before any of its resources is created; pure.
 
-What a nested resource's properties say is compiled as the child will be, as far as it is known by then; where
-a value comes from another resource only names and types can be judged.
+A nested stack is compiled from its resource's properties as far as they are known.  Where a value comes from
+another resource only names and types can be checked.
 """
 
 import json
@@ -26,7 +26,7 @@ from ..template.errors import (
 from ..template.load import load_template
 from ..template.model import CompiledTemplate, ResourceDefinition, is_template_name
 from ..template.residual import evaluate, is_deferred, references
-from .nested_names import asked, check_attributes, check_names, missing
+from .nested_names import attributes_used, check_attributes, check_names, missing
 
 Json = typing.Any
 _OUTPUT = 400
@@ -53,10 +53,10 @@ class Branch:
 
 @dataclass(frozen=True)
 class Place:
-    """Where in the tree a child stands.
+    """The place of a child in the tree.
 
     :ivar environment: of the stack around it.
-    :ivar copies: how many stacks like that one there will be.
+    :ivar copies: number of equal stacks.
     """
 
     environment: Environment
@@ -71,7 +71,7 @@ Compile = Callable[[Branch], CompiledTemplate]
 class Parsed:
     """A child's template.
 
-    :ivar number: another one for each text.
+    :ivar number: unique for each text.
     :ivar stored: bytes of its resources and outputs, without what its functions make.
     :ivar described: the declarations of its parameters, as `describe` returns them.
     """
@@ -84,7 +84,7 @@ class Parsed:
 
 @dataclass(frozen=True)
 class Cost:
-    """Resources of a stack and of those inside of it, and bytes that are stored of them."""
+    """The resources of a stack and of those nested in it, and the bytes that are stored of them."""
 
     resources: int
     stored: int
@@ -92,9 +92,9 @@ class Cost:
 
 @dataclass
 class TemplateTree:
-    """One check of everything below one stack.
+    """The check of all stacks below one stack.
 
-    Equal children are compiled once, and equal templates read once.
+    Equal children are compiled once, and equal templates are read once.
 
     :ivar files: of the stack.
     :ivar compile: compiles and checks one child, without what is below it.
@@ -116,14 +116,14 @@ class TemplateTree:
     def check(
         self, plan: CompiledTemplate, environment: Environment, depth: int = 0, copies: int = 1
     ) -> Cost:
-        """Check what is below a stack.
+        """Check the stacks below a stack.
 
-        :param copies: how many stacks like this one there will be.
+        :param copies: number of equal stacks.
         :returns: the cost of one of them; bytes of the stack itself are not included.
         :raises TemplateError: with the path from this stack down.
         """
         self._count(len(plan.resources) * copies)
-        resources, stored, uses = len(plan.resources), 0, asked(plan)
+        resources, stored, uses = len(plan.resources), 0, attributes_used(plan)
         for definition in plan.resources.values():
             plugin = self._nested(definition)
             if plugin is None:
@@ -154,7 +154,10 @@ class TemplateTree:
     def _check_child(
         self, definition: ResourceDefinition, plugin: NestedType, uses: Mapping[str, None], place: "Place"
     ) -> Cost:
-        """:param uses: attributes of the child that its parent's template uses."""
+        """Check one child and all below it.
+
+        :param uses: attributes of the child that its parent's template uses.
+        """
         if self.limits.depth and place.depth > self.limits.depth:
             raise LimitExceeded(f"stacks may be nested {self.limits.depth} levels deep")
         goal = self._goal(definition, plugin)
@@ -174,11 +177,11 @@ class TemplateTree:
                 return Cost(0, 0)
         branch = Branch(parsed.template, given, below, static_facade(definition), secret, place.depth)
         copies = place.copies * goal.copies
-        cost = self._compiled_before(parsed, branch, copies)
+        cost = self._check_once(parsed, branch, copies)
         return Cost(cost.resources * goal.copies, cost.stored * goal.copies)
 
-    def _compiled_before(self, parsed: Parsed, branch: Branch, copies: int) -> Cost:
-        """Check one child, or return what was found of an equal one."""
+    def _check_once(self, parsed: Parsed, branch: Branch, copies: int) -> Cost:
+        """Check one child, or return the cost of an equal one."""
         entries = branch.environment.registry.get("resources")
         key = json.dumps(
             [
@@ -206,7 +209,7 @@ class TemplateTree:
         return found
 
     def _read(self, goal: ChildGoal) -> Parsed:
-        """Read the child's template, or return what was read of an equal one."""
+        """Read the child's template, or return an equal one that was read."""
         text = goal.template if isinstance(goal.template, str) else json.dumps(goal.template, sort_keys=True)
         if text not in self._parsed:
             most = 0 if goal.generated else self.limits.template_bytes
@@ -218,7 +221,7 @@ class TemplateTree:
         return self._parsed[text]
 
     def _opened(self, given: Mapping[str, Json]) -> tuple[dict[str, Json], frozenset[str]]:
-        """The parameters with those in clear that hang on secrets only, and the names of those."""
+        """Open the parameters that depend on secrets only; return all parameters, and the names of those."""
         secret = {name for name, value in given.items() if is_deferred(value) and not references(value)}
         lookup = StoredLookup(self.unseal)
         opened = {
@@ -227,7 +230,7 @@ class TemplateTree:
         return opened, frozenset(secret)
 
     def _goal(self, definition: ResourceDefinition, plugin: NestedType) -> ChildGoal | None:
-        """What is known of the child; values that come from other resources are residuals."""
+        """Return what is known of the child's goal; values that come from other resources are residuals."""
         given = definition.properties
         if is_template_name(definition.type):
             return static_goal(definition, plugin, given, self.files)
@@ -239,14 +242,16 @@ class TemplateTree:
             return goal
         assert isinstance(goal.template, Mapping), "a generated template is a map"
         for body in goal.template["resources"].values():
-            self.budget.take_value(body)  # They may share their properties, which are copied now.
+            self.budget.take_value(body)  # Members may share their properties, which are copied now.
         return parameterize(goal, None)
 
     def _charge_members(
         self, definition: ResourceDefinition, plugin: NestedType, given: Mapping[str, Json]
     ) -> bool:
-        """Charge what is asked of the members of a group, before it is asked of each; False: nothing is known
-        of them."""
+        """Charge the attributes that are requested of the members of a group, before each gets its output.
+
+        :returns: False: the members are not known.
+        """
         goal = static_goal(replace(definition, requested_attributes=()), plugin, given, self.files)
         if goal is None or not isinstance(goal.template, Mapping):
             return goal is not None
@@ -257,14 +262,14 @@ class TemplateTree:
 
 
 def static_facade(definition: ResourceDefinition) -> dict[str, Json]:
-    """What of the resource's definition its child's template may ask for, as far as no step has to say it."""
+    """Return the parts of the resource's definition that its child's template may read before a step runs."""
     return {"metadata": {}, "deletion_policy": definition.deletion_policy, "update_policy": {}}
 
 
 def static_goal(
     definition: ResourceDefinition, plugin: NestedType, given: Mapping[str, Json], files: Mapping[str, str]
 ) -> ChildGoal | None:
-    """What a child will be; None: not enough is known.
+    """Return the goal of a child; None: not enough is known.
 
     :param given: the resource's properties, as far as they are known.
     :param files: of the stack around it.

@@ -1,4 +1,4 @@
-"""Checks of the names that a stack and those inside of it use of each other."""
+"""Checks of the names by which a stack and those nested in it use each other; pure."""
 
 import typing
 from collections.abc import Iterable, Mapping
@@ -32,19 +32,19 @@ def missing(declared: Mapping[str, Json], given: Mapping[str, Json], environment
     ]
 
 
-def check_attributes(name: str, template: Mapping[str, Json], asked: Iterable[str]) -> None:
+def check_attributes(name: str, template: Mapping[str, Json], used: Iterable[str]) -> None:
     """Check the attributes of a provider template's resource: they are its outputs.
 
     :raises InvalidReference: it has no such output.
     """
     outputs = template.get("outputs")
     known = {*COMMON, *(outputs if isinstance(outputs, Mapping) else ())}
-    for attribute in asked:
+    for attribute in used:
         if attribute and attribute not in known:
             raise InvalidReference(f"The Referenced Attribute ({name} {attribute}) is incorrect.")
 
 
-def asked(plan: CompiledTemplate) -> dict[str, dict[str, None]]:
+def attributes_used(plan: CompiledTemplate) -> dict[str, dict[str, None]]:
     """Return the attributes that a template uses of each of its resources."""
     found: dict[str, dict[str, None]] = {}
     users: Iterable[ResourceDefinition | OutputDefinition] = (

@@ -1,4 +1,4 @@
-"""Pure planning: from a compiled template, or from the resources there are, to tasks and edges."""
+"""Planning a traversal: from a compiled template, or from existing resources, to tasks and edges; pure."""
 
 import typing
 import uuid
@@ -19,11 +19,11 @@ Json = typing.Any
 
 @dataclass(frozen=True)
 class Defaults:
-    """What holds where neither the environment nor the type says otherwise.
+    """The defaults where neither the environment nor the type sets a value.
 
     :ivar timeout: seconds one action of a resource may take; None: only the stack's deadline limits it.
-    :ivar retries: how often a step that may work later is tried again.
-    :ivar clock_stands: a stack's deadline stands still while all that is unfinished is held at breakpoints.
+    :ivar retries: how often a failed step is retried.
+    :ivar clock_stands: a stack's deadline is paused while all unfinished tasks are held at breakpoints.
     :ivar cancel_grace: seconds in which a step that is asked to stop may end.
     """
 
@@ -35,11 +35,11 @@ class Defaults:
 
 @dataclass(frozen=True)
 class TraversalScope:
-    """The traversal a plan is for, and where its ids begin.
+    """The traversal that a plan is for, and the block of ids reserved for it.
 
     :ivar first_id: first of a reserved block of ids.
     :ivar id_count: how many they are.
-    :ivar request: the id of the user's request that wants it, if one does.
+    :ivar request: the id of the user's request that it serves, if there is one.
     """
 
     stack_id: StackId
@@ -54,21 +54,21 @@ class TraversalScope:
 
 
 class TooFewIds(Exception):
-    """Rows have come since the ids were reserved; reserve again."""
+    """Rows were added since the ids were reserved; reserve again."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a traversal does, and what its start changes.
+    """The tasks of a traversal, and the changes that its start makes.
 
     :ivar resources: rows to insert.
     :ivar tasks: to be inserted.
     :ivar traversal: to be inserted; its open tasks are these.
     :ivar after: (old task, new task): the new one waits until the old one, of an older traversal, has ended.
-    :ivar settled: rows that go at once: nothing was ever made for them.
+    :ivar settled: rows to delete at once: their resources were never created.
     :ivar changes: columns to set, by row.
-    :ivar spared: old tasks that do what is still wanted, so they are not stopped.
-    :ivar stop_by: until when the other old tasks that run may go on.
+    :ivar spared: old tasks that are not stopped, because their work is still needed.
+    :ivar stop_by: deadline of the other old tasks that run; seconds since the epoch.
     """
 
     resources: Sequence[Resource]
@@ -93,11 +93,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class PlannedTask:
-    """A task in the making.
+    """A task to be planned.
 
-    :ivar inputs: as the task's.
-    :ivar spare: as the task's.
-    :ivar settings: what the environment says of the resource.
+    :ivar inputs: see Task.
+    :ivar spare: see Task.spare_id.
+    :ivar settings: of the resource, from the environment.
     """
 
     id: TaskId
@@ -117,7 +117,7 @@ def make_plan(
     scope: TraversalScope,
     **rows: typing.Any,
 ) -> Plan:
-    """The plan of these jobs.
+    """Return the plan of these jobs.
 
     :param running: tasks of older traversals that still run on a resource; its new task comes after them.
     :param rows: the plan's fields that concern rows.
@@ -177,12 +177,12 @@ def tasks_by_resource(found: Iterable[Task]) -> dict[ResourceId, Task]:
 
 
 def ids_needed(count: int) -> int:
-    """Ids a plan for `count` resources takes: resources, their tasks, and the traversal."""
+    """Return how many ids a plan for `count` resources needs: rows, tasks, and the traversal."""
     return 2 * count + 1
 
 
 def task_ids(scope: TraversalScope, count: int) -> tuple[list[TaskId], TraversalNumber]:
-    """Ids for so many tasks, after as many for resources, and for the traversal's row.
+    """Return ids for so many tasks, after as many for resources, and for the traversal's row.
 
     :raises TooFewIds: fewer are reserved.
     """
@@ -193,7 +193,7 @@ def task_ids(scope: TraversalScope, count: int) -> tuple[list[TaskId], Traversal
 
 
 def plan_create(compiled: CompiledTemplate, scope: TraversalScope) -> Plan:
-    """Tasks that create every resource, each after all it requires."""
+    """Plan the creation of every resource, each after all it requires."""
     names = list(compiled.resources)
     rows = {name: ResourceId(scope.first_id + index) for index, name in enumerate(names)}
     ids, number = task_ids(scope, len(names))
@@ -226,7 +226,7 @@ def new_row(
     requires: Sequence[ResourceId] = (),
     replaces: ResourceId | None = None,
 ) -> Resource:
-    """The row of a resource that nothing was made for yet."""
+    """Return the row of a resource that is not created yet."""
     return Resource(
         id=row_id,
         stack_id=scope.stack_id,
@@ -251,10 +251,10 @@ def plan_delete(
     scope: TraversalScope,
     copies: Sequence[Resource] = (),
 ) -> Plan:
-    """Tasks that delete every resource, each before all that it requires.
+    """Plan the deletion of every resource, each before all that it requires.
 
     :param running: see make_plan.
-    :param copies: what snapshots keep of the resources: goes before the resource itself.
+    :param copies: what snapshots keep of the resources; deleted before the resource itself.
     """
     settled = [r.id for r in existing if r.action == "INIT" and r.id not in running]
     gone = set(settled)
@@ -278,7 +278,7 @@ def plan_delete(
 
 
 def needs_of(rows: Sequence[Resource]) -> dict[ResourceId, list[ResourceId]]:
-    """Which of these rows each of them needs, without circles."""
+    """Return which of these rows each of them needs, without cycles."""
     return without_cycles({row.id: [ResourceId(i) for i in row.requires] for row in rows})
 
 
@@ -289,17 +289,17 @@ def delete_job(
     others: Mapping[ResourceId, Resource],
     scope: TraversalScope,
 ) -> PlannedTask:
-    """A deletion.
+    """Return the deletion of a resource.
 
-    A creation may have begun without leaving a trace of its properties: to find what it may have made, they
-    are resolved once more, so the deletion gets what the resource refers to.
+    A creation may have begun before its properties were stored.  To find what it may have created, the
+    deletion resolves them again, so it gets what the resource refers to.
 
-    :param others: the stack's resources, but for those that go without a deletion of their own.
+    :param others: the stack's resources, without those that are deleted at once.
     """
     stored = TaskDefinition.from_json(row.definition)
     definition = TaskDefinition(retain=stored.deletion_policy == "Retain").to_json()
     required = [] if row.properties is not None else [others[i] for i in row.requires if i in others]
-    # Of those of one name it was given the values of one that was made.
+    # Of several rows with one name, the creation was given the values of one that exists.
     required.sort(key=lambda other: (other.attributes is not None, other.id))
     return PlannedTask(
         task_id,

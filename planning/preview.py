@@ -1,8 +1,8 @@
-"""What an update would do, read off its plan: pure, and nothing is stored.
+"""The preview of an update, read from its plan; pure.
 
-The plan is the very one that the update would be begun with, and what it leaves to a step is judged as that
-step would decide it.  Only a value that another resource brings forth is not known before that resource has
-changed; where all hangs on such a value this says so and does not guess.
+The plan is the one that the update would start with.  What it leaves to a step is decided as that step would
+decide it.  A value that another resource provides is not known before that resource has changed; where the
+result depends on such a value the preview says so.
 """
 
 import enum
@@ -35,11 +35,11 @@ from .update import RegisteredTypeFacts, StillToBeAdopted, UpdatePlanner, update
 Json = typing.Any
 
 
-OBSERVED = "may be updated or replaced: depends on what is really there, which is looked at first"
+OBSERVED = "may be updated or replaced: depends on what really exists, which is compared first"
 
 
 class ChangeKind(enum.StrEnum):
-    """What becomes of a resource; the words are Heat's."""
+    """The change of a resource; the words are Heat's."""
 
     UNCHANGED = "unchanged"
     UPDATED = "updated"
@@ -50,12 +50,12 @@ class ChangeKind(enum.StrEnum):
 
 @dataclass(frozen=True)
 class ResourceChange:
-    """What an update would do to one resource.
+    """The change that an update would make to one resource.
 
-    :ivar reason: what has to be said of it: that it may yet come otherwise, or cannot be; empty else.
-    :ivar row: the resource as it is; None: there is none.
-    :ivar definition: the resource as it shall be; None: it shall not be.
-    :ivar inside: the stacks that it is and will be, where that was asked for.
+    :ivar reason: why the change may differ or fail; empty if it is certain.
+    :ivar row: the resource as it is; None: it does not exist.
+    :ivar definition: the resource as it shall be; None: the update deletes it.
+    :ivar inside: the stacks that it is and will be, where the request asks for them.
     """
 
     name: str
@@ -68,10 +68,10 @@ class ResourceChange:
 
 @dataclass(frozen=True)
 class NestedChanges:
-    """What becomes of the resources of a stack that a resource is.
+    """The changes of the resources of a nested stack.
 
-    :ivar stack_id: "": it is still to be made.
-    :ivar items: None: that cannot be said before the update.
+    :ivar stack_id: "": the stack does not exist yet.
+    :ivar items: None: they are not known before the update.
     """
 
     stack_id: StackId
@@ -80,7 +80,7 @@ class NestedChanges:
 
 
 class Unchangeable(Exception):
-    """The update would fail: a property would have to change that never may."""
+    """The update would fail: it changes a property that can never change; the text says which."""
 
 
 @dataclass(frozen=True)
@@ -131,10 +131,10 @@ def preview_update(
 
 
 class UpdatePreview:
-    """Reads one plan.
+    """The preview of one update.
 
     :param existing: the stack's rows.
-    :param running: resources that older traversals still work on.
+    :param running: tasks of older traversals that still run, by resource.
     :param unseal: opens the token of a secret.
     """
 
@@ -157,7 +157,7 @@ class UpdatePreview:
         self._rows: dict[str, Resource] = {}
 
     def read(self, plan: Plan) -> list[ResourceChange]:
-        """What the plan would do to each resource, in the template's order; what goes comes last.
+        """Return what the plan would do to each resource, in the template's order; deletions come last.
 
         :raises Unchangeable: it would fail.
         :raises TemplateError: a value that is known by now does not fit.
@@ -192,7 +192,7 @@ class UpdatePreview:
         ]
 
     def known(self, definition: ResourceDefinition) -> dict[str, Json] | None:
-        """A resource's properties, after `read`; None: some hang on what is not known yet.
+        """Return a resource's properties, after `read`; None: some depend on values that are not known yet.
 
         :raises TemplateError: one of them does not fit.
         """
@@ -200,7 +200,7 @@ class UpdatePreview:
         return None if self._unknown(definition, plugin) else self._known(definition, plugin, {})
 
     def kept(self, definition: ResourceDefinition) -> Json:
-        """The properties that `known` gives, with their secrets sealed."""
+        """Return the properties that `known` returns, with their secrets sealed."""
         return partial(definition.properties, SealedRowLookup(self._rows))
 
     # -- inside ------------------------------------------------------------------------------------
@@ -259,20 +259,20 @@ class UpdatePreview:
         return ChangeKind.UPDATED, ""
 
     def _must(self, plugin: ResourceType, before: Mapping[str, Json], after: Mapping[str, Json]) -> bool:
-        """Whether what is known alone makes a replacement necessary."""
+        """Return whether the known values alone make a replacement necessary."""
         schema = plugin.properties_schema
         return plugin.always_replaced or bool(replacement_needed(schema, changed(schema, before, after)))
 
     def _unknown(self, definition: ResourceDefinition, plugin: ResourceType) -> dict[str, list[str]]:
-        """Properties whose values are not known yet, each with the resources it waits for."""
+        """Return the properties whose values are not known yet, each with the resources that provide them."""
         properties = definition.properties
-        if is_node(properties):  # a function makes all of them
-            waits = self._waits(properties)
+        if is_node(properties):  # One function makes all of them.
+            waits = self._unknown_sources(properties)
             return dict.fromkeys(plugin.properties_schema, waits) if waits else {}
-        found = {name: self._waits(tree) for name, tree in properties.items()}
+        found = {name: self._unknown_sources(tree) for name, tree in properties.items()}
         return {name: waits for name, waits in found.items() if waits}
 
-    def _waits(self, tree: Json) -> list[str]:
+    def _unknown_sources(self, tree: Json) -> list[str]:
         return [reference.resource for reference in references(tree) if not self._is_known(reference)]
 
     def _is_known(self, reference: Reference) -> bool:
@@ -287,7 +287,7 @@ class UpdatePreview:
     def _known(
         self, definition: ResourceDefinition, plugin: ResourceType, unknown: Mapping[str, Json]
     ) -> dict[str, Json]:
-        """The other properties, resolved.
+        """Return the other properties, resolved.
 
         :raises TemplateError: one of them does not fit.
         """

@@ -1,4 +1,4 @@
-"""What a user asks of a stack, as values; the API makes them, `orders.py` carries them out."""
+"""The requests of users, as values: the API makes them, the engine carries them out; pure."""
 
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -17,12 +17,12 @@ MayUse = Callable[[str], bool]
 
 
 def anything(type_name: str) -> bool:
-    """Every type may be used."""
+    """Allow every type."""
     return True
 
 
 class TypeForbidden(Exception):
-    """Whoever asks may not use a resource type; in Heat's words."""
+    """The request may not use a resource type; in Heat's words."""
 
     def __init__(self, type_name: str) -> None:
         super().__init__(f"You are not authorized to use {type_name}.")
@@ -30,16 +30,16 @@ class TypeForbidden(Exception):
 
 @dataclass(frozen=True)
 class Goal:
-    """Everything that says what a stack shall be.
+    """Everything that defines what a stack shall be.
 
     :ivar template: the template as text or as a dict.
     :ivar files: contents by name or URL, for get_file, nested templates and environment files.
     :ivar environment_files: names in `files`, merged in this order on the server, before `environment`.
     :ivar generated: the template was made by a resource type; its size is not limited.
-    :ivar may_use: which resource types, on whatever level; what a conductor compiles was asked for before.
-    :ivar facade: of a nested stack: what its template may ask of the parent's resource, as residuals.
-    :ivar secret: names of given parameters that are hidden whatever the template declares, because a
-        secret is in their values.
+    :ivar may_use: whether a resource type may be used, on any level; not asked when a conductor compiles.
+    :ivar facade: of a nested stack: what its template may read of the parent's resource, as residuals.
+    :ivar secret: names of given parameters that are hidden whatever the template declares, because their
+        values hold a secret.
     :ivar budget: of the request; None: one of its own.
     """
 
@@ -57,9 +57,9 @@ class Goal:
 
 @dataclass(frozen=True)
 class AdoptedResource:
-    """What is known of a thing that is there already; secrets in clear.
+    """An existing resource to be adopted; secrets in clear.
 
-    :ivar physical_id: None: it was never made, so it cannot be adopted.
+    :ivar physical_id: None: it was never created, so it cannot be adopted.
     :ivar metadata: None: as the template says.
     :ivar nested: of a nested stack: its own document.
     """
@@ -71,8 +71,10 @@ class AdoptedResource:
 
     @classmethod
     def of(cls, entry: Mapping[str, Json]) -> "AdoptedResource":
-        """From a document's entry.  What is said of a nested stack is its own document, with those of the
-        resource beside it."""
+        """Return the resource of an entry of a document.
+
+        The entry of a nested stack is that stack's own document, with the keys of the resource added.
+        """
         return cls(
             physical_id=entry.get("resource_id"),
             metadata=entry.get("metadata"),
@@ -83,10 +85,12 @@ class AdoptedResource:
 
 @dataclass(frozen=True)
 class CreateRequest:
-    """:ivar timeout_mins: None: the service's default.
-    :ivar adopted: things to be taken over, by the resource's name; None: all are made.
+    """A stack to be created or adopted.
+
+    :ivar timeout_mins: None: the service's default.
+    :ivar adopted: resources to take over, by name; None: all of them are created.
     :ivar abort_on_breakpoint: reaching a breakpoint ends the stack's action.
-    :ivar delegator: who asks for it, where Keystone says so.
+    :ivar delegator: the user who requests it, as Keystone knows them.
     """
 
     tenant: str
@@ -102,19 +106,21 @@ class CreateRequest:
 
     @property
     def action(self) -> str:
-        """Of the stack."""
+        """Return the action that the stack begins with."""
         return "CREATE" if self.adopted is None else "ADOPT"
 
 
 @dataclass(frozen=True)
 class UpdateRequest:
-    """:ivar existing: what the goal leaves out is taken from what the stack has (PATCH).
-    :ivar converge: look first at what is really there, and mend it where it is gone or differs.
-    :ivar clear_parameters: of those it has, not to be taken.
+    """A stack to be updated.
+
+    :ivar existing: what the goal leaves out is taken from what the stack has (PATCH).
+    :ivar converge: compare each resource with what really exists first, and repair what differs or is gone.
+    :ivar clear_parameters: names of parameters of the stack that are not taken.
     :ivar timeout_mins: None: as it was.
     :ivar disable_rollback: None: as it was; abort_on_breakpoint likewise.
     :ivar tags: None: none, or with `existing` those it has.
-    :ivar delegator: who asks for it, where Keystone says so.
+    :ivar delegator: the user who requests it, as Keystone knows them.
     """
 
     goal: Goal
@@ -130,7 +136,7 @@ class UpdateRequest:
 
 @dataclass(frozen=True)
 class PreviewedResource:
-    """One resource of a previewed stack; `action` says what an action on the real one would do."""
+    """One resource of a previewed stack."""
 
     name: str
     type: str
@@ -143,7 +149,7 @@ class PreviewedResource:
 
 @dataclass(frozen=True)
 class Preview:
-    """A stack that was planned but not stored."""
+    """A stack that was compiled but not stored."""
 
     name: str
     description: str

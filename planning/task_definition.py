@@ -1,4 +1,4 @@
-"""The definition a task carries: all a worker needs to know of the template, and nothing else of it."""
+"""The definition that a task carries: the part of the template that its worker needs; pure."""
 
 import typing
 import uuid
@@ -13,13 +13,13 @@ Json = typing.Any
 
 @dataclass(frozen=True)
 class TaskDefinition:
-    """What one resource shall be.
+    """The definition of one resource.
 
     :ivar type: as written in the template; `plugin`: what the environment makes of it.
     :ivar properties: residuals; see template/residual.py.
-    :ivar insists: a failure for good is tried again, too: nobody would see it.
+    :ivar insists: a permanent failure is retried too, because no user would see it.
     :ivar wanted: as of Target.
-    :ivar retain: a deletion leaves the thing outside alone.
+    :ivar retain: a deletion keeps the physical resource.
     """
 
     type: str = ""
@@ -36,7 +36,7 @@ class TaskDefinition:
 
     @classmethod
     def of(cls, definition: ResourceDefinition) -> "TaskDefinition":
-        """From a resource of a compiled template."""
+        """Return the definition of a resource of a compiled template."""
         return cls(
             type=definition.declared_type,
             plugin=definition.type,
@@ -50,14 +50,14 @@ class TaskDefinition:
         )
 
     def to_json(self) -> Json:
-        """As stored: fields that have their default value are left out."""
+        """Return the definition as it is stored: without fields that have their default value."""
         plain = TaskDefinition()
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {name: value for name, value in fields.items() if value != getattr(plain, name)}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Json] | None) -> "TaskDefinition":
-        """The inverse of to_json."""
+        """Return a definition from its stored form."""
         return cls(**(stored or {}))
 
 

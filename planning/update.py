@@ -1,9 +1,9 @@
-"""Pure planning of an update: from the resources there are and those the template wants, to tasks and edges.
+"""Planning an update: from the existing resources and the template to tasks and edges; pure.
 
-What is known to be the same is settled here, and costs neither a message nor a task.  Whether another
-resource is updated in place or replaced only its step can tell, for it depends on values that are known then;
-so an UPDATE task carries the id of a possible replacement, and a CLEANUP task stands ready that deletes the
-resource if it was replaced, after all that depend on it have moved over.
+A resource that is known to stay the same needs neither a message nor a task.  Only a step can decide whether
+another resource is updated in place or replaced, because that depends on values that are not known before.
+So an UPDATE task carries the id of a possible replacement.  A CLEANUP task deletes the resource if it was
+replaced, after all that depend on it use the replacement.
 """
 
 import typing
@@ -18,35 +18,37 @@ from ..resources.plugin import ResourceType
 from ..resources.registry import ResourceRegistry
 from ..resources.update_decision import observable, survives_failure
 from ..template.model import CompiledTemplate, ResourceDefinition
+from .best_existing import best_existing, goal_of
 from .graph import Edges
 from .plan import Plan, PlannedTask, TooFewIds, TraversalScope, delete_job, make_plan, needs_of, new_row
-from .row_choice import RowChoice, goal_of
 
 Json = typing.Any
 
 
 class TypeFacts(typing.Protocol):
-    """Answers by a type's name; of one that is not installed any more nothing is known."""
+    """Facts by a type's name; nothing is known of a type that is not installed any more."""
 
     def always_replaced(self, type_name: str) -> bool:
-        """Whether every update replaces it."""
+        """Return whether every update replaces it."""
 
     def always_updated(self, type_name: str) -> bool:
-        """Whether every update updates it, for only it knows whether something has changed."""
+        """Return whether every update updates it, because only the type can see a change."""
 
     def nested(self, type_name: str) -> bool:
-        """Whether its things are stacks."""
+        """Return whether its resources are stacks."""
 
     def asked_first(self, row: Resource) -> bool:
-        """Whether the resource's type has a say before a resource that failed, or of which another type is
-        wanted now, is replaced: then only a step can do it."""
+        """Return whether only a step can replace a resource that failed or is to have another type.
+
+        The resource's type then decides, or prepares the replacement.
+        """
 
     def observable(self, row: Resource) -> bool:
-        """Whether the resource's type can tell anything of what is really there."""
+        """Return whether the resource's type can compare the resource with what really exists."""
 
 
 class RegisteredTypeFacts:
-    """The facts of the installed types."""
+    """Implements TypeFacts for the installed types."""
 
     def __init__(self, registry: ResourceRegistry) -> None:
         self._registry = registry
@@ -86,10 +88,13 @@ class RegisteredTypeFacts:
             return None
 
 
-def update_ids_needed(existing: int, wanted: int) -> int:
-    """Ids a plan takes: rows, their replacements, tasks and observations for what is wanted; deletions; the
-    traversal's row."""
-    return 4 * wanted + existing + 1
+def update_ids_needed(existing: int, defined: int) -> int:
+    """Return how many ids a plan needs at most.
+
+    For each resource of the template: a row, its replacement, a task and an observation; for each that
+    exists: a deletion; and the traversal.
+    """
+    return 4 * defined + existing + 1
 
 
 @dataclass
@@ -98,7 +103,7 @@ class _Ids:
     end: int
 
     def take(self) -> int:
-        """One id of the reserved block.
+        """Return the next id of the reserved block.
 
         :raises TooFewIds: it is used up.
         """
@@ -109,10 +114,7 @@ class _Ids:
 
 
 class StillToBeAdopted(Exception):
-    """What a resource is by now nobody knows before it is adopted, so it cannot be brought to something else.
-
-    The text names it.
-    """
+    """An update would change a resource whose state is unknown until it is adopted; the text names it."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -124,9 +126,9 @@ class StillToBeAdopted(Exception):
 class UpdatePlanner:
     """Makes one plan.
 
-    :param running: tasks of older traversals that go on for the time being, by resource.
-    :param observing: what is really there is looked at first.
-    :param going_back: this is a rollback: what an update has replaced, and is still there, is taken again.
+    :param running: tasks of older traversals that still run, by resource.
+    :param observing: compare each resource with what really exists first.
+    :param rolling_back: use resources again that were replaced and still exist.
     """
 
     def __init__(
@@ -137,7 +139,7 @@ class UpdatePlanner:
         scope: TraversalScope,
         types: TypeFacts,
         *,
-        going_back: bool = False,
+        rolling_back: bool = False,
         observing: bool = False,
     ) -> None:
         self._compiled = compiled
@@ -147,7 +149,7 @@ class UpdatePlanner:
         self._observing = observing
         self._ids = _Ids(scope.first_id, scope.first_id + scope.id_count)
         self._unmade = {row.id for row in existing if row.id not in running and _is_unmade(row, types)}
-        self._current = RowChoice(compiled, running, self._unmade, going_back).among(existing)
+        self._current = best_existing(existing, compiled, running, self._unmade, rolling_back=rolling_back)
         kept = {row.id for row in self._current.values()}
         self._obsolete = [row for row in existing if row.id not in kept]
         self._superseded = _by_name(self._obsolete)
@@ -164,12 +166,13 @@ class UpdatePlanner:
         self._settled: list[ResourceId] = []
         self._spared: list[TaskId] = []
 
-    def continued(self, *, surroundings_changed: bool) -> frozenset[TaskId]:
-        """Those of the older tasks that make a resource by the very definition that it shall have, and of
-        which is stored with what.
+    def to_carry_over(self, *, environment_changed: bool) -> frozenset[TaskId]:
+        """Return the older tasks that go on because they create a resource by its new definition.
 
-        :param surroundings_changed: the stack has other files or another environment now: of a nested stack
-            that may mean another template, so its update supersedes what it does.
+        Their progress is stored, so nothing that they have created can be lost.
+
+        :param environment_changed: the stack has other files or another environment now.  For a nested stack
+            that may mean another template, so its update supersedes its task.
         """
         return frozenset(
             task.id
@@ -177,17 +180,17 @@ class UpdatePlanner:
             if (task := self._running.get(row.id)) is not None
             and task.kind == TaskKind.CREATE
             and task.definition == goal_of(self._compiled, row.name)
-            and not (surroundings_changed and self._types.always_updated(row.plugin))
+            and not (environment_changed and self._types.always_updated(row.plugin))
             and row.progress is not None
             and row.progress["task"] == task.id
         )
 
     def plan(self) -> Plan:
-        """The plan."""
+        """Return the plan."""
         for definition in self._compiled.resources.values():
-            self._want(definition)
+            self._plan_resource(definition)
         for row in self._obsolete:
-            self._discard(row)
+            self._plan_removal(row)
         self._set_requires()
         edges = self._edges()
         jobs = [*self._firsts.values(), *self._jobs.values(), *self._deletions.values()]
@@ -205,7 +208,7 @@ class UpdatePlanner:
 
     # -- what each resource needs ------------------------------------------------------------------
 
-    def _want(self, definition: ResourceDefinition) -> None:
+    def _plan_resource(self, definition: ResourceDefinition) -> None:
         row, goal = self._current.get(definition.name), goal_of(self._compiled, definition.name)
         if row is not None and row.id in self._unmade:
             if _is_there(row, self._types) and row.plugin == definition.type:
@@ -217,7 +220,7 @@ class UpdatePlanner:
             row = None
         if row is None:
             self._create(definition, goal, replaces=None)
-        elif self._replaced_for_certain(row, definition):
+        elif self._is_surely_replaced(row, definition):
             self._create(definition, goal, replaces=row.id)
             self._obsolete.append(row)
             self._superseded.setdefault(row.name, []).append(row)
@@ -227,7 +230,7 @@ class UpdatePlanner:
             self._update(row, definition, goal)
 
     def _adopt(self, row: Resource, definition: ResourceDefinition, goal: Json) -> None:
-        """Where what it refers to is changed it is adopted before that, as it is, and updated after it."""
+        """Adopt a resource as it is, and update it after that if what it refers to changes."""
         inputs = {name: self._before(name) for name in definition.requires}
         task_id = TaskId(self._ids.take())
         adoption = PlannedTask(
@@ -241,12 +244,12 @@ class UpdatePlanner:
             self._jobs[row.name] = adoption
 
     def _before(self, name: str) -> ResourceId:
-        """The row that a resource has before the update."""
+        """Return the row that a resource has before the update."""
         row = self._current.get(name)
         return self._rows[name] if row is None or row.id in self._settled else row.id
 
-    def _replaced_for_certain(self, row: Resource, definition: ResourceDefinition) -> bool:
-        """Whether that is known already, and needs no step that finds or forbids it."""
+    def _is_surely_replaced(self, row: Resource, definition: ResourceDefinition) -> bool:
+        """Return whether the resource is replaced whatever its values are, so no step has to decide it."""
         if row.id in self._running or "replace" in definition.settings.restricted_actions:
             return False
         other = row.plugin != definition.type or row.status == Status.FAILED
@@ -262,7 +265,7 @@ class UpdatePlanner:
             and not self._types.always_replaced(definition.type)
             and not self._types.always_updated(definition.type)
             and not _refers_to_any(definition, self._jobs)
-            and not _is_behind(row, definition, map(self._before, definition.requires))
+            and not _is_outdated(row, definition, map(self._before, definition.requires))
         )
 
     def _is_observed(self, row: Resource) -> bool:
@@ -286,7 +289,7 @@ class UpdatePlanner:
     def _job(
         self, definition: ResourceDefinition, goal: Json, kind: TaskKind, row_id: ResourceId
     ) -> PlannedTask:
-        """What it requires stands before it in the template."""
+        # The template's resources come in the order of their requirements, so these rows are known.
         inputs = {name: self._rows[name] for name in definition.requires}
         task_id = TaskId(self._ids.take())
         return PlannedTask(task_id, kind, row_id, goal, inputs=inputs, settings=definition.settings)
@@ -301,16 +304,16 @@ class UpdatePlanner:
         job = self._job(definition, goal, TaskKind.UPDATE, row.id)
         self._jobs[definition.name] = replace(job, spare=ResourceId(self._ids.take()))
         if self._is_observed(row):
-            look = PlannedTask(
-                TaskId(self._ids.take()), TaskKind.OBSERVE, row.id, settings=definition.settings
+            observe_id = TaskId(self._ids.take())
+            self._firsts[row.name] = PlannedTask(
+                observe_id, TaskKind.OBSERVE, row.id, settings=definition.settings
             )
-            self._firsts[row.name] = look
         old = self._running.get(row.id)
-        if old is not None and _goes_on(old, goal):
+        if old is not None and _still_needed(old, goal):
             self._spared.append(old.id)
         self._delete(row, TaskKind.CLEANUP)
 
-    def _discard(self, row: Resource) -> None:
+    def _plan_removal(self, row: Resource) -> None:
         if row.id in self._unmade:
             self._settled.append(row.id)
             return
@@ -325,12 +328,14 @@ class UpdatePlanner:
     # -- how they depend on each other -------------------------------------------------------------
 
     def _set_requires(self) -> None:
-        """What a row needs: until it is updated what it needed so far, and what the new goal wants; of that
-        also the possible replacement."""
+        """Set what each row requires: what it required so far, what the new goal requires, and replacements.
+
+        A row that is updated keeps its old requirements until its step has ended, because it may fail.
+        """
         new = {row.id: index for index, row in enumerate(self._new)}
         for name, definition in self._compiled.resources.items():
-            wanted = {self._rows[other] for other in definition.requires}
-            wanted |= {
+            required = {self._rows[other] for other in definition.requires}
+            required |= {
                 job.spare
                 for other in definition.requires
                 if (job := self._jobs.get(other)) is not None and job.spare is not None
@@ -338,40 +343,49 @@ class UpdatePlanner:
             row_id = self._rows[name]
             if row_id in new:
                 row = self._new[new[row_id]]
-                self._new[new[row_id]] = replace(row, requires=sorted(wanted))
-            elif not wanted <= (had := {ResourceId(i) for i in self._existing[row_id].requires}):
-                self._changes.setdefault(row_id, {})["requires"] = sorted(wanted | had)
+                self._new[new[row_id]] = replace(row, requires=sorted(required))
+            elif not required <= (had := {ResourceId(i) for i in self._existing[row_id].requires}):
+                self._changes.setdefault(row_id, {})["requires"] = sorted(required | had)
 
     def _edges(self) -> Edges:
-        """From each task to those that wait for it."""
+        """Return the edges from each task to those that wait for it."""
         edges = Edges()
+        self._add_first_steps(edges)
+        self._add_requirements(edges)
+        self._add_deletions(edges)
+        return edges
+
+    def _add_first_steps(self, edges: Edges) -> None:
+        """Put an adoption or an observation before the update of its resource."""
         for name, first in self._firsts.items():
             edges.add(first.id, self._jobs[name].id)
             if first.kind == TaskKind.ADOPT:
                 self._adopt_before_change(first, self._compiled.resources[name].requires, edges)
+
+    def _add_requirements(self, edges: Edges) -> None:
+        """Put each task after those of the resources that it requires, and before their clean-ups."""
         for name, job in self._jobs.items():
             for other in self._compiled.resources[name].requires:
                 if other in self._jobs:
                     edges.add(self._jobs[other].id, job.id)
-                # Its inputs are found by the row that was there, also after its replacement.
+                # A task reads its inputs from the row that existed, even after that one was replaced.
                 if (cleanup := self._deletions.get(self._rows[other])) is not None:
                     edges.add(job.id, cleanup.id)
-        needs = needs_of(list(self._existing.values()))
+
+    def _add_deletions(self, edges: Edges) -> None:
+        """Put each deletion after the task of its own resource, and after all that needed the resource."""
         for row_id, deletion in self._deletions.items():
             if (own := self._jobs.get(self._existing[row_id].name)) is not None:
                 edges.add(own.id, deletion.id)
-        for row_id, required in needs.items():
-            for needed in required:
-                if needed not in self._deletions:
-                    continue
-                if (above := self._deletions.get(row_id)) is not None:
-                    edges.add(above.id, self._deletions[needed].id)
-                if (moved := self._jobs.get(self._existing[row_id].name)) is not None:
-                    edges.add(moved.id, self._deletions[needed].id)
-        return edges
+        for row_id, required in needs_of(list(self._existing.values())).items():
+            above, moved = self._deletions.get(row_id), self._jobs.get(self._existing[row_id].name)
+            for deletion in (self._deletions[needed] for needed in required if needed in self._deletions):
+                for before in (above, moved):
+                    if before is not None:
+                        edges.add(before.id, deletion.id)
 
     def _adopt_before_change(self, adoption: PlannedTask, requires: Iterable[str], edges: Edges) -> None:
-        """Behind the adoptions of what it needs, and before that is changed."""
+        """Put an adoption after the adoptions of what it requires, and before that is changed."""
         for job in (jobs[name] for name in requires for jobs in (self._firsts, self._jobs) if name in jobs):
             if job.kind == TaskKind.ADOPT:
                 edges.add(job.id, adoption.id)
@@ -386,10 +400,12 @@ def _by_name(rows: Iterable[Resource]) -> dict[str, list[Resource]]:
     return found
 
 
-def _is_behind(row: Resource, definition: ResourceDefinition, stands_on: Iterable[ResourceId]) -> bool:
-    """Whether an update was to change what it refers to, and ended before it could follow: until it does it
-    requires also what might have come of that; see `_set_requires`."""
-    return bool(definition.references) and not set(stands_on).issuperset(row.requires)
+def _is_outdated(row: Resource, definition: ResourceDefinition, inputs: Iterable[ResourceId]) -> bool:
+    """Return whether an older update changed what the resource refers to, and ended before it was updated.
+
+    Until it is updated it also requires possible replacements; see `_set_requires`.
+    """
+    return bool(definition.references) and not set(inputs).issuperset(row.requires)
 
 
 def _refers_to_any(definition: ResourceDefinition, names: Container[str]) -> bool:
@@ -397,20 +413,24 @@ def _refers_to_any(definition: ResourceDefinition, names: Container[str]) -> boo
 
 
 def _is_unmade(row: Resource, types: TypeFacts) -> bool:
-    """Whether nothing was begun with it, or only an adoption that was stopped, which changes nothing as long
-    as no nested stack goes on with it."""
+    """Return whether no task of it has begun but an adoption that was stopped.
+
+    A stopped adoption has changed nothing, unless a nested stack goes on with it.
+    """
     if row.action == "ADOPT" and row.was_stopped:
         return row.physical_id is None or not types.nested(row.plugin)
     return row.action == "INIT"
 
 
 def _is_there(row: Resource, types: TypeFacts) -> bool:
-    """Whether what is to be adopted is known; a nested stack has no id of its own by then, but its data."""
+    """Return whether it is known what to adopt: a physical id, or for a nested stack its data."""
     return row.physical_id is not None or bool(row.data and types.nested(row.plugin))
 
 
-def _goes_on(old: Task, goal: Json) -> bool:
-    """Whether a step that still runs does what is still wanted.  A thing that is being adopted would be
-    replaced if its adoption were stopped."""
-    wanted = old.kind in (TaskKind.CREATE, TaskKind.UPDATE) and old.definition == goal
-    return wanted or old.kind == TaskKind.ADOPT
+def _still_needed(old: Task, goal: Json) -> bool:
+    """Return whether the work of a running step is still needed.
+
+    An adoption always is: if it were stopped the resource would have to be replaced.
+    """
+    same_goal = old.kind in (TaskKind.CREATE, TaskKind.UPDATE) and old.definition == goal
+    return same_goal or old.kind == TaskKind.ADOPT

@@ -104,7 +104,7 @@ def test_what_is_gone_is_not_made_again_where_that_is_restricted(world: World) -
 def test_its_preview_says_that_it_looks_first(world: World) -> None:
     made = template(a=server(), b=server(needs=on("a")), n={"type": "OS::Heat::None"})
     stack = created(world, made)
-    looked = "may be updated or replaced: depends on what is really there, which is looked at first"
+    looked = "may be updated or replaced: depends on what really exists, which is compared first"
     waits = "may stay unchanged: depends on a: values that are not known before the update"
     assert foretold(world, stack, made, converge=True) == {
         "a": ("unchanged", looked),

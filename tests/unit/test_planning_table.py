@@ -19,7 +19,7 @@ from stoker.db.ids import ResourceId, SnapshotId, StackId, TaskId, TraversalId
 from stoker.db.rows import Resource, Task
 from stoker.db.states import TaskKind, TaskState
 from stoker.planning.action import plan_action, plan_snapshot, plan_snapshot_deletion
-from stoker.planning.adopt import adopting
+from stoker.planning.adopt import plan_adoption
 from stoker.planning.breakpoints import PlannedBreakpoints
 from stoker.planning.plan import Plan, TraversalScope, plan_create, plan_delete
 from stoker.planning.requests import AdoptedResource
@@ -202,7 +202,7 @@ def test_a_creation(case: Case) -> None:
 
 def test_an_adoption_has_the_order_of_a_creation() -> None:
     plan = plan_create(compiled("a, b(a)"), SCOPE)
-    adopted = adopting(plan, {"a": AdoptedResource("x")}, str, ResourceRegistry({}))
+    adopted = plan_adoption(plan, {"a": AdoptedResource("x")}, str, ResourceRegistry({}))
     assert drawn(adopted, {}) == ["adopt a -> adopt b"]
     assert [row.physical_id for row in adopted.resources] == ["x", None]
 
@@ -367,7 +367,7 @@ def test_an_update(case: Case) -> None:
         running,
         SCOPE,
         Types(),
-        going_back=case.rollback,
+        rolling_back=case.rollback,
         observing=case.converge,
     )
     assert drawn(planner.plan(), rows, running.values()) == lines(case.expected)
@@ -400,11 +400,11 @@ def test_a_newer_update_carries_over_what_creates_the_same(
     planner = UpdatePlanner(
         list(rows.values()), compiled(f"a:{type_name}"), running_on(rows, "create a"), SCOPE, Types()
     )
-    assert planner.continued(surroundings_changed=other_files) == carried
+    assert planner.to_carry_over(environment_changed=other_files) == carried
     changed = UpdatePlanner(
         list(rows.values()), compiled("a=2"), running_on(rows, "create a"), SCOPE, Types()
     )
-    assert changed.continued(surroundings_changed=other_files) == set()
+    assert changed.to_carry_over(environment_changed=other_files) == set()
 
 
 DELETIONS = [
