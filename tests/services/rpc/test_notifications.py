@@ -60,10 +60,9 @@ def heard(conf: cfg.ConfigOpts) -> Iterator[Heard]:
 def notifier(conf: cfg.ConfigOpts) -> Iterator[Notifier]:
     made = make_notifier(conf)
     assert made is not None
-    made[0].start()
-    yield made[0]
-    made[0].stop()
-    made[1].cleanup()
+    made.notifier.start()
+    yield made.notifier
+    made.close()
 
 
 @pytest.fixture
@@ -204,4 +203,4 @@ def test_without_a_driver_there_is_none_and_a_log_needs_no_broker(tmp_path: path
     logged = "[DEFAULT]\ntransport_url = local:\n[oslo_messaging_notifications]\ndriver = log\n"
     made = make_notifier(configuration(tmp_path, logged))
     assert made is not None
-    made[1].cleanup()
+    made.transport.cleanup()

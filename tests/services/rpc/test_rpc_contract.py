@@ -34,7 +34,7 @@ class Receiver:
     def __init__(self) -> None:
         self.told: list[object] = []
 
-    def offer(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
+    def enqueue(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
         self.told.append((traversal, list(task_ids)))
 
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId], request: str | None) -> None:
@@ -43,7 +43,7 @@ class Receiver:
     def stop_tasks(self, claims: Sequence[tuple[TaskId, int]]) -> None:
         self.told.append(("stop", list(claims)))
 
-    def look_now(self) -> None:
+    def poll_now(self) -> None:
         self.told.append("look")
 
 
