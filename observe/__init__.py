@@ -1,0 +1,1 @@
+"""Metrics, and what each line of the log belongs to."""

@@ -1,4 +1,4 @@
-"""What the lines of the log belong to: a request or a traversal, a project and a stack.
+"""The context of log lines: the request or traversal, the project and the stack that they belong to.
 
 oslo.log prints it between brackets, see FORMAT.
 """
@@ -13,10 +13,10 @@ FORMAT = (
     "%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(name)s "
     "[%(request_id)s %(project_id)s %(stack_id)s] %(message)s"
 )
-"""Of lines that belong to something."""
+"""Format of lines that have a context."""
 UNKNOWN = "-"
 REQUEST = "req-"
-"""How the ids of requests begin."""
+"""Prefix of the ids of requests."""
 
 
 class _Context(context.RequestContext):
@@ -31,7 +31,7 @@ class _Context(context.RequestContext):
 
 
 def _nothing() -> _Context:
-    """Of lines that belong to nothing: without a request id oslo.log uses its other format."""
+    """Return the context of lines that belong to nothing: oslo.log uses its format for no request."""
     made = _Context(UNKNOWN, UNKNOWN, UNKNOWN, overwrite=False)
     made.request_id = ""
     return made
@@ -41,15 +41,17 @@ _NOTHING = _nothing()
 
 
 def current_request() -> str | None:
-    """The id of the user's request that this thread works for; None: it is not known to work for one."""
+    """Return the id of the user's request that this thread works for, None if none is known."""
     current = context.get_current()
     request = current.request_id if isinstance(current, _Context) else ""
     return request if request and request.startswith(REQUEST) else None
 
 
 def named(request: str | None, traversal: str) -> str:
-    """What stands in the request's place: the request, or where none is known the traversal, which the API
-    logs with the request that began it."""
+    """Return the request's id, or an id made of the traversal where no request is known.
+
+    The API logs the traversal with the request that started it.
+    """
     return request or f"trv-{traversal}"
 
 
@@ -57,7 +59,7 @@ def named(request: str | None, traversal: str) -> str:
 def about(
     *, request: str | None = None, project: str | None = None, stack: str | None = None
 ) -> Iterator[None]:
-    """Inside, the lines that this thread writes say what they belong to.
+    """Give the log lines that this thread writes in the body their context.
 
     :param request: the request's id, see `named`.
     """

@@ -1,6 +1,6 @@
-"""What is measured: every metric of the API and of the conductors, as data.
+"""Every metric of the API and of the conductors, as data.
 
-The documentation's table and the samples that exist from the start are made of it.
+The table in the documentation and the samples that exist from the start are generated from it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 API = "stoker-api"
 CONDUCTOR = "stoker-conductor"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-"""Of the text that Prometheus reads."""
+"""Content type of the text that Prometheus reads."""
 COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"
 
 SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Bounds, in seconds, of what takes a transaction or a request."""
+"""Bounds, in seconds, for the length of a transaction or a request."""
 LONG = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
-"""Bounds of what waits for other services."""
+"""Bounds, in seconds, for work that waits for other services."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Metric:
 
     :ivar name: as it is scraped; for a histogram without ``_bucket``, ``_sum`` and ``_count``.
     :ivar help: its meaning, in one sentence.
-    :ivar programs: which have it.
+    :ivar programs: those that have it.
     :ivar labels: names of its labels.
     :ivar known: values of the labels that exist from the start, at zero.
     :ivar bounds: of a histogram's buckets.
@@ -57,7 +57,7 @@ HINTS_SENT = Metric(
 HINTS_LOST = Metric(
     "stoker_hints_lost_total",
     COUNTER,
-    "Messages that the broker did not take; redelivery makes up for them.",
+    "Messages that the broker did not take; a duty sends their hints again.",
     BOTH,
     ("method",),
     METHODS,
@@ -65,7 +65,7 @@ HINTS_LOST = Metric(
 HINTS_RECEIVED = Metric(
     "stoker_hints_received_total",
     COUNTER,
-    "Messages that came, by method.",
+    "Messages received, by method.",
     labels=("method",),
     known=METHODS,
 )
@@ -80,11 +80,13 @@ HINTS_DROPPED = Metric(
     "stoker_hints_dropped_total", COUNTER, "Tasks whose hint was dropped because too many waited."
 )
 HINTS_REPEATED = Metric(
-    "stoker_hints_redelivered_total", COUNTER, "Tasks whose hint was sent again, for nobody had claimed them."
+    "stoker_hints_redelivered_total",
+    COUNTER,
+    "Tasks whose hint was sent again because no conductor had claimed them.",
 )
 HINTS_WAITING = Metric("stoker_hints_waiting", GAUGE, "Tasks known by hint that wait for a free thread.")
 
-SHARDS_OWNED = Metric("stoker_shards_owned", GAUGE, "Shards whose duties are this conductor's.")
+SHARDS_OWNED = Metric("stoker_shards_owned", GAUGE, "Shards that this conductor owns.")
 RING_MEMBERS = Metric(
     "stoker_ring_members", GAUGE, "Conductors in the group as this one sees it, draining ones included."
 )
@@ -109,18 +111,22 @@ TASK_STATES = ("waiting", "ready", "running", "parked", "held", "done", "failed"
 TASKS = Metric(
     "stoker_tasks",
     GAUGE,
-    "Tasks of this conductor's shards by state, as last counted; held ones stand at breakpoints.",
+    "Tasks of this conductor's shards by state, as last counted; held ones wait at breakpoints.",
     labels=("state",),
     known=_each(*TASK_STATES),
 )
-TASKS_IN_HAND = Metric("stoker_tasks_in_hand", GAUGE, "Tasks that this conductor has claimed and works on.")
+TASKS_IN_HAND = Metric(
+    "stoker_tasks_in_hand", GAUGE, "Tasks that this conductor has claimed and has not finished."
+)
 
 THREADS_BUSY = Metric(
-    "stoker_threads_busy", GAUGE, "Steps that run or wait for a thread, without those written off."
+    "stoker_threads_busy", GAUGE, "Steps that run or wait for a thread, without detached ones."
 )
 THREADS_MAX = Metric("stoker_threads_max", GAUGE, "Steps that can run at the same time.")
 THREADS_WRITTEN_OFF = Metric(
-    "stoker_threads_written_off", GAUGE, "Threads that hang in calls that were cancelled, and were replaced."
+    "stoker_threads_written_off",
+    GAUGE,
+    "Detached threads: they hang in calls that were cancelled, and were replaced.",
 )
 
 DUE_LAG = Metric(
@@ -149,7 +155,7 @@ STEP = Metric(
 DUTY = Metric(
     "stoker_duty_seconds", HISTOGRAM, "Length of the rounds of a duty.", labels=("duty",), bounds=SHORT
 )
-DUTY_ERRORS = Metric("stoker_duty_errors_total", COUNTER, "Rounds of a duty that broke.", labels=("duty",))
+DUTY_ERRORS = Metric("stoker_duty_errors_total", COUNTER, "Rounds of a duty that failed.", labels=("duty",))
 
 RESULTS = Metric(
     "stoker_results_total",
@@ -160,28 +166,26 @@ RESULTS = Metric(
 REFUSED = Metric(
     "stoker_results_refused_total",
     COUNTER,
-    "Results that came when the task had been taken away, and were refused by the fence.",
+    "Late results: the task had been taken away, so the fence refused them.",
 )
 TIMEOUTS = Metric(
     "stoker_timeouts_total",
     COUNTER,
-    "Timeouts that struck: of a stack's action, or of a resource's.",
+    "Timeouts of stacks' actions and of resources' actions.",
     labels=("what",),
     known=_each("stack", "resource"),
 )
-TAKEOVERS = Metric(
-    "stoker_takeovers_total", COUNTER, "Tasks of conductors that are gone that were given to the others."
-)
+TAKEOVERS = Metric("stoker_takeovers_total", COUNTER, "Tasks of dead conductors that others took over.")
 TAKEN_AWAY = Metric(
     "stoker_tasks_taken_away_total", COUNTER, "Tasks taken away from conductors that did not stop them."
 )
 CANCELS_ASKED = Metric(
-    "stoker_cancels_asked_total", COUNTER, "Tasks of this conductor that were asked to stop."
+    "stoker_cancels_asked_total", COUNTER, "Tasks of this conductor that it was asked to cancel."
 )
 CANCELS_ANSWERED = Metric(
     "stoker_cancels_answered_total",
     COUNTER,
-    "What came of that: stopped, given_up (the thread is written off), or not_held (no such task here).",
+    "Answers to cancel requests: stopped, given_up (the thread is detached), or not_held (no such task).",
     labels=("how",),
     known=_each("stopped", "given_up", "not_held"),
 )
@@ -189,19 +193,19 @@ CANCELS_ANSWERED = Metric(
 DATABASE_RETRIES = Metric(
     "stoker_database_retries_total",
     COUNTER,
-    "Transactions that were run again: deadlock, connection lost.",
+    "Transactions that were retried after a deadlock or a lost connection.",
     BOTH,
 )
 DATABASE_LOCKED = Metric(
     "stoker_database_locked_total",
     COUNTER,
-    "Transactions given up because another one has held a row for too long.",
+    "Transactions that failed because another one held a row for too long.",
     BOTH,
 )
 DATABASE_ERRORS = Metric(
     "stoker_database_errors_total",
     COUNTER,
-    "Transactions given up because the database did not answer.",
+    "Transactions that failed because the database did not answer.",
     BOTH,
 )
 
@@ -229,7 +233,7 @@ METRICS: Sequence[Metric] = tuple(
 
 @dataclass(frozen=True)
 class Sample:
-    """A gauge's value now, with the values of its labels."""
+    """The value of a gauge now, with the values of its labels."""
 
     metric: Metric
     value: float
@@ -237,5 +241,5 @@ class Sample:
 
 
 def of_program(program: str) -> Iterable[Metric]:
-    """The metrics that a program has."""
+    """Return the metrics that a program has."""
     return (metric for metric in METRICS if program in metric.programs)

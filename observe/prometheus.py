@@ -1,8 +1,9 @@
-"""The figures in Prometheus' text format, by its client library.
+"""The metrics of a process in Prometheus' text format, by its client library.
 
 A process has a registry of its own, so what other libraries register stays outside.  Several processes that
 answer at one address (an API under uWSGI) share files in the directory that the environment variable
-PROMETHEUS_MULTIPROC_DIR names, which the library reads when it is imported; each then tells the sums of all.
+PROMETHEUS_MULTIPROC_DIR names, which the library reads when it is imported.  Each then reports the sums of
+all.
 """
 
 import os
@@ -25,7 +26,7 @@ class Prometheus:
     """Implements Recorder.
 
     :param program: see metrics.py.
-    :param gauges: asked at each scrape, in the thread of the server that answers; must not block.
+    :param gauges: called at each scrape, in the thread of the server that answers; must not block.
     :param environment: of the process.
     :raises OSError: the directory that the processes are to share cannot be written.
     """
@@ -53,21 +54,21 @@ class Prometheus:
         self._registry.register(_Gauges(self._sample, self._metrics))
 
     def watch(self, gauges: Gauges) -> None:
-        """Ask these at each scrape, too."""
+        """Add gauges that are read at each scrape, too."""
         self._gauges.append(gauges)
 
     def add(self, metric: Metric, *labels: str, amount: float = 1) -> None:
-        """See Recorder."""
+        """Count; see `Recorder`."""
         if metric.name in self._kept:
             self._child(metric, labels).inc(amount)
 
     def observe(self, metric: Metric, *labels: str, value: float) -> None:
-        """See Recorder."""
+        """Record a value; see `Recorder`."""
         if metric.name in self._kept:
             self._child(metric, labels).observe(max(0.0, value))
 
     def text(self) -> bytes:
-        """All figures, as Prometheus reads them."""
+        """Return all metrics as Prometheus reads them."""
         return prometheus_client.generate_latest(self._registry)
 
     def _child(self, metric: Metric, labels: tuple[str, ...]) -> typing.Any:

@@ -1,4 +1,4 @@
-"""Where the code says what has happened; see prometheus.py for who listens."""
+"""The interface through which the code records metrics; prometheus.py implements it."""
 
 import typing
 
@@ -6,27 +6,27 @@ from .metrics import Metric
 
 
 class Recorder(typing.Protocol):
-    """Keeps figures.  Thread-safe; never blocks, never raises for a metric of metrics.py."""
+    """Keeps metrics.  Thread-safe; never blocks, never raises for a metric of metrics.py."""
 
     def add(self, metric: Metric, *labels: str, amount: float = 1) -> None:
-        """Count.
+        """Add to a counter.
 
         :param labels: values of the metric's labels, in its order.
-        :param amount: 0: that there is something to count, from now on.
+        :param amount: 0 makes the sample exist, at zero.
         """
 
     def observe(self, metric: Metric, *labels: str, value: float) -> None:
-        """One value for a histogram; below 0, as after a jump of the clock, it counts as 0."""
+        """Record one value of a histogram; a value below 0, as after a jump of the clock, counts as 0."""
 
 
 class Silent:
-    """Implements Recorder where nobody looks."""
+    """Implements Recorder where no metrics are read."""
 
     def add(self, metric: Metric, *labels: str, amount: float = 1) -> None:
-        """See Recorder."""
+        """Do nothing."""
 
     def observe(self, metric: Metric, *labels: str, value: float) -> None:
-        """See Recorder."""
+        """Do nothing."""
 
 
 SILENT: Recorder = Silent()

@@ -1,4 +1,4 @@
-"""Records of tooz's file driver that cannot be read: a disk that is full leaves empty or partial ones."""
+"""Unreadable records of tooz's file driver: a full disk leaves empty or partial ones."""
 
 import errno
 import logging
@@ -18,8 +18,8 @@ Load = Callable[[bytes, str], typing.Any]
 class Unreadable(OSError):
     """A member's record cannot be read.
 
-    The driver passes over an OSError that says there is no such file where it reads all members; where it
-    reads one, this is the cause of a ToozError.
+    Where the driver reads all members it skips an OSError that says "no such file"; where it reads one, this
+    error is the cause of a ToozError.
     """
 
     def __init__(self, cause: Exception) -> None:
@@ -27,9 +27,9 @@ class Unreadable(OSError):
 
 
 def pass_over_unreadable(driver: typing.Any, monotonic: Callable[[], float] = time.monotonic) -> None:
-    """Let a file driver take a member's record that cannot be read for none.
+    """Make a file driver ignore the records that it cannot read.
 
-    A single one would break every call of every conductor otherwise, until it is removed by hand.
+    Otherwise a single one would break every call of every conductor until an operator removes it.
     """
     load: Load = driver._load_and_validate
     warned: float | None = None

@@ -14,39 +14,40 @@ Record = Mapping[str, typing.Any]
 MakeCoordinator = Callable[[str, bytes], typing.Any]
 
 CALL_TIMEOUT = 5
-"""Seconds after which a call to a backend that does not answer is given up."""
+"""Seconds after which a call to the backend times out."""
 EXPIRY = 30
-"""Seconds after which a backend forgets who gives no sign of life.  Nobody is dead for that: see timing."""
+"""Seconds after which a backend forgets a member that sends no heartbeat.  Such a member is not dead: see
+timing.py."""
 SEPARATOR = "|"
 NEEDED = ("host", "incarnation", "started_at", "beat")
 
 
 class GroupError(Exception):
-    """The backend did not do what was asked, or did not answer; try again later."""
+    """The backend refused a call or did not answer; retry later."""
 
 
 class DroppedOut(GroupError):
-    """Our record is not in the group any more: close, open, and join as a new incarnation."""
+    """The group has lost our record: close, open, and rejoin as a new incarnation."""
 
 
 class MemberReplaced(GroupError):
-    """Another process, started later under the same host name, has taken our place."""
+    """Another process, started later under the same host name, has replaced us."""
 
 
 def make_coordinator(url: str, member_id: bytes) -> typing.Any:
-    """tooz's coordinator for a backend URL; options in the URL go before ours.
+    """Return a coordinator of tooz for a backend URL; options in the URL win over ours.
 
-    Its calls run in the calling thread.  tooz's default, a worker thread, makes Python wait at its end for
-    a call that hangs.
+    Its calls run in the calling thread.  With tooz's default, a worker thread, Python would wait at its exit
+    for a call that hangs.
     """
     parts = urllib.parse.urlsplit(url)
     wanted: dict[str, typing.Any] = {"executor": "synchronous"}
     if parts.scheme == "file":
-        wanted["timeout"] = EXPIRY  # Here it is the age from which a record is not read.
+        wanted["timeout"] = EXPIRY  # Here it is the age above which a record is ignored.
     elif parts.scheme not in (
         "kazoo",
         "zookeeper",
-    ):  # There it is the session's, and kazoo's default is good.
+    ):  # There the session has the timeout, and kazoo's default is good.
         wanted |= {"timeout": CALL_TIMEOUT, "membership_timeout": EXPIRY}
     given = urllib.parse.parse_qs(parts.query)
     options = {name: value for name, value in wanted.items() if name not in given}
@@ -57,12 +58,13 @@ def make_coordinator(url: str, member_id: bytes) -> typing.Any:
 
 
 class Group:
-    """Writes our record and reads all of them.  Used by one thread; any call may block while the backend is
-    away.
+    """Writes our record and reads all records.
 
-    The member id in the group is the host's name, stable over restarts: who joins replaces what an earlier
-    incarnation has left.  A driver that cannot change the record of a member (tooz's file driver) is used
-    with two ids in turn: the new record is there before the old one goes.
+    Used by one thread.  Any call may block while the backend is unavailable.
+
+    The member id in the group is the host's name, which is stable over restarts: a new incarnation replaces
+    the record of the earlier one.  A driver that cannot change a record (tooz's file driver) gets two ids in
+    turn: the new record exists before the old one is removed.
     """
 
     def __init__(self, url: str, name: str, host: str, *, make: MakeCoordinator = make_coordinator) -> None:
@@ -75,10 +77,10 @@ class Group:
         self._record: Record | None = None
 
     def open(self, *, create: bool = True) -> None:
-        """Connect, afresh if we are connected.
+        """Connect, or reconnect.
 
-        :param create: make the group if there is none; who only reads need not.
-        :raises GroupError: see there.
+        :param create: create the group if there is none; an observer does not.
+        :raises GroupError: the backend failed.
         """
         self.close()
         with _translated():
@@ -96,21 +98,21 @@ class Group:
         self._slots.append(coordinator)
 
     def close(self) -> None:
-        """Disconnect; what is left of us expires."""
+        """Disconnect; a record that remains expires."""
         slots, self._slots = self._slots, []
         for coordinator in slots:
             try:
                 with _translated():
                     coordinator.stop()
             except GroupError as error:
-                LOG.debug("Could not disconnect in good order: %s", error)
+                LOG.debug("Could not disconnect cleanly: %s", error)
 
     def write(self, record: Record) -> None:
         """Join with this record if its incarnation is new, otherwise change ours to it.
 
-        :raises Replaced: see there.  Never at the first time: who starts later is right.
-        :raises DroppedOut: see there.
-        :raises GroupError: see there.
+        :raises MemberReplaced: a later process replaced us; never raised by the first write.
+        :raises DroppedOut: the group has lost our record.
+        :raises GroupError: the backend failed.
         """
         with _translated():
             for coordinator in self._slots:
@@ -126,10 +128,10 @@ class Group:
             self._record = record
 
     def read(self) -> list[Record]:
-        """The records of all members; several of one host are possible.
+        """Return the records of all members; a host may have several.
 
         :raises DroppedOut: the group itself is gone.
-        :raises GroupError: see there.
+        :raises GroupError: the backend failed.
         """
         with _translated():
             return [record for record in self._all() if _is_record(record)]
@@ -142,7 +144,7 @@ class Group:
         return [self._read(member) for member in _get(coordinator.get_members(self._group))]
 
     def _read(self, member: bytes) -> typing.Any:
-        """None if there is no such member, or its record cannot be read."""
+        """Return the record, None if there is no such member or its record is unreadable."""
         try:
             return _get(self._slots[0].get_member_capabilities(self._group, member))
         except coordination.MemberNotJoined:
@@ -153,9 +155,9 @@ class Group:
             raise
 
     def leave(self) -> None:
-        """Take our record away, but not that of who has replaced us.
+        """Remove our record, but not that of a process that replaced us.
 
-        :raises GroupError: see there.
+        :raises GroupError: the backend failed.
         """
         with _translated():
             own = self._own()
@@ -165,7 +167,7 @@ class Group:
             self._record = None
 
     def _own(self) -> Record | None:
-        """The newest record of our host."""
+        """Return the newest record of our host, None if it has none."""
         found = [self._read(member) for member in self._ids[: len(self._slots)]]
         return max(
             filter(_is_record, found), key=lambda record: (record["started_at"], record["beat"]), default=None
@@ -174,7 +176,7 @@ class Group:
     def _check_replaced(self, own: Record | None) -> None:
         if own is None or self._record is None or own["started_at"] <= self._record["started_at"]:
             return
-        raise MemberReplaced(f"another process calls itself {own['host']}")
+        raise MemberReplaced(f"another process has the host name {own['host']}")
 
     def _join(self, record: Record) -> None:
         for coordinator in self._slots:
@@ -186,7 +188,7 @@ class Group:
         try:
             _get(coordinator.leave_group(self._group))
         except coordination.MemberNotJoined:
-            LOG.debug("Nothing was left to take away")
+            LOG.debug("There is no record to remove")
 
     def _change(self, record: Record) -> None:
         if len(self._slots) == 1:
@@ -213,8 +215,8 @@ def _get(result: typing.Any) -> typing.Any:
 class _translated:  # noqa: N801 - reads as a statement
     """Turns every error of tooz's drivers into GroupError.
 
-    They have no common base: etcd3gw's heartbeat and kazoo's calls on a closed connection let through what
-    their client libraries raise.
+    They have no common base: etcd3gw's heartbeat, and kazoo's calls on a closed connection, raise errors of
+    their client libraries.
     """
 
     def __enter__(self) -> None:
@@ -223,7 +225,7 @@ class _translated:  # noqa: N801 - reads as a statement
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, GroupError) or not isinstance(error, Exception):
             return
-        told = f"{type(error).__name__}: {error}"
+        text = f"{type(error).__name__}: {error}"
         if isinstance(error, coordination.GroupNotCreated | coordination.MemberNotJoined):
-            raise DroppedOut(told) from error
-        raise GroupError(told) from error
+            raise DroppedOut(text) from error
+        raise GroupError(text) from error

@@ -1,14 +1,14 @@
 """The ring: which member owns which shard, as a pure function of the set of members.
 
-Weighted rendezvous hashing with bounded load.  Each member calls out shards, one after the other, in an
-order and at moments that follow from its host's name alone; a heavier one calls faster.  A shard belongs to
-the first member that calls it and has room.  No member gets more than ``ceil(1.05 × fair share)``.
+Weighted rendezvous hashing with bounded load.  Each member bids for shards, one after the other, in an
+order and at moments that follow from its host's name alone; a heavier member bids faster.  A shard belongs
+to the first bidder that has room.  No member gets more than ``ceil(1.05 × fair share)``.
 
 All conductors that see the same members compute the same map without talking.  When a member leaves, its
-shards go to whoever called them next; others move only where that one was full.
+shards go to the next bidder; others move only where that one was full.
 
 Sources: Thaler, Ravishankar, "Using Name-Based Mappings to Increase Hit Rates", 1998 (each shard ranks the
-members; the race of calls is the same with fewer hashes); Mirrokni, Thorup, Zadimoghaddam, "Consistent
+members; the race of bids is the same with fewer hashes); Mirrokni, Thorup, Zadimoghaddam, "Consistent
 Hashing with Bounded Loads", 2016.  Against a circle with 128 points for each member it moves fewer shards
 (measured in benchmarks/ring.py), for its shares are more even and so fewer members are full.
 """
@@ -23,8 +23,8 @@ from functools import cached_property
 SLACK = 1.05
 """How far above its fair share a member may go: less makes more shards move when members change."""
 ROUNDS = 32
-"""A round is the time in which all members together call as many times as there are shards.  What has no
-owner after so many is dealt out one by one."""
+"""A round is the time in which all members together bid as often as there are shards.  Shards without an
+owner after so many rounds are assigned one by one."""
 MAX_WEIGHT = 1000.0
 
 ACTIVE = "active"
@@ -38,7 +38,7 @@ class NoMembersError(ValueError):
     """
 
     def __init__(self, view: "View") -> None:
-        super().__init__("no member is there to own the shards")
+        super().__init__("there is no member to own the shards")
         self.view = view
 
 
@@ -68,13 +68,13 @@ class Member:
 
     @property
     def name(self) -> str:
-        """HOST/INCARNATION: what stands in claims."""
+        """HOST/INCARNATION, as claims have it."""
         return f"{self.host}/{self.incarnation}"
 
 
 @dataclass(frozen=True)
 class View:
-    """Who is there; immutable.
+    """The members at one moment; immutable.
 
     :ivar members: of several incarnations of one host only the latest one is kept by `of`.
     """
@@ -84,7 +84,7 @@ class View:
 
     @classmethod
     def of(cls, members: Iterable[Member], shard_count: int) -> "View":
-        """From members in any order."""
+        """Return the view of members in any order."""
         latest: dict[str, Member] = {}
         for member in sorted(members, key=lambda m: (m.started_at, m.incarnation)):
             latest[member.host] = member
@@ -92,20 +92,20 @@ class View:
 
     @cached_property
     def owners(self) -> tuple[Member, ...]:
-        """Those that own shards, by host: the active ones, or all if none is."""
+        """Members that own shards, by host: the active ones, or all if none is active."""
         active = [member for member in self.members if member.state == ACTIVE]
         return tuple(sorted(active or self.members))
 
     @cached_property
     def version(self) -> str:
-        """Fingerprint of what the map depends on: equal views have equal ones."""
+        """Fingerprint of the owners and the shard count: equal rings have equal ones."""
         text = repr(([(m.host, float(m.weight)) for m in self.owners], self.shard_count))
         return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """The map of a view.
+    """The ring of a view: the owner of each shard.
 
     :ivar hosts: for each shard the host that owns it.
     """
@@ -122,22 +122,22 @@ class Assignment:
         return {host: frozenset(owned) for host, owned in shards.items()}
 
     def owner_of(self, shard: int) -> str:
-        """The host that owns the shard."""
+        """Return the host that owns the shard."""
         return self.hosts[shard]
 
     def shards_of(self, host: str) -> frozenset[int]:
-        """What the host owns; empty for a stranger."""
+        """Return the shards that the host owns; empty for a host that is no member."""
         return self.by_host.get(host, frozenset())
 
 
 def capacities(owners: Sequence[Member], shard_count: int) -> list[int]:
-    """How many shards each may own at the most."""
+    """Return the number of shards that each owner may have at most."""
     total = sum(member.weight for member in owners)
     return [math.ceil(SLACK * shard_count * member.weight / total) for member in owners]
 
 
 def assign(view: View) -> Assignment:
-    """The map: the same for the same members, in whatever order they are given.
+    """Compute the owners of all shards; the result depends on the set of members, not on its order.
 
     :raises NoMembersError: the view is empty.
     """
@@ -147,26 +147,26 @@ def assign(view: View) -> Assignment:
     room = capacities(owners, view.shard_count)
     found = [-1] * view.shard_count
     left = view.shard_count
-    callers = [_Caller(index, member, view.shard_count) for index, member in enumerate(owners)]
+    bidders = [_Bidder(index, member, view.shard_count) for index, member in enumerate(owners)]
     length = view.shard_count / sum(member.weight for member in owners)
-    for turn in range(2, ROUNDS + 1, 2):
-        until = turn * length
-        calls = [call for caller in callers if room[caller.index] for call in caller.calls(until, found)]
-        for _, index, shard in sorted(calls):
+    for rounds in range(2, ROUNDS + 1, 2):
+        until = rounds * length
+        bids = [bid for bidder in bidders if room[bidder.index] for bid in bidder.bids(until, found)]
+        for _, index, shard in sorted(bids):
             if found[shard] < 0 and room[index]:
                 found[shard] = index
                 room[index] -= 1
                 left -= 1
         if not left:
             break
-    _deal_out(found, room, owners)
+    _assign_rest(found, room, owners)
     return Assignment(view, [owners[index].host for index in found])
 
 
-class _Caller:
-    """One member's calls, in the order of time.
+class _Bidder:
+    """The bids of one member, in the order of time.
 
-    Its n-th call comes at (n + own offset) / weight; offset and shards are SHAKE-128 of the host's
+    Its n-th bid comes at (n + own offset) / weight; offset and shards are SHAKE-128 of the host's
     name, whose longer outputs begin with the shorter ones.
     """
 
@@ -179,9 +179,11 @@ class _Caller:
         self._next = 0
         self._offset = self._drawn(1)[0] / 2**32
 
-    def calls(self, until: float, found: Sequence[int]) -> list[tuple[float, int, int]]:
-        """(time, index, shard) of the calls that are not given yet and come before `until`, but for those of
-        shards whose owner is found."""
+    def bids(self, until: float, found: Sequence[int]) -> list[tuple[float, int, int]]:
+        """Return (time, index, shard) of the next bids before `until`.
+
+        Bids for shards whose owner is found are left out.
+        """
         first = self._next
         self._next = end = max(first, math.ceil(until * self._weight - self._offset))
         draws = self._drawn(end + 1)
@@ -199,7 +201,7 @@ class _Caller:
         return self._draws
 
 
-def _deal_out(found: list[int], room: list[int], owners: Sequence[Member]) -> None:
+def _assign_rest(found: list[int], room: list[int], owners: Sequence[Member]) -> None:
     """Give each shard without owner to the member with the highest hash of those that have room."""
     for shard, index in enumerate(found):
         if index < 0:
@@ -215,7 +217,7 @@ def _rank(host: str, shard: int) -> bytes:
 
 @dataclass(frozen=True)
 class Moves:
-    """What changes from one map to another.
+    """The shards that change hands from one ring to another.
 
     :ivar moves: shard -> (from host, to host).
     """
@@ -224,7 +226,7 @@ class Moves:
 
     @cached_property
     def counts(self) -> Mapping[tuple[str, str], int]:
-        """How many shards go from whom to whom."""
+        """Number of shards that move, by (from host, to host)."""
         counted: dict[tuple[str, str], int] = {}
         for pair in self.moves.values():
             counted[pair] = counted.get(pair, 0) + 1
@@ -232,7 +234,7 @@ class Moves:
 
 
 def plan(old: View, new: View) -> Moves:
-    """Which shards would change hands.
+    """Return the shards that would change hands.
 
     :raises NoMembersError: one of the views is empty.
     """

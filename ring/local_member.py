@@ -1,4 +1,4 @@
-"""What a member tells of itself: its record in the group, and to the log that it is not in the ring."""
+"""This conductor as a member: its record in the group, and the warning while it is not in the ring."""
 
 import logging
 from collections.abc import Callable
@@ -13,7 +13,7 @@ WARN_EVERY = 60.0
 
 @dataclass(frozen=True)
 class LocalMember:
-    """What we tell the others of ourselves."""
+    """This conductor as the others see it."""
 
     host: str
     weight: float = 1.0
@@ -21,7 +21,7 @@ class LocalMember:
 
 
 class RecordWriter:
-    """Writes our record, each time with a counter that has grown.  Used by the membership's thread.
+    """Writes our record, each time with a higher counter.  Used by the membership's thread.
 
     :param clock: seconds since the epoch.
     """
@@ -33,9 +33,9 @@ class RecordWriter:
         self._beat = 0
 
     def write(self, me: LocalMember, incarnation: str, state: str) -> None:
-        """Give a sign of life.
+        """Send a heartbeat.
 
-        :raises GroupError: see Group.write.
+        :raises GroupError: as `Group.write` raises it.
         """
         if self._started_at is None:
             self._started_at = self._clock()
@@ -55,7 +55,7 @@ class RecordWriter:
 class AbsenceWarning:
     """Warns, once a minute, while we are not in the ring.
 
-    :ivar why: as far as it is known.
+    :ivar why: the reason, as far as it is known.
     :param first: seconds until the first warning.
     """
 
@@ -65,9 +65,10 @@ class AbsenceWarning:
         self._warned: float | None = None
 
     def warn_if_due(self, now: float, *, is_in: bool) -> None:
-        """Warn if it is time to.
+        """Warn if the last warning is a minute old.
 
         :param now: by the monotonic clock.
+        :param is_in: whether we are in the ring.
         """
         if is_in or self._warned is None:
             self._warned = now + self._first - WARN_EVERY

@@ -1,4 +1,4 @@
-"""What the records of the group say about who is alive, by our own watch."""
+"""The members that are alive, as the records in the group and our own clock show them."""
 
 import logging
 import typing
@@ -12,27 +12,27 @@ LOG = logging.getLogger(__name__)
 
 
 class MemberRecords:
-    """Remembers the records and signs of life of all members.  Used by the membership's thread."""
+    """Keeps the records and the last heartbeats of all members.  Used by the membership's thread."""
 
     def __init__(self, timing: MembershipTiming) -> None:
         self._timing = timing
         self._records: dict[str, Record] = {}
         self._signs: dict[str, Sign] = {}
-        self._looked: float | None = None
+        self._read_at: float | None = None
 
     def interrupted(self) -> None:
-        """Nobody could look: the time until the next look is nobody's silence."""
-        self._looked = None
+        """Ignore the time until the next read: the backend could not be read, so no member was silent."""
+        self._read_at = None
 
     def see(self, read: Iterable[Record], began: float) -> tuple[Mapping[str, Record], Sequence[Member]]:
-        """Take in the records as they were read now.
+        """Store the records that were read now.
 
         :param began: the moment at which reading began, by the monotonic clock.
-        :returns: the newest record of each host that has one now; who is alive and has not said farewell.
+        :returns: the newest record of each host that has one now; the members that are alive.
         """
         records = latest(filter(is_valid_record, read))
-        elapsed = 0.0 if self._looked is None else self._timing.watched(began - self._looked)
-        self._looked = began
+        elapsed = 0.0 if self._read_at is None else self._timing.watched(began - self._read_at)
+        self._read_at = began
         beats = {host: (str(r["incarnation"]), int(str(r["beat"]))) for host, r in records.items()}
         self._signs = watch(self._signs, beats, elapsed)
         self._records |= records
@@ -44,18 +44,18 @@ class MemberRecords:
 
 
 def is_valid_record(record: Record) -> bool:
-    """A neighbour of another release, or a fault of the backend, must not break us."""
+    """Return whether the record is valid; another release, or a broken backend, may write others."""
     try:
         member_of(record)
         int(record["beat"])
     except (TypeError, ValueError):
-        LOG.warning("A record in the group is not understood: %s", record)
+        LOG.warning("A record in the group is invalid, it is ignored: %s", record)
         return False
     return True
 
 
 def member_of(record: typing.Any) -> Member:
-    """Return the member that a record tells of."""
+    """Return the member of a record."""
     return Member(
         host=str(record["host"]),
         incarnation=str(record["incarnation"]),

@@ -16,19 +16,19 @@ from .timing import LEFT, MembershipTiming
 LOG = logging.getLogger(__name__)
 Listener = Callable[[View], None]
 
-LONGEST_FAREWELL = 3.0
+LONGEST_LEAVE = 3.0
 """Seconds for which a member that stops waits for the others to see it."""
 
 
 class Membership:
-    """Joins, gives signs of life, watches the others, and rejoins after a lapse.
+    """Joins the group, sends heartbeats, watches the other members, and rejoins after a lapse.
 
-    `view()` and `member()` answer at once from any thread.  All calls to the backend are made by the
-    membership's own thread, which may hang while the backend is away; then the others' ownership stays as it
-    was, and our own work stops in time by our own clock.
+    `view()` and `member()` answer at once from any thread.  The membership's own thread makes all calls to
+    the backend, and may hang while the backend is unavailable.  Then ownership stays as it was, and our own
+    work stops in time by our own clock.
 
     :ivar timing: its intervals.
-    :ivar me: what we tell the others with the next sign of life; any thread may replace it.
+    :ivar me: this conductor, as the next heartbeat describes it; any thread may replace it.
     :param group: used by the membership's thread only.
     :param monotonic: seconds that never jump.
     :param clock: seconds since the epoch.
@@ -62,7 +62,7 @@ class Membership:
         self._absence = AbsenceWarning(self.timing.timeout)
         self._rejoined = float("-inf")
         self._open = False
-        self._away = False
+        self._unavailable = False
         self._replaced = False
         self._stop = threading.Event()
         self._soon = threading.Event()
@@ -72,12 +72,15 @@ class Membership:
     # -- from any thread ---------------------------------------------------------------------------
 
     def view(self) -> View:
-        """Who is there, as we know it."""
+        """Return the members as we know them."""
         return self._view
 
     def member(self) -> str | None:
-        """Our own name (HOST/INCARNATION); None while we are not in the group, or cannot be sure that the
-        others still count us in, or of who the others are."""
+        """Return our own name (HOST/INCARNATION), None while we may not act.
+
+        That is while we are not in the group, while the others may consider us dead, and while we do not know
+        the other members.
+        """
         incarnation = self._incarnation
         if incarnation is None or self._stop.is_set() or self._lapsed():
             return None
@@ -88,34 +91,34 @@ class Membership:
         return now - self._confirmed >= self.timing.self_stop or now - self._seen >= self.timing.timeout
 
     def on_change(self, listener: Listener) -> None:
-        """Call `listener` in the membership's thread with each new view."""
+        """Call `listener` with each new view, in the membership's thread."""
         self._listeners.append(listener)
 
     def leave_while(self, stuck: Callable[[], Sequence[str]]) -> None:
-        """Stay out of the ring while `stuck` names what makes no progress here, unless nobody else is in it.
+        """Stay out of the ring while `stuck` names work without progress, unless no other member is in it.
 
-        It is asked in the membership's thread; call this before the start.
+        The membership's thread calls `stuck`; call this method before `start`.
         """
         self._stuck = stuck
 
     def set_state(self, state: str) -> None:
-        """Tell the others that we are active, or draining."""
+        """Announce to the others that we are active, or draining."""
         self._state = state
         self.poll_now()
 
     def poll_now(self) -> None:
-        """Look as soon as possible instead of at the next interval."""
+        """Read the group as soon as possible instead of at the next interval."""
         self._soon.set()
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Start the thread; return at once."""
         self._thread = threading.Thread(target=self._run, name="membership", daemon=True)
         self._thread.start()
 
     def stop(self, wait: float = 5.0) -> None:
-        """Leave the group.  Returns after `wait` seconds at the most, also while the backend hangs.
+        """Leave the group, within `wait` seconds even while the backend hangs.
 
-        Our farewell stands for a poll interval, so that all others read it.
+        The record says "left" for a poll interval, so that all others read it.
         """
         self._stop.set()
         self._soon.set()
@@ -124,85 +127,87 @@ class Membership:
         self._incarnation = None
 
     def kill(self) -> None:
-        """End without a word to the others, as a killed process does: for demonstrations and tests."""
+        """Stop without leaving the group, as a killed process does: for demonstrations and tests."""
         self._dead = True
         self.stop()
 
     # -- in the membership's thread ----------------------------------------------------------------
 
     def _run(self) -> None:
-        beat_at = look_at = self._monotonic()
+        beat_at = poll_at = self._monotonic()
         asked = False
         while not self._stop.is_set():
             now = self._monotonic()
-            beat, look = asked or now >= beat_at, asked or now >= look_at
+            beat, poll = asked or now >= beat_at, asked or now >= poll_at
             try:
-                self._round(beat=beat, look=look)
-            except Exception:  # top of the thread: without it nobody would notice, and nothing would rejoin
-                LOG.exception("The membership broke; ownership stays as it is")
-                self._cannot_look()
+                self._run_once(beat=beat, poll=poll)
+            except Exception:  # top of the thread: without it the thread would end, and we would never rejoin
+                LOG.exception("The membership failed unexpectedly; ownership stays as it is")
+                self._read_failed()
             beat_at = now + self.timing.heartbeat if beat else beat_at
-            look_at = now + self.timing.poll if look else look_at
-            asked = self._soon.wait(max(0.01, min(beat_at, look_at) - self._monotonic()))
+            poll_at = now + self.timing.poll if poll else poll_at
+            asked = self._soon.wait(max(0.01, min(beat_at, poll_at) - self._monotonic()))
             self._soon.clear()
         self._end()
 
     def step(self) -> None:
-        """One sign of life and one look around; called by a test in the thread's place."""
-        self._round(beat=True, look=True)
+        """Send one heartbeat and read the group once; tests call it in place of the thread."""
+        self._run_once(beat=True, poll=True)
 
-    def _round(self, *, beat: bool, look: bool) -> None:
-        self._try_round(beat=beat, look=look)
+    def _run_once(self, *, beat: bool, poll: bool) -> None:
+        self._try_once(beat=beat, poll=poll)
         self._absence.warn_if_due(self._monotonic(), is_in=self._incarnation is not None)
 
-    def _try_round(self, *, beat: bool, look: bool) -> None:
+    def _try_once(self, *, beat: bool, poll: bool) -> None:
         try:
             if not self._open:
                 self._group.open()
                 self._open = True
             if stuck := ", ".join(self._stuck()) if _others(self._view, self.me.host) else "":
-                self._step_aside(stuck)
+                self._leave_stuck(stuck)
             elif beat and not self._replaced:
-                self._give_sign()
-            if look or self._incarnation is None:
-                self._look()
-            self._away = False
+                self._send_heartbeat()
+            if poll or self._incarnation is None:
+                self._poll()
+            self._unavailable = False
         except MemberReplaced as error:
             self._absence.why = str(error)
-            LOG.error("%s; this one stops its work", error)
+            LOG.error("%s; this conductor stops its work", error)
             self._replaced = True
             self._drop_out()
         except DroppedOut as error:
             self._absence.why = str(error)
-            LOG.warning("Not in the group: %s; we rejoin", error)
+            LOG.warning("Not in the group: %s; rejoining", error)
             self._drop_out()
             self._open = False
             self._rejoin_soon()
         except GroupError as error:
             LOG.log(
-                logging.DEBUG if self._away else logging.WARNING,
-                "The coordination backend is away, ownership stays as it is: %s",
+                logging.DEBUG if self._unavailable else logging.WARNING,
+                "The coordination backend is unavailable, ownership stays as it is: %s",
                 error,
             )
             self._absence.why = f"the coordination backend is unavailable: {error}"
-            self._away = True
-            self._cannot_look()
+            self._unavailable = True
+            self._read_failed()
 
-    def _step_aside(self, stuck: str) -> None:
+    def _leave_stuck(self, stuck: str) -> None:
         self._absence.why = f"no progress for {self.timing.progress:g} s: {stuck}"
         if self._incarnation is not None:
             LOG.warning("Leaving the ring, others take over: %s", self._absence.why)
             self._writer.write(self.me, self._incarnation, LEFT)
             self._drop_out()
 
-    def _cannot_look(self) -> None:
+    def _read_failed(self) -> None:
         self._records.interrupted()
         if self._lapsed():
             self._drop_out()
 
-    def _give_sign(self) -> None:
-        """A lapse ends an incarnation, whether it came before the sign of life or while that was on its way:
-        the others may have buried it."""
+    def _send_heartbeat(self) -> None:
+        """Write our record; end the incarnation if it lapsed before the write or during it.
+
+        After a lapse the others may have taken over from it.
+        """
         if self._incarnation is not None and self._lapsed():
             self._drop_out()
         began = self._monotonic()
@@ -215,7 +220,7 @@ class Membership:
         else:
             self._confirmed = began
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         began = self._monotonic()
         records, there = self._records.see(self._group.read(), began)
         self._seen = began
@@ -223,24 +228,24 @@ class Membership:
         self._publish(there)
 
     def _find_self(self, own: typing.Any) -> None:
-        """We have joined when we have seen ourselves: before that we do not know who else is there."""
+        """Join when our own record is read: before that we do not know the other members."""
         joined = own is not None and own["incarnation"] == self._candidate
         if self._incarnation is None and joined and not self._lapsed():
             LOG.info("Joined the ring as %s/%s", self.me.host, self._candidate)
             self._incarnation = self._candidate
 
     def _drop_out(self) -> None:
-        """We are out: whatever we held is no longer ours; the next sign of life is a new incarnation's."""
+        """Leave the ring: our claims are no longer ours, and the next heartbeat is a new incarnation's."""
         self._confirmed = float("-inf")
         if self._incarnation is None:
             return
         LOG.warning("Dropped out of the ring as %s/%s", self.me.host, self._incarnation)
         self._incarnation = None
-        # What we believed to own must not come back with the next incarnation before we have looked.
+        # The next incarnation owns nothing until it has read the group.
         self._publish(_others(self._view, self.me.host))
 
     def _rejoin_soon(self) -> None:
-        """Now; at the next interval if that was tried a moment ago."""
+        """Rejoin now, or at the next interval if that was tried a moment ago."""
         now = self._monotonic()
         if now - self._rejoined > self.timing.timeout:
             self._rejoined = now
@@ -257,16 +262,16 @@ class Membership:
             listener(view)
 
     def _end(self) -> None:
-        if self._dead or self._replaced or self._away or not self._open:
+        if self._dead or self._replaced or self._unavailable or not self._open:
             return
         try:
             if self._incarnation is not None:
                 self._writer.write(self.me, self._incarnation, LEFT)
                 if len(self._view.members) > 1:
-                    time.sleep(min(1.5 * self.timing.poll, LONGEST_FAREWELL))
+                    time.sleep(min(1.5 * self.timing.poll, LONGEST_LEAVE))
             self._group.leave()
         except GroupError as error:
-            LOG.warning("We could not leave the group, the others will notice in time: %s", error)
+            LOG.warning("Could not leave the group, the others detect it after the timeout: %s", error)
         self._group.close()
 
 

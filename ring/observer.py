@@ -1,4 +1,4 @@
-"""Who is in the group, as one sees it who is not a member: the operator's commands and the API."""
+"""The group as a process sees it that is not a member: an operator's command or the API."""
 
 import threading
 import time
@@ -10,19 +10,19 @@ from .hashring import Member
 from .member_records import is_valid_record, member_of
 from .timing import LEFT, MembershipTiming, latest
 
-LOOK_EVERY = 0.1
-"""Seconds between two looks at the group."""
+READ_EVERY = 0.1
+"""Seconds between two reads of the group."""
 PATIENCE = 10.0
-"""Seconds that the backend is given beyond those for which we watch."""
+"""Seconds for the backend beyond the time of watching."""
 
 
 @dataclass(frozen=True)
 class GroupStatus:
-    """What was seen of the members.
+    """The members, as an observer saw them.
 
-    :ivar alive: those that gave a sign of life while we watched.
-    :ivar silent: those that have a record and gave none: dead, frozen or cut off.  The others count them in
-        until the membership timeout is over.
+    :ivar alive: those that sent a heartbeat while we watched.
+    :ivar silent: those that have a record and sent none: dead, frozen or cut off.  The others count them as
+        members until the membership timeout.
     """
 
     alive: frozenset[Member] = frozenset()
@@ -30,12 +30,12 @@ class GroupStatus:
 
     @property
     def hosts(self) -> frozenset[str]:
-        """The hosts of those that are alive."""
+        """Hosts of the members that are alive."""
         return frozenset(member.host for member in self.alive)
 
 
 class Observer:
-    """Watches the group without joining it.  For one thread.
+    """Watches the group without joining it.  Used by one thread.
 
     :param group: never written to.
     :param monotonic, sleep: in seconds.
@@ -55,7 +55,7 @@ class Observer:
         self._sleep = sleep
 
     def watch(self) -> GroupStatus:
-        """Return once each member has given a sign of life, at the latest when `timing.silence` is over.
+        """Return when each member has sent a heartbeat, after `timing.silence` at the latest.
 
         :raises GroupError: the backend cannot be reached.
         """
@@ -69,18 +69,18 @@ class Observer:
         before, moved = self._read(), set[str]()
         now, watched, last = before, 0.0, self._monotonic()
         while now.keys() - moved and watched < self._timing.silence:
-            self._sleep(LOOK_EVERY)
+            self._sleep(READ_EVERY)
             began = self._monotonic()
             now = self._read()
             watched += self._timing.watched(began - last)
             last = began
-            moved |= {host for host in now if _sign(now[host]) != _sign(before.get(host))}
+            moved |= {host for host in now if _heartbeat(now[host]) != _heartbeat(before.get(host))}
         members = {host: member_of(record) for host, record in now.items()}
         alive = frozenset(member for host, member in members.items() if host in moved)
         return GroupStatus(alive, frozenset(members.values()) - alive)
 
     def _read(self) -> Mapping[str, Record]:
-        """The records of those that have not said farewell, by host."""
+        """Return the records of the members that have not left, by host."""
         try:
             records = latest(filter(is_valid_record, self._group.read()))
         except DroppedOut:
@@ -88,16 +88,16 @@ class Observer:
         return {host: record for host, record in records.items() if record.get("state") != LEFT}
 
 
-def _sign(record: Record | None) -> tuple[object, object] | None:
+def _heartbeat(record: Record | None) -> tuple[object, object] | None:
     return None if record is None else (record["incarnation"], record["beat"])
 
 
 class SharedObserver:
-    """The roll for several threads at a time, and for those who ask often.
+    """Lets several threads share one observer, and keeps its answer for a while.
 
-    :param make: a new observer; a call to the backend may hang, so each one has a thread of its own.
-    :param longest: seconds for which an observer watches at the most.
-    :param keep: seconds for which a roll is given again.
+    :param make: makes an observer; a call to the backend may hang, so each observer has its own thread.
+    :param longest: seconds for which an observer watches at most.
+    :param keep: seconds for which an answer is returned again.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class SharedObserver:
         self._last: tuple[float, GroupStatus | str] | None = None
 
     def status(self) -> GroupStatus | str:
-        """Who is there; or why that cannot be known."""
+        """Return the members, or the reason why they are unknown."""
         with self._lock:
             if self._last is None or self._monotonic() - self._last[0] >= self._keep:
                 found = self._ask()

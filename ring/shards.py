@@ -6,9 +6,9 @@ DEFAULT_SHARD_COUNT = 4096
 
 
 def shard_of(stack_id: str, shard_count: int) -> int:
-    """The shard of a stack: the first 8 bytes of BLAKE2b of its id, as a big-endian number, modulo the count.
+    """Return the shard of a stack: the first 8 bytes of BLAKE2b of its id, big-endian, modulo the count.
 
-    The same on every machine and in every release, for it is stored with the stack.
+    It is the same on every machine and in every release, for it is stored with the stack.
 
     >>> shard_of("6ba7b810-9dad-11d1-80b4-00c04fd430c8", 4096)
     3757

@@ -1,8 +1,8 @@
-"""The arithmetic of membership: intervals, and who is to be considered dead.  Pure.
+"""The arithmetic of membership: intervals, and which members are dead.  Pure.
 
-A member is dead when it has been silent for the timeout, by the watch of who looks, or has said farewell.
-That its record is missing means nothing: a backend forgets members by timeouts of its own, and all of them
-when it loses its memory, while they still do what they own.
+A member is dead when it has been silent for the timeout, by the clock of the observing process, or when it
+has left.  A missing record means nothing: a backend forgets members after timeouts of its own, and all of
+them when it loses its memory, while they still work on what they own.
 """
 
 import math
@@ -13,18 +13,18 @@ LONGEST_HEARTBEAT = 10.0
 LEAST_PROGRESS = 5.0
 """Seconds: a database under load may take that long for one transaction, however short the timeout is."""
 LEFT = "left"
-"""State of a member that has said farewell."""
+"""State of a member that has left."""
 
 
 @dataclass(frozen=True)
 class MembershipTiming:
     """All in seconds.
 
-    :ivar heartbeat: between two signs of life.  Shorter notices a death sooner; costs one write to the
-        backend each, from every member.  At most 10: backends forget a member after 30 without a sign.
-    :ivar timeout: without a sign of life after which a member is dead.  Shorter takes over sooner; too short
+    :ivar heartbeat: between two heartbeats.  Shorter detects a death sooner; each one costs a write to the
+        backend by every member.  At most 10: backends forget a member after 30 without one.
+    :ivar timeout: without a heartbeat after which a member is dead.  Shorter takes over sooner; too short
         takes a busy or swapping conductor for a dead one.  At least three heartbeats.
-    :ivar poll: between two looks at the others.  A death is noticed within timeout + poll.
+    :ivar poll: between two reads of the others.  A death is detected within timeout + poll.
     :raises ValueError: they contradict each other; says how.
     """
 
@@ -53,14 +53,18 @@ class MembershipTiming:
 
     @property
     def self_stop(self) -> float:
-        """Seconds without a confirmed sign of life after which a member stops its own work: a heartbeat
-        before the others may take over."""
+        """Seconds without a confirmed heartbeat after which a member stops its own work.
+
+        It ends one heartbeat before the others may take over.
+        """
         return self.timeout - self.heartbeat
 
     @property
     def silence(self) -> float:
-        """Seconds of watching without a sign of life after which one who is no member says that somebody is
-        silent.  One or two lost signs are not enough, and nobody is dead for it before the timeout."""
+        """Seconds of watching without a heartbeat after which an observer calls a member silent.
+
+        One or two lost heartbeats are not enough, and no member is dead before the timeout.
+        """
         return 3 * self.heartbeat
 
     @property
@@ -69,18 +73,20 @@ class MembershipTiming:
         return max(self.timeout, LEAST_PROGRESS)
 
     def watched(self, elapsed: float) -> float:
-        """Seconds since the look before that count as watching: at most two intervals, or half the timeout.
-        The rest was spent waiting for the backend, which may have kept the others' signs of life from us and
-        from itself; they must not die of it all at once when it answers again."""
+        """Return the seconds since the last read that count as watching.
+
+        At most two intervals count, or half the timeout.  In the rest we waited for the backend, which may
+        have lost the others' heartbeats, too: they must not all be dead when it answers again.
+        """
         return min(elapsed, 2 * self.poll, self.timeout / 2)
 
 
 @dataclass(frozen=True)
 class Sign:
-    """A member's last sign of life.
+    """The last heartbeat of a member.
 
     :ivar beat: its counter.
-    :ivar quiet: seconds of watching during which the counter stood still.
+    :ivar quiet: seconds of watching since the counter changed.
     """
 
     beat: tuple[str, int]
@@ -90,13 +96,13 @@ class Sign:
 def watch(
     before: Mapping[str, Sign], beats: Mapping[str, tuple[str, int]], elapsed: float
 ) -> dict[str, Sign]:
-    """Signs of life after one more look; who is missing from `beats` is silent.
+    """Return the heartbeats after one more read; a host that is missing from `beats` is silent.
 
-    Only our own watching counts, never the others' clocks; time in which we could not look is no silence of
-    theirs, so the caller gives 0 for it.
+    Only our own watching counts, never the others' clocks.  For time in which the backend could not be read
+    the caller passes 0.
 
     :param beats: host -> (incarnation, counter) as read now.
-    :param elapsed: seconds since the look before.
+    :param elapsed: seconds since the last read.
     """
     signs = {host: Sign(known.beat, known.quiet + elapsed) for host, known in before.items()}
     for host, beat in beats.items():
@@ -107,12 +113,12 @@ def watch(
 
 
 def living(signs: Mapping[str, Sign], timeout: float) -> frozenset[str]:
-    """Hosts that are not silent for too long."""
+    """Return the hosts that have been silent for less than the timeout."""
     return frozenset(host for host, sign in signs.items() if sign.quiet < timeout)
 
 
 def latest(records: Iterable[Mapping[str, object]]) -> dict[str, Mapping[str, object]]:
-    """Of several records of one host the one with the newest start, then the highest counter."""
+    """Return one record of each host: the one with the newest start, then the highest counter."""
     found: dict[str, Mapping[str, object]] = {}
     for record in sorted(records, key=lambda r: (float(str(r["started_at"])), int(str(r["beat"])))):
         found[str(record["host"])] = record

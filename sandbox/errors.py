@@ -14,4 +14,4 @@ class LimitReached(EvaluationError):
 
 
 class HelperUnavailable(Exception):
-    """No helper process is free, or none can be started: not the user's error, retry later."""
+    """No helper process is free, or none can be started: not the user's error, so retry later."""

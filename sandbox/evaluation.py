@@ -13,7 +13,7 @@ from .limits import HelperLimits
 
 Json = typing.Any
 MOST_BITS = 1024
-"""Of a whole number, as in templates: no database takes much larger ones."""
+"""Bits of the largest whole number, as in templates: databases refuse much larger ones."""
 MOST_TEXT = 500
 """Characters of an error's text."""
 

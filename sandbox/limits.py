@@ -4,14 +4,15 @@ from dataclasses import dataclass
 
 MIB = 1024 * 1024
 WALL_CLOCK = 4.0
-"""Time by the clock that an evaluation may take, as a multiple of its CPU time.  What computes for ever
-reaches the limit of CPU time first; this one ends what gets no processor, and must fail no small one on a
-crowded host."""
+"""Time by the clock that an evaluation may take, as a multiple of its CPU time.  An endless
+computation reaches the limit of CPU time first.  This one ends an evaluation that gets no processor, and is
+generous so that no small one fails on a crowded host."""
 
 
 @dataclass(frozen=True)
 class HelperLimits:
-    """
+    """Limits of the evaluations of one pool.
+
     :ivar seconds: of CPU time for one evaluation; of wall clock WALL_CLOCK times as many.
     :ivar total: of CPU time for all evaluations of one request, or of one step of a resource, together.
     :ivar memory: bytes of address space that an evaluation may take beyond those of an idle helper.

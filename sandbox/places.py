@@ -1,4 +1,4 @@
-"""The right to keep a helper busy."""
+"""The places in a pool: how many evaluations run at once, and how many of one project."""
 
 import collections
 import contextlib
@@ -9,7 +9,7 @@ from .errors import HelperUnavailable
 
 
 class Places:
-    """So many evaluations at the same time, of which one owner has half at the most.  Thread-safe."""
+    """Limits the evaluations that run at the same time; one owner gets half at most.  Thread-safe."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -19,9 +19,9 @@ class Places:
 
     @contextlib.contextmanager
     def one(self, owner: str | None, timeout: float) -> Iterator[None]:
-        """Keep one place, after waiting for it.
+        """Wait for a place, and keep it for the body.
 
-        :param owner: None: whoever has no share.
+        :param owner: the project; None: evaluations without a share.
         :raises HelperUnavailable: there was none for `timeout` seconds.
         """
         key = owner or ""

@@ -43,8 +43,8 @@ class HelperPool:
         _POOLS.add(self)
 
     def warm(self) -> None:
-        """Start loading YAQL in the background, so that the first call need not wait for it."""
-        with contextlib.suppress(HelperUnavailable):  # The first call says it where it still is so.
+        """Start to load YAQL in the background, so that the first call does not wait for it."""
+        with contextlib.suppress(HelperUnavailable):  # The first call raises it if it lasts.
             self._fork_server.start()
 
     def yaql(self, expression: str, data: Json, *, budget: EvaluationBudget | None = None) -> Json:
@@ -65,7 +65,7 @@ class HelperPool:
         return accounts.charged_to(owner, self.limits.total)
 
     def pids(self) -> list[int]:
-        """The fork server's process id, and those of idle helpers."""
+        """Return the process ids of the fork server and of the idle helpers."""
         with self._lock:
             return [pid for pid in (self._fork_server.pid, *(helper.pid for helper in self._idle)) if pid]
 
@@ -107,7 +107,7 @@ class HelperPool:
         used = 0.0
         try:
             with self._places.one(owner, self.limits.seconds * WALL_CLOCK):
-                used = cpu  # Unless the helper says otherwise.
+                used = cpu  # Until the helper reports what it took.
                 used, answer = self._answer(body, cpu)
         finally:
             for budget in budgets:
@@ -132,7 +132,7 @@ class HelperPool:
                 return self._fork_server.helper()
             if not select.select([helper.sock], [], [], 0)[0]:
                 return helper
-            self._fork_server.end(helper)  # It says nothing unasked: the connection is closed.
+            self._fork_server.end(helper)  # It never writes without a request, so readable means closed.
 
     def _evaluate(self, helper: Helper, body: bytes, cpu: float) -> tuple[float, Json]:
         wall, answer = cpu * WALL_CLOCK, None
@@ -141,7 +141,7 @@ class HelperPool:
             channel.send(helper.sock, SECONDS.pack(cpu) + body, deadline)
             answer = channel.receive(helper.sock, self.limits.message + MIB, deadline)
         except TimeoutError:
-            # A crowded host gave it less of a processor than it may have; the limit has the same words.
+            # A crowded host gave it less processor time than it may use; users see the same text.
             raise LimitReached(f"took more than {cpu:.3g} s") from None
         except (OSError, channel.TooLong):
             pass

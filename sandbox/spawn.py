@@ -157,7 +157,7 @@ class ForkServerProcess:
 
 
 def _spawn(control: socket.socket) -> subprocess.Popen[bytes]:
-    """Execute Python anew: no memory, descriptor or secret of this process is there."""
+    """Execute a new Python, which has no memory, descriptor or secret of this process."""
     handle = control.fileno()
     paths = os.pathsep.join(path for path in sys.path if os.path.isabs(path))
     return subprocess.Popen(

@@ -53,13 +53,10 @@ PENDING: tuple[str, ...] = (
     "db/",
     "engine/",
     "keystone/",
-    "observe/",
     "osc/",
     "planning/",
     "resources/",
-    "ring/",
     "rpc/",
-    "sandbox/",
     "sealing/",
     "template/",
 )
