@@ -29,7 +29,7 @@ from stoker.db.errors import Unavailable
 from stoker.db.ids import MemberId, StackId, TaskId, TraversalId, host_of
 from stoker.db.notifications import Listener
 from stoker.db.rows import Stack
-from stoker.db.schema import tables, upgrade
+from stoker.db.schema import revisions, tables, upgrade
 from stoker.db.server_clock import ServerClock
 from stoker.db.work.claim import Claimant
 from stoker.engine.breakpoints import BreakpointOperations
@@ -142,12 +142,12 @@ class FaultyDatabase(Database):
 
 
 @functools.cache
-def _new_database() -> bytes:
+def _new_database(revision: str) -> bytes:
     """The file of a database in which nothing has happened: the migrations take longer than most tests."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "new.sqlite"
         database = Database(f"sqlite:///{path}")
-        upgrade.upgrade(database)
+        upgrade.upgrade(database, revision)
         database.write(lambda conn: settings.shard_count(conn, SHARDS))
         database.close()
         return path.read_bytes()
@@ -358,6 +358,8 @@ class World:
     :ivar exhaustion: probability that a conductor gets no thread, or no memory for a transaction.
     :ivar broken: errors that nobody expects, from a conductor's top.
     :ivar revoke: takes back the credential of a stack that is gone.
+
+    :param revision: of the database's schema.
     """
 
     def __init__(
@@ -370,6 +372,7 @@ class World:
         clock_stands: bool = True,
         listener: Listener | None = None,
         recorder: Recorder = SILENT,
+        revision: str = revisions.NEWEST,
     ) -> None:
         self.recorder = recorder
         self.dice = random.Random(seed)
@@ -385,7 +388,7 @@ class World:
         self.cloud = cloud.Cloud()
         self.catalogue = ResourceRegistry({**RESOURCE_TYPES, **cloud.types(self.cloud)})
         self.sealer = Sealer([KEY])
-        (folder / "sim.sqlite").write_bytes(_new_database())
+        (folder / "sim.sqlite").write_bytes(_new_database(revision))
         self.database = FaultyDatabase(f"sqlite:///{folder / 'sim.sqlite'}", self.dice, listener)
         self.context = EngineContext(
             database=self.database,
