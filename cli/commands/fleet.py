@@ -103,26 +103,33 @@ def of_installation(crew: ConductorFleet, *, unsettled: str | None, database: fl
             way = "ahead of" if skew > 0 else "behind"
             told = f"the clock of {name} is {describe_span(abs(skew))} {way} this host's"
             why = f"{told}: what is due comes late or early"
-            found.append(Reason("clock", why, "nothing: set the clocks right (NTP)", None, ()))
+            found.append(Reason("clock", why, "nothing: synchronize the clocks (NTP)", None, ()))
     for host in sorted(crew.living):
         if lost := crew.conductors[host].threads_written_off:
             what = f"{lost} thread{'s hang' if lost > 1 else ' hangs'} in calls that were cancelled"
-            why = f"{host}: {what}, and {'were' if lost > 1 else 'was'} written off"
-            then = "a thread that comes back is taken off; at [conductor] most_written_off it is started anew"
+            why = f"{host}: {what}, and {'were' if lost > 1 else 'was'} detached"
+            then = (
+                "a thread that returns counts no longer; "
+                "at [conductor] most_written_off the conductor restarts"
+            )
             found.append(Reason("written-off", why, then, None, (restart(host),)))
     return found
 
 
 def _of_ring(crew: ConductorFleet, unsettled: str | None) -> list[Reason]:
-    told = ", ".join(f"{host} ({_told(crew, host)})" for host in sorted(crew.conductors)) or "none ever came"
+    told = (
+        ", ".join(f"{host} ({_told(crew, host)})" for host in sorted(crew.conductors))
+        or "none was ever started"
+    )
     if crew.unreachable is not None:
-        why = f"the group of conductors cannot be reached, so nobody knows who is alive: {crew.unreachable}"
-        then = "those that report go on" if crew.living else "nothing before it can be reached"
+        why = f"the group of conductors is unreachable, so it is unknown which are alive: {crew.unreachable}"
+        then = "those that report continue" if crew.living else "nothing until it can be reached"
         command = f"{crew.manage} config validate --connect"
         return [Reason("group", f"{why}; last reports: {told}", then, None, (command,))]
     if not crew.living:
-        why = f"no conductor is alive; last reports: {told}; they have ended, hang, or cannot reach the ring"
-        return [Reason("conductors", why, "nothing before one is back", None, crew.revive())]
+        guess = "they have stopped, hang, or cannot reach the coordination backend"
+        why = f"no conductor is alive; last reports: {told}; {guess}"
+        return [Reason("conductors", why, "nothing until one is back", None, crew.revive())]
     if unsettled is None:
         return []
     command = f"{crew.manage} ring rebalance --wait"

@@ -99,11 +99,11 @@ class Presence:
     def unsettled(self) -> str | None:
         """Why not every shard has exactly one owner that is alive; None: each has."""
         if self.roll is None:
-            return f"the group of conductors cannot be reached: {self.unreachable}"
+            return f"the group of conductors is unreachable: {self.unreachable}"
         if not self.roll.alive:
             return "no conductor is alive"
         if lost := sorted({owner.host for owner in self.ring.owners} - self.roll.hosts):
-            return f"{', '.join(lost)} is silent; its shards go to the others when its timeout is over"
+            return f"{', '.join(lost)} is silent; its shards go to the others when its timeout expires"
         return self._not_agreed()
 
     def _not_agreed(self) -> str | None:

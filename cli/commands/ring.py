@@ -30,7 +30,7 @@ def ring_of(found: Presence) -> View:
     """
     if found.roll is None:
         raise AdminError(
-            f"the group of conductors cannot be reached: {found.unreachable}; see `config validate --connect`"
+            f"the group of conductors is unreachable: {found.unreachable}; see `config validate --connect`"
         )
     return found.ring
 

@@ -49,19 +49,21 @@ def of_stack(stack: Stack, waiting: Waiting, owner: str | None, crew: ConductorF
     if stack.rollback_at is not None:
         why = f"its rollback is not planned yet: {stack.reason}"
         if owner is None:
-            return [Reason("rollback", why, "nothing, for no conductor is alive", None, crew.revive())]
-        return [Reason("rollback", why, f"{owner} begins it", stack.rollback_at + 1.0, ())]
+            return [Reason("rollback", why, "nothing: no conductor is alive", None, crew.revive())]
+        return [Reason("rollback", why, f"{owner} starts it", stack.rollback_at + 1.0, ())]
     if stack.status == Status.FAILED:
         return [Reason("failed", stack.reason, "nothing: it has ended", None, (goes_on(stack),))]
     if stack.status != Status.IN_PROGRESS:
         return [Reason("complete", stack.reason, "nothing: it has ended", None, ())]
     found: list[Reason] = []
     if stack.deadline_at is not None and crew.now - stack.deadline_at > LATE:
-        why = "its timeout should have struck"
+        why = "its timeout should have expired"
         commands = (f"{crew.manage} stack fail {stack.id}", *(() if owner else crew.revive()))
-        found.append(Reason("duties", why, f"{owner or 'nobody'} is to do it", stack.deadline_at, commands))
+        found.append(
+            Reason("duties", why, f"{owner or 'no conductor'} must end it", stack.deadline_at, commands)
+        )
     if not any(waiting.counts.get(state) for state in TaskState if state != TaskState.WAITING):
-        why = "it is in progress, and nothing of it can go on: that must not be; please report it"
+        why = "it is in progress, but none of its tasks can run: this is a bug, please report it"
         found.append(
             Reason("lost", why, "its timeout", stack.deadline_at, (f"{crew.manage} stack fail {stack.id}",))
         )
@@ -87,9 +89,9 @@ def _lines(report: StackReport, crew: ConductorFleet) -> Iterator[str]:
     yield f"stack {stack.name} ({stack.id}) of project {stack.tenant}{nested}: {stack.action}_{stack.status}"
     if report.in_progress:
         counts = ", ".join(f"{count} {state}" for state, count in sorted(report.waiting.counts.items()))
-        yield f"unfinished: {counts or 'nothing'}; looked after by {report.owner or 'nobody'}"
+        yield f"unfinished: {counts or 'nothing'}; owned by {report.owner or 'no conductor'}"
         if stack.remaining is not None:
-            yield f"its clock stands, with {stack.remaining:.0f} s left: all that is unfinished is held"
+            yield f"its timeout is paused, with {stack.remaining:.0f} s left: all unfinished tasks are held"
         elif stack.deadline_at is not None:
             yield f"times out: {when(crew, stack.deadline_at)}"
     for reason in report.general:
@@ -108,7 +110,7 @@ def _lines(report: StackReport, crew: ConductorFleet) -> Iterator[str]:
         yield f"{report.more} more are not shown; --limit shows more"
     if waits := report.waiting.counts.get(TaskState.WAITING):
         yield ""
-        yield f"{waits} wait for the end of others of the stack"
+        yield f"{waits} wait for other tasks of the stack"
 
 
 def _reason(reason: Reason, crew: ConductorFleet, head: list[str]) -> Iterator[str]:

@@ -92,10 +92,10 @@ class StackRetry(_OfStack):
                 raise AdminError(f"{error}{_instead(stack)}") from error
         _tell(self, done.treated)
         if done.left:
-            self.app.stdout.write("left alone:\n")
+            self.app.stdout.write("skipped:\n")
             _tell(self, done.left)
         if not crew.living:
-            self.app.stdout.write("no conductor is alive: they are done when one is back\n")
+            self.app.stdout.write("no conductor is alive: the work is done when one is back\n")
         return 0
 
 
@@ -177,7 +177,7 @@ def _rescue(command: Command, session: Session, crew: ConductorFleet) -> typing.
         bus.close()
     else:
         command.app.stderr.write(
-            "the message bus does not answer: the stacks' owners say it again when it does, see "
+            "the message bus does not answer: the stacks' owners send it again when it does, see "
             f"`{crew.manage} config validate --connect`\n"
         )
 

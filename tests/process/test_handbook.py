@@ -183,7 +183,7 @@ def _coordination(scene: Stage) -> Iterator[str]:
     path = scene.hang("coordination")
     scene.etcd.kill()
     scene.away = (scene.etcd, "[coordination] backend_url")
-    nobody = "nothing before it can be reached"  # At first they go on, and report.
+    nobody = "nothing until it can be reached"  # At first they go on, and report.
     wait_for(lambda: nobody in scene.inspect(id_of(path)), 60, lambda: scene.inspect(id_of(path)))
     yield path
 
@@ -273,7 +273,7 @@ def test_a_stack_is_failed_and_deleted_while_no_conductor_runs(scene: Stage) -> 
     assert scene.show_status(path) == "CREATE_FAILED"
     assert scene.deployment.call("DELETE", path)[0] == 204
     retried = scene.manage("stack", "retry", id_of(path))
-    assert "no conductor is alive: they are done when one is back" in retried.told
+    assert "no conductor is alive: the work is done when one is back" in retried.told
     scene.restart(HOSTS[0])
     assert scene.deployment.wait_final(path)["stack_status"] == "DELETE_COMPLETE"
 

@@ -104,10 +104,8 @@ def test_without_the_group_nobody_guesses() -> None:
     assert [found.is_alive(host) for host in HOSTS] == [None] * 3
     sums, health = footer(found, 0)
     assert sums.startswith("alive: ? of 3 conductors")
-    assert health.startswith(
-        "unknown: the group of conductors cannot be reached: refused; shown is what each"
-    )
-    with pytest.raises(AdminError, match="cannot be reached: refused"):
+    assert health.startswith("unknown: the group of conductors is unreachable: refused; shown is what each")
+    with pytest.raises(AdminError, match="is unreachable: refused"):
         ring_of(found)
 
 
