@@ -1,0 +1,1 @@
+"""The options of Stoker's programs, and how they are read."""

@@ -1,22 +1,23 @@
-"""Options of the API, and the limits that are made of them."""
+"""Options of the API, and the limits that they set."""
 
 from oslo_config import cfg
 
 from ..http.limits import ConnectionLimits, RequestLimits
 from .metrics_options import API_DRAIN
 
+_REQUEST, _CONNECTION = RequestLimits(), ConnectionLimits()
 API = [
     cfg.StrOpt(
         "auth_strategy",
         default="keystone",
         choices=[
-            ("keystone", "a token of Keystone's is needed; [keystone_authtoken] says how it is checked"),
-            ("none", "everybody may do everything with the tenant that the path names"),
+            ("keystone", "a Keystone token is required; [keystone_authtoken] says how it is validated"),
+            ("none", "everybody may do everything in the project that the path names"),
         ],
         help="Who may use the API.",
     ),
-    cfg.StrOpt("bind_host", default="127.0.0.1", help="Address that stoker-api listens on."),
-    cfg.PortOpt("bind_port", default=8004, help="Port that stoker-api listens on."),
+    cfg.StrOpt("bind_host", default="127.0.0.1", help="Address on which stoker-api listens."),
+    cfg.PortOpt("bind_port", default=8004, help="Port on which stoker-api listens."),
     cfg.IntOpt(
         "workers",
         default=1,
@@ -36,53 +37,56 @@ API = [
     cfg.URIOpt(
         "public_url",
         default="http://127.0.0.1:8004",
-        help="Root under which the API is reached from outside; it stands in the URLs of signals.",
+        help="Root URL under which users reach the API. Stoker puts it into the URLs of signals.",
     ),
     cfg.FloatOpt("drain", default=0.0, min=0, help=API_DRAIN),
-    cfg.IntOpt("max_page", default=1000, min=0, help="Entries of a list, at the most; 0: no limit."),
+    cfg.IntOpt("max_page", default=1000, min=0, help="Maximum number of entries of a list; 0: no limit."),
     cfg.IntOpt(
         "max_body",
-        default=RequestLimits().body,
+        default=_REQUEST.body,
         min=1024,
-        help="Bytes of a request's body, at the most; a longer one is answered with 413 before it is read. A "
-        "body is kept in memory up to 256 KiB, behind that in a temporary file.",
+        help="Maximum size of a request's body in bytes; a longer one is refused with 413 before it is "
+        "read. A body up to 256 KiB is kept in memory, a longer one in a temporary file.",
     ),
     cfg.IntOpt(
         "max_header",
-        default=RequestLimits().head,
+        default=_REQUEST.head,
         min=4096,
-        help="Bytes of a request's first line and header fields together, at the most; more are answered "
-        "with 431. The first line may have a quarter of them (else 414), and there may be 100 fields.",
+        help="Maximum size in bytes of a request's first line and header fields together; more is "
+        "refused with 431. The first line may take a quarter of it (else 414), and at most 100 "
+        "fields are allowed.",
     ),
     cfg.FloatOpt(
         "request_timeout",
-        default=ConnectionLimits().request,
+        default=_CONNECTION.request,
         min=1,
-        help="Seconds from a request's first byte to its last one; then it is answered with 408. Longer lets "
-        "slower clients send larger bodies, shorter frees the connections of those that never end.",
+        help="Seconds from the first byte of a request to its last one; then it is refused with 408. "
+        "Longer lets slower clients send larger bodies, shorter frees the connections of requests "
+        "that never end.",
     ),
     cfg.FloatOpt(
         "keep_alive",
-        default=ConnectionLimits().idle,
+        default=_CONNECTION.idle,
         min=1,
-        help="Seconds for which a connection is kept without a request, or while its client reads nothing of "
-        "an answer. Longer than that of a proxy in front, or the proxy meets closed connections.",
+        help="Seconds for which a connection stays open without a request, or while its client does "
+        "not read the response. It must be longer than that of a proxy in front, or the proxy "
+        "meets closed connections.",
     ),
     cfg.IntOpt(
         "max_connections",
-        default=ConnectionLimits().total,
+        default=_CONNECTION.total,
         min=1,
-        help="Connections at the most. A new one takes the place of the one that has waited longest without "
-        "a complete request, and is answered with 503 where all have one. Each costs some kilobytes, and up "
-        "to two open files.",
+        help="Maximum number of connections. A new one replaces the one that has waited longest "
+        "without a complete request; if all have one, it is refused with 503. Each costs some "
+        "kilobytes, and up to two open files.",
     ),
     cfg.IntOpt(
         "max_connections_per_address",
-        default=ConnectionLimits().per_address,
+        default=_CONNECTION.per_address,
         min=0,
-        help="Connections at the most of one client: an IPv4 address, or the first 64 bits of an IPv6 "
-        "address; more are answered with 503. 0: any number, for a service that is reached through a proxy "
-        "only, which limits them itself.",
+        help="Maximum number of connections per client: an IPv4 address, or the first 64 bits of an "
+        "IPv6 address; more are refused with 503. 0: no limit, for a service behind a proxy that "
+        "limits its clients itself.",
     ),
 ]
 

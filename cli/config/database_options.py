@@ -1,4 +1,4 @@
-"""Options of the database: where it is, and how long each wait for it may take."""
+"""Options of the database: its URL, and the limit of each wait for it."""
 
 from oslo_config import cfg
 
@@ -17,66 +17,66 @@ DATABASE = [
         "pool_size",
         default=10,
         min=1,
-        help="Connections kept open by each process; twice as many may be open. A conductor needs one for "
-        "the work pipeline, three for its duties, up to four for their long work, and one for each step that "
-        "reads; the API one for each request at a time.",
+        help="Connections that each process keeps open; up to twice as many may be open. A conductor "
+        "needs one for the work loop, three for its duties, up to four for their long work, and "
+        "one for each step that reads; the API needs one for each concurrent request.",
     ),
     cfg.FloatOpt(
         "pool_timeout",
         default=_LIMITS.pool,
         min=0.1,
-        help="Seconds to wait for a connection while all are in use; then a request is answered 503.",
+        help="Seconds to wait for a connection while all are in use; then a request is refused with 503.",
     ),
     cfg.FloatOpt(
         "connect_timeout",
         default=_LIMITS.connect,
         min=0,
-        help="Seconds in which the server has to answer to a new connection; 0: no limit. A server that is "
-        "gone is noticed on an open connection some seconds later.",
+        help="Seconds in which the server must answer a new connection; 0: no limit. An open "
+        "connection notices some seconds later that the server is gone.",
     ),
     cfg.FloatOpt(
         "lock_timeout",
         default=_LIMITS.lock,
         min=0,
-        help="Seconds that a statement waits for a row which another transaction holds; 0: no limit. MariaDB "
-        "counts whole seconds. Shorter answers sooner, longer gives way to more contention. Duties wait a "
-        "fraction of a second, and come back to the row later.",
+        help="Seconds that a statement waits for a row that another transaction has locked; 0: no "
+        "limit. MariaDB counts whole seconds. Shorter fails sooner, longer tolerates more "
+        "contention. Duties wait for a fraction of a second, and return to the row later.",
     ),
     cfg.FloatOpt(
         "statement_timeout",
         default=_LIMITS.statement,
         min=0,
-        help="Seconds that one statement may take, its waits for locks included; 0: no limit. It does not "
-        "count for `stoker-manage db sync`, `db purge` and `secrets rotate`.",
+        help="Seconds that one statement may take, including its waits for locks; 0: no limit. It does "
+        "not apply to `stoker-manage db sync`, `db purge` and `secrets rotate`.",
     ),
     cfg.FloatOpt(
         "idle_transaction_timeout",
         default=_LIMITS.idle,
         min=0,
-        help="Seconds between two statements of a transaction after which the server ends it, and frees what "
-        "it has locked: so long does what a host held stay locked that has lost power. 0: until the server's "
-        "keepalive notices that, which is hours by default.",
+        help="Seconds between two statements of a transaction after which the server ends it and "
+        "releases its locks. The locks of a host that lost power are kept for this long. 0: until "
+        "the server's keepalive notices, hours by default.",
     ),
     cfg.FloatOpt(
         "retry_time",
         default=_LIMITS.retry,
         min=0,
-        help="Seconds after the first try of a transaction until which it is tried again: after a deadlock, "
-        "a lost connection, or a lock_timeout. With lock_timeout it bounds how long a request may take whose "
-        "stack is locked.",
+        help="Seconds for which a transaction is retried after a deadlock, a lost connection or a "
+        "lock_timeout. Together with lock_timeout it bounds the time of a request whose stack is "
+        "locked.",
     ),
     cfg.FloatOpt(
         "busy_timeout",
         default=_LIMITS.busy,
         min=0.1,
-        help="Seconds that a transaction waits for its turn to write to SQLite, which has one writer.",
+        help="Seconds that a transaction waits to write to SQLite, which allows one writer at a time.",
     ),
     cfg.FloatOpt(
         "clock_tolerance",
         default=1.0,
         min=0.05,
-        help="Seconds that this host's clock may differ from the database's before a warning is logged, and "
-        "that the database's time may jump before timeouts pause until the jump is confirmed. Deadlines "
-        "follow the database's time, whatever this host's clock says.",
+        help="Seconds that this host's clock may differ from the database's before a warning is "
+        "logged, and that the database's time may jump before timeouts pause until the jump is "
+        "confirmed. Deadlines follow the database's clock, whatever this host's says.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""Options that bound what a fault of one task or conductor costs."""
+"""Options that bound the damage of one task or conductor."""
 
 from oslo_config import cfg
 
@@ -9,8 +9,9 @@ TASK_LOSSES = [
         "task_losses",
         default=USUAL_MOST,
         min=2,
-        help="Conductors that may die or go silent while the same task runs; then its resource fails. Lower "
-        "spares conductors from a step that kills them, higher spares a step that ran beside that one. An "
-        "orderly stop does not count. At least 2: one loss does not say which task was to blame.",
+        help="Number of conductors that may die or go silent while they run the same task; then its "
+        "resource fails. Lower protects conductors from a step that kills them, higher protects a "
+        "step that only ran beside such a one. An orderly stop does not count. At least 2: one "
+        "loss does not tell which task caused it.",
     ),
 ]

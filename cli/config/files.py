@@ -1,7 +1,7 @@
-"""Which configuration files a program reads.
+"""The configuration files of a program.
 
-Those that ``--config-file`` names; else the one that the environment variable STOKER_CONFIG_FILE names; else
-those that oslo.config finds.
+They are those on the command line (``--config-file``), else the one in the environment variable
+STOKER_CONFIG_FILE, else those that oslo.config finds.
 """
 
 import os
@@ -12,7 +12,7 @@ from oslo_config import cfg
 
 PROJECT = "stoker"
 VARIABLE = "STOKER_CONFIG_FILE"
-"""The same for all programs, also for those that a WSGI server runs, which have no command line."""
+"""All programs read it: a program under a WSGI server has no command line."""
 PLACES = ("~/.stoker", "~", "/etc/stoker", "/etc")
 """Where oslo.config looks: oslo_config.cfg.find_config_files."""
 

@@ -1,37 +1,39 @@
-"""Options of what is shown to Prometheus and load balancers."""
+"""Options of metrics and health checks."""
 
 from oslo_config import cfg
 
 API_DRAIN = (
-    "Seconds, from the signal to stop, in which requests are still answered while /healthcheck says 503: "
-    "a load balancer finds out before the end. 0: the service ends with the requests in progress."
+    "Seconds from SIGTERM to the stop, in which requests are still answered while /healthcheck returns 503, "
+    "so that a load balancer stops sending requests in time. 0: only running requests are finished."
 )
 METRICS = [
-    cfg.StrOpt("host", default="127.0.0.1", help="Address at which a conductor shows how it does."),
+    cfg.StrOpt(
+        "host", default="127.0.0.1", help="Address at which a conductor serves its metrics and health."
+    ),
     cfg.PortOpt(
         "port",
         default=0,
-        help="Port of a conductor for /metrics, which Prometheus reads, and /healthcheck; for each conductor "
-        "of a host another one (--metrics-port). Neither needs a right. 0: nothing is shown, and nothing is "
-        "counted.",
+        help="Port at which a conductor serves /metrics, for Prometheus, and /healthcheck; each "
+        "conductor of a host needs its own (--metrics-port). Neither needs authentication. 0: "
+        "nothing is served or counted.",
     ),
     cfg.BoolOpt(
         "api",
         default=False,
-        help="Whether the API has the path /metrics. It needs no token: it tells how much is done, not by "
-        "whom, and is meant for the operator's network only. API processes that answer at one address need "
-        "a directory in the environment variable PROMETHEUS_MULTIPROC_DIR.",
+        help="Whether the API serves /metrics. The page needs no token: it shows how much is done, not "
+        "by whom, and is meant for the operator's network only. Several API processes at one "
+        "address need a directory in the environment variable PROMETHEUS_MULTIPROC_DIR.",
     ),
 ]
 
 METRICS_OF_ONE = [
-    # Not [metrics] port itself: where the file of such an argument is wrong oslo.config tells it unclearly.
+    # Not [metrics] port itself: where the file of such an argument is wrong oslo.config reports it unclearly.
     cfg.PortOpt("metrics-port", help="[metrics] port of this conductor."),
 ]
 """Arguments of a conductor."""
 
 
 def prefer_argument(conf: cfg.ConfigOpts, program: str) -> None:
-    """What the command line says goes before the files."""
+    """Prefer the port on the command line to the one in the files."""
     if program == "stoker-conductor" and conf.metrics_port is not None:
         conf.set_override("port", conf.metrics_port, "metrics")

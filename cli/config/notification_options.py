@@ -8,15 +8,14 @@ NOTIFICATIONS = [
     cfg.StrOpt(
         "default_publisher_id",
         sample_default="orchestration.HOST",
-        help="Publisher of the notifications. They are sent by what [oslo_messaging_notifications] driver "
-        "names; without one, as is the default, there are none.",
+        help="Publisher of the notifications. The drivers in [oslo_messaging_notifications] driver "
+        "send them; by default there is no driver, and no notification is sent.",
     ),
     cfg.StrOpt(
         "default_notification_level",
         default="INFO",
         ignore_case=True,
         choices=LEVELS,
-        help="Priority of the notifications, and with it the end of their topic; those of failures have "
-        "ERROR.",
+        help="Priority of the notifications, which also ends their topic; those of failures have ERROR.",
     ),
 ]

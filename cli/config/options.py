@@ -1,4 +1,4 @@
-"""All options, their units and what they trade.  Nothing outside of cli/ reads configuration."""
+"""All options, with their units and trade-offs.  Only cli/ reads configuration."""
 
 import pathlib
 import socket
@@ -29,8 +29,8 @@ DEFAULTS = [
         "host",
         default=socket.gethostname(),
         sample_default="this host's name",
-        help="Name of this conductor on the ring and in events. Stable over restarts, and different for each "
-        "conductor: two of one name would take each other's work away.",
+        help="Name of this conductor on the ring and in events. It must stay the same over restarts, "
+        "and differ between conductors: two conductors of one name would take each other's work.",
     ),
 ]
 COORDINATION = [
@@ -45,19 +45,21 @@ COORDINATION = [
     cfg.FloatOpt(
         "heartbeat",
         default=MembershipTiming().heartbeat,
-        help="Seconds between two signs of life. Shorter notices a death sooner, and costs one write to the "
-        "backend each, from every conductor.",
+        help="Seconds between two heartbeats. A shorter interval detects a death sooner, and costs one "
+        "more write to the backend per conductor and interval.",
     ),
     cfg.FloatOpt(
         "timeout",
         default=MembershipTiming().timeout,
-        help="Seconds without a sign of life after which a conductor is dead and its work goes to others. At "
-        "least three heartbeats; too short takes a busy conductor for a dead one.",
+        help="Seconds without a heartbeat after which a conductor counts as dead and others take over "
+        "its work. At least three heartbeats. A value that is too short declares a busy conductor "
+        "dead.",
     ),
     cfg.FloatOpt(
         "poll",
         default=MembershipTiming().poll,
-        help="Seconds between two looks at the other conductors; at most half the timeout.",
+        help="Seconds between two reads of the group's members; at most half the timeout. A shorter "
+        "interval notices changes sooner, and costs one more read of the backend.",
     ),
 ]
 CONDUCTOR = [
@@ -66,85 +68,100 @@ CONDUCTOR = [
         default=32,
         min=1,
         max=1024,
-        help="Steps that run at the same time. Waiting takes no thread, so this bounds calls to other "
-        "services, not stacks in progress.",
+        help="Steps that run at the same time. A step that waits takes no thread, so this bounds the "
+        "concurrent calls to other services, not the stacks in progress.",
     ),
-    cfg.IntOpt("in_progress", default=20000, min=1, help="Tasks that one conductor holds at the most."),
+    cfg.IntOpt(
+        "in_progress",
+        default=20000,
+        min=1,
+        help="Maximum number of tasks that this conductor holds at a time. Fewer leave more tasks to "
+        "other conductors; more take more memory.",
+    ),
     cfg.FloatOpt(
         "weight",
         default=1.0,
         min=0.01,
         max=1000,
         mutable=True,
-        help="Share of the duties relative to the other conductors' weights.",
+        help="Share of the stacks that this conductor looks after, relative to the other conductors' "
+        "weights.",
     ),
     cfg.IntOpt(
         "most_written_off",
         default=8,
         min=0,
-        help="Threads hanging in calls that were cancelled at which the conductor drains and ends with exit "
-        "code 75, to be started anew by its service manager; 0: never.",
+        help="Number of threads hung in cancelled calls at which the conductor drains and exits with "
+        "code 75, so that its service manager restarts it; 0: never. Lower frees memory and "
+        "connections sooner, higher restarts less often.",
     ),
     cfg.FloatOpt(
-        "drain", default=30.0, min=0, mutable=True, help="Seconds that steps in progress are given at a stop."
+        "drain",
+        default=30.0,
+        min=0,
+        mutable=True,
+        help="Seconds that running steps get to finish when the conductor stops. Longer interrupts "
+        "fewer steps, shorter stops sooner.",
     ),
     cfg.FloatOpt(
         "keep_deleted",
         default=30 * 86400.0,
         min=0,
         mutable=True,
-        help="Seconds that deleted stacks stay visible.",
+        help="Seconds for which deleted stacks stay visible. Longer keeps more rows in the database.",
     ),
 ]
 STACKS = [
     cfg.IntOpt(
         "shard_count",
         min=1,
-        help="Shards of the ring; set when the database is first used (default 4096) and never changed.",
+        help="Number of shards of the ring. It is set when the database is first used (default 4096), "
+        "and cannot be changed.",
     ),
     cfg.FloatOpt(
         "timeout",
         default=3600.0,
         min=1,
-        help="Seconds an action of a stack may take where the user sets none.",
+        help="Seconds that a stack's action may take when the user sets no timeout.",
     ),
     cfg.FloatOpt(
         "resource_timeout",
         min=0.001,
-        help="Seconds an action of a resource may take where its environment sets none; unset: the stack's "
-        "timeout only.",
+        help="Seconds that a resource's action may take when its environment sets no timeout; unset: "
+        "only the stack's timeout applies.",
     ),
     cfg.IntOpt(
         "resource_retries",
         default=5,
         min=0,
-        help="How often a step that may work later is tried again where the environment sets nothing.",
+        help="Number of retries of a step that failed with a retryable error, when the environment "
+        "sets none. More survive longer outages, fewer report a failure sooner.",
     ),
     cfg.StrOpt(
         "held_time",
         default="stands",
         choices=[
-            ("stands", "its deadline stands still, so nobody has to hurry who looks at it"),
-            ("counts", "its deadline counts on, so nothing stays for ever that was forgotten"),
+            ("stands", "the timeout is paused, so users can inspect the stack without haste"),
+            ("counts", "the timeout continues, so that a forgotten stack ends"),
         ],
-        help="What happens to the timeout of a stack of which all that is unfinished is held at breakpoints, "
-        "or waits behind them.",
+        help="Effect on a stack's timeout while all of its unfinished resources are held at "
+        "breakpoints, or wait for those.",
     ),
     cfg.FloatOpt(
         "cancel_grace",
         default=30.0,
         min=0,
-        help="Seconds in which a step that is cancelled, or whose resource timeout has struck, may end; then "
-        "the stack goes on without it and its thread is written off. Longer spares calls that end by "
-        "themselves, shorter lets a stack go on sooner.",
+        help="Seconds that a cancelled step, or one whose resource timed out, gets to end. Then the "
+        "stack continues without it, and its thread is detached. Longer lets calls end by "
+        "themselves, shorter lets the stack continue sooner.",
     ),
     cfg.IntOpt(
         "max_events_per_stack",
         default=1000,
         min=0,
         mutable=True,
-        help="Events of a stack that are kept, at the most; a few more until the next purge, once a minute. "
-        "0: all.",
+        help="Maximum number of events kept per stack; a purge once a minute removes the oldest ones "
+        "beyond. 0: all are kept.",
     ),
     *STACK_LIMITS,
 ]
@@ -153,13 +170,13 @@ SECRETS = [
         "key",
         default=[],
         secret=True,
-        help="Key that seals secrets at rest, as `stoker-manage key generate` prints it. May be given "
-        "several times: the first one seals, all of them open.",
+        help="Key that seals secrets at rest, as printed by `stoker-manage key generate`. It may be "
+        "given several times: the first key seals, all of them open.",
     ),
 ]
 
 QUIET = ["amqp=WARN", "kombu=ERROR", "oslo.messaging=ERROR", "alembic=WARN", "sqlalchemy=WARN"]
-"""Libraries that say too much otherwise."""
+"""Libraries that log too much by default."""
 
 GROUPS: dict[str, Sequence[cfg.Opt]] = {
     "DEFAULT": [*DEFAULTS, *NOTIFICATIONS],
@@ -176,17 +193,17 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
 
 
 def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
-    """For oslo.config's sample generator."""
+    """Return the options for oslo.config's sample generator."""
     return [(None if group == "DEFAULT" else group, list(options)) for group, options in GROUPS.items()]
 
 
 def load(arguments: list[str], *, program: str, files: list[pathlib.Path] | None = None) -> cfg.ConfigOpts:
-    """The process's configuration, from the command line and the files it names.
+    """Read the process's configuration from the command line and the files that it names.
 
     It is the process-wide object, for oslo.messaging looks for its own options there only.
 
-    :param files: in place of those that are looked for, see config_files.py.
-    :raises WrongConfiguration: a file is missing, or the value of an option is none.
+    :param files: in place of those that files.py finds.
+    :raises WrongConfiguration: a file is missing, or the value of an option is invalid.
     """
     conf = cfg.CONF
     _register_own(conf, program)
@@ -208,10 +225,10 @@ def load(arguments: list[str], *, program: str, files: list[pathlib.Path] | None
 
 @dataclass(frozen=True)
 class Reloaded:
-    """What a second look at the configuration has found.
+    """The result of a reload.
 
     :ivar changed: options that have another value now, as ``group.name``.
-    :ivar ignored: those whose new value needs a restart.
+    :ivar ignored: options whose new value needs a restart.
     """
 
     changed: Sequence[str]
@@ -219,7 +236,11 @@ class Reloaded:
 
 
 def reload(conf: cfg.ConfigOpts, arguments: list[str], *, program: str) -> Reloaded:
-    """Read the files again that `load` has read, and take over what can change at run time.
+    """Read the files again that `load` has read, and take over the options that can change at run time.
+
+    All values are checked first, in an object of their own: `mutate_config_files` alone would take over
+    some values of a file before it meets the one that is invalid.  Its result does not name the options
+    that need a restart, so the values are compared here.
 
     :raises WrongConfiguration: as `load`; then nothing has changed.
     """
@@ -246,7 +267,7 @@ def reload(conf: cfg.ConfigOpts, arguments: list[str], *, program: str) -> Reloa
 
 
 def _register_own(conf: cfg.ConfigOpts, program: str) -> None:
-    if program == "stoker-conductor":  # So that several can share a host and a file.
+    if program == "stoker-conductor":  # Several conductors can share a host and a file.
         conf.register_cli_opts(DEFAULTS)
         conf.register_cli_opts(METRICS_OF_ONE)
     for group, options in GROUPS.items():
@@ -254,7 +275,7 @@ def _register_own(conf: cfg.ConfigOpts, program: str) -> None:
 
 
 def _values(conf: cfg.ConfigOpts) -> dict[str, object]:
-    """The values of our own options, and whether debugging is on."""
+    """Return the values of Stoker's options, and whether debugging is on."""
     found: dict[str, object] = {"DEFAULT.debug": conf.debug}
     for group, options in GROUPS.items():
         section = conf if group == "DEFAULT" else conf[group]
@@ -263,5 +284,5 @@ def _values(conf: cfg.ConfigOpts) -> dict[str, object]:
 
 
 def _check_values(conf: cfg.ConfigOpts) -> None:
-    """Read every option once: a wrong value is told at the start, not when it is first used."""
+    """Read every option once, so that an invalid value is reported at the start, not at its first use."""
     _values(conf)

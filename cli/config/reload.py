@@ -11,9 +11,9 @@ LOG = logging.getLogger(__name__)
 
 
 def reload_options(conf: cfg.ConfigOpts, arguments: list[str], *, program: str) -> str:
-    """Take over what can change at run time, and log what has changed and what has not; a line about it.
+    """Take over the options that can change at run time; log and return what has changed.
 
-    A configuration that is wrong changes nothing: the daemon goes on with the one that it has.
+    An invalid configuration changes nothing: the daemon continues with the one that it has.
     """
     try:
         found = options.reload(conf, arguments, program=program)

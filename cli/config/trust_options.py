@@ -1,4 +1,4 @@
-"""Options of what users hand over to stacks."""
+"""Options of the rights that users delegate to their stacks."""
 
 from oslo_config import cfg
 
@@ -6,16 +6,16 @@ DEFERRED = [
     cfg.StrOpt(
         "deferred_auth_method",
         default="trusts",
-        help="How what is done for a user goes on when his token has expired. trusts: by a trust for each "
-        "stack, from its user to the account of [trustee], or where that section names none, of "
-        "[keystone_authtoken]. none: resource types that need it cannot work. Others come by entry points. "
-        "Nothing is handed over, and Keystone is not asked, while no resource type that is installed needs "
-        "it, or without Keystone.",
+        help="How Stoker acts for a user after the user's token has expired. trusts: by a trust per "
+        "stack, from its user to the account of [trustee], or of [keystone_authtoken] if "
+        "[trustee] names none. none: resource types that need it cannot work. Entry points add "
+        "other methods. Without Keystone, or while no installed resource type needs it, nothing "
+        "is delegated and Keystone is not asked.",
     ),
     cfg.ListOpt(
         "trusts_delegated_roles",
         default=[],
-        help="Roles that are handed over, by name. Empty: all that the user has in the project. Fewer let a "
-        "stack do less.",
+        help="Names of the roles to delegate. Empty: all roles that the user has in the project. With "
+        "fewer a stack may do less.",
     ),
 ]

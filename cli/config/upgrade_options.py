@@ -1,4 +1,4 @@
-"""Options for the time in which daemons of two releases run beside each other."""
+"""Options of a rolling upgrade, while daemons of two releases run side by side."""
 
 from oslo_config import cfg
 
@@ -11,11 +11,12 @@ UPGRADE_LEVELS = [
         default=AUTO,
         mutable=True,
         choices=[
-            (AUTO, "what all conductors understand that report in the database"),
+            (AUTO, "the newest that all conductors in the database understand"),
             *((version, f"what {who} understand") for version, who in VERSIONS.items()),
         ],
-        help="Version of the messages to conductors, at the most. A version is a pin, which has to be taken "
-        "away when all conductors are upgraded. A conductor refuses what is newer than it understands; what "
-        f"the message was about is done later then. Those of this release understand {VERSION}.",
+        help="Newest version of messages that are sent to conductors. A version other than auto is a pin, to "
+        "be removed when all conductors are upgraded. A conductor refuses a message that is newer than it "
+        "understands; the work is then done later, found in the database. Conductors of this release "
+        f"understand {VERSION}.",
     ),
 ]

@@ -14,7 +14,7 @@ from ...engine.snapshots import Snapshots
 from ...engine.stacks import StackOperations
 from ...engine.updates import Updates
 from ...engine.validate import Validation
-from .engine import budget_limits, make_engine_context
+from .engine import make_engine_context
 from .health import conductors_in_group, database_health
 from .keystone import behind_keystone, make_auth
 from .parts import Parts
@@ -51,7 +51,9 @@ def make_api(
         sealer=parts.sealer,
         auth=make_auth(conf),
         clock=parts.database.clock,
-        limits=ApiLimits(body_bytes=conf.api.max_body, page=conf.api.max_page, budget=budget_limits(conf)),
+        limits=ApiLimits(
+            body_bytes=conf.api.max_body, page=conf.api.max_page, budget=context.settings.limits.budget
+        ),
         build={"revision": version},
         watch=watch or RequestLog(parts.recorder),
         ailment=database_health(conf).ailment,

@@ -1,13 +1,11 @@
 """The engine, from the parts of a process: what the use cases work with."""
 
-from oslo_config import cfg
-
 from ...engine.compile import GoalCompiler
 from ...engine.context import EngineContext, EngineSettings
 from ...keystone.delegations import Delegations
 from ...planning.plan import Defaults
-from ...template.budget import BudgetLimits
 from ...template.compile import Limits
+from ..config.limit_options import budget_limits
 from ..config.signal_options import signal_limits
 from .parts import Parts
 
@@ -44,9 +42,3 @@ def _engine_settings(parts: Parts) -> EngineSettings:
         max_snapshots=wanted.max_snapshots,
         signals=signal_limits(parts.conf),
     )
-
-
-def budget_limits(conf: cfg.ConfigOpts) -> BudgetLimits:
-    """Return what one request may cost."""
-    wanted = conf.stacks
-    return BudgetLimits(wanted.max_compile_bytes, wanted.max_compile_steps, wanted.max_compile_seconds)
