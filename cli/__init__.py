@@ -1,0 +1,1 @@
+"""The programs of Stoker, and how they are put together."""

@@ -1,8 +1,8 @@
 """The API for a WSGI server: ``stoker.cli.wsgi:application``.
 
-The configuration is that of ``stoker-api``: /etc/stoker/stoker.conf, or the file that the environment
-variable STOKER_CONFIG_FILE names.  The module is to be imported in the process that answers (uWSGI:
-``lazy-apps``), with threads (``enable-threads``): it starts one that sends hints.
+The configuration is that of ``stoker-api``: /etc/stoker/stoker.conf, or the file in the environment
+variable STOKER_CONFIG_FILE.  Import the module in the process that answers requests (uWSGI: ``lazy-apps``),
+with threads (``enable-threads``): it starts one that sends hints.
 """
 
 import atexit
@@ -22,7 +22,7 @@ PROGRAM = "stoker-api"
 
 
 def make_application() -> typing.Any:
-    """The application, connected to its servers.
+    """Make the application, connected to its servers.
 
     :raises WrongConfiguration: an option is missing or wrong.
     """

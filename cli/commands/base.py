@@ -1,4 +1,4 @@
-"""What the commands of ``stoker-manage`` share."""
+"""The parts that all commands of ``stoker-manage`` share."""
 
 import datetime
 import typing
@@ -12,7 +12,10 @@ class AdminError(Exception):
 
 
 def describe_span(seconds: float) -> str:
-    """How long, for people: ``3 s``, ``5 min``, ``2 h``, ``4 d``."""
+    """Return a duration for people: ``3 s``, ``5 min``, ``2 h``, ``4 d``.
+
+    One unit is enough here, and scripts compare the texts: no library writes them for us.
+    """
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= size:
             return f"{int(seconds // size)} {unit}"
@@ -20,21 +23,21 @@ def describe_span(seconds: float) -> str:
 
 
 def describe_age(seconds: float) -> str:
-    """How long ago, for people."""
+    """Return an age for people: ``3 s ago``."""
     return f"{describe_span(seconds)} ago"
 
 
 def describe_moment(moment: float, now: float) -> str:
-    """A moment, in UTC, and how far away it is: ``14:00:03 UTC (5 min ago)``, ``15:00:03 UTC (in 2 h)``."""
-    told = datetime.datetime.fromtimestamp(moment, datetime.UTC)
-    same = told.date() == datetime.datetime.fromtimestamp(now, datetime.UTC).date()
-    text = told.strftime("%H:%M:%S UTC" if same else "%Y-%m-%d %H:%M:%S UTC")
+    """Return a moment in UTC and its distance: ``14:00:03 UTC (5 min ago)``, ``15:00:03 UTC (in 2 h)``."""
+    at = datetime.datetime.fromtimestamp(moment, datetime.UTC)
+    same = at.date() == datetime.datetime.fromtimestamp(now, datetime.UTC).date()
+    text = at.strftime("%H:%M:%S UTC" if same else "%Y-%m-%d %H:%M:%S UTC")
     if moment <= now:
         return f"{text} ({describe_age(now - moment)})"
     return f"{text} (in {describe_span(moment - now)})"
 
 
 def conf_of(command: Command) -> cfg.ConfigOpts:
-    """The configuration of the program that a command belongs to."""
+    """Return the configuration of the program that a command belongs to."""
     conf: cfg.ConfigOpts = typing.cast(typing.Any, command.app).conf
     return conf

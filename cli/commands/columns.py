@@ -1,4 +1,4 @@
-"""Columns of lists that people read otherwise than programs."""
+"""Columns of lists that show one form to people and another to programs."""
 
 import datetime
 import typing
@@ -11,11 +11,12 @@ from .base import describe_age
 
 
 class WithFooter(Lister):
-    """A list with lines below its table; a list for programs has none."""
+    """A list with lines below its table; a list for programs has no such lines."""
 
     footer: Sequence[str] = ()
 
     def produce_output(self, parsed: typing.Any, column_names: typing.Any, data: typing.Any) -> int:
+        """Print the list, and the footer below a table."""
         code = int(super().produce_output(parsed, column_names, data) or 0)
         if parsed.formatter == "table":
             self.app.stdout.write("".join(f"{line}\n" for line in self.footer))
@@ -26,39 +27,48 @@ class Share(FormattableColumn[float]):
     """A part of a whole, from 0 to 1: ``33.4%`` for people."""
 
     def human_readable(self) -> str:
+        """Return the value for people."""
         return f"{self._value:.1%}"
 
     def machine_readable(self) -> float:
+        """Return the value for programs."""
         return round(self._value, 4)
 
 
 class Known(FormattableColumn[bool | None]):
-    """Something that is so or not, or that nobody knows."""
+    """A truth value that may be unknown."""
 
     def human_readable(self) -> str:
+        """Return the value for people."""
         return "unknown" if self._value is None else str(self._value)
 
     def machine_readable(self) -> typing.Any:
+        """Return the value for programs."""
         return self._value
 
 
 class Age(FormattableColumn[tuple[float | None, float]]):
-    """When something was: how long ago for people, the instant for programs."""
+    """A moment: its age for people, the instant for programs."""
 
     @classmethod
     def of(cls, moment: float | None, now: float) -> "Age":
-        """:param moment: seconds since the epoch; None: never."""
+        """Return the column of a moment.
+
+        :param moment: seconds since the epoch; None: never.
+        """
         return cls((moment, now))
 
     def human_readable(self) -> str:
+        """Return the value for people."""
         moment, now = self._value
         return "never" if moment is None else describe_age(now - moment)
 
     def machine_readable(self) -> typing.Any:
+        """Return the value for programs."""
         moment, _ = self._value
         return None if moment is None else iso(moment)
 
 
 def iso(moment: float) -> str:
-    """``2026-01-31T12:34:56Z``"""
+    """Return a moment in ISO 8601: ``2026-01-31T12:34:56Z``."""
     return datetime.datetime.fromtimestamp(moment, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,9 @@
-"""``stoker-manage config validate``: what is wrong with the configuration, option by option."""
+"""``stoker-manage config validate``: the check of a configuration, option by option.
+
+oslo-config-validator is no substitute: it checks the names of options only, takes each file for itself, and
+knows neither the options of Keystone's plugins nor a close match.  The known options come the same way, by
+entry points.
+"""
 
 import contextlib
 import difflib
@@ -34,14 +39,16 @@ NAMESPACES = (
     "oslo.reports",
     "keystonemiddleware.auth_token",
 )
-"""Who reads options, by the names under which oslo.config's own tools find them."""
+"""The readers of options, by the names under which oslo.config's own tools find them."""
 Known = Mapping[str, Mapping[str, cfg.Opt]]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """:ivar where: the file, and ``[section] option``.
-    :ivar serious: a daemon would not do what is meant.
+    """A fault of the configuration.
+
+    :ivar where: the file, and ``[section] option``.
+    :ivar serious: a daemon would not start, or would ignore the option.
     """
 
     where: str
@@ -50,9 +57,9 @@ class Problem:
 
 
 def known_options(plugins: Iterable[str] = ()) -> dict[str, dict[str, cfg.Opt]]:
-    """All options that Stoker and its libraries read, by section and name.
+    """Return all options that Stoker and its libraries read, by section and name.
 
-    :param plugins: for the account at Keystone.
+    :param plugins: names of keystoneauth plugins, for the account at Keystone.
     """
     points = importlib.metadata.entry_points(group="oslo.config.opts")
     listed = [group for name in NAMESPACES for point in points.select(name=name) for group in point.load()()]
@@ -66,18 +73,18 @@ def known_options(plugins: Iterable[str] = ()) -> dict[str, dict[str, cfg.Opt]]:
 
 
 def _auth_options(plugins: Iterable[str]) -> list[cfg.Opt]:
-    """Those of the account at Keystone."""
+    """Return the options of the account at Keystone."""
     found = [*loading.get_auth_common_conf_options(), *loading.get_session_conf_options()]
     for name in plugins:
         try:
             found += loading.get_auth_plugin_conf_options(loading.get_plugin_loader(name))
         except NoMatchingPlugin:
-            continue  # That is told where the account is checked.
+            continue  # The check of the account reports it.
     return found
 
 
 def auth_types(paths: Iterable[pathlib.Path]) -> set[str]:
-    """The plugins for the account at Keystone that the files name; what cannot be read is told elsewhere."""
+    """Return the keystoneauth plugins that the files name; a file that cannot be read names none."""
     found: set[str] = set()
     for path in paths:
         sections: dict[str, dict[str, list[str]]] = {}
@@ -89,7 +96,7 @@ def auth_types(paths: Iterable[pathlib.Path]) -> set[str]:
 
 
 def in_file(path: pathlib.Path, known: Known) -> Iterator[Problem]:
-    """What is wrong in a file, line by line, whatever the other files say."""
+    """Yield the faults of a file, whatever the other files say."""
     sections: dict[str, dict[str, list[str]]] = {}
     try:
         cfg.ConfigParser(str(path), sections).parse()
@@ -130,7 +137,7 @@ def _of_option(
 
 
 def _replacement(section: str, name: str, known: Known) -> str | None:
-    """The present name of an option by an older one."""
+    """Return the present name of an option by an older one."""
     for group, opts in known.items():
         for opt in opts.values():
             for old in opt.deprecated_opts:
@@ -144,12 +151,12 @@ def _suggestion(name: str, known: typing.Iterable[str]) -> str:
     return f"; is {close[0]} meant?" if close else ""
 
 
-def together(conf: cfg.ConfigOpts) -> Iterator[Problem]:
-    """What is wrong with options that belong together, as the daemons find it at their start."""
+def cross_checks(conf: cfg.ConfigOpts) -> Iterator[Problem]:
+    """Yield the faults of options that belong together, as the daemons find them at their start."""
     tried: list[Callable[[cfg.ConfigOpts], object]] = [
         make_sealer, make_timing, check_backend, make_bus, make_notifier
     ]  # fmt: skip
-    # With everything in one process nobody is asked for a token.
+    # With everything in one process no token is required.
     if conf.api.auth_strategy == "keystone" and not conf.transport_url.startswith(LOCAL):
         tried += [_check_account, make_enforcer]
     for make in tried:
@@ -166,9 +173,9 @@ def _check_account(conf: cfg.ConfigOpts) -> None:
 
 
 def problems(files: Sequence[pathlib.Path] | None) -> tuple[list[Problem], cfg.ConfigOpts | None]:
-    """All that is wrong, and the configuration if it can be read.
+    """Return all faults, and the configuration if it can be read.
 
-    :param files: None: those that the daemons would find.
+    :param files: to read; None: those that the daemons would find.
     """
     paths = list(config_files.found("stoker-manage") if files is None else files)
     known, found = known_options(auth_types(paths)), list[Problem]()
@@ -180,22 +187,26 @@ def problems(files: Sequence[pathlib.Path] | None) -> tuple[list[Problem], cfg.C
         if not any(problem.serious for problem in found):
             found.append(Problem("", str(error)))
         return found, None
-    if (told := config_files.missing(conf)) is not None:
-        return [Problem("", told)], None
-    return [*found, *together(conf)], conf
+    if (text := config_files.missing(conf)) is not None:
+        return [Problem("", text)], None
+    return [*found, *cross_checks(conf)], conf
 
 
 class ConfigValidate(Command):
-    """Say what is wrong with the configuration: wrong, unknown and deprecated options, each with its file and
-    section; with --connect also which servers do not answer."""
+    """Check the configuration.
+
+    Prints wrong, unknown and deprecated options with their file and section.  With --connect it also
+    connects to each server.  The exit code is 1 if something is wrong.
+    """
 
     def get_parser(self, prog_name: str) -> typing.Any:
+        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
-        parser.add_argument("--connect", action="store_true", help="ask the servers that it names, too")
+        parser.add_argument("--connect", action="store_true", help="also connect to the configured servers")
         return parser
 
     def take_action(self, parsed: typing.Any) -> int:
-        """The exit code: 1 if something is wrong."""
+        """Run the command; return 1 if something is wrong."""
         found, conf = problems(typing.cast(typing.Any, self.app).options.config_file)
         out = self.app.stdout
         for problem in found:
@@ -203,8 +214,8 @@ class ConfigValidate(Command):
             out.write(f"{'' if problem.serious else 'deprecated: '}{where}{problem.what}\n")
         wrong = sum(problem.serious for problem in found)
         if parsed.connect and conf is not None:
-            for server, told in unreachable(conf):
-                out.write(f"{server}: {told or 'answers'}\n")
-                wrong += told is not None
+            for server, fault in unreachable(conf):
+                out.write(f"{server}: {fault or 'answers'}\n")
+                wrong += fault is not None
         out.write(f"{wrong} wrong\n" if wrong else "nothing is wrong\n")
         return 1 if wrong else 0

@@ -1,4 +1,4 @@
-"""The conductors as the operator's commands see them, and what is wrong with them for any stack."""
+"""The fleet of conductors as the operator's commands see it, and its health problems."""
 
 import shlex
 from collections.abc import Callable, Mapping
@@ -9,21 +9,21 @@ from ...db.ids import MemberId, StackId, host_of
 from .base import describe_age, describe_moment, describe_span
 
 SKEW = 2.0
-"""Seconds by which two clocks may differ without being named."""
+"""Seconds by which two clocks may differ without a warning."""
 
 
 @dataclass(frozen=True)
 class ConductorFleet:
-    """The conductors.
+    """The fleet of conductors.
 
     :ivar now: seconds since the epoch, by this host's clock.
     :ivar conductors: what each has reported last.
-    :ivar living: hosts of those that are alive, as their group says; where that cannot be reached, of those
+    :ivar living: hosts of the conductors that are alive by their group; while that is unreachable, of those
         that report.
-    :ivar owner_of: who looks after a shard; None: nobody does.
+    :ivar owner_of: returns the host that owns a shard; None: nobody does.
     :ivar takeover: seconds after a conductor's last report until the others have its work.
-    :ivar grace: seconds in which a step that is asked to stop may end.
-    :ivar manage: how the operator calls ``stoker-manage``.
+    :ivar grace: seconds that a cancelled step has to end.
+    :ivar manage: the operator's command line of ``stoker-manage``.
     :ivar skews: seconds by which the clocks of hosts are ahead of this one's, where that is much.
     :ivar unsettled: why the ring is not settled.
     :ivar unreachable: why the group cannot be reached.
@@ -41,28 +41,28 @@ class ConductorFleet:
     unreachable: str | None = None
 
     def works(self, member: MemberId) -> bool:
-        """Whether this very incarnation is alive."""
+        """Return whether this very incarnation is alive."""
         host = host_of(member)
         return host in self.living and self.conductors[host].incarnation == member
 
     @property
     def present(self) -> list[str]:
-        """The incarnations that are alive."""
+        """Return the incarnations that are alive."""
         return [self.conductors[host].incarnation for host in sorted(self.living)]
 
     @property
     def is_busy(self) -> bool:
-        """Whether no conductor has a free thread."""
+        """Return whether no conductor has a free thread."""
         return bool(self.living) and len(self.crowded) == len(self.living)
 
     @property
     def crowded(self) -> list[str]:
-        """The incarnations that have no free thread."""
+        """Return the incarnations that have no free thread."""
         there = (self.conductors[host] for host in sorted(self.living))
         return [c.incarnation for c in there if 0 < c.threads <= c.threads_busy]
 
     def revive(self) -> tuple[str, ...]:
-        """The commands after which somebody looks after the stacks."""
+        """Return the commands that bring conductors back."""
         hosts = sorted(self.conductors) or ["HOST"]
         return (
             f"{self.manage} config validate --connect",
@@ -70,18 +70,20 @@ class ConductorFleet:
         )
 
     def retry(self, stack_id: StackId, resource: str | None = None) -> str:
-        """The command that hands out again what is stuck."""
+        """Return the command that requeues stuck tasks."""
         named = "" if resource is None else f" --resource {shlex.quote(resource)}"
         return f"{self.manage} stack retry {stack_id}{named}"
 
 
 @dataclass(frozen=True)
 class Reason:
-    """:ivar cause: a word for programs.
-    :ivar why: the task is not over.
-    :ivar next: what happens by itself.
+    """The reason why something is unfinished.
+
+    :ivar cause: a word for programs.
+    :ivar why: the reason, in words.
+    :ivar next: the event that happens by itself.
     :ivar at: when that happens, if it is known.
-    :ivar commands: which bring it about sooner, the best one first.
+    :ivar commands: these bring it about sooner, the best one first.
     """
 
     cause: str
@@ -91,21 +93,21 @@ class Reason:
     commands: tuple[str, ...] = ()
 
 
-def of_installation(crew: ConductorFleet, *, unsettled: str | None, database: float | None) -> list[Reason]:
-    """What is wrong with the conductors and clocks, whatever stack is looked at.
+def health_problems(fleet: ConductorFleet, *, unsettled: str | None, database: float | None) -> list[Reason]:
+    """Return the problems of conductors and clocks, which concern every stack.
 
     :param unsettled: why the ring is not settled.
-    :param database: seconds by which the database's clock is ahead.
+    :param database: seconds by which the database's clock is ahead; None: it has none of its own.
     """
-    found = _of_ring(crew, unsettled)
-    for name, skew in [*crew.skews.items(), *([] if database is None else [("the database", database)])]:
+    found = _of_ring(fleet, unsettled)
+    for name, skew in [*fleet.skews.items(), *([] if database is None else [("the database", database)])]:
         if abs(skew) >= SKEW:
             way = "ahead of" if skew > 0 else "behind"
             told = f"the clock of {name} is {describe_span(abs(skew))} {way} this host's"
             why = f"{told}: what is due comes late or early"
             found.append(Reason("clock", why, "nothing: synchronize the clocks (NTP)", None, ()))
-    for host in sorted(crew.living):
-        if lost := crew.conductors[host].threads_written_off:
+    for host in sorted(fleet.living):
+        if lost := fleet.conductors[host].threads_written_off:
             what = f"{lost} thread{'s hang' if lost > 1 else ' hangs'} in calls that were cancelled"
             why = f"{host}: {what}, and {'were' if lost > 1 else 'was'} detached"
             then = (
@@ -116,43 +118,46 @@ def of_installation(crew: ConductorFleet, *, unsettled: str | None, database: fl
     return found
 
 
-def _of_ring(crew: ConductorFleet, unsettled: str | None) -> list[Reason]:
+def _of_ring(fleet: ConductorFleet, unsettled: str | None) -> list[Reason]:
     told = (
-        ", ".join(f"{host} ({_told(crew, host)})" for host in sorted(crew.conductors))
+        ", ".join(f"{host} ({_told(fleet, host)})" for host in sorted(fleet.conductors))
         or "none was ever started"
     )
-    if crew.unreachable is not None:
-        why = f"the group of conductors is unreachable, so it is unknown which are alive: {crew.unreachable}"
-        then = "those that report continue" if crew.living else "nothing until it can be reached"
-        command = f"{crew.manage} config validate --connect"
+    if fleet.unreachable is not None:
+        why = f"the group of conductors is unreachable, so it is unknown which are alive: {fleet.unreachable}"
+        then = "those that report continue" if fleet.living else "nothing until it can be reached"
+        command = f"{fleet.manage} config validate --connect"
         return [Reason("group", f"{why}; last reports: {told}", then, None, (command,))]
-    if not crew.living:
+    if not fleet.living:
         guess = "they have stopped, hang, or cannot reach the coordination backend"
         why = f"no conductor is alive; last reports: {told}; {guess}"
-        return [Reason("conductors", why, "nothing until one is back", None, crew.revive())]
+        return [Reason("conductors", why, "nothing until one is back", None, fleet.revive())]
     if unsettled is None:
         return []
-    command = f"{crew.manage} ring rebalance --wait"
+    command = f"{fleet.manage} ring rebalance --wait"
     return [Reason("ring", f"the ring is not settled: {unsettled}", "it settles", None, (command,))]
 
 
-def _told(crew: ConductorFleet, host: str) -> str:
-    conductor = crew.conductors[host]
+def _told(fleet: ConductorFleet, host: str) -> str:
+    conductor = fleet.conductors[host]
     if conductor.state == STOPPED:
         return "stopped"
-    return describe_age(crew.now - conductor.heartbeat_at)
+    return describe_age(fleet.now - conductor.heartbeat_at)
 
 
-def ago(crew: ConductorFleet, moment: float) -> str:
-    """How long ago, for people."""
-    return describe_age(crew.now - moment)
+def ago(fleet: ConductorFleet, moment: float) -> str:
+    """Return the age of a moment for people."""
+    return describe_age(fleet.now - moment)
 
 
-def when(crew: ConductorFleet, moment: float | None) -> str:
-    """A moment for people; "" for none."""
-    return "" if moment is None else describe_moment(moment, crew.now)
+def when(fleet: ConductorFleet, moment: float | None) -> str:
+    """Return a moment for people; "" for None."""
+    return "" if moment is None else describe_moment(moment, fleet.now)
 
 
 def restart(host: str) -> str:
-    """The command, there.  The unit names its conductor after the machine and its own instance: ``%l-%i``."""
+    """Return the command that restarts a conductor on its host.
+
+    The unit names its conductor after the machine and its own instance: ``%l-%i``.
+    """
     return f"systemctl restart stoker-conductor@{host.rpartition('-')[2]}"

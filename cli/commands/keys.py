@@ -8,8 +8,9 @@ from ...sealing.sealer import Sealer
 
 
 class KeyGenerate(Command):
-    """Make a key for [secrets] key."""
+    """Generate a key for [secrets] key."""
 
     def take_action(self, parsed: typing.Any) -> int:
+        """Run the command."""
         self.app.stdout.write(f"{Sealer.generate_key()}\n")
         return 0

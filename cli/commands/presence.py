@@ -1,6 +1,6 @@
-"""Who of the conductors is alive: their group says it, and nothing else does.
+"""The conductors that are alive: only their group tells.
 
-The table of conductors holds what each of them has reported last, however long that is ago.
+The table of conductors holds the last report of each, however old it is.
 """
 
 import time
@@ -12,7 +12,7 @@ from ...db.conductors import STOPPED, ConductorRecord
 from ...ring.hashring import Member, View, assign
 from ...ring.observer import GroupStatus
 from ..wiring.coordination import make_observer
-from ..wiring.probes import hush
+from ..wiring.probes import silence_libraries
 from .fleet import SKEW, ConductorFleet
 from .sessions import Session
 
@@ -24,12 +24,12 @@ SILENT = "silent"
 
 @dataclass(frozen=True)
 class Presence:
-    """The conductors as they last reported, and as their group shows them.
+    """The conductors: their last reports, and the members of their group.
 
     :ivar now: seconds since the epoch, when both were read.
-    :ivar rows: what each has reported, by host.
-    :ivar roll: who is in the group; None: that cannot be known.
-    :ivar unreachable: why it cannot.
+    :ivar rows: the last reports, by host.
+    :ivar roll: the members of the group; None: it is unreachable.
+    :ivar unreachable: why it is.
     :ivar shard_count: of the installation.
     """
 
@@ -41,38 +41,38 @@ class Presence:
 
     @property
     def hosts(self) -> list[str]:
-        """All that are known."""
+        """Return all known hosts."""
         return sorted({*self.rows, *(member.host for member in self.members)})
 
     @property
     def members(self) -> frozenset[Member]:
-        """All that are in the group, silent ones too."""
+        """Return all members of the group, silent ones too."""
         return frozenset() if self.roll is None else self.roll.alive | self.roll.silent
 
     @property
     def living(self) -> list[ConductorRecord]:
-        """The reports of those that are alive, each under the name that the group has it by."""
+        """Return the reports of those that are alive, each under its name in the group."""
         names = {} if self.roll is None else {member.host: member.name for member in self.roll.alive}
         return [replace(row, incarnation=names[host]) for host, row in self.rows.items() if host in names]
 
     def is_alive(self, host: str) -> bool | None:
-        """Whether it is; None: nobody knows."""
+        """Return whether a conductor is alive; None: unknown."""
         return None if self.roll is None else host in self.roll.hosts
 
     def status(self, host: str) -> str:
-        """In Heat's word."""
+        """Return a conductor's status in Heat's words."""
         alive = self.is_alive(host)
         return UNKNOWN if alive is None else UP if alive else DOWN
 
     def state(self, host: str) -> str:
-        """What it does, as it says itself where it is alive."""
+        """Return a conductor's state: its own report while it is alive, or has stopped."""
         row = self.rows.get(host)
         reported = row.state if row is not None else next(m.state for m in self.members if m.host == host)
         return reported if self.is_alive(host) is not False or reported == STOPPED else SILENT
 
     @property
     def ring(self) -> View:
-        """The ring as those that are alive have it.  One that is silent is on it until they say otherwise."""
+        """Return the ring as those that are alive have it; silent ones are on it until these drop them."""
         roll = self.roll or GroupStatus()
         alone = View.of(roll.alive, self.shard_count)
         together = View.of(self.members, self.shard_count)
@@ -80,7 +80,7 @@ class Presence:
         return together if together.version in versions and alone.version not in versions else alone
 
     def ring_of_living(self, there: Iterable[ConductorRecord]) -> View:
-        """The ring that these make, whatever they report."""
+        """Return the ring that these conductors make, whatever they report."""
         members = {member.host: member for member in self.members}
         made = [
             members.get(row.host) or Member(row.host, row.incarnation, row.weight, row.state, row.started_at)
@@ -89,7 +89,7 @@ class Presence:
         return View.of(made, self.shard_count)
 
     def shards(self) -> Mapping[str, int]:
-        """How many shards each owns; where the group is out of reach, what was reported."""
+        """Return the number of shards of each conductor; the reported one while the group is unreachable."""
         if self.roll is None:
             return {host: row.shards_owned for host, row in self.rows.items()}
         if not self.ring.owners:
@@ -97,7 +97,7 @@ class Presence:
         return {host: len(owned) for host, owned in assign(self.ring).by_host.items()}
 
     def unsettled(self) -> str | None:
-        """Why not every shard has exactly one owner that is alive; None: each has."""
+        """Return why not every shard has exactly one owner that is alive; None: each has."""
         if self.roll is None:
             return f"the group of conductors is unreachable: {self.unreachable}"
         if not self.roll.alive:
@@ -118,20 +118,19 @@ class Presence:
 
 
 def presence_of(session: Session) -> Presence:
-    """Watch the group until each member has given a sign of life, some seconds at the most; then read what
-    they have reported.
+    """Read the conductors' reports, after each member of the group has sent a heartbeat, or some seconds.
 
     :raises WrongConfiguration: see make_observer.
     """
-    hush()
+    silence_libraries()
     roll = make_observer(session.conf).status()
     rows = {row.host: row for row in session.database.read(conductors.list_all)}
     known, why = (None, roll) if isinstance(roll, str) else (roll, None)
     return Presence(session.database.clock(), rows, known, why, session.shard_count)
 
 
-def crew_of(session: Session, *, manage: str, sleep: Callable[[float], None] = time.sleep) -> ConductorFleet:
-    """The conductors as their group shows them, or where that is out of reach, as they go on reporting."""
+def fleet_of(session: Session, *, manage: str, sleep: Callable[[float], None] = time.sleep) -> ConductorFleet:
+    """Return the fleet: alive by their group, or while that is unreachable, by new reports."""
     found = presence_of(session)
     late = {row.host: row.heartbeat_at for row in found.rows.values() if found.now - row.heartbeat_at > SKEW}
     moved: set[str] = set()
@@ -166,9 +165,9 @@ def _reported(found: Presence, host: str) -> float | None:
 
 
 def _skews(there: Sequence[ConductorRecord], now: float, moved: Set[str]) -> dict[str, float]:
-    """By how many seconds clocks differ: of one that is behind a report looks old though it is new.
+    """Return by how many seconds hosts' clocks differ; a slow clock makes a new report look old.
 
-    :param moved: hosts that have reported between two looks.
+    :param moved: hosts that have reported between the two reads.
     """
     ahead = {row.host: row.heartbeat_at - now for row in there}
     return {host: skew for host, skew in ahead.items() if skew > SKEW or (skew < -SKEW and host in moved)}

@@ -1,4 +1,4 @@
-"""``stoker-manage db purge``: what the conductors' purge does in time, now, and without them."""
+"""``stoker-manage db purge``: the conductors' purge, at once and without conductors."""
 
 import re
 import typing
@@ -18,9 +18,9 @@ PAGE = 500
 
 
 def seconds_of(text: str) -> float:
-    """``30d``, ``12h``, ``90min``, ``45s`` as seconds.
+    """Return the seconds of an age such as ``30d``, ``12h``, ``90min`` or ``45s``.
 
-    :raises AdminError: it is none of these.
+    :raises AdminError: the text is no age.
     """
     found = re.fullmatch(r"(\d+(?:\.\d+)?)(s|min|h|d)", text)
     if found is None:
@@ -30,7 +30,7 @@ def seconds_of(text: str) -> float:
 
 @dataclass
 class Purged:
-    """How much was removed."""
+    """The numbers of removed rows."""
 
     stacks: int = 0
     events: int = 0
@@ -38,28 +38,33 @@ class Purged:
 
 
 class DbPurge(Command):
-    """Forget stacks that were deleted long ago, the oldest events of stacks that have too many, and templates
-    that no stack uses; in small transactions, while everything runs."""
+    """Purge old rows, in small transactions, while the daemons run.
+
+    Removes stacks that were deleted long ago, the oldest events of stacks that have too many, and templates
+    that no stack uses.
+    """
 
     def get_parser(self, prog_name: str) -> typing.Any:
+        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             "--older-than",
             metavar="AGE",
-            help="since the deletion, as in 30d (default: [conductor] keep_deleted)",
+            help="age of the deletion, as in 30d (default: [conductor] keep_deleted)",
         )
         parser.add_argument(
-            "--batch", type=int, default=20, help="stacks in one transaction (default: %(default)s)"
+            "--batch", type=int, default=20, help="stacks per transaction (default: %(default)s)"
         )
         parser.add_argument(
             "--events",
             type=int,
             metavar="N",
-            help="of each stack the newest N are kept; 0: all (default: [stacks] max_events_per_stack)",
+            help="keep the newest N events of each stack; 0: all (default: [stacks] max_events_per_stack)",
         )
         return parser
 
     def take_action(self, parsed: typing.Any) -> int:
+        """Run the command."""
         if not 1 <= parsed.batch <= PAGE:
             raise AdminError(f"--batch must be between 1 and {PAGE}, not {parsed.batch}")
         if parsed.events is not None and parsed.events < 0:
@@ -81,10 +86,10 @@ class DbPurge(Command):
 
 
 def purge(database: Database, done: Purged, *, before: float, events_kept: int, batch: int) -> Iterator[None]:
-    """Remove it all, a transaction after the other; yields behind each.
+    """Purge, one transaction after the other; yields after each.
 
-    :param before: seconds since the epoch: of stacks that were deleted earlier.
-    :param events_kept: of each stack that many; 0: all.
+    :param before: seconds since the epoch; stacks that were deleted earlier are removed.
+    :param events_kept: events kept of each stack; 0: all.
     """
     while old := database.read(lambda conn: stacks.deleted_before(conn, before, limit=batch)):
         ids = [stack.id for stack in old]

@@ -1,8 +1,8 @@
-"""``stoker-manage ring``: what the operator sees and does of the ring.
+"""``stoker-manage ring``: the ring as operators see and change it.
 
-Who is alive is asked of the conductors' group; who owns what follows from that by the same pure functions
-that they use; the rest is what each has reported last, in the database.  So it works from any host that
-reaches both.
+The conductors' group tells who is alive.  The owners of shards follow from that by the same pure functions
+that the conductors use.  The rest is what each has reported last, in the database.  So the commands work on
+any host that reaches both.
 """
 
 import collections
@@ -24,9 +24,9 @@ from .sessions import Session, find_stack, session_of
 
 
 def ring_of(found: Presence) -> View:
-    """The ring.
+    """Return the ring.
 
-    :raises AdminError: the group cannot be reached, so nobody knows it.
+    :raises AdminError: the group is unreachable, so the ring is unknown.
     """
     if found.roll is None:
         raise AdminError(
@@ -36,7 +36,7 @@ def ring_of(found: Presence) -> View:
 
 
 def stacks_by_owner(view: View, by_shard: Mapping[int, int]) -> collections.Counter[str]:
-    """How many stacks in progress each conductor looks after."""
+    """Count the stacks in progress of each conductor."""
     found: collections.Counter[str] = collections.Counter()
     if view.owners:
         assignment = assign(view)
@@ -46,16 +46,17 @@ def stacks_by_owner(view: View, by_shard: Mapping[int, int]) -> collections.Coun
 
 
 class RingShow(WithFooter):
-    """Show who owns how much of the ring, and how many stacks in progress; with --stack, who owns one stack
-    and why."""
+    """Show each conductor's share of the ring and its stacks; with --stack, the owner of one stack."""
 
     def get_parser(self, prog_name: str) -> typing.Any:
+        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument("--stack", metavar="STACK", help="show the owner of this stack: id or name")
-        parser.add_argument("--project", metavar="ID", help="the stack is this project's")
+        parser.add_argument("--project", metavar="ID", help="the project of the stack")
         return parser
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
+        """Run the command."""
         session = session_of(self)
         if parsed.stack:
             return self._stack(session, parsed)
@@ -107,7 +108,7 @@ class RingShow(WithFooter):
 
 
 def footer(found: Presence, in_progress: int) -> list[str]:
-    """The sums, and whether all is well."""
+    """Return the lines below the table: the sums, and the health of the ring."""
     there = [row for row in found.rows.values() if row.state != STOPPED or found.is_alive(row.host)]
     owned = sum(found.shards().values())
     working = there if found.roll is None else found.living
@@ -122,13 +123,13 @@ def footer(found: Presence, in_progress: int) -> list[str]:
 
 
 def health(found: Presence, there: Sequence[ConductorRecord]) -> str:
-    """One line.
+    """Return the health of the ring in one line.
 
-    :param there: the reports of those that have not stopped.
+    :param there: the reports of conductors that have not stopped.
     """
     reason = found.unsettled()
     if found.roll is None:
-        return f"unknown: {reason}; shown is what each has reported last"
+        return f"unknown: {reason}; the last reports are shown"
     if reason is not None:
         return f"not settled: {reason}"
     settled = f"every one of {found.shard_count} shards has one owner"
@@ -138,27 +139,29 @@ def health(found: Presence, there: Sequence[ConductorRecord]) -> str:
 
 
 class RingPlan(Lister):
-    """Show which shards would move if members left, joined or changed their weight; nothing is changed."""
+    """Show which shards would move if conductors left, joined or changed their weight; changes nothing."""
 
     def get_parser(self, prog_name: str) -> typing.Any:
+        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         for option, value, what in (
-            ("--leave", "HOST", "it leaves the ring"),
-            ("--join", "HOST[=WEIGHT]", "it joins the ring, with this weight (default: 1)"),
-            ("--weight", "HOST=WEIGHT", "it has this weight"),
+            ("--leave", "HOST", "the conductor leaves the ring"),
+            ("--join", "HOST[=WEIGHT]", "the conductor joins the ring, with this weight (default: 1)"),
+            ("--weight", "HOST=WEIGHT", "the conductor has this weight"),
         ):
-            told = f"{what}; may be given several times"
-            parser.add_argument(option, metavar=value, action="append", default=[], help=told)
+            text = f"{what}; may be given several times"
+            parser.add_argument(option, metavar=value, action="append", default=[], help=text)
         parser.add_argument("--shards", action="store_true", help="list each shard instead of counts")
         return parser
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
+        """Run the command."""
         session = session_of(self)
         old = ring_of(presence_of(session))
         if not (parsed.leave or parsed.join or parsed.weight):
             there = ", ".join(owner.host for owner in old.owners) or "nobody"
             raise AdminError(
-                "nothing would change: say what, by --leave HOST, --join HOST[=WEIGHT] or "
+                "nothing would change: name changes by --leave HOST, --join HOST[=WEIGHT] or "
                 f"--weight HOST=WEIGHT, each as often as needed; on the ring are: {there}"
             )
         new = changed_view(old, parsed.leave, parsed.join, parsed.weight)
@@ -171,9 +174,9 @@ class RingPlan(Lister):
 
 
 def changed_view(old: View, leave: Sequence[str], join: Sequence[str], weight: Sequence[str]) -> View:
-    """The view after the changes.
+    """Return the view after the changes.
 
-    :raises AdminError: a host is not there, or is there already, or a weight is none.
+    :raises AdminError: a host is missing, or on the ring already, or a weight is no number.
     """
     members = {member.host: member for member in old.members}
     for host in leave:
@@ -193,15 +196,17 @@ def changed_view(old: View, leave: Sequence[str], join: Sequence[str], weight: S
 
 
 class RingRebalance(Command):
-    """Make all conductors look at the ring and settle now."""
+    """Make all conductors read the ring and settle now."""
 
     def get_parser(self, prog_name: str) -> typing.Any:
+        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument("--wait", action="store_true", help="until every shard has exactly one owner")
         parser.add_argument("--timeout", type=float, default=30.0, help="seconds (default: %(default)s)")
         return parser
 
     def take_action(self, parsed: typing.Any) -> int:
+        """Run the command."""
         session = session_of(self)
         bus = make_bus(session.conf)
         bus.look_now()
@@ -219,8 +224,8 @@ class RingRebalance(Command):
                 self.app.stdout.write(f"settled: every one of {session.shard_count} shards has one owner\n")
                 return 0
             if time.monotonic() > end:
-                told = reason or f"no report since from: {', '.join(late)}"
-                self.app.stderr.write(f"not settled within {timeout} s: {told}\n")
+                problem = reason or f"no report since from: {', '.join(late)}"
+                self.app.stderr.write(f"not settled within {timeout} s: {problem}\n")
                 return 1
             owned = sum(row.shards_owned for row in found.living)
             if self.app.stdout.isatty():
@@ -230,29 +235,34 @@ class RingRebalance(Command):
 
 
 class _Drain(Command):
-    """Base of drain and undrain."""
+    """Base of drain and undrain.
+
+    :cvar wanted: the state to ask for, a stored value.
+    """
 
     wanted = ""
 
     def get_parser(self, prog_name: str) -> typing.Any:
+        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument("host", metavar="HOST")
         return parser
 
     def take_action(self, parsed: typing.Any) -> int:
+        """Run the command."""
         session = session_of(self)
         session.database.write(lambda conn: conductors.set_wanted(conn, parsed.host, self.wanted))
-        self.app.stdout.write(f"{parsed.host} is wanted to be {self.wanted}\n")
+        self.app.stdout.write(f"{parsed.host} is asked to be {self.wanted}\n")
         return 0
 
 
 class RingDrain(_Drain):
-    """Move a conductor's slice to the others; it works on until it is stopped."""
+    """Move a conductor's slice to the others; it continues to run tasks until it is stopped."""
 
     wanted = DRAINING
 
 
 class RingUndrain(_Drain):
-    """Let a drained conductor take part again."""
+    """Return a drained conductor to the ring."""
 
     wanted = ACTIVE

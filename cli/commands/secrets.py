@@ -1,4 +1,4 @@
-"""``stoker-manage secrets rotate``: give up an older sealing key, and bind what is bound to no stack."""
+"""``stoker-manage secrets rotate``: replace older sealing keys, and bind values to their stacks."""
 
 import argparse
 import collections
@@ -17,29 +17,29 @@ DONE, NEEDED = 0, 2
 
 
 class SecretsRotate(Command):
-    """Seal everything anew, with the first key and bound to its stack, that is not sealed so.
+    """Reseal all values that are not sealed with the first key and bound to their stack.
 
-    The API and the conductors may go on meanwhile.  What was broken off is finished by running it again.
+    The API and the conductors may run meanwhile.  An interrupted run is finished by running it again.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """With how to go about it."""
+        """Return the parser with the command's arguments."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument("--check", action="store_true", help="only count what is to be done")
+        parser.add_argument("--check", action="store_true", help="only count the values to reseal")
         parser.add_argument(
-            "--batch", type=_number, default=BATCH, metavar="ROWS", help="rows of a transaction (%(default)s)"
+            "--batch", type=_number, default=BATCH, metavar="ROWS", help="rows per transaction (%(default)s)"
         )
         parser.add_argument(
             "--wait",
             type=_number,
             default=60,
             metavar="SECONDS",
-            help="for steps that began before, and may store what an older key has sealed (%(default)s)",
+            help="time to wait for steps that may still store a value of an older key (%(default)s)",
         )
         return parser
 
     def take_action(self, parsed: typing.Any) -> int:
-        """The exit code: 0 the first key is the only one needed, 2 others still are."""
+        """Run the command; return 0 if only the first key is needed, 2 if others still are."""
         session = session_of(self, long_work=True)
         sealer = make_sealer(session.conf, binds_tokens(session.database))
         rotation = Rotation(
@@ -91,7 +91,7 @@ class SecretsRotate(Command):
 
 
 def _counted(found: RotationRound, key: str) -> str:
-    """``3 values (resource: 1, stack: 2)``"""
+    """Return what a key has sealed: ``3 values (resource: 1, stack: 2)``."""
     return _sum(found.held.get(key, collections.Counter()))
 
 

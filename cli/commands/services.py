@@ -1,4 +1,4 @@
-"""``stoker-manage service``: the conductors, and what each has reported last."""
+"""``stoker-manage service``: the conductors and their last reports."""
 
 import typing
 
@@ -13,12 +13,13 @@ from .sessions import session_of
 
 
 class ServiceList(WithFooter):
-    """List the conductors: whether each is alive, as their group says, and what it has reported last."""
+    """List the conductors: whether each is alive, by their group, and its last report."""
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
+        """Run the command."""
         found = presence_of(session_of(self))
         if found.roll is None:
-            self.footer = [f"unknown: {found.unsettled()}; shown is what each has reported last"]
+            self.footer = [f"unknown: {found.unsettled()}; the last reports are shown"]
         columns = (
             "Host",
             "Incarnation",
@@ -49,16 +50,18 @@ class ServiceList(WithFooter):
 
 
 class ServiceClean(ShowOne):
-    """Forget conductors that have been silent for long."""
+    """Remove the reports of conductors that have been silent for long."""
 
     def get_parser(self, prog_name: str) -> typing.Any:
+        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument("--silent", type=float, default=3600.0, help="seconds (default: %(default)s)")
         return parser
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
+        """Run the command."""
         if parsed.silent < FORGOTTEN_AFTER:
-            raise AdminError(f"--silent must be {FORGOTTEN_AFTER:g} or more: others may come back")
+            raise AdminError(f"--silent must be {FORGOTTEN_AFTER:g} or more: others may rejoin")
         session = session_of(self)
         before = session.database.clock() - parsed.silent
         count = session.database.write(lambda conn: conductors.purge(conn, before))

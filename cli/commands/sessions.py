@@ -22,7 +22,7 @@ class Session:
 
 
 def session_of(command: Command, *, long_work: bool = False) -> Session:
-    """Connect, as the program is configured that a command belongs to.
+    """Connect to the database, as the command's program is configured.
 
     :param long_work: statements may take as long as they need.
     :raises WrongConfiguration: see `open_database`.
@@ -33,10 +33,10 @@ def session_of(command: Command, *, long_work: bool = False) -> Session:
 
 
 def find_stack(session: Session, name: str, project: str | None) -> Stack:
-    """The stack that is meant.
+    """Return the stack of a name or an id.
 
     :param name: or id, also of a nested stack.
-    :param project: whose it is; None: of whatever project.
+    :param project: of the stack; None: any project.
     :raises AdminError: there is none, or there are several.
     """
     found = session.database.read(lambda conn: inspections.find(conn, name, project))

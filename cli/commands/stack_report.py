@@ -1,4 +1,4 @@
-"""What ``stack inspect`` prints: as text and as JSON."""
+"""The report of ``stack inspect``, as text and as JSON."""
 
 import datetime
 import typing
@@ -11,16 +11,16 @@ from ...db.states import Status, TaskState
 from .diagnosis import LATE, Finding
 from .fleet import ConductorFleet, Reason, when
 
-GOES_ON = ("CREATE", "UPDATE", "ROLLBACK", "ADOPT", "RESTORE")
-"""Actions after whose failure an update goes on."""
+CONTINUED_BY_UPDATE = ("CREATE", "UPDATE", "ROLLBACK", "ADOPT", "RESTORE")
+"""Actions after whose failure an update continues the stack."""
 
 
 @dataclass(frozen=True)
 class StackReport:
-    """All that is found out about a stack.
+    """The facts about a stack.
 
-    :ivar general: what is wrong with the installation, and what concerns the stack as a whole.
-    :ivar failed: of a stack that has failed: resources, the first cause first.
+    :ivar general: problems of the installation, and of the stack as a whole.
+    :ivar failed: the failed resources of a failed stack, the first cause first.
     """
 
     stack: Stack
@@ -32,58 +32,58 @@ class StackReport:
 
     @property
     def in_progress(self) -> bool:
-        """Whether it has something to do."""
+        """Return whether the stack is in progress."""
         return self.stack.status == Status.IN_PROGRESS
 
     @property
     def more(self) -> int:
-        """Tasks that are not shown."""
+        """Return the number of tasks that are not shown."""
         counted = sum(count for state, count in self.waiting.counts.items() if state != TaskState.WAITING)
         return max(0, counted - sum(found.task.state != TaskState.CANCELLED for found in self.findings))
 
 
-def of_stack(stack: Stack, waiting: Waiting, owner: str | None, crew: ConductorFleet) -> list[Reason]:
-    """What concerns the stack as a whole."""
+def of_stack(stack: Stack, waiting: Waiting, owner: str | None, fleet: ConductorFleet) -> list[Reason]:
+    """Return the reasons that concern the stack as a whole."""
     if stack.deleted_at is not None:
         return [Reason("deleted", "it was deleted", "its rows are purged", None, ())]
     if stack.rollback_at is not None:
         why = f"its rollback is not planned yet: {stack.reason}"
         if owner is None:
-            return [Reason("rollback", why, "nothing: no conductor is alive", None, crew.revive())]
+            return [Reason("rollback", why, "nothing: no conductor is alive", None, fleet.revive())]
         return [Reason("rollback", why, f"{owner} starts it", stack.rollback_at + 1.0, ())]
     if stack.status == Status.FAILED:
-        return [Reason("failed", stack.reason, "nothing: it has ended", None, (goes_on(stack),))]
+        return [Reason("failed", stack.reason, "nothing: it has ended", None, (command_to_continue(stack),))]
     if stack.status != Status.IN_PROGRESS:
         return [Reason("complete", stack.reason, "nothing: it has ended", None, ())]
     found: list[Reason] = []
-    if stack.deadline_at is not None and crew.now - stack.deadline_at > LATE:
+    if stack.deadline_at is not None and fleet.now - stack.deadline_at > LATE:
         why = "its timeout should have expired"
-        commands = (f"{crew.manage} stack fail {stack.id}", *(() if owner else crew.revive()))
+        commands = (f"{fleet.manage} stack fail {stack.id}", *(() if owner else fleet.revive()))
         found.append(
             Reason("duties", why, f"{owner or 'no conductor'} must end it", stack.deadline_at, commands)
         )
     if not any(waiting.counts.get(state) for state in TaskState if state != TaskState.WAITING):
         why = "it is in progress, but none of its tasks can run: this is a bug, please report it"
         found.append(
-            Reason("lost", why, "its timeout", stack.deadline_at, (f"{crew.manage} stack fail {stack.id}",))
+            Reason("lost", why, "its timeout", stack.deadline_at, (f"{fleet.manage} stack fail {stack.id}",))
         )
     return found
 
 
-def goes_on(stack: Stack) -> str:
-    """The command with which a stack that failed goes on."""
-    if stack.action in GOES_ON:
+def command_to_continue(stack: Stack) -> str:
+    """Return the command that continues a failed stack."""
+    if stack.action in CONTINUED_BY_UPDATE:
         return f"openstack stack update --existing {stack.id}"
     verb = "snapshot create" if stack.action == "SNAPSHOT" else stack.action.lower()
     return f"openstack stack {verb} {stack.id}"
 
 
-def as_text(report: StackReport, crew: ConductorFleet) -> str:
-    """For people."""
-    return "\n".join(_lines(report, crew)) + "\n"
+def as_text(report: StackReport, fleet: ConductorFleet) -> str:
+    """Return the report as text."""
+    return "\n".join(_lines(report, fleet)) + "\n"
 
 
-def _lines(report: StackReport, crew: ConductorFleet) -> Iterator[str]:
+def _lines(report: StackReport, fleet: ConductorFleet) -> Iterator[str]:
     stack = report.stack
     nested = " (a nested one)" if stack.parent_id is not None else ""
     yield f"stack {stack.name} ({stack.id}) of project {stack.tenant}{nested}: {stack.action}_{stack.status}"
@@ -93,18 +93,18 @@ def _lines(report: StackReport, crew: ConductorFleet) -> Iterator[str]:
         if stack.remaining is not None:
             yield f"its timeout is paused, with {stack.remaining:.0f} s left: all unfinished tasks are held"
         elif stack.deadline_at is not None:
-            yield f"times out: {when(crew, stack.deadline_at)}"
+            yield f"times out: {when(fleet, stack.deadline_at)}"
     for reason in report.general:
-        yield from _reason(reason, crew, ["", f"! {reason.why}"])
+        yield from _reason(reason, fleet, ["", f"! {reason.why}"])
     for failed in report.failed:
         yield f"  {failed.path}: {failed.action} failed: {failed.reason}"
     for found in report.findings:
         task = found.task
         held = f" on {found.holder}" if found.holder else ""
-        since = f" since {when(crew, found.since)}" if found.since else ""
+        since = f" since {when(fleet, found.since)}" if found.since else ""
         of = f", for {task.request}" if task.request else ""
         told = f"{task.path}: {task.kind} is {task.state}{held}{since}, attempt {task.attempt}{of}"
-        yield from _reason(found.reason, crew, ["", told, f"  why: {found.reason.why}"])
+        yield from _reason(found.reason, fleet, ["", told, f"  why: {found.reason.why}"])
     if report.more:
         yield ""
         yield f"{report.more} more are not shown; --limit shows more"
@@ -113,16 +113,16 @@ def _lines(report: StackReport, crew: ConductorFleet) -> Iterator[str]:
         yield f"{waits} wait for other tasks of the stack"
 
 
-def _reason(reason: Reason, crew: ConductorFleet, head: list[str]) -> Iterator[str]:
+def _reason(reason: Reason, fleet: ConductorFleet, head: list[str]) -> Iterator[str]:
     yield from head
-    at = f": {when(crew, reason.at)}" if reason.at is not None else ""
+    at = f": {when(fleet, reason.at)}" if reason.at is not None else ""
     yield f"  by itself: {reason.next}{at}"
     for number, command in enumerate(reason.commands):
         yield f"  {'sooner' if number == 0 else '    or'}: {command}"
 
 
 def as_json(report: StackReport) -> typing.Any:
-    """For programs."""
+    """Return the report as JSON."""
     stack = report.stack
     return {
         "stack": {

@@ -1,4 +1,4 @@
-"""``stoker-manage stack``: why a stack is not finished, and what the operator does about it."""
+"""``stoker-manage stack``: why a stack is unfinished, and what operators do about it."""
 
 import json
 import time
@@ -17,32 +17,33 @@ from ...db.rows import Stack
 from ...db.states import Status
 from ...rpc.outbox import Outbox
 from ..wiring.messaging import make_bus
-from ..wiring.probes import hush
+from ..wiring.probes import silence_libraries
 from .base import AdminError
 from .diagnosis import DiagnosisContext, explain
-from .fleet import ConductorFleet, of_installation, when
-from .presence import crew_of
+from .fleet import ConductorFleet, health_problems, when
+from .presence import fleet_of
 from .sessions import Session, find_stack, session_of
-from .stack_report import StackReport, as_json, as_text, goes_on, of_stack
+from .stack_report import StackReport, as_json, as_text, command_to_continue, of_stack
 
 SENT_WITHIN = 3.0
-"""Seconds that the message bus is given to take what is to be said."""
+"""Seconds that the message bus gets to accept the messages."""
 FAILED_SHOWN = 5
 LONGEST = 50
-"""Steps looked at for the one that has kept a thread for longest, on each conductor without a free one."""
+"""Steps searched for the one in a call for longest, on each conductor without a free thread."""
 
 
 class _OfStack(Command):
     """Base of the commands that take a stack."""
 
     def get_parser(self, prog_name: str) -> typing.Any:
+        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument("stack", metavar="STACK", help="id of a stack, also of a nested one; or its name")
-        parser.add_argument("--project", metavar="ID", help="the stack is this project's")
+        parser.add_argument("--project", metavar="ID", help="the project of the stack")
         return parser
 
     def stack(self, session: Session, parsed: typing.Any) -> Stack:
-        """The stack that is meant.
+        """Return the stack that the arguments name.
 
         :raises AdminError: there is none, or there are several.
         """
@@ -50,42 +51,49 @@ class _OfStack(Command):
 
 
 class StackInspect(_OfStack):
-    """Say why a stack is not finished: what waits for what, since when, what happens next, what helps."""
+    """Explain why a stack is unfinished: what each task waits for, what happens next, and what helps."""
 
     def get_parser(self, prog_name: str) -> typing.Any:
+        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument("-f", "--format", choices=["text", "json"], default="text")
         parser.add_argument("--limit", type=int, default=20, help="tasks to show (default: %(default)s)")
         return parser
 
     def take_action(self, parsed: typing.Any) -> int:
+        """Run the command."""
         if parsed.limit < 1:
             raise AdminError(f"--limit must be 1 or more, not {parsed.limit}")
         session = session_of(self)
         stack = self.stack(session, parsed)
-        crew = crew_of(session, manage=called(self))
-        report = report_of(session, stack, crew, limit=parsed.limit)
+        fleet = fleet_of(session, manage=called(self))
+        report = report_of(session, stack, fleet, limit=parsed.limit)
         if parsed.format == "json":
             self.app.stdout.write(json.dumps(as_json(report), indent=2) + "\n")
         else:
-            self.app.stdout.write(as_text(report, crew))
+            self.app.stdout.write(as_text(report, fleet))
         return 0
 
 
 class StackRetry(_OfStack):
-    """Hand out again what is stuck, now: send lost hints again, wake what waits for its next try, take away
-    what conductors hold that are gone; with --resource also what a conductor hangs at."""
+    """Retry stuck tasks now.
+
+    Sends lost hints again, starts the next retry at once, and requeues what dead conductors have claimed.
+    With --resource it also detaches a step that hangs in a call.
+    """
 
     def get_parser(self, prog_name: str) -> typing.Any:
+        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
-        parser.add_argument("--resource", metavar="[NESTED/…/]NAME", help="only this one")
+        parser.add_argument("--resource", metavar="[NESTED/…/]NAME", help="retry only this resource")
         return parser
 
     def take_action(self, parsed: typing.Any) -> int:
+        """Run the command."""
         session = session_of(self)
         stack = self.stack(session, parsed)
-        crew = crew_of(session, manage=called(self))
-        with _rescue(self, session, crew) as rescue:
+        fleet = fleet_of(session, manage=called(self))
+        with _rescue(self, session, fleet) as rescue:
             try:
                 done = rescue.retry(stack, parsed.resource)
             except NothingToDo as error:
@@ -94,26 +102,30 @@ class StackRetry(_OfStack):
         if done.left:
             self.app.stdout.write("skipped:\n")
             _tell(self, done.left)
-        if not crew.living:
+        if not fleet.living:
             self.app.stdout.write("no conductor is alive: the work is done when one is back\n")
         return 0
 
 
 class StackFail(_OfStack):
-    """End what a stack does as FAILED, and what is done to its nested stacks; what runs is stopped.  It can
-    be updated or deleted afterwards."""
+    """Fail a stack in progress, with its nested stacks.
+
+    Running steps are cancelled.  The stack can be updated or deleted afterwards.
+    """
 
     def get_parser(self, prog_name: str) -> typing.Any:
+        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument("--reason", metavar="TEXT", help="shown as the stack's reason")
         return parser
 
     def take_action(self, parsed: typing.Any) -> int:
+        """Run the command."""
         session = session_of(self)
         stack = self.stack(session, parsed)
-        crew = crew_of(session, manage=called(self))
+        fleet = fleet_of(session, manage=called(self))
         reason = parsed.reason or f"{stack.action} ended by the operator"
-        with _rescue(self, session, crew) as rescue:
+        with _rescue(self, session, fleet) as rescue:
             try:
                 done = rescue.fail(stack, reason)
             except NothingToDo as error:
@@ -121,7 +133,7 @@ class StackFail(_OfStack):
         now = done.stack
         self.app.stdout.write(f"stack {now.name} ({now.id}) is {now.action}_{now.status}: {now.reason}\n")
         for step in done.running:
-            until = when(crew, step.stop_by)
+            until = when(fleet, step.stop_by)
             self.app.stdout.write(
                 f"{step.resource}: its step on {step.member} is asked to stop until {until}\n"
             )
@@ -129,40 +141,40 @@ class StackFail(_OfStack):
 
 
 def called(command: Command) -> str:
-    """How the program was called, for the commands that are proposed."""
+    """Return the program's command line, for the commands that are proposed."""
     files = typing.cast(typing.Any, command.app).options.config_file or []
     return " ".join(["stoker-manage", *(f"--config-file {file}" for file in files)])
 
 
-def report_of(session: Session, stack: Stack, crew: ConductorFleet, *, limit: int) -> StackReport:
-    """What is found out, by one transaction that changes nothing."""
+def report_of(session: Session, stack: Stack, fleet: ConductorFleet, *, limit: int) -> StackReport:
+    """Return the report, by one transaction that changes nothing."""
 
     def read(conn: Connection) -> StackReport:
-        waiting = inspections.waiting(conn, stack.id, present=crew.present, limit=limit)
+        waiting = inspections.waiting(conn, stack.id, present=fleet.present, limit=limit)
         ahead = server_time(conn)
         database = None if ahead is None else ahead - time.time()
-        owner = crew.owner_of(stack.shard)
-        general = of_stack(stack, waiting, owner, crew)
+        owner = fleet.owner_of(stack.shard)
+        general = of_stack(stack, waiting, owner, fleet)
         if waiting.tasks or stack.status == Status.IN_PROGRESS or stack.rollback_at is not None:
-            general = [*of_installation(crew, unsettled=crew.unsettled, database=database), *general]
+            general = [*health_problems(fleet, unsettled=fleet.unsettled, database=database), *general]
         failed = []
         if stack.status == Status.FAILED:
             failed = inspections.failed_resources(conn, stack.id, limit=FAILED_SHOWN)
-        return StackReport(stack, owner, waiting, general, _findings(conn, stack, waiting, crew), failed)
+        return StackReport(stack, owner, waiting, general, _findings(conn, stack, waiting, fleet), failed)
 
     return session.database.read(read)
 
 
-def _findings(conn: Connection, stack: Stack, waiting: Waiting, crew: ConductorFleet) -> list[typing.Any]:
-    longest = inspections.longest_steps(conn, crew.crowded, limit=LONGEST)
+def _findings(conn: Connection, stack: Stack, waiting: Waiting, fleet: ConductorFleet) -> list[typing.Any]:
+    longest = inspections.longest_steps(conn, fleet.crowded, limit=LONGEST)
     around = DiagnosisContext(stack.deadline_at, waiting.children, waiting.handles, longest)
-    return [explain(task, crew, around) for task in waiting.tasks]
+    return [explain(task, fleet, around) for task in waiting.tasks]
 
 
 @contextmanager
-def _rescue(command: Command, session: Session, crew: ConductorFleet) -> typing.Iterator[Rescue]:
-    """With a connection to the message bus; a bus that is away delays nothing."""
-    hush()
+def _rescue(command: Command, session: Session, fleet: ConductorFleet) -> typing.Iterator[Rescue]:
+    """Connect to the message bus for a rescue; an unavailable bus delays nothing."""
+    silence_libraries()
     bus = make_bus(session.conf)
     outbox = Outbox(bus)
     outbox.start()
@@ -170,15 +182,15 @@ def _rescue(command: Command, session: Session, crew: ConductorFleet) -> typing.
         database=session.database,
         hints=outbox,
         clock=session.database.clock,
-        works=lambda member: crew.works(MemberId(member)),
-        grace=crew.grace,
+        works=lambda member: fleet.works(MemberId(member)),
+        grace=fleet.grace,
     )
     if outbox.stop(SENT_WITHIN):
         bus.close()
     else:
         command.app.stderr.write(
             "the message bus does not answer: the stacks' owners send it again when it does, see "
-            f"`{crew.manage} config validate --connect`\n"
+            f"`{fleet.manage} config validate --connect`\n"
         )
 
 
@@ -188,5 +200,5 @@ def _tell(command: Command, treated: typing.Sequence[Treated]) -> None:
 
 
 def _instead(stack: Stack) -> str:
-    """What is right for a stack that has ended."""
-    return f"; to go on: {goes_on(stack)}" if stack.status == Status.FAILED else ""
+    """Return a hint on how to continue a failed stack."""
+    return f"; to continue: {command_to_continue(stack)}" if stack.status == Status.FAILED else ""

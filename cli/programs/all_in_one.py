@@ -36,7 +36,9 @@ TENANT = "demo"
 
 @dataclass(frozen=True)
 class EmbeddedSettings:
-    """:ivar data_dir: keeps the database, the group and the configuration; made if missing.
+    """The settings of the all-in-one.
+
+    :ivar data_dir: keeps the database, the group and the configuration; made if missing.
     :ivar conductors: how many; they are called conductor-1 and so on.
     :ivar config: files that say more than, or other than, the one in the data directory.
     """
@@ -99,21 +101,23 @@ class Embedded:
         return start_reports(self._parts.conf, PROGRAM, sections)
 
     def stop(self) -> bool:
-        """Stop all together: a request that is accepted meanwhile is a row; whether all steps in progress
-        ended."""
+        """Stop all parts side by side; return whether all steps in progress have ended.
+
+        A request that is accepted meanwhile is stored.
+        """
         stopping: list[Callable[[], object]] = [conductor.stop for conductor in self.conductors]
         if self._http is not None:
             stopping.append(self._http.stop)
-        finished = together(stopping)
+        finished = run_all(stopping)
         if self._parts is not None:
             self._parts.close()
         return all(ended is not False for ended in finished)
 
 
-def together(jobs: Sequence[Callable[[], object]]) -> list[object]:
-    """Run the jobs side by side; what each returned, False for one that broke.
+def run_all(jobs: Sequence[Callable[[], object]]) -> list[object]:
+    """Run jobs side by side; return what each returned, False for one that failed.
 
-    Not in a pool of futurist's, whose end waits up to a second for each idle thread.
+    A pool of futurist is no substitute: its end waits up to a second for each idle thread.
     """
     results: list[object] = [False] * len(jobs)
 
@@ -126,7 +130,7 @@ def together(jobs: Sequence[Callable[[], object]]) -> list[object]:
         try:
             thread.start()
             started.append(thread)
-        except RuntimeError:  # There can be no more threads: one after the other, then.
+        except RuntimeError:  # No more threads can be started: run them one after the other.
             run(index)
     for thread in started:
         thread.join()
@@ -151,14 +155,16 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Entry point; the exit code: 0 after a stop by SIGTERM or SIGINT, 1 if it could not start, 2 for wrong
-    arguments."""
-    wanted = _parser().parse_args(arguments)
-    if wanted.conductors < 1:
-        print(f"stoker: --conductors must be 1 or more, not {wanted.conductors}", file=sys.stderr)
+    """Run the program.
+
+    The exit code is 0 after SIGTERM or SIGINT, 1 if it could not start, 2 for wrong arguments.
+    """
+    given = _parser().parse_args(arguments)
+    if given.conductors < 1:
+        print(f"stoker: --conductors must be 1 or more, not {given.conductors}", file=sys.stderr)
         return 2
-    files = wanted.config_file or named()
-    settings = EmbeddedSettings(wanted.data_dir.resolve(), wanted.host, wanted.port, wanted.conductors, files)
+    files = given.config_file or named()
+    settings = EmbeddedSettings(given.data_dir.resolve(), given.host, given.port, given.conductors, files)
     return run(PROGRAM, Serve(Embedded(settings)))
 
 
@@ -170,12 +176,12 @@ class Serve:
         self._embedded = embedded
 
     def start(self) -> None:
-        """Start to serve, see Daemon."""
+        """Start all parts, see Daemon."""
         self._embedded.start()
         self.signals.report = self._embedded.start_reports()
 
     def serve(self) -> int:
-        """Serve until a stop is wanted, see Daemon."""
+        """Serve until a stop is asked for, see Daemon."""
         print(f"Stoker serves at {self._embedded.url}; use it with:", flush=True)
         print(f"export {client_environment(self._embedded.url)}", flush=True)
         while self.signals.next() != OperatorSignal.STOP:
@@ -188,5 +194,5 @@ class Serve:
 
 
 def client_environment(url: str, tenant: str = TENANT) -> str:
-    """Variables for the OpenStack client, as a shell takes them."""
+    """Return the variables for the OpenStack client, as a shell takes them."""
     return f"OS_AUTH_TYPE=none OS_ENDPOINT={url}/v1/{tenant}"

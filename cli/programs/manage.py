@@ -1,4 +1,4 @@
-"""``stoker-manage``: what the operator does by hand."""
+"""``stoker-manage``: the operator's commands."""
 
 import logging
 import pathlib
@@ -40,11 +40,11 @@ COMMANDS = {
         "stack retry": "stacks:StackRetry",
     }.items()
 }
-"""Name -> where the command is; loaded when it is run, for together they take long to import."""
+"""The modules of the commands, by name.  A command is imported when it runs: all together take long."""
 
 
 class ManageApp(App):
-    """The program; errors of the user's are one line, not a traceback."""
+    """The program; it prints an error of its user as one line, not as a traceback."""
 
     def __init__(self) -> None:
         manager = CommandManager(GROUP)
@@ -53,15 +53,15 @@ class ManageApp(App):
         self.conf: typing.Any = None
 
     def build_option_parser(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        """With the files to read options from."""
+        """Return the parser with the option that names configuration files."""
         parser = super().build_option_parser(*args, **kwargs)
         parser.add_argument("--config-file", type=pathlib.Path, action="append", help="file with options")
         return parser
 
     def initialize_app(self, argv: list[str]) -> None:
         """Read the configuration."""
-        logging.getLogger("alembic").setLevel(logging.WARNING)  # It tells of its import, and of each look.
-        if argv[:1] != ["config"]:  # It says itself what is wrong.
+        logging.getLogger("alembic").setLevel(logging.WARNING)  # It logs its import, and each read.
+        if argv[:1] != ["config"]:  # It reports faults itself.
             self.conf = options.load([], program="stoker-manage", files=self.options.config_file)
 
     def run_subcommand(self, argv: list[str]) -> int:
@@ -74,6 +74,6 @@ class ManageApp(App):
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Entry point."""
+    """Run the program; return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     return run_command(lambda: int(ManageApp().run(given)))

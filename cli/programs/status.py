@@ -1,4 +1,4 @@
-"""``stoker-status upgrade check``: whether this release can run on what is there."""
+"""``stoker-status upgrade check``: the check of whether this release can run on an installation."""
 
 import argparse
 import pathlib
@@ -32,9 +32,9 @@ NOT_ASKED = Result(Code.FAILURE, "the configuration cannot be read")
 
 
 class Checks(upgradecheck.UpgradeCommands):
-    """What must be so before the daemons of this release are started.
+    """The conditions under which the daemons of this release may start.
 
-    :param files: with options; None: those that the daemons would find.
+    :param files: of the configuration; None: those that the daemons would find.
     """
 
     def __init__(self, files: list[pathlib.Path] | None) -> None:
@@ -42,12 +42,12 @@ class Checks(upgradecheck.UpgradeCommands):
         self._conf: cfg.ConfigOpts | None = None
 
     def configuration(self) -> Result:
-        """Options that are wrong or unknown; deprecated ones are a warning."""
+        """Report wrong and unknown options as failures, deprecated ones as warnings."""
         found, self._conf = problems(self._files)
-        told = "; ".join(f"{p.where}: {p.what}" if p.where else p.what for p in found)
+        faults = "; ".join(f"{p.where}: {p.what}" if p.where else p.what for p in found)
         if any(problem.serious for problem in found):
-            return Result(Code.FAILURE, told)
-        return Result(Code.WARNING, told) if found else DONE
+            return Result(Code.FAILURE, faults)
+        return Result(Code.WARNING, faults) if found else DONE
 
     def _server(self, name: str) -> Result:
         if self._conf is None:
@@ -56,25 +56,25 @@ class Checks(upgradecheck.UpgradeCommands):
         return DONE if wrong is None else Result(Code.FAILURE, wrong)
 
     def database(self) -> Result:
-        """It answers, and its schema is one that this release works on."""
+        """Check that the database answers, at a schema that this release works on."""
         answered = self._server("database")
         return answered if answered.code == Code.FAILURE else self._on_database(_schema)
 
     def message_bus(self) -> Result:
-        """It answers."""
+        """Check that the message bus answers."""
         return self._server("message bus")
 
     def coordination(self) -> Result:
-        """It answers."""
+        """Check that the coordination backend answers."""
         return self._server("coordination backend")
 
     def sealing_keys(self) -> Result:
-        """All that is sealed can be opened."""
+        """Check that the configured keys open all sealed values."""
         return self._on_database(_keys)
 
     def conductors(self) -> Result:
-        """Those that run understand this release's messages, and it theirs."""
-        return self._on_database(_neighbours)
+        """Check that this release and the running conductors understand each other's messages."""
+        return self._on_database(_conductors)
 
     def _on_database(self, check: Callable[[cfg.ConfigOpts], Result]) -> Result:
         if self._conf is None:
@@ -117,17 +117,17 @@ def _keys(conf: cfg.ConfigOpts) -> Result:
     return Result(Code.FAILURE, "; ".join(told)) if told else DONE
 
 
-def _neighbours(conf: cfg.ConfigOpts) -> Result:
+def _conductors(conf: cfg.ConfigOpts) -> Result:
     database, _ = open_database(conf)
     found = conductors.may_rejoin(database.read(conductors.list_all), database.clock())
     return judged({c.host: c.rpc_version for c in found}, pin=conf.upgrade_levels.conductor)
 
 
 def judged(spoken: Mapping[str, str], *, pin: str) -> Result:
-    """What is to be said of the messages' versions.
+    """Compare the versions of messages.
 
-    :param spoken: by the conductors that run.
-    :param pin: what [upgrade_levels] conductor says.
+    :param spoken: the versions of the running conductors, by host.
+    :param pin: the value of [upgrade_levels] conductor.
     """
     others = {host: version for host, version in spoken.items() if version != VERSION}
     told = ", ".join(f"{host} speaks {version or 'none'}" for host, version in sorted(others.items()))
@@ -145,18 +145,18 @@ def judged(spoken: Mapping[str, str], *, pin: str) -> Result:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Entry point; the exit code: 0 all is well, 1 there is a warning, 2 something must be done first."""
+    """Run the program; the exit code is 0 without findings, 1 for a warning, 2 for a failure."""
     parser = argparse.ArgumentParser(prog=PROGRAM)
     parser.add_argument("area", choices=["upgrade"])
     parser.add_argument("action", choices=["check"])
     parser.add_argument("--config-file", type=pathlib.Path, action="append")
     parser.add_argument("--json", action="store_true", help="for programs")
-    wanted = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
-    return run_command(lambda: _shown(Checks(wanted.config_file), as_json=wanted.json))
+    given = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
+    return run_command(lambda: _shown(Checks(given.config_file), as_json=given.json))
 
 
 def _shown(checks: Checks, *, as_json: bool) -> int:
-    """Let the library show it; it looks for the wish for JSON in a configuration of its own."""
+    """Let the library run and print the checks; it reads --json from a configuration of its own."""
     shown = cfg.ConfigOpts()
     upgradecheck.register_cli_options(shown, checks)
     shown(["upgrade", "check", *(["--json"] if as_json else [])], project="stoker", default_config_files=[])

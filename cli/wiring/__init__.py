@@ -1,0 +1,1 @@
+"""Building the parts of the programs from the configuration."""

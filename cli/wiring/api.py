@@ -1,4 +1,4 @@
-"""Building the API from its configuration: apart from the rest, for conductors need nothing of it."""
+"""The API, from the parts of a process; conductors need nothing of it."""
 
 import typing
 from collections.abc import Callable
@@ -65,7 +65,7 @@ def make_api(
 
 
 def requests(watch: RequestLog) -> str:
-    """Those that run, for a report: without what they say."""
+    """Return the running requests for a report, without their contents."""
     running = sorted(watch.running(), key=lambda pair: -pair[1])
     lines = [f"{r.id} {r.method} {r.route} since {age:.3f} s, thread {r.thread}" for r, age in running]
     return "\n".join(lines or ["none"])

@@ -1,4 +1,4 @@
-"""The API behind Keystone: its middleware in front, policy inside."""
+"""The API behind Keystone: the middleware in front, the policy inside."""
 
 import importlib.util
 import logging
@@ -22,26 +22,26 @@ from ..http.request import Refusal
 SECTION = "keystone_authtoken"
 POLICY_FILE = "policy.yaml"
 KEYSTONE_ANSWERS_WITHIN = 10
-"""Seconds for one try to check a token, unless http_connect_timeout says otherwise: the middleware's own
-default waits for ever, so that a Keystone that is silent would take one thread of the API after the other."""
+"""Seconds for one attempt to validate a token, unless http_connect_timeout is set.  The middleware's own
+default is no limit, so a silent Keystone would occupy one thread of the API after the other."""
 AWAY = Refusal(503, "Keystone is not available; try again later", "ServiceUnavailable")
 WsgiApp = typing.Any
 LOG = logging.getLogger(__name__)
 
 
 def make_auth(conf: cfg.ConfigOpts) -> Authenticator:
-    """As [api] auth_strategy says.
+    """Return the authenticator that [api] auth_strategy names.
 
-    :raises WrongConfiguration: the policy file is not there, or not understood.
+    :raises WrongConfiguration: the policy file is missing or malformed.
     """
     if conf.api.auth_strategy == "none":
-        LOG.warning("[api] auth_strategy is none: everybody may do everything")
+        LOG.warning("[api] auth_strategy is none: the API does not authenticate its users")
         return NoAuthentication()
     return KeystoneAuthentication(make_enforcer(conf))
 
 
 def make_enforcer(conf: cfg.ConfigOpts) -> policy.Enforcer:
-    """The rules, with the operator's own from [oslo_policy] policy_file where it is there.
+    """Return the policy's rules, with those of the operator from [oslo_policy] policy_file.
 
     :raises WrongConfiguration: as `make_auth`.
     """
@@ -59,17 +59,17 @@ def make_enforcer(conf: cfg.ConfigOpts) -> policy.Enforcer:
 
 
 def get_enforcer() -> policy.Enforcer:
-    """For oslo.policy's tools (oslopolicy-checker and others), which read the configuration themselves."""
+    """Return the enforcer for oslo.policy's tools (oslopolicy-checker and others)."""
     conf = cfg.CONF
     conf([], project="stoker")
     return make_enforcer(conf)
 
 
 def behind_keystone(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
-    """The application with Keystone's middleware in front, where [api] auth_strategy wants it.
+    """Put Keystone's middleware in front of the application, if [api] auth_strategy is keystone.
 
-    The middleware lets a request without a valid token pass, marked as such: the application answers it in
-    its own words, and some paths need no token.  Requests that carry a signature do not come to it.
+    The middleware passes on a request without a valid token, and marks it: the application answers it itself,
+    and some paths need no token.  A request with a signature does not reach the middleware.
 
     :raises WrongConfiguration: an option that the middleware needs is missing.
     """
@@ -94,7 +94,7 @@ def behind_keystone(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
     except (MissingRequiredOptions, NoMatchingPlugin, cfg.Error, ValueError) as error:
         raise WrongConfiguration(f"[{SECTION}]: {error}") from error
 
-    # The middleware looks for it with the first request, and would answer each with an error.
+    # The middleware imports it at the first request, and would answer each request with an error.
     if conf[SECTION].memcached_servers and importlib.util.find_spec("memcache") is None:
         raise WrongConfiguration(
             f"[{SECTION}] memcached_servers: python-memcached is not installed: "
@@ -105,13 +105,13 @@ def behind_keystone(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
         if not is_presigned(environ.get("PATH_INFO", "")):
             try:
                 return guarded(environ, start_response)
-            except ClientException as error:  # The middleware lets out what its own account meets.
+            except ClientException as error:  # The middleware does not catch errors of its own account.
                 LOG.warning("Keystone is unavailable, the request is refused: %s", error)
                 status, headers, body = AWAY.to_response()
                 start_response(status, headers)
                 return [body]
-        # A signature is no token: Keystone is not asked, and may be away.  What the headers say of who asks
-        # is the client's own word.
+        # A signature is no token: Keystone is not asked, and may be unavailable.  The client may have forged
+        # the headers that name a user.
         return app({**environ, "HTTP_X_IDENTITY_STATUS": "Invalid"}, start_response)
 
     return dispatch

@@ -1,4 +1,4 @@
-"""What shows how the daemons do: figures, health, and reports on a signal."""
+"""Metrics, health and reports of the daemons."""
 
 import queue
 import threading
@@ -28,9 +28,9 @@ StartResponse = Callable[[str, list[tuple[str, str]]], object]
 
 
 def make_recorder(program: str) -> Prometheus:
-    """A recorder that knows the release.
+    """Make a recorder, which also tells the release.
 
-    :raises WrongConfiguration: the directory of several processes' figures cannot be used.
+    :raises WrongConfiguration: the directory that several processes share cannot be used.
     """
     try:
         return Prometheus(program, gauges=lambda: [Sample(metrics.BUILD, 1, (VERSION, program))])
@@ -54,8 +54,7 @@ def text_of(recorder: Recorder) -> Callable[[], bytes] | None:
 class ConductorPage:
     """A WSGI application: ``/metrics`` and ``/healthcheck`` of a conductor.
 
-    Health is 200 while it serves, else 503 with a line for each reason; a conductor that is dead does not
-    answer at all.
+    The health check answers 200 while the conductor serves, else 503 with a line for each problem.
     """
 
     def __init__(self, monitor: Monitor, text: Callable[[], bytes]) -> None:
@@ -63,7 +62,7 @@ class ConductorPage:
         self._text = text
 
     def __call__(self, environ: Mapping[str, typing.Any], start_response: StartResponse) -> Iterator[bytes]:
-        """See PEP 3333."""
+        """Answer a request (PEP 3333)."""
         status, kind, body = self._answer(str(environ.get("PATH_INFO", "/")))
         start_response(status, [("Content-Type", kind), ("Content-Length", str(len(body)))])
         return iter([] if environ.get("REQUEST_METHOD") == "HEAD" else [body])
@@ -80,7 +79,7 @@ class ConductorPage:
 
 
 def serve_conductor(conf: cfg.ConfigOpts, monitor: Monitor, recorder: Prometheus) -> HttpServer:
-    """A server at [metrics] host and port, started.
+    """Start the conductor's server at [metrics] host and port.
 
     :raises WrongConfiguration: the address is in use, or not ours.
     """
@@ -96,8 +95,11 @@ def serve_conductor(conf: cfg.ConfigOpts, monitor: Monitor, recorder: Prometheus
 
 
 class _Report(TextGuruMeditation):
-    """Without the sections on processes, for which psutil reads files that systemd hides from the daemons,
-    and on green threads, of which there are none."""
+    """A report without two of the usual sections.
+
+    For the one on processes psutil reads files that systemd hides from the daemons; there are no green
+    threads.
+    """
 
     ours: typing.ClassVar[Mapping[str, Callable[[], ModelWithDefaultViews]]] = {}
 
@@ -111,7 +113,7 @@ class _Report(TextGuruMeditation):
 
 
 class _Product:
-    """For oslo.reports."""
+    """The product's name and version, for oslo.reports."""
 
     def vendor_string(self) -> str:
         return "OpenStack"

@@ -1,4 +1,4 @@
-"""Whether the servers answer that the configuration names."""
+"""Probes of the configured servers: whether each answers."""
 
 import logging
 import threading
@@ -17,13 +17,16 @@ from .messaging import make_bus
 
 LOG = logging.getLogger(__name__)
 WITHIN = 10.0
-"""Seconds that a server is given to answer."""
+"""Seconds within which a server must answer."""
 
 Check = Callable[[cfg.ConfigOpts], None]
 
 
 def check_database(conf: cfg.ConfigOpts) -> None:
-    """:raises WrongConfiguration: it does not answer, or is not at this release's version."""
+    """Check the database.
+
+    :raises WrongConfiguration: it does not answer, or its version is not this release's.
+    """
     try:
         open_database(conf)[0].close()
     except DatabaseError as error:
@@ -31,7 +34,10 @@ def check_database(conf: cfg.ConfigOpts) -> None:
 
 
 def check_bus(conf: cfg.ConfigOpts) -> None:
-    """:raises WrongConfiguration: it does not answer."""
+    """Check the message bus.
+
+    :raises WrongConfiguration: it does not answer.
+    """
     bus = make_bus(conf)
     try:
         bus.check()
@@ -41,7 +47,10 @@ def check_bus(conf: cfg.ConfigOpts) -> None:
 
 
 def check_coordination(conf: cfg.ConfigOpts) -> None:
-    """:raises WrongConfiguration: it does not answer."""
+    """Check the coordination backend.
+
+    :raises WrongConfiguration: it does not answer.
+    """
     check_backend(conf)
     try:
         coordinator = make_coordinator(conf.coordination.backend_url, b"stoker-manage")
@@ -49,8 +58,8 @@ def check_coordination(conf: cfg.ConfigOpts) -> None:
         coordinator.get_groups().get()
         coordinator.stop()
     except (tooz.ToozError, OSError) as error:
-        told = f"[coordination] backend_url: the coordination backend does not answer: {error}"
-        raise WrongConfiguration(told) from error
+        fault = f"[coordination] backend_url: the coordination backend does not answer: {error}"
+        raise WrongConfiguration(fault) from error
 
 
 SERVERS: dict[str, tuple[str, Check]] = {
@@ -58,40 +67,40 @@ SERVERS: dict[str, tuple[str, Check]] = {
     "message bus": ("transport_url", check_bus),
     "coordination backend": ("[coordination] backend_url", check_coordination),
 }
-"""What is asked -> the option that names it, and how."""
+"""The servers, each with its option and its check."""
 
 
-def hush() -> None:
-    """Let the libraries' own words about a server that is away be: what is wrong is told once, by us."""
+def silence_libraries() -> None:
+    """Silence the libraries' logs about an unavailable server: Stoker reports it once."""
     for name in ("oslo.messaging", "oslo_messaging", "kombu", "amqp", "tooz", "urllib3"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def unreachable(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str | None]]:
-    """(server, what is wrong or None), asked one after the other."""
+    """Yield each server with its fault, None if it answers; one after the other."""
     for name, (option, check) in SERVERS.items():
         yield name, answers(conf, option, check)
 
 
 def answers(conf: cfg.ConfigOpts, option: str, check: Check, within: float = WITHIN) -> str | None:
-    """What is wrong with a server; None: it answers.  A library may try for ever, so it is given a thread.
+    """Return the fault of a server; None: it answers.  A library may retry for ever, so it gets a thread.
 
     :param within: seconds.
     """
-    hush()
-    told: list[str | None] = []
+    silence_libraries()
+    found: list[str | None] = []
 
     def ask() -> None:
         try:
             check(conf)
-            told.append(None)
+            found.append(None)
         except WrongConfiguration as error:
-            told.append(str(error))
+            found.append(str(error))
         except Exception as error:  # top of the thread: each library has errors of its own for this
             LOG.debug("%s: it does not answer", option, exc_info=True)
-            told.append(f"{option}: it does not answer: {error}")
+            found.append(f"{option}: it does not answer: {error}")
 
     thread = threading.Thread(target=ask, name="check", daemon=True)
     thread.start()
     thread.join(within)
-    return told[0] if told else f"{option}: no answer within {within:g} s"
+    return found[0] if found else f"{option}: no answer within {within:g} s"

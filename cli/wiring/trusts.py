@@ -1,4 +1,4 @@
-"""The service's own account at Keystone, for what is done in the name of users."""
+"""The service's own account at Keystone, which acts for users by trusts."""
 
 from keystoneauth1 import loading
 from keystoneauth1.exceptions import MissingRequiredOptions, NoMatchingPlugin
@@ -11,7 +11,7 @@ from ..config.errors import WrongConfiguration
 SECTION = "trustee"
 API_SECTION = "keystone_authtoken"
 TIMEOUT = 30
-"""Seconds an answer of Keystone's may take."""
+"""Seconds within which Keystone must answer."""
 UNSCOPED = dict.fromkeys(
     (
         "project_id",
@@ -26,7 +26,7 @@ UNSCOPED = dict.fromkeys(
 
 
 def make_trusts(conf: cfg.ConfigOpts) -> Trusts:
-    """Nothing is asked of Keystone yet.
+    """Make what creates and uses trusts, without a request to Keystone.
 
     :raises WrongConfiguration: [trustee] is not complete.
     """

@@ -257,7 +257,7 @@ def test_a_stack_is_failed_by_hand_and_updated_then(scene: Stage) -> None:
     assert f"sooner: openstack stack update --existing {id_of(path)}" in told
     again = scene.manage("stack", "fail", id_of(path))
     assert again.code == 1
-    assert "stack failed is CREATE_FAILED: it does nothing; to go on: openstack stack update" in again.told
+    assert "stack failed is CREATE_FAILED: it does nothing; to continue: openstack stack update" in again.told
     body = {"template": template(disk=scene.hanging(seconds=0))}
     assert scene.deployment.call("PUT", path, body)[0] == 202
     assert scene.deployment.wait_final(path)["stack_status"] == "UPDATE_COMPLETE"

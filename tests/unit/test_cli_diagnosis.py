@@ -6,7 +6,7 @@ import typing
 import pytest
 from stoker.cli.commands.base import describe_moment
 from stoker.cli.commands.diagnosis import DiagnosisContext, explain
-from stoker.cli.commands.fleet import ConductorFleet, Reason, of_installation
+from stoker.cli.commands.fleet import ConductorFleet, Reason, health_problems
 from stoker.cli.commands.stack_report import StackReport, as_json, as_text, of_stack
 from stoker.db.conductors import STOPPED, ConductorRecord
 from stoker.db.ids import ContentId, MemberId, StackId, TaskId, TraversalId
@@ -68,7 +68,7 @@ def a_conductor(host: str, **fields: typing.Any) -> ConductorRecord:
     return ConductorRecord(host, **{**plain, **fields})
 
 
-def a_crew(*conductors: ConductorRecord, **fields: typing.Any) -> ConductorFleet:
+def a_fleet(*conductors: ConductorRecord, **fields: typing.Any) -> ConductorFleet:
     found = {c.host: c for c in conductors or (a_conductor("one"), a_conductor("two"))}
     living = frozenset(host for host, c in found.items() if c.state != STOPPED and NOW - c.heartbeat_at < 10)
     owner = "two" if "two" in living else min(living, default=None)
@@ -85,9 +85,9 @@ def a_crew(*conductors: ConductorRecord, **fields: typing.Any) -> ConductorFleet
     return ConductorFleet(**{**plain, **fields})
 
 
-def why(task: Unfinished, crew: ConductorFleet | None = None, **around: typing.Any) -> Reason:
+def why(task: Unfinished, fleet: ConductorFleet | None = None, **around: typing.Any) -> Reason:
     plain: typing.Any = {"deadline_at": NOW + 600, "children": {}, "handles": {}}
-    return explain(task, crew or a_crew(), DiagnosisContext(**{**plain, **around})).reason
+    return explain(task, fleet or a_fleet(), DiagnosisContext(**{**plain, **around})).reason
 
 
 RETRY = "stoker-manage stack retry S"
@@ -109,7 +109,7 @@ def test_a_call_that_has_lasted_for_long_may_hang() -> None:
 
 
 def test_a_step_may_wait_for_a_thread_that_another_one_holds() -> None:
-    crowded = a_crew(a_conductor("one", threads_busy=6), a_conductor("two"))
+    crowded = a_fleet(a_conductor("one", threads_busy=6), a_conductor("two"))
     longest = [LongStep(StackId("X"), "other", "disk", ONE, NOW - 300)]
     found = why(a_task(), crowded, longest=longest)
     assert "it waits for a thread, or is in its first call: all 4 of one are busy" in found.why
@@ -139,7 +139,7 @@ def test_a_step_that_is_polled_is_no_trouble() -> None:
 def test_a_conductor_that_is_gone_is_named_with_what_became_of_it(
     conductor: ConductorRecord, told: str
 ) -> None:
-    found = why(a_task(), a_crew(conductor, a_conductor("two")))
+    found = why(a_task(), a_fleet(conductor, a_conductor("two")))
     assert (found.cause, found.why) == ("gone", told)
     assert found.next == "two takes the task over from one and requeues it"
     assert found.at is not None
@@ -148,7 +148,7 @@ def test_a_conductor_that_is_gone_is_named_with_what_became_of_it(
 
 
 def test_without_conductors_nothing_happens() -> None:
-    nobody = a_crew(SILENT)
+    nobody = a_fleet(SILENT)
     found = why(a_task(), nobody)
     assert found.next == "nothing: no conductor is alive"
     assert found.commands == (
@@ -157,7 +157,7 @@ def test_without_conductors_nothing_happens() -> None:
     )
     assert why(ready(), nobody).why == "the task is ready, but no conductor is alive"
     assert why(parked(), nobody).commands == nobody.revive()
-    [general] = of_installation(nobody, unsettled=None, database=None)
+    [general] = health_problems(nobody, unsettled=None, database=None)
     assert general.why.startswith("no conductor is alive; last reports: one (34 s ago);")
 
 
@@ -182,7 +182,7 @@ def test_a_hint_that_was_lost_is_sent_again_by_the_owner() -> None:
     found = why(ready(redelivered=2, due_at=NOW + 8))
     assert found.why.endswith("12 s ago; hints are not delivered: check that the message bus answers")
     assert found.commands == ("stoker-manage config validate --connect", RETRY)
-    task = explain(ready(redelivered=2, due_at=NOW + 8), a_crew(), DiagnosisContext(None, {}, {}))
+    task = explain(ready(redelivered=2, due_at=NOW + 8), a_fleet(), DiagnosisContext(None, {}, {}))
     assert task.since == NOW + 8 - 20 - 10 - 5
 
 
@@ -196,18 +196,18 @@ def test_a_moment_that_is_too_far_away_was_stored_by_a_wrong_clock() -> None:
     found = why(ready(due_at=NOW + 3600))
     assert found.cause == "clock"
     assert "stored by a clock that is ahead" in found.why
-    skewed = a_crew(skews={"one": 3600.0})
-    [general] = of_installation(skewed, unsettled=None, database=-7.0)[:1]
+    skewed = a_fleet(skews={"one": 3600.0})
+    [general] = health_problems(skewed, unsettled=None, database=-7.0)[:1]
     assert general.why == "the clock of one is 1 h ahead of this host's: what is due comes late or early"
     assert "the clock of the database is 7 s behind this host's" in "".join(
-        reason.why for reason in of_installation(skewed, unsettled=None, database=-7.0)
+        reason.why for reason in health_problems(skewed, unsettled=None, database=-7.0)
     )
 
 
 def test_threads_that_are_all_busy_are_told_with_what_holds_them() -> None:
-    crew = a_crew(a_conductor("one", threads_busy=4), a_conductor("two", threads_busy=8))
+    fleet = a_fleet(a_conductor("one", threads_busy=4), a_conductor("two", threads_busy=8))
     longest = LongStep(StackId("X"), "other", "disk", ONE, NOW - 300)
-    found = why(ready(), crew, longest=[longest])
+    found = why(ready(), fleet, longest=[longest])
     assert found.cause == "threads"
     assert "all threads of all conductors are busy (one: 4, two: 4)" in found.why
     assert "the longest call (5 min) is that of resource disk of stack other on one" in found.why
@@ -215,8 +215,8 @@ def test_threads_that_are_all_busy_are_told_with_what_holds_them() -> None:
 
 
 def test_threads_that_were_written_off_are_told() -> None:
-    crew = a_crew(a_conductor("one", threads_written_off=2))
-    [found] = of_installation(crew, unsettled=None, database=None)
+    fleet = a_fleet(a_conductor("one", threads_written_off=2))
+    [found] = health_problems(fleet, unsettled=None, database=None)
     assert found.why == "one: 2 threads hang in calls that were cancelled, and were detached"
 
 
@@ -249,7 +249,7 @@ def test_a_breakpoint_is_told_with_the_clients_command() -> None:
     assert found.why == "it is held at the breakpoint pre-create"
     assert found.commands == ("openstack stack continue S server",)
     held = a_task(state=TaskState.HELD, member=None, hook="pre-create", held_since=NOW - 7)
-    since = explain(held, a_crew(), DiagnosisContext(None, {}, {})).since
+    since = explain(held, a_fleet(), DiagnosisContext(None, {}, {})).since
     assert since == NOW - 7, "not when its resource's row was written"
     limited = why(a_task(state=TaskState.HELD, member=None, hook="pre-create", due_at=NOW + 9))
     assert (limited.next, limited.at) == ("the breakpoint's own limit ends it", NOW + 9)
@@ -257,7 +257,7 @@ def test_a_breakpoint_is_told_with_the_clients_command() -> None:
 
 def test_a_conductor_that_has_not_answered_for_what_is_over_holds_nothing_up() -> None:
     assert "no stack waits for it" in why(a_task(state=TaskState.CANCELLED)).why
-    gone = why(a_task(state=TaskState.CANCELLED), a_crew(SILENT, a_conductor("two")))
+    gone = why(a_task(state=TaskState.CANCELLED), a_fleet(SILENT, a_conductor("two")))
     assert gone.next == "nothing: that conductor is gone"
 
 
@@ -283,7 +283,7 @@ EMPTY = Waiting([], {}, {}, {})
 
 def whole(**fields: typing.Any) -> Reason:
     stack = dataclasses.replace(STACK, **fields)
-    [found] = of_stack(stack, EMPTY, "two", a_crew())
+    [found] = of_stack(stack, EMPTY, "two", a_fleet())
     return found
 
 
@@ -304,11 +304,11 @@ def test_a_stack_of_which_nothing_can_go_on_is_a_bug() -> None:
 
 
 def test_the_report_says_all_of_it_as_text_and_as_json() -> None:
-    crew = a_crew()
+    fleet = a_fleet()
     waiting = Waiting([a_task()], {TaskState.RUNNING: 3, TaskState.WAITING: 2}, {}, {})
-    finding = explain(a_task(), crew, DiagnosisContext(STACK.deadline_at, {}, {}))
+    finding = explain(a_task(), fleet, DiagnosisContext(STACK.deadline_at, {}, {}))
     report = StackReport(STACK, "two", waiting, [], [finding], [])
-    text = as_text(report, crew)
+    text = as_text(report, fleet)
     assert text.splitlines()[0] == "stack shop (S) of project demo: CREATE_IN_PROGRESS"
     assert "unfinished: 3 running, 2 waiting; owned by two" in text
     since = describe_moment(NOW - 100, NOW)

@@ -6,7 +6,7 @@ import time
 import pytest
 import sqlalchemy as sa
 from stoker.cli.commands.base import AdminError
-from stoker.cli.commands.database import bring, outdated
+from stoker.cli.commands.database import migrate, outdated
 from stoker.db import conductors
 from stoker.db.conductors import ACTIVE, ConductorRecord
 from stoker.db.engine import Database
@@ -54,7 +54,7 @@ def test_a_conductor_of_an_older_schema_is_found_though_its_messages_are_the_sam
     report(database, "new", "a", revisions.NUMBER)
     assert outdated(database) == ["old", "silent"]
     with pytest.raises(AdminError, match="conductors of an older release run: old, silent;"):
-        bring(database, expand=False, contract=True)
+        migrate(database, expand=False, contract=True)
     assert database.read(revisions.current) == revisions.EXPANDED
 
 
@@ -64,5 +64,5 @@ def test_a_number_counts_only_for_the_incarnation_that_reported_it(database: Dat
     report(database, "one", "b", None)
     assert outdated(database) == ["one"]
     report(database, "one", "c", revisions.NUMBER)
-    bring(database, expand=False, contract=True)
+    migrate(database, expand=False, contract=True)
     assert database.read(revisions.current) == revisions.NEWEST

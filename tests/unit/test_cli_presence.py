@@ -104,7 +104,7 @@ def test_without_the_group_nobody_guesses() -> None:
     assert [found.is_alive(host) for host in HOSTS] == [None] * 3
     sums, health = footer(found, 0)
     assert sums.startswith("alive: ? of 3 conductors")
-    assert health.startswith("unknown: the group of conductors is unreachable: refused; shown is what each")
+    assert health.startswith("unknown: the group of conductors is unreachable: refused; the last reports")
     with pytest.raises(AdminError, match="is unreachable: refused"):
         ring_of(found)
 
