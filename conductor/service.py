@@ -21,7 +21,7 @@ from .monitor import Monitor
 from .ownership import Ownership
 from .scheduler import ROUND_ENDS_WITHIN, Scheduler
 from .worker.executor import ThreadPool
-from .worker.loop import WorkThread
+from .worker.thread import WorkThread
 
 LOG = logging.getLogger(__name__)
 LONGEST_FAREWELL = 0.5

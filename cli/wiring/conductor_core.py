@@ -8,7 +8,9 @@ from ...conductor.ownership import Ownership
 from ...conductor.steps.context import StepServices
 from ...conductor.steps.runner import StepRunner
 from ...conductor.worker.executor import ThreadPool
-from ...conductor.worker.loop import WorkLimits, WorkLoop, WorkThread
+from ...conductor.worker.loop import WorkLimits, WorkLoop
+from ...conductor.worker.metrics import WorkMetrics
+from ...conductor.worker.thread import WorkThread
 from ...db.ids import MemberId
 from ...engine.context import EngineContext
 from ...engine.nested_stacks import NestedStacks
@@ -52,8 +54,15 @@ def make_core(parts: Parts, context: EngineContext, host: str) -> ConductorCore:
 def _make_runner(parts: Parts, context: EngineContext) -> StepRunner:
     """Return what runs the steps of resources."""
     database = parts.database
-    services = StepServices(database, database.clock, parts.addresses, parts.sealer, parts.deferral)
-    return StepRunner(registry=parts.catalogue, services=services, nested=NestedStacks(context))
+    services = StepServices(
+        database=database,
+        clock=database.clock,
+        addresses=parts.addresses,
+        sealer=parts.sealer,
+        nested=NestedStacks(context),
+        deferral=parts.deferral,
+    )
+    return StepRunner(registry=parts.catalogue, services=services)
 
 
 def _make_loop(
@@ -79,5 +88,5 @@ def _make_loop(
         wake=wake,
         member=member,
         limits=limits,
-        recorder=parts.recorder,
+        metrics=WorkMetrics(parts.recorder),
     )

@@ -1,72 +1,25 @@
 """The nested stacks that a step may create, change and read, as its resource type sees them."""
 
-import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ...db.ids import StackId
-from ...db.rows import Resource, Snapshot, Stack
-from ...db.schema import tables
-from ...db.states import Status, TaskKind, TaskState
-from ...db.work.claim import Claim
+from ...db.rows import Stack
+from ...db.states import Status, TaskKind
+from ...db.work.claim import Claim, lock
 from ...engine.parent_resource import ParentResource, child_id
 from ...planning.hidden_parameters import SECRET_TEMPLATE, secret_parameters, template_is_secret
 from ...planning.task_definition import TaskDefinition
 from ...resources.context import ChildGoal, ChildState, GroupMember, Json, physical_name
 from ...resources.errors import Cancelled, PermanentError
 from ...resources.nested.parameterize import parameterize
-from ...sealing.stored import RowLookup
-from ...template.budget import Budget
-from ...template.errors import TemplateError
-from ...template.residual import evaluate, is_node, partial
+from ...template.residual import partial
 from .lookup import SealedLookup
-from .secrets import Secrets
+from .nested import NestedStackOperations
+from .secrets import Secrets, open_outputs
 from .target import kept_properties
-
-
-class NestedStackOperations(typing.Protocol):
-    """The use cases of nested stacks that steps need: see engine.nested_stacks.NestedStacks.  Thread-safe.
-
-    All that change something check in their transaction, by `ParentResource.guard`, whether the step may act.
-    """
-
-    def create(
-        self, nest: ParentResource, goal: ChildGoal, adopted: Mapping[str, Json] | None = None
-    ) -> StackId:
-        """Start to create the child, or find it if an earlier attempt did."""
-
-    def update(self, nest: ParentResource, key: StackId, goal: ChildGoal) -> None:
-        """Start to bring the child to another goal, whatever it does now."""
-
-    def delete(self, nest: ParentResource, key: StackId) -> None:
-        """Start to delete the child, whatever it does now."""
-
-    def act(self, nest: ParentResource, key: StackId, kind: TaskKind) -> None:
-        """Start to check, suspend or resume the child."""
-
-    def snapshot(self, nest: ParentResource, key: StackId) -> None:
-        """Start a snapshot of the child, or find the one that an earlier attempt has started."""
-
-    def snapshot_of(self, nest: ParentResource, key: StackId) -> Snapshot | None:
-        """Return the child's snapshot that a step with the parent resource's key has started."""
-
-    def delete_snapshot(self, nest: ParentResource, key: StackId) -> None:
-        """Start to delete that snapshot, whatever the child does."""
-
-    def find(self, key: StackId, stack_id: StackId) -> Stack | None:
-        """Return the child of a resource of the stack; None: there is none in its tree."""
-
-    def rows(self, key: StackId) -> list[Resource]:
-        """Return the child's resources."""
-
-    def bodies(self, child: Stack, unseal: Callable[[str], Json]) -> Mapping[str, Mapping[str, Json]]:
-        """Return the resources' definitions in the generated template of a child, in clear."""
-
-    def file(self, stack_id: StackId, name: str) -> str:
-        """Return a file of the stack."""
 
 
 class StepChildren:
@@ -124,16 +77,7 @@ class StepChildren:
         if found is None:
             return {}
         rows = {row.name: row for row in self._nested.rows(found.id) if row.replaced_by is None}
-        opening = _Opening(self._secrets)
-        lookup = RowLookup(rows, opening.open)
-        values: dict[str, Json] = {}
-        budget = Budget()
-        for name, output in found.outputs.items():
-            try:
-                values[name] = opening.evaluate(output["value"], lookup, budget)
-            except (TemplateError, LookupError):
-                values[name] = None
-        return values
+        return open_outputs(found.outputs, rows, self._secrets)
 
     def members(self, child: str) -> Sequence[GroupMember]:
         """See Children."""
@@ -195,38 +139,5 @@ class StepChildren:
 
         :raises Cancelled: the task is not ours any more.
         """
-        t, task = tables.task, self._claim.task
-        held = sa.select(t.c.id).where(
-            t.c.id == task.id,
-            t.c.attempt == task.attempt,
-            t.c.member == task.member,
-            t.c.state == TaskState.RUNNING,
-            t.c.stop_by.is_(None),
-        )
-        if conn.execute(held.with_for_update()).first() is None:
+        if not lock(conn, self._claim.task):
             raise Cancelled
-
-
-class _Opening:
-    """Opens secrets, and remembers as a secret whatever was made of one."""
-
-    def __init__(self, secrets: Secrets) -> None:
-        self._secrets = secrets
-        self._has_opened = False
-
-    def open(self, token: str) -> Json:
-        """Return the value of a token."""
-        self._has_opened = True
-        return self._secrets.open(token)
-
-    def evaluate(self, tree: Json, lookup: RowLookup, budget: Budget) -> Json:
-        """Return the value of a tree, and remember the parts that hold secrets."""
-        if isinstance(tree, dict) and not is_node(tree):
-            return {key: self.evaluate(item, lookup, budget) for key, item in tree.items()}
-        if isinstance(tree, list):
-            return [self.evaluate(item, lookup, budget) for item in tree]
-        self._has_opened = False
-        value = evaluate(tree, lookup, budget)
-        if self._has_opened:
-            self._secrets.add(value)
-        return value

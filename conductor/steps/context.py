@@ -16,6 +16,7 @@ from ...sealing.sealer import Sealer
 from ...sealing.signal_urls import SignalAddresses
 from ...sealing.stored import metadata_in_clear
 from ...template.residual import ARGS
+from .nested import NestedStackOperations
 from .secrets import Secrets
 
 Json = typing.Any
@@ -35,6 +36,7 @@ class StepServices:
     clock: Callable[[], float]
     addresses: SignalAddresses
     sealer: Sealer
+    nested: NestedStackOperations
     deferral: Deferral = NO_DEFERRAL
 
 

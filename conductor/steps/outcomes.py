@@ -27,6 +27,10 @@ STILL_GOOD = "Update status to COMPLETE for FAILED resource neither update nor r
 """Heat's words."""
 
 
+class Restricted(StepError):
+    """The environment forbids what the update would have to do; the resource stays as it is."""
+
+
 @dataclass(frozen=True)
 class Outcomes:
     """Makes the results of one attempt.

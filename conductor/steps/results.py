@@ -4,6 +4,7 @@ import threading
 import typing
 from dataclasses import dataclass
 
+from ...db.states import TaskState
 from ...db.work.claim import Claim, Claimant
 from ...db.work.commit import Outcome
 
@@ -28,6 +29,11 @@ class StepResult:
     progress: Json = None
     timed_out: bool = False
     detached: bool = False
+
+    @property
+    def keeps_claim(self) -> bool:
+        """Return whether the task stays with this conductor, which polls it next."""
+        return self.outcome is None or self.outcome.state == TaskState.RUNNING
 
 
 class Steps(typing.Protocol):

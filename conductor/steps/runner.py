@@ -4,12 +4,10 @@ import logging
 import threading
 import traceback
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from ...db.errors import Unavailable
-from ...db.states import TaskKind
 from ...db.work.claim import Claim, Claimant, action_of
-from ...planning.task_definition import TaskDefinition
 from ...resources.errors import (
     Cancelled,
     PermanentError,
@@ -19,56 +17,31 @@ from ...resources.errors import (
     StepTimedOut,
     UnknownType,
 )
-from ...resources.plugin import ResourceType
 from ...resources.registry import ResourceRegistry
 from ...sandbox.errors import HelperUnavailable
 from ...sandbox.evaluator import charged_to
 from ...sealing.sealer import SealError
 from ...template.errors import TemplateError
-from .children import NestedStackOperations, StepChildren
+from .children import StepChildren
 from .context import RunningStepContext, StepServices
-from .kinds.actions import CheckStep, ObserveStep, ResumeStep, ScaleStep, SuspendStep
-from .kinds.base import TaskStep
-from .kinds.create import AdoptStep, CreateStep
-from .kinds.delete import CleanupStep, DeleteSnapshotStep, DeleteStep
-from .kinds.snapshot import SnapshotStep
-from .kinds.update import Restricted, UpdateStep
+from .kinds.table import KINDS
 from .orphans import orphaned_create
-from .outcomes import Outcomes
+from .outcomes import Outcomes, Restricted
 from .results import StepResult
 from .secrets import Secrets
-from .target import make_target
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any
 STALLED = 2.0
 """Seconds until a step is retried that needed the database, or a helper process, while there was none."""
-KINDS: Mapping[TaskKind, type[TaskStep]] = {
-    TaskKind.CREATE: CreateStep,
-    TaskKind.UPDATE: UpdateStep,
-    TaskKind.DELETE: DeleteStep,
-    TaskKind.CLEANUP: CleanupStep,
-    TaskKind.SUSPEND: SuspendStep,
-    TaskKind.RESUME: ResumeStep,
-    TaskKind.CHECK: CheckStep,
-    TaskKind.OBSERVE: ObserveStep,
-    TaskKind.SNAPSHOT: SnapshotStep,
-    TaskKind.DELETE_SNAPSHOT: DeleteSnapshotStep,
-    TaskKind.ADOPT: AdoptStep,
-    TaskKind.SCALE: ScaleStep,
-}
-"""The class of each kind of task that is claimed."""
 
 
 class StepRunner:
     """Implements results.Steps; holds no state, so that all threads of the pool share it."""
 
-    def __init__(
-        self, *, registry: ResourceRegistry, services: StepServices, nested: NestedStackOperations
-    ) -> None:
+    def __init__(self, *, registry: ResourceRegistry, services: StepServices) -> None:
         self._registry = registry
         self._services = services
-        self._nested = nested
 
     def run(self, claim: Claim, progress: Json, stop: threading.Event, who: Claimant) -> StepResult:
         """See Steps."""
@@ -77,11 +50,7 @@ class StepRunner:
 
     def has_cancel(self, claim: Claim) -> bool:
         """See Steps."""
-        try:
-            plugin = self._registry.get(claim.resource.plugin)
-        except UnknownType:
-            return False
-        return type(plugin).handle_cancel is not ResourceType.handle_cancel
+        return KINDS[claim.task.kind].has_cancel(claim, self._registry)
 
     def cancel(self, claim: Claim, who: Claimant) -> StepResult:
         """See Steps."""
@@ -110,7 +79,7 @@ class StepRunner:
         return Outcomes(claim, who, self._services.clock, secrets)
 
     def _context(self, outcomes: Outcomes, stop: threading.Event) -> RunningStepContext:
-        children = StepChildren(outcomes.claim, self._nested, outcomes.secrets)
+        children = StepChildren(outcomes.claim, self._services.nested, outcomes.secrets)
         return RunningStepContext(
             outcomes.claim, outcomes.secrets, services=self._services, stop=stop, children=children
         )
@@ -151,27 +120,11 @@ class StepRunner:
             raise StepTimedOut(f"{action_of(claim.task.kind)} timed out")
         context = self._context(outcomes, stop)
         context.checkpoint()
-        kind = KINDS[claim.task.kind]
-        return kind(outcomes, self._registry, context, _stored_progress(claim, progress)).run()
+        return KINDS[claim.task.kind](outcomes, self._registry, context, progress).run()
 
     def _cancel(self, outcomes: Outcomes, progress: Json) -> StepResult:
         """End a step that was asked to stop; its type may have something to stop outside."""
-        claim = outcomes.claim
-        progress = _stored_progress(claim, progress)
-        if progress is not None and self.has_cancel(claim):
-            plugin = self._registry.get(claim.resource.plugin)
-            definition = TaskDefinition.from_json(claim.task.definition)
-            target, _ = make_target(claim, plugin, definition, outcomes.secrets)
-            # With an event of its own: the type has to be able to pause while it cancels.
-            context = self._context(outcomes, threading.Event())
-            try:
-                plugin.handle_cancel(target, progress, context)
-            except (StepError, Unavailable) as error:
-                where = f"{claim.task.stack_id}/{claim.resource.name}"
-                LOG.warning("Resource %s: its cancel failed: %s", where, outcomes.secrets.redact(str(error)))
+        # With an event of its own: the type has to be able to pause while it cancels.
+        context = self._context(outcomes, threading.Event())
+        KINDS[outcomes.claim.task.kind](outcomes, self._registry, context, progress).cancel()
         return outcomes.stopped()
-
-
-def _stored_progress(claim: Claim, progress: Json) -> Json:
-    """Return the token to poll with; where none is given, the one that an earlier step has stored."""
-    return claim.resource.progress["token"] if progress is None and claim.begun else progress

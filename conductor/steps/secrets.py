@@ -3,9 +3,12 @@
 import typing
 from collections.abc import Iterator, Mapping
 
+from ...db.rows import Resource
 from ...sealing.sealer import BoundSealer
-from ...sealing.stored import in_clear
-from ...template.residual import quote, sealed
+from ...sealing.stored import RowLookup, in_clear
+from ...template.budget import Budget
+from ...template.errors import TemplateError
+from ...template.residual import evaluate, is_node, quote, sealed
 
 Json = typing.Any
 SHORTEST_REDACTED = 3
@@ -78,3 +81,46 @@ def _texts(value: Json, *, keys: bool) -> Iterator[str]:
             yield from _texts(item, keys=keys)
     elif value is not None and not isinstance(value, bool) and value != "":
         yield str(value)
+
+
+class _Opening:
+    """Opens secrets, and remembers as a secret whatever was made of one."""
+
+    def __init__(self, secrets: Secrets, rows: Mapping[str, Resource]) -> None:
+        self._secrets = secrets
+        self._lookup = RowLookup(rows, self._open)
+        self._budget = Budget()
+        self._has_opened = False
+
+    def _open(self, token: str) -> Json:
+        self._has_opened = True
+        return self._secrets.open(token)
+
+    def evaluate(self, tree: Json) -> Json:
+        """Return the value of a tree, and remember the parts that hold secrets."""
+        if isinstance(tree, dict) and not is_node(tree):
+            return {key: self.evaluate(item) for key, item in tree.items()}
+        if isinstance(tree, list):
+            return [self.evaluate(item) for item in tree]
+        self._has_opened = False
+        value = evaluate(tree, self._lookup, self._budget)
+        if self._has_opened:
+            self._secrets.add(value)
+        return value
+
+
+def open_outputs(
+    outputs: Mapping[str, Json], rows: Mapping[str, Resource], secrets: Secrets
+) -> dict[str, Json]:
+    """Return the values of a nested stack's outputs; None for those that cannot be evaluated.
+
+    :param rows: the stack's resources by name.
+    """
+    opening = _Opening(secrets, rows)
+    values: dict[str, Json] = {}
+    for name, output in outputs.items():
+        try:
+            values[name] = opening.evaluate(output["value"])
+        except (TemplateError, LookupError):
+            values[name] = None
+    return values

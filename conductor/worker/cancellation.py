@@ -9,15 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...db.ids import TaskId
-from ...db.work.claim import Claimant
+from ...db.work.claim import Claim, Claimant
 from ...observe import logs
 from ..steps.results import StepResult, Steps
 from .claimed import ClaimedTask, ClaimedTasks, ClaimEvent, ClaimKey, ClaimState, TimerQueue, log_context
 from .executor import Detachment, StepExecutor
 from .intake import CancelRequest, Intake
 from .metrics import WorkMetrics
-from .quarantine import Quarantine
-from .reconciler import LateResults, Reconciler
 
 LOG = logging.getLogger(__name__)
 SURELY = 0.01
@@ -29,6 +27,9 @@ class Cancellation:
     """Stops claims.  For the thread of the work loop.
 
     :ivar store: stores a result, soon.
+    :ivar leave: ends the quarantine of a claim whose thread was detached.
+    :ivar answer_later: answers for a claim that is not ours.
+    :ivar add_hung: records a claim that is not ours any more, and whose step hangs.
     :ivar clock: seconds since the epoch, as the database counts them.
     :ivar grace: seconds in which a step that was asked to stop may end.
     :ivar expiries: when the tasks' own time is over.
@@ -39,11 +40,11 @@ class Cancellation:
     held: ClaimedTasks
     executor: StepExecutor
     steps: Steps
-    quarantine: Quarantine
-    reconciler: Reconciler
-    late: LateResults
     metrics: WorkMetrics
     store: Callable[[StepResult], None]
+    leave: Callable[[Claim], None]
+    answer_later: Callable[[ClaimKey], None]
+    add_hung: Callable[[Claim], None]
     clock: Callable[[], float]
     monotonic: Callable[[], float]
     grace: float
@@ -95,7 +96,7 @@ class Cancellation:
         for key in request.claims:
             found = self.held.get(key)
             if found is None:
-                self.reconciler.answer_later(key)
+                self.answer_later(key)
             else:
                 yield found
 
@@ -128,7 +129,7 @@ class Cancellation:
         found = self.executor.detach(held)
         if found is Detachment.ENDED:
             return
-        self.quarantine.leave(held.claim)
+        self.leave(held.claim)
         held.move(ClaimEvent.DETACH if found is Detachment.HANGS else ClaimEvent.RESULT)
         if found is Detachment.HANGS:
             task = held.claim.task
@@ -137,7 +138,7 @@ class Cancellation:
                 LOG.error(text, task.id, held.claim.resource.name, task.kind, self.grace)
         if held.state is ClaimState.HUNG:
             # Nobody stores a result of ours: what the step makes after all must be found even so.
-            self.late.add_hung(held.claim)
+            self.add_hung(held.claim)
         elif held.state is not ClaimState.CLOSED and who is not None:
             end = self.steps.detached if held.is_detached else self.steps.cancelled
             self.store(end(held.claim, who))

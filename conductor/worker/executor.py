@@ -13,7 +13,7 @@ import typing
 from collections.abc import Callable
 
 from ...observe import metrics
-from ...observe.recorder import SILENT, Recorder
+from ...observe.recorder import Recorder
 from ..steps.results import StepResult
 from .claimed import ClaimedTask, ClaimKey, log_context
 
@@ -233,7 +233,7 @@ class StepExecutor:
         *,
         wake: Callable[[], None],
         clock: Callable[[], float],
-        recorder: Recorder = SILENT,
+        recorder: Recorder,
     ) -> None:
         self.ended: collections.deque[tuple[ClaimedTask, StepResult | None]] = collections.deque()
         self._pool = pool

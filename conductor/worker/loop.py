@@ -18,9 +18,7 @@ waits for its next poll in a timer queue, and for everything else in a row.
 """
 
 import collections
-import contextlib
 import logging
-import threading
 import time
 import typing
 from collections.abc import Callable, Sequence
@@ -31,15 +29,10 @@ import sqlalchemy as sa
 from ...db.engine import Database
 from ...db.errors import RowLocked, Unavailable
 from ...db.ids import MemberId, TaskId, TraversalId
-from ...db.states import TaskState
 from ...db.work import commit
 from ...db.work.claim import Claimant
 from ...db.work.commit import Outcome
-from ...db.work.losses import USUAL_MOST
 from ...engine.announce import Hints, announce_all
-from ...observe.recorder import SILENT, Recorder
-from ..liveness import Liveness, Progress
-from ..slice import Ring
 from ..steps.results import StepResult, Steps
 from .cancellation import Cancellation
 from .claimed import (
@@ -60,9 +53,6 @@ from .reconciler import LateResults, Reconciler
 from .unstorable import LockedOut, UnstorableResults
 
 LOG = logging.getLogger(__name__)
-NAME = "the work loop"
-LONGEST_SLEEP = 1.0
-"""Seconds after which the work loop checks whether it may still work, if nobody wakes it."""
 Storable = tuple[StepResult, Outcome]
 
 
@@ -70,20 +60,20 @@ Storable = tuple[StepResult, Outcome]
 class WorkLimits:
     """The limits of one conductor's work.
 
+    :ivar task_losses: conductors that a task may be lost with; then it fails.
     :ivar threads: steps that run at the same time.
     :ivar in_progress: tasks held at the most, those that wait for their next poll included.
     :ivar batch: results stored in one transaction at the most.
     :ivar stalled: seconds between tries while the database is unavailable.
     :ivar cancel_grace: seconds in which a step that is asked to stop may end; then its thread is detached.
-    :ivar task_losses: conductors that a task may be lost with; then it fails.
     """
 
+    task_losses: int
     threads: int = 32
     in_progress: int = 20_000
     batch: int = 100
     stalled: float = 0.5
     cancel_grace: float = 30.0
-    task_losses: int = USUAL_MOST
 
 
 class WorkLoop:
@@ -108,9 +98,9 @@ class WorkLoop:
         clock: Callable[[], float],
         wake: Callable[[], None],
         member: Callable[[], MemberId | None],
-        limits: WorkLimits = WorkLimits(),
+        limits: WorkLimits,
+        metrics: WorkMetrics,
         monotonic: Callable[[], float] = time.monotonic,
-        recorder: Recorder = SILENT,
     ) -> None:
         self._database = database
         self._hints = hints
@@ -119,13 +109,13 @@ class WorkLoop:
         self._wake = wake
         self._limits = limits
         self._pool = executor
-        self._metrics = WorkMetrics(recorder)
+        self._metrics = metrics
         self._intake = Intake()
         self._held = ClaimedTasks(clock, monotonic)
         self._results: collections.deque[StepResult] = collections.deque()
         self._locked_tasks: LockedOut[TaskId] = LockedOut(monotonic, lambda task_id: task_id)
         self._unstorable = UnstorableResults(steps, monotonic)
-        self._executor = StepExecutor(executor, wake=wake, clock=clock, recorder=recorder)
+        self._executor = StepExecutor(executor, wake=wake, clock=clock, recorder=metrics.recorder)
         self._quarantine = Quarantine(
             steps, database=database, most=limits.task_losses, member=member, monotonic=monotonic
         )
@@ -137,11 +127,11 @@ class WorkLoop:
             held=self._held,
             executor=self._executor,
             steps=steps,
-            quarantine=self._quarantine,
-            reconciler=self._reconciler,
-            late=self._late,
-            metrics=self._metrics,
+            metrics=metrics,
             store=self._results.append,
+            leave=self._quarantine.leave,
+            answer_later=self._reconciler.answer_later,
+            add_hung=self._late.add_hung,
             clock=clock,
             monotonic=monotonic,
             grace=limits.cancel_grace,
@@ -380,90 +370,7 @@ class WorkLoop:
                 self._late.add(result.claim, result)
             else:
                 self._metrics.stored(result, held)
-            if outcome.state == TaskState.RUNNING and outcome.task_id not in refused:
+            if result.keeps_claim and outcome.task_id not in refused:
                 self._held.poll_later(result.claim, result.poll_after, result.progress)
             elif held is not None:
                 self._held.remove(held, ClaimEvent.CLOSE)
-
-
-class WorkThread:
-    """The thread that calls `WorkLoop.run_once` whenever there is something to do.
-
-    :param make: builds the work loop, given the function that wakes this thread.
-    :param liveness: is told of each round.
-    :param progress: says whether the database has to be asked whether it answers.
-    """
-
-    def __init__(
-        self,
-        make: Callable[[Callable[[], None]], WorkLoop],
-        *,
-        ring: Ring,
-        host: str,
-        liveness: Liveness,
-        progress: Progress,
-    ) -> None:
-        self._ring = ring
-        self._liveness = liveness
-        self._progress = progress
-        self._host = host
-        self._soon = threading.Event()
-        self._stop = threading.Event()
-        self._draining = threading.Event()
-        self._dead = False
-        self.loop = make(self._soon.set)
-        self._thread = threading.Thread(target=self._run, name="work-loop", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread; returns at once."""
-        self._liveness.expect(NAME, LONGEST_SLEEP)
-        self._thread.start()
-
-    def drain(self) -> None:
-        """Claim nothing more, and requeue tasks that wait for their next poll."""
-        self._draining.set()
-        self._soon.set()
-
-    def stop(self, wait: float) -> bool:
-        """Drain, and wait until the results of all running steps are stored.
-
-        :param wait: seconds to wait at the most.
-        :return: whether all of them were stored.
-        """
-        self._stop.set()
-        self.drain()
-        self._thread.join(wait)
-        return not self._thread.is_alive()
-
-    def kill(self) -> None:
-        """End at once, as a killed process does: for demonstrations and tests."""
-        self._dead = True
-        self._soon.set()
-        self._thread.join(10)
-
-    def _run(self) -> None:
-        while not self._dead:
-            # Cleared before the round: what comes during it is seen by this round or by the next one.
-            self._soon.clear()
-            self._liveness.beat(NAME)
-            with self._liveness.at_work(NAME):
-                pause = self._round()
-            if self._stop.is_set() and not self.loop.in_progress:
-                self._liveness.forget(NAME)
-                return
-            self._soon.wait(LONGEST_SLEEP if pause is None else min(pause, LONGEST_SLEEP))
-
-    def _round(self) -> float | None:
-        try:
-            if self._progress.in_doubt and self.loop.database_answers():
-                self._progress.proved()
-            name = self._ring.member()
-            self.loop.work_as(None if name is None else Claimant(name, self._host))
-            if self._draining.is_set():
-                self.loop.drain()
-            return self.loop.run_once()
-        except Exception:  # top of a thread: a bug in one round must not end all work of the conductor
-            # Where memory is short, logging fails, too.
-            with contextlib.suppress(MemoryError, RuntimeError):
-                LOG.exception("A round of the work loop failed")
-            return LONGEST_SLEEP

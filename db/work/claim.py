@@ -159,6 +159,22 @@ def read(conn: Connection, task: Task) -> Claim | None:
     return _claim(task, rows[task.resource_id], rows, _stacks(conn, {task.stack_id})[task.stack_id])
 
 
+def lock(conn: Connection, task: Task) -> bool:
+    """Lock the claim of a task until the commit; return whether it is current, and not to be cancelled.
+
+    :param task: as it was claimed.
+    """
+    t = tables.task
+    current = sa.select(t.c.id).where(
+        t.c.id == task.id,
+        t.c.attempt == task.attempt,
+        t.c.member == task.member,
+        t.c.state == TaskState.RUNNING,
+        t.c.stop_by.is_(None),
+    )
+    return conn.execute(current.with_for_update()).first() is not None
+
+
 def _with_replacements(conn: Connection, rows: Mapping[ResourceId, Resource]) -> dict[ResourceId, Resource]:
     """With the replacements of those that were replaced."""
     found = dict(rows)

@@ -23,6 +23,7 @@ from stoker.conductor.steps.context import StepServices
 from stoker.conductor.steps.runner import StepRunner
 from stoker.conductor.worker.executor import NoThread
 from stoker.conductor.worker.loop import WorkLimits, WorkLoop
+from stoker.conductor.worker.metrics import WorkMetrics
 from stoker.db import settings, stacks
 from stoker.db.engine import Database
 from stoker.db.errors import Unavailable
@@ -32,6 +33,7 @@ from stoker.db.rows import Stack
 from stoker.db.schema import revisions, tables, upgrade
 from stoker.db.server_clock import ServerClock
 from stoker.db.work.claim import Claimant
+from stoker.db.work.losses import USUAL_MOST
 from stoker.engine.breakpoints import BreakpointOperations
 from stoker.engine.compile import GoalCompiler
 from stoker.engine.context import EngineContext, EngineSettings
@@ -221,9 +223,12 @@ class SimConductor:
         self.runner = StepRunner(
             registry=world.catalogue,
             services=StepServices(
-                world.database, self.clock, SignalAddresses("http://sim", b"key"), world.sealer
+                database=world.database,
+                clock=self.clock,
+                addresses=SignalAddresses("http://sim", b"key"),
+                sealer=world.sealer,
+                nested=world.nesting,
             ),
-            nested=world.nesting,
         )
         self.loop = WorkLoop(
             database=world.database,
@@ -233,9 +238,9 @@ class SimConductor:
             clock=self.clock,
             wake=lambda: None,
             member=self.ring.member,
-            limits=WorkLimits(threads=world.threads, cancel_grace=GRACE),
+            limits=WorkLimits(task_losses=USUAL_MOST, threads=world.threads, cancel_grace=GRACE),
             monotonic=world.clock,
-            recorder=world.recorder,
+            metrics=WorkMetrics(world.recorder),
         )
         self.duties = make_duties(self.duty_context())
         self._ran = dict.fromkeys(self.duties, 0.0)

@@ -54,7 +54,7 @@ BROAD_EXCEPT = {
     "cli/daemon/main_thread.py": "top of the main thread",
     "cli/wiring/probes.py": "top of the thread that asks a server",
     "conductor/steps/runner.py": "top of a step's thread",
-    "conductor/worker/loop.py": "top of the work loop's thread",
+    "conductor/worker/thread.py": "top of the work loop's thread",
     "conductor/scheduler.py": "top of a duty",
     "ring/membership.py": "top of the membership's thread",
     "rpc/outbox.py": "top of the outbox's thread",

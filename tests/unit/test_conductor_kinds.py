@@ -2,7 +2,7 @@
 
 import pytest
 from stoker.conductor.steps.kinds.base import TaskStep
-from stoker.conductor.steps.runner import KINDS
+from stoker.conductor.steps.kinds.table import KINDS
 from stoker.db.states import REMOVING, TaskKind
 from stoker.resources.nested.base import NestedType
 

@@ -8,8 +8,9 @@ from harness.waiting import wait_for
 from stoker.conductor.liveness import Liveness, Progress, answered
 from stoker.conductor.scheduler import Scheduler
 from stoker.conductor.slice import Ring
-from stoker.conductor.worker import loop
-from stoker.conductor.worker.loop import WorkLoop, WorkThread
+from stoker.conductor.worker import thread
+from stoker.conductor.worker.loop import WorkLoop
+from stoker.conductor.worker.thread import WorkThread
 from stoker.db.ids import MemberId
 
 GRACE = 5.0
@@ -82,7 +83,7 @@ def test_a_work_loop_beats_while_it_waits_and_not_while_it_hangs() -> None:
     turns = wheel.turns
     wait_for(lambda: wheel.turns > turns, 5)
     clock.now += 100
-    assert alive.late(GRACE) == [loop.NAME]
+    assert alive.late(GRACE) == [thread.NAME]
     wheel.go_on.set()
     wait_for(lambda: not alive.late(GRACE), 5)
     assert found.stop(5)

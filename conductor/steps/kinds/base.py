@@ -1,13 +1,16 @@
 """One step of a task, whatever its kind: build the view of its resource, call its type, make the result."""
 
 import functools
+import logging
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from ....db.errors import Unavailable
+from ....db.work.claim import Claim
 from ....planning.task_definition import TaskDefinition
 from ....resources.context import ResourceView, StepContext
-from ....resources.errors import ReplaceNeeded
+from ....resources.errors import ReplaceNeeded, StepError, UnknownType
 from ....resources.plugin import ResourceType
 from ....resources.registry import ResourceRegistry
 from ....resources.steps import Park, Poll, Step
@@ -15,6 +18,7 @@ from ..outcomes import Outcomes
 from ..results import StepResult
 from ..target import kept_data, kept_values, make_target
 
+LOG = logging.getLogger(__name__)
 Json = typing.Any
 
 
@@ -26,7 +30,7 @@ class TaskStep:
     :ivar action: names the type's methods: ``handle_ACTION`` starts it, ``check_ACTION_complete`` polls it.
     :ivar target: the resource as its type sees it; known from `prepare` on.
     :ivar stored: columns that record what the resource was given; known from `prepare` on.
-    :param progress: the token to poll with; None: the action starts.
+    :param progress: the token to poll with; None: the stored one; the action starts if there is none.
     """
 
     action: str
@@ -40,7 +44,9 @@ class TaskStep:
         self.claim = outcomes.claim
         self.secrets = outcomes.secrets
         self.context = context
-        self.progress = progress
+        # Where no token is given, an earlier step may have stored one.
+        is_stored = progress is None and self.claim.begun
+        self.progress = self.claim.resource.progress["token"] if is_stored else progress
         self.definition = TaskDefinition.from_json(self.claim.task.definition)
         self._registry = registry
 
@@ -71,6 +77,29 @@ class TaskStep:
             # The resource is as it was: the task is polled again, and nothing is written.
             return StepResult(self.claim, None, poll_after=step.after, progress=step.progress)
         return self.finish(step)
+
+    @staticmethod
+    def has_cancel(claim: Claim, registry: ResourceRegistry) -> bool:
+        """Return whether the resource's type has something to do when its action is cancelled."""
+        try:
+            plugin = registry.get(claim.resource.plugin)
+        except UnknownType:
+            return False
+        return type(plugin).handle_cancel is not ResourceType.handle_cancel
+
+    def cancel(self) -> None:
+        """Let the type stop what it has started outside; log where that fails, for the task ends anyway.
+
+        :raises PermanentError: the resource refers to what is gone.
+        """
+        if self.progress is None or not self.has_cancel(self.claim, self._registry):
+            return
+        self.target, _ = make_target(self.claim, self.plugin, self.definition, self.secrets)
+        try:
+            self.plugin.handle_cancel(self.target, self.progress, self.context)
+        except (StepError, Unavailable) as error:
+            where = f"{self.claim.task.stack_id}/{self.claim.resource.name}"
+            LOG.warning("Resource %s: its cancel failed: %s", where, self.secrets.redact(str(error)))
 
     def settle(self) -> StepResult | None:
         """Return the result where the resource's type is not needed for it; None: go on."""

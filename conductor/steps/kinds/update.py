@@ -5,20 +5,17 @@ from collections.abc import Mapping
 from ....db.states import Status
 from ....planning.task_definition import TaskDefinition
 from ....resources.context import Json
-from ....resources.errors import PermanentError, ReplaceNeeded, StepError
+from ....resources.errors import PermanentError, ReplaceNeeded
 from ....resources.properties import changed
 from ....resources.steps import Done, Step
 from ....resources.update_decision import RESTRICTED, UpdateDecision, decide_update, survives_failure
+from ..outcomes import Restricted
 from ..results import StepResult
 from ..target import is_same_type, takes_place_again
 from .base import TaskStep
 
 GOAL = ("definition", "type", "properties", "metadata", "generation", "requires")
 """Columns that say what a resource was brought to."""
-
-
-class Restricted(StepError):
-    """The environment forbids what the update would have to do; the resource stays as it is."""
 
 
 class UpdateStep(TaskStep):
