@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from ..db.errors import NameTaken, NotFound, RowLocked, TooSlow, Unavailable
 from ..engine.errors import ActionInProgress, Changing, InvalidHook, NotAvailable, NotUpdatable
-from ..keystone.delegated_auth import DelegationRefused, KeystoneAway
+from ..keystone.delegated_auth import DelegationRefused, KeystoneUnavailable
 from ..planning.requests import TypeForbidden
 from ..resources.errors import NotSupported, PropertyError, SignalError, UnknownType
 from ..sandbox.errors import HelperUnavailable
@@ -93,7 +93,9 @@ FAULTS: Mapping[type[Exception], Callable[[Exception], Fault]] = {
     DelegationRefused: lambda error: Fault(
         403, "Forbidden", f"Keystone does not let you hand your rights over to the stack: {error}"
     ),
-    KeystoneAway: lambda error: Fault(503, "ServiceUnavailable", f"Keystone is not available: {error}"),
+    KeystoneUnavailable: lambda error: Fault(
+        503, "ServiceUnavailable", f"Keystone is not available: {error}"
+    ),
     HelperUnavailable: lambda error: Fault(
         503, "ServiceUnavailable", f"Expressions cannot be evaluated now: {error}"
     ),

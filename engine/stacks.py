@@ -32,7 +32,7 @@ class StackOperations:
 
         :raises TemplateError: the goal is wrong.
         :raises NameTaken: a living stack has the name.
-        :raises DelegationRefused, KeystoneAway: the stack needs a credential and cannot get one.
+        :raises DelegationRefused, KeystoneUnavailable: the stack needs a credential and cannot get one.
         """
         context, stack_id = self._context, StackId(str(uuid.uuid4()))
         compiled = context.compiler.compile(

@@ -33,7 +33,7 @@ class Updates:
         :raises TemplateError: the goal is wrong.
         :raises NotUpdatable: see change.start_update.
         :raises Changing: other requests have changed the stack each time that the goal was compiled.
-        :raises DelegationRefused, KeystoneAway: the stack needs a new credential and cannot get one.
+        :raises DelegationRefused, KeystoneUnavailable: the stack needs a new credential and cannot get one.
         """
         self._context.delegations.renew(stack.root_id, request.delegator)
         self._retry(stack, lambda now: self._change(now, request))

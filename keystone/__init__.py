@@ -1,0 +1,1 @@
+"""Credentials with which stacks act for their users at Keystone."""

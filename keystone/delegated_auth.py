@@ -1,4 +1,4 @@
-"""Rights that a user hands over to a stack, for the work that is done when his token has expired."""
+"""The rights that a user delegates to a stack, for work after the user's token has expired."""
 
 import typing
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ Json = typing.Any
 
 @dataclass(frozen=True)
 class Trustor:
-    """Who asks for something to be done.
+    """The user who requests an action.
 
-    :ivar token: his, valid now.
-    :ivar roles: that he has in the project.
+    :ivar token: the user's, valid now.
+    :ivar roles: of the user in the project.
     """
 
     user_id: str
@@ -25,89 +25,89 @@ class Trustor:
 
 
 class DelegationRefused(Exception):
-    """Keystone does not let the user hand his rights over; the text says why."""
+    """Keystone does not let the user delegate their rights; the text says why."""
 
 
 class CredentialGone(Exception):
-    """Keystone does not know the credential any more, or whom it is from."""
+    """Keystone does not know the credential any more, or the user that it is from."""
 
 
-class KeystoneAway(Exception):
-    """Keystone gives no answer, or an error of its own."""
+class KeystoneUnavailable(Exception):
+    """Keystone does not answer, or fails."""
 
 
-class NoAnswer(KeystoneAway):
-    """Keystone was asked for a credential and did not answer: perhaps it has made one."""
+class NoAnswer(KeystoneUnavailable):
+    """Keystone was asked for a credential and did not answer: it may have created one."""
 
 
-class Deferral(typing.Protocol):
-    """One way to hand rights over.  Thread-safe.
+class TrustProvider(typing.Protocol):
+    """One way to delegate rights.  Thread-safe.
 
     A credential is JSON, stored sealed: once for each stack that has no parent.
     """
 
     @property
-    def wanted(self) -> bool:
-        """Whether stacks get a credential."""
+    def enabled(self) -> bool:
+        """Return whether stacks get a credential."""
 
     def delegate(self, who: Trustor, mark: str) -> Json:
-        """Make a credential.
+        """Create a credential.
 
         :param mark: is stored with it at Keystone, for `marked`.
         :raises DelegationRefused: see there; there is no credential.
         :raises NoAnswer: see there.
-        :raises KeystoneAway: see there; there is no credential.
+        :raises KeystoneUnavailable: see there; there is no credential.
         """
 
     def marked(self, mark: str) -> Sequence[Json]:
         """Return the credentials that Keystone has with this mark: at most one.
 
-        :raises KeystoneAway: see there.
+        :raises KeystoneUnavailable: see there.
         """
 
     def session(self, credential: Json) -> "Session":
-        """A session of keystoneauth's with these rights; it has a token, and gets others when that expires.
+        """Return a session of keystoneauth's with these rights; it has a token, and renews it.
 
         :raises CredentialGone: see there.
-        :raises KeystoneAway: see there.
+        :raises KeystoneUnavailable: see there.
         """
 
     def is_good(self, credential: Json) -> bool:
-        """Whether Keystone takes it now.
+        """Return whether Keystone accepts the credential now.
 
-        :raises KeystoneAway: see there.
+        :raises KeystoneUnavailable: see there.
         """
 
     def revoke(self, credential: Json) -> None:
-        """Take the rights back; no error if they are gone.
+        """Revoke the rights; no error if they are gone.
 
-        :raises KeystoneAway: see there.
+        :raises KeystoneUnavailable: see there.
         """
 
 
-class NoDeferral:
-    """Implements Deferral for an installation that hands no rights over."""
+class NoTrusts:
+    """Implements TrustProvider for an installation that delegates no rights."""
 
-    wanted = False
+    enabled = False
 
     def delegate(self, who: Trustor, mark: str) -> Json:
-        """Never called."""
+        """Refuse: this is never called."""
         raise DelegationRefused("[stacks] deferred_auth_method is none")
 
     def marked(self, mark: str) -> Sequence[Json]:
-        """Nothing is known of any."""
+        """Return nothing: no credential exists."""
         return ()
 
     def session(self, credential: Json) -> "Session":
-        """No credential is good."""
+        """Refuse every credential."""
         raise CredentialGone("[stacks] deferred_auth_method is none")
 
     def is_good(self, credential: Json) -> bool:
-        """No credential is."""
+        """Return False: no credential is accepted."""
         return False
 
     def revoke(self, credential: Json) -> None:
-        """Nothing is known of it, and it is of no use any more."""
+        """Do nothing: the credential is of no use any more."""
 
 
-NO_DEFERRAL = NoDeferral()
+NO_TRUSTS = NoTrusts()

@@ -1,4 +1,4 @@
-"""Delegations: how a stack gets the credential of its user, and none is left at Keystone that no stack has.
+"""Delegations: giving a stack a credential of its user, and revoking every credential that no stack has.
 
 A delegation is stored before Keystone is asked, as a row of the table of credentials with a key of its own.
 Keystone keeps the key beside what it makes.  The transaction that stores the stack stores the credential and
@@ -6,8 +6,8 @@ deletes the delegation's row.  If the stack cannot be stored the credential is r
 process dies before, or Keystone does not answer, a duty finds the row, asks Keystone for what has its key,
 and revokes that.
 
-Who confirms and who revokes is decided by one compare-and-swap of the row: a request that comes back after
-its delegation counts as lost cannot store its stack any more.
+One compare-and-swap of the row decides who confirms and who revokes: a request that continues after its
+delegation counts as lost cannot store its stack any more.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from ..db.errors import NotFound, Unavailable
 from ..db.ids import StackId
 from ..sealing.sealer import Sealer
 from ..template.residual import ARGS, sealed
-from .delegated_auth import Deferral, DelegationRefused, KeystoneAway, NoAnswer, Trustor
+from .delegated_auth import DelegationRefused, KeystoneUnavailable, NoAnswer, Trustor, TrustProvider
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any
@@ -33,16 +33,16 @@ MARK = "mark"
 LOST_AFTER = 600.0
 """Seconds after which a delegation that was not confirmed counts as lost: longer than any request takes."""
 LATER = 60.0
-"""Seconds after which a duty revokes what a request was about to revoke."""
+"""Seconds after which a duty revokes a credential that a request failed to revoke."""
 
 
 @dataclass(frozen=True)
 class Delegation:
-    """One that has begun and is not confirmed.
+    """A delegation that is not confirmed yet.
 
     :ivar root_id: the stack that it is for.
     :ivar key: of its row, and the mark at Keystone.
-    :ivar until: when it counts as lost; seconds since the epoch, a whole number.
+    :ivar until: the moment from which it counts as lost; seconds since the epoch, a whole number.
     :ivar credential: in clear.
     """
 
@@ -59,22 +59,22 @@ class Delegations:
     """
 
     def __init__(
-        self, *, database: Database, sealer: Sealer, deferral: Deferral, clock: Callable[[], float]
+        self, *, database: Database, sealer: Sealer, trusts: TrustProvider, clock: Callable[[], float]
     ) -> None:
         self._database = database
         self._sealer = sealer
-        self._deferral = deferral
+        self._trusts = trusts
         self._clock = clock
 
     @contextlib.contextmanager
     def begin(self, root_id: StackId, who: Trustor | None) -> Iterator[Delegation | None]:
-        """Make a credential, to be confirmed within the block; after an error it is revoked unless it was.
+        """Create a credential, to be confirmed within the block; after an error it is revoked unless it was.
 
         :param root_id: of the stack that it is for, which has no parent.
-        :param who: None: nobody hands anything over, and there is no delegation.
-        :raises DelegationRefused, KeystoneAway: see there.
+        :param who: None: no user delegates rights, and there is no delegation.
+        :raises DelegationRefused, KeystoneUnavailable: see there.
         """
-        delegation = None if who is None or not self._deferral.wanted else self._begun(root_id, who)
+        delegation = None if who is None or not self._trusts.enabled else self._begun(root_id, who)
         stored = False
         try:
             yield delegation
@@ -86,40 +86,40 @@ class Delegations:
     def confirm(self, conn: Connection, delegation: Delegation | None) -> None:
         """Store the credential of a delegation, if there is one, as that of its stack.
 
-        :raises KeystoneAway: the delegation counts as lost.
+        :raises KeystoneUnavailable: the delegation counts as lost.
         """
         if delegation is None:
             return
         if not credentials.confirm(conn, delegation.key, delegation.until):
-            raise KeystoneAway("its answer came too late; try again")
+            raise KeystoneUnavailable("its answer came too late; try again")
         body = self._seal(delegation.root_id, delegation.credential)
         credentials.put(conn, delegation.root_id, body, self._clock())
 
     def renew(self, root_id: StackId, who: Trustor | None) -> None:
-        """Give a stack a credential of the user's, if it has none or Keystone does not take its own any more.
+        """Give a stack a credential of the user, if it has none or Keystone does not accept its own any more.
 
-        A stack that is deleted meanwhile, or renewed by somebody else, stays as it is.
+        A stack that is deleted meanwhile, or renewed by another request, stays as it is.
 
-        :raises DelegationRefused, KeystoneAway: see there.
+        :raises DelegationRefused, KeystoneUnavailable: see there.
         """
-        if who is None or not self._deferral.wanted:
+        if who is None or not self._trusts.enabled:
             return
         old = self._database.read(lambda conn: credentials.of_stack(conn, root_id))
-        if old is not None and self._deferral.is_good(self._open(root_id, old)):
+        if old is not None and self._trusts.is_good(self._open(root_id, old)):
             return
         with contextlib.suppress(_Changed), self.begin(root_id, who) as delegation:
             self._database.write(lambda conn: self._replace(conn, delegation, root_id, old))
 
     def revoke(self, root_id: StackId, body: Json) -> None:
-        """Revoke a credential, or what a lost delegation has made, as it is stored.
+        """Revoke a stored credential, or what a lost delegation has created.
 
-        :raises KeystoneAway: see there.
+        :raises KeystoneUnavailable: see there.
         :raises SealError: it cannot be opened.
         """
         found = self._open(root_id, body)
         lost = isinstance(found, dict) and MARK in found
-        for credential in self._deferral.marked(found[MARK]) if lost else [found]:
-            self._deferral.revoke(credential)
+        for credential in self._trusts.marked(found[MARK]) if lost else [found]:
+            self._trusts.revoke(credential)
 
     # -- inside ------------------------------------------------------------------------------------
 
@@ -128,10 +128,10 @@ class Delegations:
         until, body = float(int(now + LOST_AFTER)), self._seal(key, {MARK: key})
         self._database.write(lambda conn: credentials.intend(conn, key, body, until, now))
         try:
-            return Delegation(root_id, key, until, self._deferral.delegate(who, key))
+            return Delegation(root_id, key, until, self._trusts.delegate(who, key))
         except NoAnswer:
-            raise  # Perhaps there is a credential: the row stays.
-        except (DelegationRefused, KeystoneAway):
+            raise  # Keystone may have created a credential: the row stays, so that a duty revokes it.
+        except (DelegationRefused, KeystoneUnavailable):
             with contextlib.suppress(Unavailable):
                 self._database.write(lambda conn: credentials.forget(conn, key))
             raise
@@ -146,23 +146,30 @@ class Delegations:
         self.confirm(conn, delegation)
 
     def _withdraw(self, delegation: Delegation) -> None:
-        """Revoke it, unless its stack has it: a commit may have taken place although it ended in an error."""
+        """Revoke a delegation, unless its stack has the credential.
+
+        A commit may succeed and still report an error.
+        """
         key, now = delegation.key, self._clock()
         body = self._seal(key, delegation.credential)
 
-        def give_up(conn: Connection) -> bool:
-            # In this order: the first statement waits for a commit that is still under way.
+        def hand_to_duty(conn: Connection) -> bool:
+            # This order matters: the first statement waits for a commit that is still in progress.
             credentials.withdraw(conn, key, body, now + LATER, now)
             if stored := self._is_stored(conn, delegation):
                 credentials.forget(conn, key)
             return not stored
 
         try:
-            if self._database.write(give_up):
-                self._deferral.revoke(delegation.credential)
+            if self._database.write(hand_to_duty):
+                self._trusts.revoke(delegation.credential)
                 self._database.write(lambda conn: credentials.forget(conn, key))
-        except (KeystoneAway, Unavailable) as error:
-            LOG.warning("The credential of a stack that was not stored is revoked later: %s", error)
+        except (KeystoneUnavailable, Unavailable) as error:
+            LOG.warning(
+                "Credential of stack %s, which was not stored, is revoked later: %s",
+                delegation.root_id,
+                error,
+            )
 
     def _is_stored(self, conn: Connection, delegation: Delegation) -> bool:
         stored = credentials.of_stack(conn, delegation.root_id)

@@ -1,4 +1,4 @@
-"""Keystone's trusts: the service's own account may act for a user, in one project, with roles that he has."""
+"""Keystone's trusts: the service's account may act for a user, in one project, with some of their roles."""
 
 import functools
 import typing
@@ -8,7 +8,7 @@ from keystoneauth1 import exceptions
 from keystoneauth1.plugin import AUTH_INTERFACE
 from keystoneauth1.session import Session
 
-from .delegated_auth import CredentialGone, DelegationRefused, KeystoneAway, NoAnswer, Trustor
+from .delegated_auth import CredentialGone, DelegationRefused, KeystoneUnavailable, NoAnswer, Trustor
 
 Json = typing.Any
 KEPT = 1024
@@ -19,17 +19,17 @@ MARK = "stoker_delegation"
 _REFUSED = (exceptions.Unauthorized, exceptions.Forbidden, exceptions.BadRequest, exceptions.NotFound)
 
 
-class Trusts:
-    """Implements deferral.Deferral.
+class KeystoneTrusts:
+    """Implements delegated_auth.TrustProvider.
 
-    As in Heat the trust impersonates the user: services see him act.  It has no end but that of the stack, of
-    the user, or of his roles.
+    As in Heat the trust impersonates the user: services see the user act.  It ends with the stack, the user,
+    or the user's roles.
 
     :param make_session: a session of the service's own account; with a trust's id, scoped to that.
-    :param roles: names of those that are handed over; empty: all that the user has.
+    :param roles: names of the roles that are delegated; empty: all that the user has.
     """
 
-    wanted = True
+    enabled = True
 
     def __init__(self, make_session: Callable[[str | None], Session], *, roles: Sequence[str]) -> None:
         self._roles = roles
@@ -38,7 +38,7 @@ class Trusts:
         self._session = functools.lru_cache(KEPT)(make_session)
 
     def delegate(self, who: Trustor, mark: str) -> Json:
-        """See Deferral."""
+        """See TrustProvider."""
         if missing := sorted({*self._roles} - {*who.roles}):
             raise DelegationRefused(f"you do not have the roles {', '.join(missing)} in the project")
         try:
@@ -53,7 +53,7 @@ class Trusts:
                 MARK: mark,
             }
         except exceptions.ClientException as error:
-            raise KeystoneAway(f"the service's own account: {error}") from error
+            raise KeystoneUnavailable(f"the service's own account: {error}") from error
         try:
             made = own.post(
                 "/OS-TRUST/trusts",
@@ -69,21 +69,24 @@ class Trusts:
         return {"trust": made.json()["trust"]["id"]}
 
     def marked(self, mark: str) -> Sequence[Json]:
-        """See Deferral.  Keystone lists all trusts of the service's account; it cannot be asked for less."""
+        """See TrustProvider.
+
+        Keystone can only list all trusts of the service's account.
+        """
         try:
             own = self._own()
             query = {"trustee_user_id": own.get_user_id()}
             answer = own.get("/OS-TRUST/trusts", params=query, endpoint_filter=IDENTITY)
         except exceptions.ClientException as error:
-            raise KeystoneAway(f"the service's own account: {error}") from error
+            raise KeystoneUnavailable(f"the service's own account: {error}") from error
         return [{"trust": trust["id"]} for trust in answer.json()["trusts"] if trust.get(MARK) == mark]
 
     def session(self, credential: Json) -> Session:
-        """See Deferral."""
+        """See TrustProvider."""
         return self._checked(self._session(credential["trust"]))
 
     def is_good(self, credential: Json) -> bool:
-        """See Deferral."""
+        """See TrustProvider."""
         try:
             self._checked(self._make(credential["trust"]))
         except CredentialGone:
@@ -91,28 +94,31 @@ class Trusts:
         return True
 
     def revoke(self, credential: Json) -> None:
-        """See Deferral."""
+        """See TrustProvider."""
         trust = credential["trust"]
         try:
-            # Not one that was kept: its token may be of no use any more without our notice.
+            # A cached session may have a token that Keystone has revoked already, so this one is new.
             session = self._checked(self._make(trust))
             session.delete(f"/OS-TRUST/trusts/{trust}", endpoint_filter=IDENTITY)
         except CredentialGone:
-            return  # With its user, his roles or the project.
+            return  # Keystone deletes a trust with its user, their roles or the project.
         except exceptions.ClientException as error:
-            raise KeystoneAway(str(error)) from error
+            raise KeystoneUnavailable(str(error)) from error
 
     def _checked(self, session: Session) -> Session:
-        """With a token."""
+        """Return the session once it has a token.
+
+        :raises CredentialGone, KeystoneUnavailable: see TrustProvider.session.
+        """
         try:
             session.get_token()
             return session
         except _REFUSED as error:
             refused = str(error)
         except exceptions.ClientException as error:
-            raise KeystoneAway(str(error)) from error
+            raise KeystoneUnavailable(str(error)) from error
         try:
             self._own().get_token()
         except exceptions.ClientException as error:
-            raise KeystoneAway(f"the service's own account: {error}") from error
+            raise KeystoneUnavailable(f"the service's own account: {error}") from error
         raise CredentialGone(refused)

@@ -1,0 +1,1 @@
+"""Encryption of secrets at rest, and the forms in which values are stored."""

@@ -1,5 +1,4 @@
-"""Sealing anew, with the newest key and bound to its place, what was sealed by an older one or before tokens
-were bound."""
+"""Rotation of keys: sealing stored secrets again with the newest key, bound to their places."""
 
 import collections
 import typing
@@ -20,18 +19,18 @@ Json = typing.Any
 Change = Callable[[str], str]
 BATCH = 100
 PAUSE = 0.5
-"""Seconds between two looks whether steps have ended."""
+"""Seconds between two checks whether steps have ended."""
 
 
 @dataclass
 class RotationRound:
-    """What one look at everything has found, and done.
+    """The result of one pass over all stored values.
 
-    :ivar held: how many values each key has sealed that are still so, by fingerprint and table.
+    :ivar held: how many values are sealed by each key, by fingerprint and table.
     :ivar unbound: how many values are bound to no place, by table.
-    :ivar sealed_anew: rows in which there was something to do, by table.
+    :ivar sealed_anew: rows that were sealed again, by table.
     :ivar moved: contents whose stacks now refer to them by their new id.
-    :ivar broken: where a value stands that its own key does not open.
+    :ivar broken: places of values that their own key does not open.
     """
 
     held: dict[str, collections.Counter[str]] = field(default_factory=dict)
@@ -42,14 +41,14 @@ class RotationRound:
 
     @property
     def quiet(self) -> bool:
-        """There was nothing to do."""
+        """Return whether there was nothing to do."""
         return not self.sealed_anew and not self.moved
 
 
 class Rotation:
-    """Looks at every value that is stored, while others work with them.
+    """Passes over all stored secrets, while the service runs.
 
-    A round may be broken off at any place: the next one goes on with what is left.
+    A round may be interrupted at any place: the next one continues with what is left.
 
     :param batch: rows of a transaction.
     :param clock: seconds since the epoch, UTC.
@@ -71,34 +70,35 @@ class Rotation:
         self._sleep = sleep
         self._batch = batch
 
-    def look(self) -> RotationRound:
-        """Count what each key has sealed; changes nothing."""
+    def count(self) -> RotationRound:
+        """Count what each key has sealed; change nothing."""
         found = RotationRound()
         for table, row in self._rows():
             self._count(found, table, row, self._places(table, row))
         return found
 
-    def run(self, told: Callable[[RotationRound], None], *, patience: float) -> tuple[RotationRound, int]:
-        """Rounds until one finds nothing to do although all steps have ended that ran before it: they may
-        have read what was sealed by an older key, and store it again.
+    def run(self, report: Callable[[RotationRound], None], *, patience: float) -> tuple[RotationRound, int]:
+        """Run rounds until one finds nothing to do after all steps have ended that ran before it.
 
-        :param told: of each round.
-        :param patience: seconds to wait for steps, or for somebody who goes on sealing with an older key.
-        :returns: the last round, and how many of those steps run on.
+        Such steps may have read what was sealed by an older key, and store it again.
+
+        :param report: called with each round.
+        :param patience: seconds to wait for steps, or for a process that still seals with an older key.
+        :returns: the last round, and how many of those steps still run.
         """
         until = self._clock() + patience
-        told(self.round())
+        report(self.round())
         while True:
             before = self._database.read(sealed_rows.running)
             while (left := before & self._database.read(sealed_rows.running)) and self._clock() < until:
                 self._sleep(PAUSE)
             last = self.round()
-            told(last)
+            report(last)
             if last.quiet or self._clock() >= until:
                 return last, len(left)
 
     def round(self) -> RotationRound:
-        """Seal anew what is not sealed as it would be today."""
+        """Seal again every value that would be sealed differently today."""
         found = RotationRound()
         for table in COLUMNS:
             for rows in sealed_rows.scan(self._database, table, batch=self._batch):
@@ -118,7 +118,7 @@ class Rotation:
                 yield from ((table, row) for row in rows)
 
     def _count(self, found: RotationRound, table: sa.Table, row: Row, places: Sequence[BoundSealer]) -> None:
-        """Contents that nobody holds on to wait to be swept away; none of them is still needed."""
+        """Count the values of a row; contents without a holder wait for the purge and are not counted."""
         if table.name == "content" and not places:
             return
 
@@ -153,7 +153,7 @@ class Rotation:
             found.sealed_anew.update({table.name: changed} if changed else {})
 
     def _renewed(self, place: BoundSealer) -> Change:
-        """A token as it would be sealed today in a place, if it can be opened there."""
+        """Return a function that seals a token again in a place, if it can be opened there."""
 
         def renew(token: str) -> str:
             return place.seal(place.open(token)) if self._is_old(token) and _opens(place, token) else token
@@ -161,10 +161,10 @@ class Rotation:
         return renew
 
     def _in_place(self, places: Sequence[BoundSealer]) -> Change:
-        """What becomes of a content's tokens in the row that it has.
+        """Return a function that renews a content's tokens in its own row.
 
-        Its holders move to another one, but who has just read its id still wants to open it.  What is bound
-        to no place may be that of many, so it stays so here, and is only sealed by the newest key.
+        The holders move to another row, but a reader that has just read the id still opens this one.  A
+        token without a place may belong to many stacks, so it stays without one and only gets the new key.
         """
 
         def renew(token: str) -> str:
@@ -177,7 +177,7 @@ class Rotation:
         return renew
 
     def _places(self, table: sa.Table, row: Row) -> list[BoundSealer]:
-        """Where the row's values belong; none: that is not known any more."""
+        """Return the places of the row's values; none: they are not known any more."""
         if table.name == "credential":
             return [self._sealer.of_credential(row.key)]
         if table.name == "setting":
@@ -191,13 +191,13 @@ class Rotation:
         return self._sealer.of_stack(tree.project_id, tree.root_id)
 
     def _move(self, row: Row) -> int:
-        """A content's id follows from its text, so one that is sealed anew has another: all that refers to it
-        has to refer to that one, or what is equal would be stored twice from now on.  What is bound is
-        shared within one tree of stacks only.
+        """Let the holders of a content refer to the row of its renewed form.
 
-        The old row stays for those who have just read its id, and is swept away like any that nobody uses.
+        A content's id follows from its text, so a renewed content has another id.  If its holders kept the
+        old one, equal contents would be stored twice from now on.  A bound content is shared within one tree
+        of stacks only.  The old row stays for readers that have just read its id, until the purge deletes it.
 
-        :returns: 1 if somebody has moved.
+        :returns: 1 if a holder has moved.
         """
         old, moved = ContentId(row.key), 0
         for holder, tree in self._database.read(lambda conn: sealed_rows.holders(conn, old)).items():

@@ -16,12 +16,14 @@ BOUND = "b1."
 
 
 class SealError(ValueError):
-    """A token cannot be opened: its key is not among the configured ones, it was changed, or it was sealed
-    for another place."""
+    """A token cannot be opened.
+
+    Its key is not configured, or it was changed, or it was sealed for another place.
+    """
 
 
 class Sealer:
-    """Holds the keys, and gives out sealers for the places where tokens are stored.
+    """The keys; makes sealers for the places where tokens are stored.
 
     :param keys: base64 of 32, 48 or 64 random bytes each; the first one seals, all of them open, so a new
         key is put in front and the old one kept until nothing sealed by it is left.
@@ -38,17 +40,19 @@ class Sealer:
 
     @property
     def fingerprints(self) -> list[str]:
-        """Those of its keys; the first one is that of the key that seals."""
+        """Return the fingerprints of its keys; the first one belongs to the key that seals."""
         return list(self.ciphers)
 
     @staticmethod
     def generate_key() -> str:
-        """A new random key."""
+        """Return a new random key."""
         return base64.b64encode(AESSIV.generate_key(512)).decode()
 
     def rewrapped(self, token: str) -> str:
-        """Return a token for the same value by the first key, bound to no place, as the given one is; that
-        one itself where it cannot be opened."""
+        """Return a token for the same value by the first key; like the given one it is bound to no place.
+
+        A token that cannot be opened is returned itself.
+        """
         cipher = self.ciphers.get(sealed_by(token))
         try:
             text = cipher and cipher.decrypt(base64.urlsafe_b64decode(token.partition(".")[2]), None)
@@ -80,11 +84,11 @@ class BoundSealer:
     """Turns JSON values into tokens and back, by AES-SIV (RFC 5297), for one place.
 
     The place is the cipher's associated data: a token that was copied from another project, another tree of
-    stacks or another purpose opens nothing.  Tokens of releases before 0.2 have none; they are opened, too,
-    for they stand in rows that Stoker wrote, and `stoker-manage secrets rotate` binds them.
+    stacks or another purpose opens nothing.  Tokens of releases before 0.2 have no place; they are opened
+    too, because only Stoker wrote their rows, and `stoker-manage secrets rotate` binds them.
 
-    The encryption is deterministic: equal values in one place give equal tokens, so that an unchanged
-    secret is seen to be unchanged.  It says no more than that.
+    The encryption is deterministic: equal values in one place give equal tokens, so an unchanged
+    secret can be recognised.  They reveal no more than that.
     """
 
     _sealer: Sealer
@@ -93,7 +97,7 @@ class BoundSealer:
     def seal(self, value: Json) -> str:
         """Return the token of a value: key id, a dot, the mark of a bound token, base64."""
         text = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
-        # AES-SIV takes no empty text; canonical JSON never is.
+        # AES-SIV accepts no empty text; canonical JSON is never empty.
         key_id, cipher = next(iter(self._sealer.ciphers.items()))
         bound = self._sealer.binds()
         sealed = cipher.encrypt(text, self._data if bound else None)
@@ -118,7 +122,7 @@ class BoundSealer:
 
     @property
     def _data(self) -> list[bytes]:
-        # One header each: no two places are equal by being joined.
+        # Each part is a header of its own, so no two places become equal when joined.
         return [part.encode() for part in self._place]
 
 
@@ -130,15 +134,15 @@ def _cipher(key: str) -> AESSIV:
 
 
 def sealed_by(token: str) -> str:
-    """The fingerprint of the key that a token needs."""
+    """Return the fingerprint of the key that a token needs."""
     return token.partition(".")[0]
 
 
 def is_bound(token: str) -> bool:
-    """Whether a token opens in one place only."""
+    """Return whether a token opens in one place only."""
     return token.partition(".")[2].startswith(BOUND)
 
 
 def fingerprint(key: str) -> str:
-    """A short name for a key that does not tell it."""
+    """Return a short name for a key that does not reveal it."""
     return hashlib.sha256(key.encode()).hexdigest()[:8]

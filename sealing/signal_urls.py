@@ -1,4 +1,4 @@
-"""Where signals are posted: addresses that need a token of Keystone's, and those that need a signature."""
+"""The addresses of signals: those that need a token of Keystone, and those that carry a signature."""
 
 import hashlib
 import hmac
@@ -11,14 +11,14 @@ from ..resources.context import Presigned, StackFacts
 
 KEY_BYTES = 32
 PURPOSE = "signal"
-"""What a signature is good for, so that it is good for nothing else."""
+"""The purpose that is signed, so that a signature serves no other one."""
 
 
 class SignalAddresses:
-    """Makes addresses, and says whether a signature is right.  Pure.
+    """Makes addresses and verifies their signatures; pure.
 
     A signature is HMAC-SHA256 over what the address names: tenant, stack, resource and the row of that.  So
-    it is known without a look at the database; whether the row lives still has to be looked up.
+    it is verified without the database; whether the row still exists has to be looked up after that.
 
     :param root: under which the API is reached from outside, without a slash at its end.
     :param key: the installation's own, `KEY_BYTES` random bytes; see db/settings.py.
@@ -29,18 +29,17 @@ class SignalAddresses:
         self._key = key
 
     def native(self, stack: StackFacts, resource_name: str) -> str:
-        """For clients that the API authenticates."""
+        """Return the address for clients that the API authenticates."""
         parts = ("v1", stack.tenant, "stacks", stack.name, stack.id, "resources", resource_name, "signal")
         return "/".join([self._root, *(urllib.parse.quote(part, safe="") for part in parts)])
 
     def presigned(self, stack: StackFacts, resource_name: str, row: int) -> Presigned:
-        """For everybody who knows it, as long as the row of the resource lives."""
+        """Return the address for everyone who knows it, valid as long as the row of the resource exists."""
         signature = self._signature(stack.tenant, stack.id, resource_name, str(row))
         return Presigned(f"{self.native(stack, resource_name)}/{row}", signature)
 
     def is_right(self, path: Mapping[str, str], signature: str) -> bool:
-        """Whether this is the signature of what the variables of a route name; takes the same time for each
-        wrong one."""
+        """Return whether this is the signature for the variables of a route, in constant time."""
         named = (path["tenant_id"], path["stack_id"], path["resource_name"], path["row"])
         return hmac.compare_digest(self._signature(*named).encode(), signature.encode(errors="replace"))
 
@@ -50,5 +49,5 @@ class SignalAddresses:
 
 
 def row_of(path: Mapping[str, str]) -> tuple[StackId, ResourceId]:
-    """Which row a presigned address is for.  Call it only once the signature is known to be right."""
+    """Return the row that a presigned address is for; call it only after the signature was verified."""
     return StackId(path["stack_id"]), ResourceId(int(path["row"]))

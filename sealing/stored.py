@@ -1,4 +1,4 @@
-"""Stored values as they are read: in clear, masked, or as part of a residual.
+"""The forms of stored values, and reading them: in clear, masked, or as part of a residual.
 
 ========================================== ============================================================
 column                                     form
@@ -48,8 +48,9 @@ Unseal = Callable[[str], Json]
 
 
 class StoredLookup:
-    """Implements template.residual.Lookup for values that were resolved before they were stored: they hold
-    secrets at the most.
+    """Implements template.residual.Lookup for values that were resolved before they were stored.
+
+    Such values hold secrets at the most.
 
     :param unseal: opens the token of a secret.
     """
@@ -58,34 +59,33 @@ class StoredLookup:
         self.unseal = unseal
 
     def reference_id(self, resource: str) -> Json:
-        """Stored values refer to no resource."""
+        """Refuse: stored values refer to no resource."""
         raise LookupError(resource)
 
     def attribute(self, resource: str, name: str) -> Json:
-        """Stored values refer to no resource."""
+        """Refuse: stored values refer to no resource."""
         raise LookupError(f"{resource}.{name}")
 
 
 class SealedRowLookup:
-    """Implements template.residual.Lookup on rows of resources, by their names, for `partial`: secrets stay
-    sealed."""
+    """Implements template.residual.Lookup on rows of resources by name; keeps secrets sealed."""
 
     def __init__(self, rows: Mapping[str, Resource]) -> None:
         self._rows = rows
 
     def reference_id(self, resource: str) -> Json:
-        """As it was when the resource's last action ended."""
+        """Return the value that the resource's last action has left."""
         return as_residual(self._rows[resource].reference_id)
 
     def attribute(self, resource: str, name: str) -> Json:
-        """As it was when the resource's last action ended."""
+        """Return the value that the resource's last action has left."""
         found = self._rows[resource].attributes or {}
         if name == "":
             return mapping({key: as_residual(value) for key, value in found.items()})
         return as_residual(found.get(name))
 
     def unseal(self, token: str) -> Json:
-        """Nothing needs it that keeps secrets sealed."""
+        """Refuse: `partial` opens no secret."""
         raise AssertionError("a secret would be opened")
 
 
@@ -97,11 +97,11 @@ class RowLookup:
         self.unseal = unseal
 
     def reference_id(self, resource: str) -> Json:
-        """As it was when the resource's last action ended."""
+        """Return the value that the resource's last action has left."""
         return in_clear(self._rows[resource].reference_id, self.unseal)
 
     def attribute(self, resource: str, name: str) -> Json:
-        """As it was when the resource's last action ended."""
+        """Return the value that the resource's last action has left."""
         found = self._rows[resource].attributes or {}
         if name == "":
             return {key: in_clear(value, self.unseal) for key, value in found.items()}
@@ -177,7 +177,7 @@ def masked(tree: Json) -> Json:
 
 @dataclass(frozen=True)
 class InClear:
-    """Shows what is stored to who may read its secrets.
+    """Shows stored values to callers that may read their secrets.
 
     :ivar unseal: opens the token of a secret.
     """
@@ -189,7 +189,7 @@ class InClear:
         return evaluate(tree, StoredLookup(self.unseal))
 
     def data(self, row: Resource) -> Json:
-        """Return what the resource's type remembers."""
+        """Return the data that the resource's type has stored."""
         return in_clear(row.data, self.unseal) or {}
 
     def metadata(self, row: Resource) -> Json:
@@ -198,14 +198,14 @@ class InClear:
 
 
 class Masked:
-    """Shows what is stored without its secrets."""
+    """Shows stored values without their secrets."""
 
     def residual(self, tree: Json) -> Json:
         """Return a value of which only secrets are left to be opened."""
         return masked(tree)
 
     def data(self, row: Resource) -> Json:
-        """Return what the resource's type remembers."""
+        """Return the data that the resource's type has stored."""
         return in_clear(row.data, lambda token: MASK) or {}
 
     def metadata(self, row: Resource) -> Json:
@@ -214,12 +214,12 @@ class Masked:
 
 
 def _is_made(metadata: Json) -> bool:
-    """Whether it is sealed, or made by a function, as a whole."""
+    """Return whether it is sealed, or made by a function, as a whole."""
     return is_node(metadata) and metadata[FN] != "literal"
 
 
 def _code_in(definition: Json) -> Container[str]:
-    """The entries of metadata that are the template's, and in which it says more than data."""
+    """Return the names of the entries of metadata that the template defines by functions."""
     wanted = (definition or {}).get("metadata", {})
     if _is_made(wanted):
         return _Everything()
@@ -232,7 +232,7 @@ class _Everything:
 
 
 def _data(value: Json) -> Json:
-    """What was quoted; of what never was, a secret's token, which nobody shall see, is masked."""
+    """Return quoted data; in data that never was quoted, mask a secret's token."""
     if token_of(value) is not None:
         return MASK
     if is_node(value) and value[FN] == "literal":

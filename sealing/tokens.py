@@ -1,6 +1,6 @@
-"""Where in the stored columns the tokens of secrets stand.
+"""The places of secrets' tokens in the stored columns.
 
-All else is literal: a text or a map that only looks like a token is what some user has written.
+Everything else is literal: a text or a map that only looks like a token was written by a user.
 """
 
 import typing
@@ -31,13 +31,13 @@ def _metadata(definition: Json) -> Callable[[Json, Change], Json]:
 
 
 def _whole(value: Json, change: Change) -> Json:
-    """A value that is sealed as a whole, or not at all."""
+    """Replace the token of a value that is sealed as a whole, or not at all."""
     token = token_of(value)
     return value if token is None else sealed(change(token))
 
 
 def _wholes(values: Json, change: Change) -> Json:
-    """Such values by their names, which users choose."""
+    """Replace the tokens of such values, by names that users choose."""
     return {name: _whole(value, change) for name, value in values.items()}
 
 
@@ -46,7 +46,7 @@ def _residual(value: Json, change: Change) -> Json:
 
 
 def _fields(value: Json, change: Change) -> Json:
-    """Residuals by names that Stoker has given."""
+    """Replace the tokens of residuals, by names that Stoker has given."""
     return {name: retokened(item, change) for name, item in value.items()}
 
 
@@ -59,7 +59,7 @@ def _goal(value: Json, change: Change) -> Json:
 
 
 def _body(value: Json, change: Change) -> Json:
-    """Of contents only environments hold tokens; a set of files holds texts, a template what a user wrote."""
+    """Replace the tokens of a content: only environments hold any."""
     is_template = any(name in value for name in _VERSIONS)
     return value if is_template else _fields(value, change)
 

@@ -46,7 +46,7 @@ class SecretsRotate(Command):
             session.database, sealer, clock=session.database.clock, sleep=time.sleep, batch=int(parsed.batch)
         )
         if parsed.check:
-            found, left = rotation.look(), 0
+            found, left = rotation.count(), 0
         else:
             found, left = rotation.run(self._tell, patience=parsed.wait)
         return self._conclude(found, sealer.fingerprints, left)

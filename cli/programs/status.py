@@ -110,7 +110,7 @@ def _schema(conf: cfg.ConfigOpts) -> Result:
 def _keys(conf: cfg.ConfigOpts) -> Result:
     database, _ = open_database(conf)
     sealer = make_sealer(conf)
-    found = Rotation(database, sealer, clock=database.clock, sleep=time.sleep).look()
+    found = Rotation(database, sealer, clock=database.clock, sleep=time.sleep).count()
     missing = sorted(found.held.keys() - set(sealer.fingerprints))
     told = [f"key {key} is not among [secrets] key, and has sealed what is stored" for key in missing]
     told += [f"{place}: a value cannot be opened by the key that it names" for place in found.broken]

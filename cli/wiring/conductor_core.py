@@ -60,7 +60,7 @@ def _make_runner(parts: Parts, context: EngineContext) -> StepRunner:
         addresses=parts.addresses,
         sealer=parts.sealer,
         nested=NestedStacks(context),
-        deferral=parts.deferral,
+        trusts=parts.trusts,
     )
     return StepRunner(registry=parts.catalogue, services=services)
 

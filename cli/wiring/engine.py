@@ -22,7 +22,7 @@ def make_engine_context(parts: Parts) -> EngineContext:
         settings=settings,
         compiler=GoalCompiler(parts.catalogue, settings.limits),
         delegations=Delegations(
-            database=parts.database, sealer=parts.sealer, deferral=parts.deferral, clock=clock
+            database=parts.database, sealer=parts.sealer, trusts=parts.trusts, clock=clock
         ),
     )
 

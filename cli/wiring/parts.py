@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from oslo_config import cfg
 
 from ...db.engine import Database
-from ...keystone.delegated_auth import NO_DEFERRAL, Deferral
+from ...keystone.delegated_auth import NO_TRUSTS, TrustProvider
 from ...observe.recorder import SILENT, Recorder
 from ...resources.registry import ResourceRegistry
 from ...sandbox.pool import HelperPool, install
@@ -18,8 +18,8 @@ from .database import count_troubles, open_database, require_configuration
 from .messaging import Messaging, Notifications, make_notifier, open_messaging
 from .secrets import binds_tokens, make_addresses, make_sealer
 
-DEFERRAL_METHODS = "stoker.deferred_auth_methods"
-"""Entry points: functions from the configuration to a Deferral."""
+TRUST_METHODS = "stoker.deferred_auth_methods"
+"""Entry points: functions from the configuration to a TrustProvider."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Parts:
     helpers: HelperPool
     recorder: Recorder
     addresses: SignalAddresses
-    deferral: Deferral = NO_DEFERRAL
+    trusts: TrustProvider = NO_TRUSTS
     notifications: Notifications | None = None
 
     def close(self) -> None:
@@ -66,7 +66,7 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
     sealer = make_sealer(conf, binds_tokens(database))
     addresses = make_addresses(conf, database, sealer)
     catalogue = ResourceRegistry.installed()
-    deferral = _make_deferral(conf, catalogue)
+    trusts = _make_trusts(conf, catalogue)
     messaging = open_messaging(conf, database, recorder)
     if notifications is not None:
         notifications.notifier.start()
@@ -81,12 +81,12 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
         helpers=helpers,
         recorder=recorder,
         addresses=addresses,
-        deferral=deferral,
+        trusts=trusts,
         notifications=notifications,
     )
 
 
-def _make_deferral(conf: cfg.ConfigOpts, catalogue: ResourceRegistry) -> Deferral:
+def _make_trusts(conf: cfg.ConfigOpts, catalogue: ResourceRegistry) -> TrustProvider:
     """Make what acts for users later, as [stacks] deferred_auth_method says.
 
     A method is an entry point that is loaded only where it is configured: its libraries would make every
@@ -96,10 +96,10 @@ def _make_deferral(conf: cfg.ConfigOpts, catalogue: ResourceRegistry) -> Deferra
     """
     method = conf.stacks.deferred_auth_method
     if "none" in (conf.api.auth_strategy, method) or not catalogue.uses_credentials:
-        return NO_DEFERRAL
-    found = {point.name: point for point in importlib.metadata.entry_points(group=DEFERRAL_METHODS)}
+        return NO_TRUSTS
+    found = {point.name: point for point in importlib.metadata.entry_points(group=TRUST_METHODS)}
     if method not in found:
         known = ", ".join(sorted({"none", *found}))
         raise WrongConfiguration(f"[stacks] deferred_auth_method: there is no {method}; known are: {known}")
-    made: Deferral = found[method].load()(conf)
+    made: TrustProvider = found[method].load()(conf)
     return made

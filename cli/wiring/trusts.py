@@ -5,7 +5,7 @@ from keystoneauth1.exceptions import MissingRequiredOptions, NoMatchingPlugin
 from keystoneauth1.session import Session
 from oslo_config import cfg
 
-from ...keystone.trusts import Trusts
+from ...keystone.trusts import KeystoneTrusts
 from ..config.errors import WrongConfiguration
 
 SECTION = "trustee"
@@ -25,7 +25,7 @@ UNSCOPED = dict.fromkeys(
 )
 
 
-def make_trusts(conf: cfg.ConfigOpts) -> Trusts:
+def make_trusts(conf: cfg.ConfigOpts) -> KeystoneTrusts:
     """Make what creates and uses trusts, without a request to Keystone.
 
     :raises WrongConfiguration: [trustee] is not complete.
@@ -45,7 +45,7 @@ def make_trusts(conf: cfg.ConfigOpts) -> Trusts:
             f"[{SECTION}]: {error}; trusts need the service's own account with a password, as in "
             f"[{API_SECTION}], or set [stacks] deferred_auth_method to none"
         ) from error
-    return Trusts(session, roles=conf.stacks.trusts_delegated_roles)
+    return KeystoneTrusts(session, roles=conf.stacks.trusts_delegated_roles)
 
 
 def _register(conf: cfg.ConfigOpts) -> None:

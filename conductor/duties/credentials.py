@@ -5,7 +5,7 @@ import logging
 
 from ...db import credentials
 from ...db.credentials import Unused
-from ...keystone.delegated_auth import KeystoneAway
+from ...keystone.delegated_auth import KeystoneUnavailable
 from ...observe.logs import about
 from ...sealing.sealer import SealError
 from .context import FIRST_SHARD, DutyContext
@@ -51,7 +51,7 @@ class Credentials:
             return
         try:
             self._context.revoke(found.root_id, found.body)
-        except (KeystoneAway, SealError) as error:
+        except (KeystoneUnavailable, SealError) as error:
             LOG.warning("Revoking the credential of stack %s failed, retrying: %s", found.root_id, error)
             return
         database.write(lambda conn: credentials.forget(conn, found.root_id))

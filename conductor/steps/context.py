@@ -9,7 +9,7 @@ from ...db import credentials, resources
 from ...db.engine import Database
 from ...db.errors import NotFound
 from ...db.work.claim import Claim
-from ...keystone.delegated_auth import NO_DEFERRAL, CredentialGone, Deferral, KeystoneAway
+from ...keystone.delegated_auth import NO_TRUSTS, CredentialGone, KeystoneUnavailable, TrustProvider
 from ...resources.context import Children, Presigned, Sibling, StackFacts
 from ...resources.errors import Cancelled, PermanentError, RetryableError
 from ...sealing.sealer import Sealer
@@ -37,7 +37,7 @@ class StepServices:
     addresses: SignalAddresses
     sealer: Sealer
     nested: NestedStackOperations
-    deferral: Deferral = NO_DEFERRAL
+    trusts: TrustProvider = NO_TRUSTS
 
 
 class RunningStepContext:
@@ -122,12 +122,12 @@ class RunningStepContext:
         if stored is None:
             raise PermanentError("The stack has no credential of a user; an update by one gives it one")
         try:
-            return self._services.deferral.session(self._opened(stored))
+            return self._services.trusts.session(self._opened(stored))
         except CredentialGone as error:
             raise PermanentError(
                 f"Keystone does not take the stack's credential any more: {error}"
             ) from error
-        except KeystoneAway as error:
+        except KeystoneUnavailable as error:
             raise RetryableError(f"Keystone: {error}") from error
 
     def _opened(self, credential: Json) -> Json:

@@ -16,7 +16,7 @@ from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.engine.stacks import StackOperations
 from stoker.engine.updates import Updates
-from stoker.keystone.delegated_auth import DelegationRefused, KeystoneAway, NoAnswer, Trustor
+from stoker.keystone.delegated_auth import DelegationRefused, KeystoneUnavailable, NoAnswer, Trustor
 from stoker.keystone.delegations import LATER, LOST_AFTER
 from stoker.planning.requests import CreateRequest, Goal, UpdateRequest
 
@@ -33,7 +33,7 @@ class Killed(BaseException):
 
 
 class FakeKeystone:
-    """Implements Deferral in memory.
+    """Implements TrustProvider in memory.
 
     :ivar made: marks by the number of what was made.
     :ivar answers: what becomes of the next delegations: an error, which is raised before or, with NoAnswer,
@@ -41,7 +41,7 @@ class FakeKeystone:
     :ivar bad: numbers that are not taken any more.
     """
 
-    wanted = True
+    enabled = True
 
     def __init__(self) -> None:
         self.made: dict[int, str] = {}
@@ -79,7 +79,7 @@ class FakeKeystone:
 
     def _check(self) -> None:
         if self.away:
-            raise KeystoneAway("no answer")
+            raise KeystoneUnavailable("no answer")
 
 
 class Scene:
@@ -202,7 +202,7 @@ def test_a_process_that_dies_before_it_can_revoke_leaves_nothing(scene: Scene) -
     assert scene.settled() == set()
 
 
-@pytest.mark.parametrize("error", [DelegationRefused("no"), KeystoneAway("no account")])
+@pytest.mark.parametrize("error", [DelegationRefused("no"), KeystoneUnavailable("no account")])
 def test_what_keystone_did_not_make_is_not_looked_for(scene: Scene, error: BaseException) -> None:
     scene.keystone.answers = [error]
     with pytest.raises(type(error)):
@@ -228,7 +228,7 @@ def test_a_request_that_comes_back_too_late_stores_nothing(scene: Scene) -> None
         made.update(hidden)
 
     scene.keystone.before_answer = wait
-    with pytest.raises(KeystoneAway, match="too late"):
+    with pytest.raises(KeystoneUnavailable, match="too late"):
         scene.create()
     assert scene.settled() == set()
     found = scene.world.database.read(lambda conn: conn.execute(sa.select(tables.stack.c.id)).all())

@@ -43,7 +43,7 @@ from stoker.engine.previews import Previews
 from stoker.engine.snapshots import Snapshots
 from stoker.engine.stacks import StackOperations
 from stoker.engine.updates import Updates
-from stoker.keystone.delegated_auth import NO_DEFERRAL, Deferral
+from stoker.keystone.delegated_auth import NO_TRUSTS, TrustProvider
 from stoker.keystone.delegations import Delegations
 from stoker.observe.recorder import SILENT, Recorder
 from stoker.planning.plan import Defaults
@@ -407,7 +407,7 @@ class World:
                 defaults=Defaults(clock_stands=clock_stands, cancel_grace=GRACE),
             ),
             compiler=GoalCompiler(self.catalogue, Limits()),
-            delegations=self.delegations(NO_DEFERRAL),
+            delegations=self.delegations(NO_TRUSTS),
         )
         self.orders = StackOperations(self.context)
         self.nesting = NestedStacks(self.context)
@@ -427,9 +427,9 @@ class World:
             self.start(f"host{number}")
         self.look_all()
 
-    def delegations(self, deferral: Deferral) -> Delegations:
+    def delegations(self, trusts: TrustProvider) -> Delegations:
         """Credentials of users that are made in the given way."""
-        return Delegations(database=self.database, sealer=self.sealer, deferral=deferral, clock=self.clock)
+        return Delegations(database=self.database, sealer=self.sealer, trusts=trusts, clock=self.clock)
 
     def is_exhausted(self) -> bool:
         """Whether there is no memory, or no thread, at this moment."""

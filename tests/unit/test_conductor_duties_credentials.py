@@ -15,7 +15,7 @@ from stoker.db import credentials
 from stoker.db.engine import Database
 from stoker.db.ids import StackId
 from stoker.db.schema import upgrade
-from stoker.keystone.delegated_auth import KeystoneAway
+from stoker.keystone.delegated_auth import KeystoneUnavailable
 
 Json = typing.Any
 NOW = 1_800_000_000.0
@@ -41,7 +41,7 @@ class Scene:
 
     def _revoke(self, root_id: StackId, body: Json) -> None:
         if self.away:
-            raise KeystoneAway("no answer")
+            raise KeystoneUnavailable("no answer")
         self.revoked.append(body)
 
 

@@ -349,7 +349,7 @@ def test_values_that_no_key_opens_are_left_as_they_are_and_named(database: Datab
 def test_a_look_counts_and_changes_nothing(database: Database) -> None:
     store(database, a_stack(parameters={"a": secret(1), "b": [secret(2), secret(3, NEW)]}, **TREE))
     before = everything(database)
-    found = rotation(database).look()
+    found = rotation(database).count()
     assert {key: dict(counts) for key, counts in found.held.items()} == {
         OLD_ID: {"stack": 2},
         NEW_ID: {"stack": 1},
