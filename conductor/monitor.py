@@ -1,6 +1,5 @@
 """Shows a conductor's health, gauges, and tasks in progress."""
 
-import datetime
 import itertools
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,6 +9,7 @@ from ..db.conductors import ACTIVE
 from ..db.server_clock import ServerClock
 from ..db.work.claim import action_of
 from ..observe import metrics
+from ..observe.instants import iso
 from ..observe.metrics import Sample
 from ..ring.membership import Membership
 from .duties.report import ConductorReport
@@ -180,8 +180,3 @@ def ranges(numbers: Sequence[int]) -> str:
     runs = itertools.groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
     parts = [[number for _, number in run] for _, run in runs]
     return " ".join(f"{part[0]}-{part[-1]}" if len(part) > 1 else str(part[0]) for part in parts)
-
-
-def iso(moment: float) -> str:
-    """Return an instant in ISO 8601: ``2026-01-31T12:34:56Z``."""
-    return datetime.datetime.fromtimestamp(moment, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

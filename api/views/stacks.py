@@ -1,6 +1,5 @@
 """Bodies of answers that several handlers share, in Heat's shapes."""
 
-import datetime
 import logging
 import typing
 import urllib.parse
@@ -12,6 +11,7 @@ from ...db.rows import DetailedStack, ListedStack, Resource, Stack
 from ...db.work.breakpoint_rules import paused_reason, reached_reason
 from ...db.work.breakpoints import HeldTask
 from ...db.work.cancel import Unanswered
+from ...observe import instants
 from ...resources.context import physical_name
 from ...sealing.sealer import BoundSealer, SealError
 from ...sealing.stored import MASK, in_clear
@@ -29,10 +29,8 @@ NO_DESCRIPTION = "No description"
 
 
 def iso(moment: float | None) -> str | None:
-    """An instant as Heat writes it: ``2026-01-31T12:00:00Z``."""
-    if moment is None:
-        return None
-    return datetime.datetime.fromtimestamp(moment, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """Return an instant as Heat writes it; None for none."""
+    return None if moment is None else instants.iso(moment)
 
 
 def quoted(part: str) -> str:

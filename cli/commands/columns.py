@@ -1,12 +1,12 @@
 """Columns of lists that show one form to people and another to programs."""
 
-import datetime
 import typing
 from collections.abc import Sequence
 
 from cliff.columns import FormattableColumn
 from cliff.lister import Lister
 
+from ...observe.instants import iso
 from .base import describe_age
 
 
@@ -67,8 +67,3 @@ class Age(FormattableColumn[tuple[float | None, float]]):
         """Return the value for programs."""
         moment, _ = self._value
         return None if moment is None else iso(moment)
-
-
-def iso(moment: float) -> str:
-    """Return a moment in ISO 8601: ``2026-01-31T12:34:56Z``."""
-    return datetime.datetime.fromtimestamp(moment, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -170,4 +170,5 @@ def _json(reason: Reason) -> dict[str, typing.Any]:
 
 
 def _iso(moment: float | None) -> str | None:
+    """Return an instant with its fraction of a second, which the API's form of ISO 8601 leaves out."""
     return None if moment is None else datetime.datetime.fromtimestamp(moment, datetime.UTC).isoformat()

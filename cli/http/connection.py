@@ -15,13 +15,13 @@ from .request import Parser, Refusal, late
 
 LOG = logging.getLogger(__name__)
 LINGER = 5.0
-"""Seconds for which what a client still sends is thrown away after its request was refused: were the
-connection closed at once, it would see that instead of the answer."""
+"""Seconds for which a refused client's further data is discarded.  If the connection were closed at once, the
+client would see that instead of the response."""
 PIECE = 65536
 
 
 class Owner(typing.Protocol):
-    """The server that a connection belongs to."""
+    """The server of a connection."""
 
     adj: typing.Any
     parser_class: type[Parser]
@@ -32,10 +32,10 @@ class _RefusalTask(ErrorTask):
     """Answers with a refusal, and logs it."""
 
     def execute(self) -> None:
-        """See waitress."""
+        """Log and send the refusal; waitress calls it."""
         error = self.request.error
         # Without the text, which may repeat a header field.
-        LOG.info("Refused a request of %s: %s %s", self.channel.addr[0], error.code, error.reason)
+        LOG.info("Refused a request from %s: %s %s", self.channel.addr[0], error.code, error.reason)
         super().execute()
 
 
@@ -64,16 +64,16 @@ class Channel(HTTPChannel):
 
     @property
     def in_progress(self) -> bool:
-        """Whether a request waits for a worker, or is with one."""
+        """Return whether a request waits for a worker thread, or runs in one."""
         return bool(self.requests)
 
     @property
     def waits_since(self) -> float:
-        """When the server last did something for this client, in seconds of its clock."""
+        """Return the server's last progress for this client, in seconds of its clock."""
         return self._progress
 
     def received(self, data: bytes) -> bool:
-        """See waitress: some data has arrived."""
+        """Take data that has arrived; waitress calls it."""
         if self._begun is None:
             self._begun = self._monotonic()
         taken = bool(super().received(data))
@@ -83,7 +83,7 @@ class Channel(HTTPChannel):
         return taken
 
     def service(self) -> None:
-        """See waitress: a worker answers a request."""
+        """Answer a request; a worker thread of waitress calls it."""
         super().service()
         self._progress = self._monotonic()
 
@@ -94,11 +94,11 @@ class Channel(HTTPChannel):
         return sent
 
     def handle_expt(self) -> None:
-        """See waitress.  Urgent data has no meaning, and is reported again and again until it is read."""
+        """Close the connection on urgent data, which has no meaning, and is reported until it is read."""
         self.handle_close()
 
     def handle_write(self) -> None:
-        """See waitress.  A connection whose request was refused is closed for writing first."""
+        """Send data; after a refusal close the connection for writing first."""
         if self._refused and self.close_when_flushed and self._lingers_until is None:
             self._flush_exception(self._flush_some)
             if not self.total_outbufs_len and not self.will_close:
@@ -110,13 +110,13 @@ class Channel(HTTPChannel):
         super().handle_write()
 
     def readable(self) -> bool:
-        """See waitress."""
+        """Return whether the connection is read; waitress calls it."""
         if self._lingers_until is not None:
             return not self.will_close
         return bool(super().readable())
 
     def handle_read(self) -> None:
-        """See waitress."""
+        """Read data; after a refusal discard it."""
         if self._lingers_until is None:
             super().handle_read()
             return
@@ -126,7 +126,7 @@ class Channel(HTTPChannel):
             self.handle_close()
 
     def expire(self, now: float, limits: ConnectionLimits) -> None:
-        """End what has taken too long; for the thread that serves all connections.
+        """Close the connection, or refuse its request, after a limit; the thread of all connections calls it.
 
         :param now: seconds of the server's clock.
         """
@@ -149,7 +149,7 @@ class Channel(HTTPChannel):
 
 
 def client_of(addr: typing.Any) -> str:
-    """Return what stands for the client in a limit: its IPv4 address, or the network of its IPv6 address."""
+    """Return the client for a limit: its IPv4 address, or the network of its IPv6 address."""
     address = ipaddress.ip_address(str(addr[0]).partition("%")[0])
     if isinstance(address, ipaddress.IPv4Address):
         return str(address)

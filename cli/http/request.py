@@ -1,4 +1,4 @@
-"""Reading of HTTP requests: waitress's parser, with limits and with what it lets pass refused."""
+"""The parser of HTTP requests: waitress's, with limits and stricter checks."""
 
 import http
 import json
@@ -14,13 +14,13 @@ from ...api.errors import Fault
 from .limits import RequestLimits
 
 SINGLE = frozenset({b"host", b"content-length", b"transfer-encoding", b"content-type"})
-"""Header fields of which a request has one at the most: a proxy could go by another one than we do."""
+"""Header fields that may occur once: of two, a proxy could use the one that this server ignores."""
 CONTROL_LINE, TRAILER = 256, 4096
-"""Bytes of what stands before a chunk, and behind the last one, at the most."""
+"""Maximum bytes of the line before a chunk, and of the trailer after the last one."""
 
 
 class Refusal(Error):
-    """An answer of the server's own, in the shape of the API's errors; the connection closes behind it."""
+    """An error of the server itself, in the shape of the API's errors; then the connection closes."""
 
     def __init__(self, status: int, message: str, kind: str = "HTTPBadRequest") -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ class Refusal(Error):
         self.message = message
 
     def to_response(self, ident: str | None = None) -> tuple[str, list[tuple[str, str]], bytes]:
-        """See waitress."""
+        """Return the status, headers and body; waitress calls it to answer."""
         headers = [
             ("Content-Type", "application/json"),
             ("X-Openstack-Request-Id", f"req-{uuid.uuid4()}"),
@@ -59,17 +59,29 @@ def late(seconds: float) -> Refusal:
 
 
 def check_head(head: bytes, limits: RequestLimits) -> None:
-    """Check what waitress does not: limits, and what two servers in a row could read differently.
+    """Check the limits, and refuse what two servers in a row could read differently; waitress does not.
 
     :raises _Refused: with the answer.
     """
     line, *fields = head.rstrip(b"\r\n").split(b"\r\n")
+    _check_line(line, len(fields), limits)
+    names = _names_of(fields)
+    if {b"content-length", b"transfer-encoding"} <= names:
+        raise _Refused(Refusal(400, "Content-Length and Transfer-Encoding in one request"))
+    _check_version(line, names)
+
+
+def _check_line(line: bytes, fields: int, limits: RequestLimits) -> None:
     if len(line) > limits.line:
         raise _Refused(Refusal(414, f"The request line is above the limit of {limits.line} bytes"))
-    if len(fields) > limits.fields:
+    if fields > limits.fields:
         raise _Refused(Refusal(431, f"More than {limits.fields} header fields"))
     if any(byte < 0x20 or byte == 0x7F for byte in line):
         raise _Refused(Refusal(400, "The request line holds a control character"))
+
+
+def _names_of(fields: list[bytes]) -> set[bytes]:
+    """Return the names of header fields, in lower case."""
     names: set[bytes] = set()
     for field in fields:
         if field[:1] in (b" ", b"\t"):
@@ -78,8 +90,11 @@ def check_head(head: bytes, limits: RequestLimits) -> None:
         if name in names and name in SINGLE:
             raise _Refused(Refusal(400, f"More than one header field {name.decode('ascii')}"))
         names.add(name)
-    if {b"content-length", b"transfer-encoding"} <= names:
-        raise _Refused(Refusal(400, "Content-Length and Transfer-Encoding in one request"))
+    return names
+
+
+def _check_version(line: bytes, names: set[bytes]) -> None:
+    """Check that the header fields fit the version of HTTP."""
     if line.endswith(b" HTTP/1.1"):
         if b"host" not in names:
             raise _Refused(Refusal(400, "The header field Host is missing"))
@@ -90,10 +105,10 @@ def check_head(head: bytes, limits: RequestLimits) -> None:
 
 
 class _Chunks(ChunkedReceiver):
-    """A chunked body, whose framing is limited, too."""
+    """A chunked body with a limit on its framing."""
 
     def received(self, s: bytes) -> int:
-        """See waitress."""
+        """Take a part of the body; waitress calls it."""
         consumed = super().received(s)
         if len(self.control_line) > CONTROL_LINE or len(self.trailer) > TRAILER:
             self.error = BadRequest("Invalid chunk")
@@ -103,7 +118,7 @@ class _Chunks(ChunkedReceiver):
 class Parser(HTTPRequestParser):
     """One request as it arrives, in the thread that serves all connections.
 
-    A body stays in memory up to ``inbuf_overflow``, behind that it goes to a temporary file.
+    A body up to ``inbuf_overflow`` bytes stays in memory, a longer one goes to a temporary file.
     """
 
     limits = RequestLimits()
@@ -115,12 +130,15 @@ class Parser(HTTPRequestParser):
     body_rcv: typing.Any
 
     def received(self, data: bytes) -> int:
-        """See waitress; all of the data counts as read once the request is refused."""
+        """Take data that has arrived, and return how much of it is used: all, once the request is refused.
+
+        Waitress calls it.
+        """
         try:
             consumed = int(super().received(data))
         except _Refused as refused:
             return self._refuse(refused.answer, data)
-        except ValueError as error:  # An address or a number that the standard library does not take.
+        except ValueError as error:  # An address or a number that the standard library rejects.
             return self._refuse(Refusal(400, f"Malformed request: {error}"), data)
         if self.error is None and self.chunked and len(self.body_rcv) > self.limits.body:
             return self._refuse(too_large(self.limits.body), data)
@@ -131,7 +149,7 @@ class Parser(HTTPRequestParser):
         return consumed
 
     def parse_header(self, header_plus: bytes) -> None:
-        """See waitress."""
+        """Check and parse the head; waitress calls it."""
         if self.header_bytes_received < self.limits.head:  # Else waitress puts a placeholder here.
             check_head(header_plus, self.limits)
         super().parse_header(header_plus)
@@ -156,7 +174,7 @@ class Parser(HTTPRequestParser):
 
 
 def _named(error: typing.Any, limits: RequestLimits) -> Refusal:
-    """Return waitress's own error as one of ours."""
+    """Return an error of waitress as one of the API's."""
     if error.code == 413:
         return too_large(limits.body)
     if error.code == 431:

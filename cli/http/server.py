@@ -29,25 +29,27 @@ HEALTH = "/healthcheck"
 IN_MEMORY = 262144
 """Bytes of a body that are kept in memory; what is longer goes to a temporary file."""
 NEVER = 1 << 62
-"""No worker waits for a client that reads slowly: however long an answer is, a file keeps it."""
+"""A watermark that is never reached: a file keeps a long answer, so no worker waits for a slow client."""
 EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 PIECE = 65536
 TURN = 0.5
-"""Seconds between two looks at the deadlines."""
+"""Seconds between two checks of the deadlines."""
 REPEAT = 60.0
-"""Seconds between two lines of the log about connections that are refused."""
+"""Seconds between two log messages about refused connections."""
 
 STOPS_WITHIN = 5.0
-"""Seconds that requests in progress are given at a stop."""
+"""Seconds that running requests get at a stop."""
 SWITCH_INTERVAL = 0.0005
-"""Seconds after which a Python thread lets another one run.  A request that is compiled computes without a
-pause, and each step of a health check waits for the threads of all of them in turn: beside 16 such requests
-it takes 1 s and more with Python's own 0.005 s, and half of it with this.
+"""Seconds after which a Python thread lets another one run.
+
+A request that is compiled computes without a pause, and each step of a health check waits for all such
+threads in turn.  Beside 16 such requests a check takes 1 s and more with Python's 0.005 s, half of it with
+this.
 """
 
 
 class _Workers(ThreadedTaskDispatcher):
-    """Threads that answer; waitress's warn of each request that has to wait for one."""
+    """Worker threads; waitress's own would log each request that waits for one."""
 
     def __init__(self, name: str, count: int) -> None:
         super().__init__()
@@ -57,7 +59,7 @@ class _Workers(ThreadedTaskDispatcher):
         self.set_thread_count(count)
 
     def start_new_thread(self, target: Callable[[int], None], thread_no: int) -> None:
-        """See waitress."""
+        """Start a worker thread; waitress calls it."""
         threading.Thread(
             target=target, name=f"{self._name}-{thread_no}", args=(thread_no,), daemon=True
         ).start()
@@ -111,18 +113,18 @@ class WaitressServer(TcpWSGIServer):
         )
 
     def run_once(self) -> None:
-        """Serve what has something to be read or written, or wait for it, TURN seconds at the most."""
+        """Serve the connections that are ready, or wait for one, TURN seconds at most."""
         wasyncore.loop(timeout=TURN, use_poll=True, map=self._map, count=1)
         self.beat = self.monotonic()
 
     def add_task(self, task: Channel) -> None:
-        """See waitress: a request has arrived."""
+        """Queue a request for a worker thread; waitress calls it."""
         path = getattr(task.requests[0], "path", "")
         workers = self._health if path.rstrip("/") == HEALTH else self.task_dispatcher
         workers.add_task(task)
 
     def readable(self) -> bool:
-        """See waitress; called in each round."""
+        """Check the deadlines, and return whether a connection can be accepted; called in each round."""
         now = self.monotonic()
         if now >= self._next_turn:
             self._next_turn = now + TURN
@@ -131,12 +133,12 @@ class WaitressServer(TcpWSGIServer):
         return bool(self.accepting) and now >= self._accepts_at
 
     def handle_accept(self) -> None:
-        """See waitress: a client connects."""
+        """Accept a connection; waitress calls it."""
         try:
             sock, addr = self.socket.accept()
         except OSError as error:
             if error.errno in EXHAUSTED:
-                self._tell("No connection can be accepted: %s", error)
+                self._warn("Cannot accept connections: %s", error)
                 self._accepts_at = self.monotonic() + TURN
             return
         try:
@@ -173,33 +175,33 @@ class WaitressServer(TcpWSGIServer):
         head = "\r\n".join(
             [f"HTTP/1.1 {status}", *lines, f"Content-Length: {len(body)}", "Connection: close"]
         )
-        self._tell(
-            "A connection of %s is refused: there are %s connections", addr[0], len(self.active_channels)
+        self._warn(
+            "Refused a connection from %s: there are %s connections", addr[0], len(self.active_channels)
         )
         with contextlib.suppress(OSError):
             sock.send(f"{head}\r\n\r\n".encode("ascii") + body)
             sock.shutdown(socket.SHUT_WR)
         sock.close()
 
-    def _tell(self, text: str, *values: object) -> None:
+    def _warn(self, text: str, *values: object) -> None:
         if self.monotonic() - self._told >= REPEAT:
             self._told = self.monotonic()
             LOG.warning(text, *values)
 
     def handle_error(self) -> None:
-        """See waitress: a connection could not be accepted; the next one may be."""
-        LOG.exception("A connection could not be accepted")
+        """Log that a connection could not be accepted; the next one may be."""
+        LOG.exception("Cannot accept a connection")
 
     def pull_trigger(self) -> None:
-        """See waitress; from any thread, also from a worker that ends after the server."""
+        """Wake the server's thread; any thread may call it, also a worker that ends after the server."""
         with self._ends:
             if not self._ended:
                 super().pull_trigger()
 
     def stop(self, within: float) -> None:
-        """Accept nothing any more, answer the requests that have arrived, and end.
+        """Close the listening socket, answer the requests that have arrived, and end.
 
-        :param within: seconds; what is not answered then never is.
+        :param within: seconds; requests that are unanswered then are dropped.
         """
         until = self.monotonic() + within
         self.accepting = False
@@ -310,10 +312,10 @@ def listen(host: str, port: int) -> socket.socket:
     )
 
 
-def silence(
+def unanswered(
     answers: Callable[[], bool], monotonic: Callable[[], float] = time.monotonic
 ) -> Callable[[float], list[str]]:
-    """For `waiting.stay`: whether the server has not answered for too long, by asking it."""
+    """Return what names the HTTP server while it has not answered for too long, for `run_main_loop`."""
     answered = [monotonic()]
 
     def late(grace: float) -> list[str]:

@@ -19,7 +19,7 @@ from ..daemon.main_thread import cannot_start, run
 from ..daemon.systemd import Systemd
 from ..daemon.version import VERSION
 from ..daemon.workers import WorkerSettings, run_workers
-from ..http.server import HttpServer, listen, silence
+from ..http.server import HttpServer, listen, unanswered
 from ..wiring.api import make_api, requests
 from ..wiring.http import make_http
 from ..wiring.metrics import recorder_of_api, start_reports, text_of
@@ -82,7 +82,7 @@ class Api:
             self.signals,
             self._systemd,
             reload=lambda: reload_options(self._conf, self._arguments, program=PROGRAM),
-            late=silence(lambda: http.answers(PROBE_WITHIN)),
+            late=unanswered(lambda: http.answers(PROBE_WITHIN)),
         )
         self._systemd.stopping(self._conf.api.drain + STOPS_WITHIN)
         self._draining.set()

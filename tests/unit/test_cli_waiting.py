@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 from stoker.cli.daemon.main_loop import EVENT_OF_SIGNAL, SignalQueue, run_main_loop
 from stoker.cli.daemon.systemd import Systemd
-from stoker.cli.http.server import silence
+from stoker.cli.http.server import unanswered
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_a_reload_is_told_with_what_came_of_it(signals: SignalQueue, manager: Ma
 
 def test_a_server_is_silent_when_it_has_not_answered_for_long() -> None:
     now, answers = 0.0, True
-    late = silence(lambda: answers, lambda: now)
+    late = unanswered(lambda: answers, lambda: now)
     now = 100.0
     assert late(30) == []
     answers = False
