@@ -1,0 +1,1 @@
+"""The REST API: Heat's, version 1."""

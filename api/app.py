@@ -1,48 +1,76 @@
-"""The WSGI application."""
+"""The WSGI application: brings each request to its handler, and the reply, or an error, back.
+
+It reads no headers of proxies and sends none for CORS: a proxy in front of the API does both, so of
+oslo.middleware neither http_proxy_to_wsgi nor cors is needed.
+"""
 
 import json
 import logging
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import falcon
 
 from ..observe.metrics import CONTENT_TYPE
 from ..observe.recorder import SILENT
 from ..sandbox.evaluator import charged_to
+from ..sealing.signal_urls import SignalAddresses
 from .body import read_body
-from .context import Services
+from .context import Operation, Request, Routes, Services
 from .errors import Fault, bad_request, fault_of, not_found
-from .handlers.signals import signed_by
-from .request import Operation, Reply, Request
+from .presigned import signed_by
+from .request import Reply
 from .request_log import METHODS, RequestLog, request_id
-from .routes import BELOW_A_NAME, LOOKUP, ROUTES
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any
 TENANT_LENGTH = 64
-FIGURES = "/metrics"
+METRICS = "/metrics"
 IDENTIFIER = "X-Openstack-Request-Id"
+NAMED = "/v1/{tenant_id}/stacks/{stack_name}"
+"""The path of a stack without its id, whose operation redirects to the full path."""
+BELOW_A_NAME = ("resources", "events", "template", "environment", "files", "outputs", "actions")
+"""What may follow a stack's bare name in the place of its id: the request is redirected to the full path."""
 
 
-def make_app(services: Services) -> falcon.App[falcon.Request, falcon.Response]:
-    """The application: every answer, also an error, is JSON in Heat's shape with a request id."""
-    app = falcon.App(middleware=[services.watch or RequestLog(SILENT)])
+@dataclass(frozen=True)
+class _Api:
+    """What every responder needs.
+
+    :ivar lookup: redirects from a stack's name to its full path.
+    """
+
+    services: Services
+    addresses: SignalAddresses
+    lookup: Operation
+
+
+def make_app(
+    services: Services, routes: Routes, addresses: SignalAddresses, *, log: RequestLog | None = None
+) -> falcon.App[falcon.Request, falcon.Response]:
+    """Return the application: every answer, also an error, is JSON in Heat's shape with a request id.
+
+    :param addresses: checks the signatures of addresses.
+    :param log: counts and logs the requests; None: nobody does.
+    """
+    app = falcon.App(middleware=[log or RequestLog(SILENT)])
     app.req_options.strip_url_path_trailing_slash = True
     app.req_options.auto_parse_qs_csv = False
     app.req_options.keep_blank_qs_values = True
-    for path, operations in ROUTES.items():
-        app.add_route(path, _resource(services, operations))
-    if services.figures is not None:
-        app.add_route(FIGURES, _Figures(services.figures))
+    lookup = routes[NAMED]["GET"]
+    for path, operations in routes.items():
+        app.add_route(path, _resource(_Api(services, addresses, lookup), operations))
+    if services.metrics is not None:
+        app.add_route(METRICS, _Metrics(services.metrics))
     app.add_error_handler(Exception, _on_error)
     app.add_error_handler(falcon.HTTPError, _on_error)  # Or Falcon's own, for the more special class.
     app.add_sink(_unknown_path, "/")
     return app
 
 
-class _Figures:
-    """What Prometheus reads."""
+class _Metrics:
+    """The page that Prometheus reads."""
 
     def __init__(self, text: Callable[[], bytes]) -> None:
         self._text = text
@@ -51,47 +79,31 @@ class _Figures:
         resp.data, resp.content_type = self._text(), CONTENT_TYPE
 
 
-def _resource(services: Services, operations: Mapping[str, Operation]) -> object:
-    """An object with a responder for each method, as Falcon wants it."""
-    responders = {f"on_{method.lower()}": _responder(services, op) for method, op in operations.items()}
+def _resource(api: _Api, operations: Mapping[str, Operation]) -> object:
+    """Return an object with a responder for each method, as Falcon expects it."""
     allowed = ", ".join(sorted(operations))
 
-    def refuse(self: object, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        chosen, variables = _redirected(None, path)
-        if chosen is not None:
-            return _answer(req, resp, _perform(services, chosen, req, variables))
+    def respond(self: object, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+        operation, variables = operations.get(req.method), path
+        if path.get("stack_id") in BELOW_A_NAME and "stack_name" in path:
+            # ``/stacks/NAME/resources`` looks like a stack's id that is "resources".
+            operation, variables = api.lookup, {**path, "below": path["stack_id"]}
+        if operation is not None:
+            return _answer(req, resp, _perform(api, operation, req, variables))
         resp.set_header("Allow", allowed)
         if req.method == "OPTIONS":
             return _answer(req, resp, Reply(None, 204))
         raise Fault(405, "HTTPMethodNotAllowed", f"{req.method} is not allowed here; allowed: {allowed}")
 
-    for method in METHODS:
-        responders.setdefault(f"on_{method.lower()}", refuse)
-    return type("Resource", (), responders)()
+    return type("Resource", (), {f"on_{method.lower()}": respond for method in METHODS})()
 
 
-def _responder(services: Services, operation: Operation) -> Callable[..., None]:
-    def respond(self: object, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        chosen, variables = _redirected(operation, path)
-        _answer(req, resp, _perform(services, chosen or operation, req, variables))
-
-    return respond
-
-
-def _redirected(
-    operation: Operation | None, path: Mapping[str, str]
-) -> tuple[Operation | None, Mapping[str, str]]:
-    """``/stacks/NAME/resources`` looks like a stack's id that is "resources"."""
-    if path.get("stack_id") in BELOW_A_NAME and "stack_name" in path:
-        return LOOKUP, {**path, "below": path["stack_id"]}
-    return operation, path
-
-
-def _perform(services: Services, operation: Operation, req: falcon.Request, path: Mapping[str, str]) -> Reply:
+def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping[str, str]) -> Reply:
+    services = api.services
     query = {name: value if isinstance(value, list) else [value] for name, value in req.params.items()}
     _check_address(path, query)
     if operation.presigned:
-        caller = signed_by(services.addresses, path, query, req.headers)
+        caller = signed_by(api.addresses, path, query, req.headers)
     else:
         caller = services.auth.identify(path.get("tenant_id", ""), req.headers)
     if operation.rule is not None:
@@ -99,6 +111,8 @@ def _perform(services: Services, operation: Operation, req: falcon.Request, path
     call = Request(
         services=services,
         caller=caller,
+        auth=services.auth,
+        limits=services.limits,
         path=path,
         query=query,
         body=read_body(req, services.limits.body_bytes, any_type=operation.presigned),
@@ -110,7 +124,7 @@ def _perform(services: Services, operation: Operation, req: falcon.Request, path
 
 
 def _check_address(path: Mapping[str, str], query: Mapping[str, Sequence[str]]) -> None:
-    """Refuse what some databases refuse with an error: nothing that is stored has such a name."""
+    """Refuse names that some databases refuse with an error: nothing that is stored has such a name."""
     for name, value in path.items():
         if not value or "\0" in value:
             raise not_found(name, value.replace("\0", "\\x00"))
@@ -131,13 +145,13 @@ def _answer(req: falcon.Request, resp: falcon.Response, reply: Reply) -> None:
 
 
 def _write(resp: falcon.Response, body: Json) -> None:
-    # As ASCII: what is stored may hold characters that UTF-8 does not know.
+    # As ASCII: stored texts may hold characters that UTF-8 cannot encode.
     resp.data = json.dumps(body).encode("ascii")
     resp.content_type = "application/json"
 
 
 def _on_error(req: falcon.Request, resp: falcon.Response, error: Exception, params: Json) -> None:
-    """Top of the WSGI stack."""
+    """Answer an error; the top of the WSGI stack."""
     identifier = request_id(req)
     resp.set_header(IDENTIFIER, identifier)
     fault = fault_of(error)
@@ -145,7 +159,7 @@ def _on_error(req: falcon.Request, resp: falcon.Response, error: Exception, para
         resp.set_headers(error.headers or {})
         fault = Fault(error.status_code, type(error).__name__, error.description or error.title or "")
     if fault is None:
-        LOG.error("%s %s %r broke", identifier, req.method, req.path, exc_info=error)
+        LOG.error("%s %s %r failed", identifier, req.method, req.path, exc_info=error)
         fault = Fault(500, "InternalError", f"Stoker met an error that it did not expect; see {identifier}")
     resp.status = fault.status
     _write(resp, fault.body())

@@ -1,4 +1,4 @@
-"""Who asks: the seam between the API and whoever knows its users."""
+"""Identifies and authorizes callers: the seam between the API and an identity service."""
 
 import typing
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _FOR_NOBODY = frozenset({"stacks:global_index"})
 
 @dataclass(frozen=True)
 class RequestContext:
-    """Who asks, and for which tenant.
+    """The caller of a request, and the project that it is for.
 
     :ivar credentials: what policy rules may ask for.
     :ivar everywhere: may see and change other tenants' stacks, by their ids.
@@ -28,35 +28,35 @@ class RequestContext:
     delegator: Trustor | None = None
 
     def may_see(self, tenant: str) -> bool:
-        """Whether the tenant's stacks exist for the caller."""
+        """Return whether the project's stacks exist for the caller."""
         return self.everywhere or tenant == self.tenant
 
 
 class Authenticator(typing.Protocol):
-    """Tells who asks and what they may do."""
+    """Identifies callers and says what they may do."""
 
     def identify(self, tenant: str, headers: Mapping[str, str]) -> RequestContext:
-        """Who asks for the tenant of the path.
+        """Return the caller that asks for the project of the path.
 
         :param headers: of the request, names in upper case.
         :raises Fault: 401 or 403.
         """
 
     def authorize(self, caller: RequestContext, rule: str) -> None:
-        """Whether the caller may do what the rule (Heat's name, e.g. ``stacks:create``) stands for.
+        """Check that the caller may do what a rule allows; it has Heat's name, e.g. ``stacks:create``.
 
         :raises Fault: 403.
         """
 
     def may_use(self, caller: RequestContext, type_name: str) -> bool:
-        """Whether the caller may have resources of a type."""
+        """Return whether the caller may have resources of a type."""
 
 
 class NoAuthentication:
-    """Everybody may do everything with the tenant of the path; for one trusted user, or a test.
+    """Lets everybody do everything with the project of the path; for one trusted user, or a test.
 
-    A project header, where one is given, must name the tenant of the path.  Nobody sees all tenants at once,
-    as with Heat's default policy.
+    A project header, where one is given, must name the project of the path.  Nobody sees all projects at
+    once, as with Heat's default policy.
     """
 
     def identify(self, tenant: str, headers: Mapping[str, str]) -> RequestContext:

@@ -1,4 +1,8 @@
-"""A request's body: read within its limit, parsed, and checked for what no database or answer can hold."""
+"""Reads a request's body within its limit, parses it, and refuses texts that no database or answer can hold.
+
+oslo.middleware's sizelimit is no replacement.  It answers 413 as plain text, not in Heat's shape, without
+reading the rest of the body, so that a client that still sends sees a broken pipe in the place of the reason.
+"""
 
 import json
 import typing
@@ -11,11 +15,11 @@ from .errors import Fault, bad_request
 Json = typing.Any
 
 MAX_DEPTH = 128
-"""Levels of objects and lists in each other: a template's own limit, and what stands around a template."""
+"""Most levels of objects and lists in each other: a template's own limit, and those around a template."""
 
 DRAINED = 8
 """A body up to this many times the limit is read to its end before it is refused: a client that still
-sends when the connection closes would see a broken pipe instead of the reason."""
+sends when the connection closes would see a broken pipe in the place of the reason."""
 
 _PIECE = 65536
 _TOO_LARGE = "RequestLimitExceeded"
@@ -26,10 +30,10 @@ class _Readable(typing.Protocol):
 
 
 def read_body(req: falcon.Request, most: int, *, any_type: bool = False) -> Json:
-    """The parsed body of a POST, PUT or PATCH; None without one.
+    """Return the parsed body of a POST, PUT or PATCH; None without one.
 
     :param most: bytes.
-    :param any_type: it is JSON whatever is said of it: curl and cfn-signal say that it is a form.
+    :param any_type: accept any content type: curl and cfn-signal send JSON as a form.
     :raises Fault: 400, 408, 413 or 415.
     """
     if req.method not in ("POST", "PUT", "PATCH"):
@@ -38,7 +42,7 @@ def read_body(req: falcon.Request, most: int, *, any_type: bool = False) -> Json
         raw = _read(req, most)
     except OSError as error:
         raise Fault(408, "HTTPRequestTimeout", "The body did not arrive in time") from error
-    except ValueError as error:  # Another WSGI server's, of a chunk that is none.
+    except ValueError as error:  # Another WSGI server's, for a malformed chunk.
         raise bad_request("The body is malformed") from error
     if not raw.strip():
         return None
@@ -70,7 +74,7 @@ def _drain(stream: _Readable, most: int) -> None:
 
 
 def parse(raw: bytes) -> Json:
-    """JSON as RFC 8259 has it: no NaN, no Infinity.
+    """Parse JSON as RFC 8259 defines it: no NaN, no Infinity.
 
     :raises Fault: 400.
     """
@@ -96,7 +100,10 @@ def _finite(digits: str) -> float:
 
 
 def check_depth(value: Json) -> None:
-    """:raises Fault: 400, what walks through the value could run out of stack."""
+    """Refuse values so deep that a walk through them could run out of stack.
+
+    :raises Fault: 400.
+    """
     level, depth = [value], 0
     while level := [inner for item in level for inner in _inside(item)]:
         depth += 1

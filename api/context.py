@@ -1,10 +1,13 @@
-"""What the handlers work with."""
+"""The collaborators of the handlers, and a request that has them at hand."""
 
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from sqlalchemy.engine import Connection
+
 from ..db.engine import Database
+from ..db.rows import ListedStack, Stack
 from ..engine.breakpoints import BreakpointOperations
 from ..engine.exports import Exports
 from ..engine.previews import Previews
@@ -15,54 +18,100 @@ from ..engine.updates import Updates
 from ..engine.validate import Validation
 from ..resources.registry import ResourceRegistry
 from ..ring.observer import GroupStatus
-from ..sealing.sealer import Sealer
-from ..sealing.signal_urls import SignalAddresses
-from ..template.budget import BudgetLimits
+from ..sealing.sealer import BoundSealer, Sealer
 from .auth import Authenticator
-from .request_log import RequestLog
+from .request import ApiLimits, HttpRequest, Reply
 
-
-@dataclass(frozen=True)
-class ApiLimits:
-    """:ivar body_bytes: of a request's body, at the most.
-    :ivar page: entries of a list at the most, also where the user asks for more; 0: no limit.
-    :ivar budget: what the documents and the shown outputs of one request may cost.
-    """
-
-    body_bytes: int = 8 * 1024 * 1024
-    page: int = 1000
-    budget: BudgetLimits = BudgetLimits()
+T = typing.TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Services:
-    """Collaborators of the handlers, made in cli/.
+    """Collaborators of the handlers, made in cli/wiring.
 
-    :ivar watch: keeps what is to be told of the requests; None: nobody looks.
-    :ivar ailment: why the service cannot do its work; None: it can.
-    :ivar figures: text for ``/metrics``; None: there is no such path.
-    :ivar roll: who of the conductors is in their group; or why that cannot be known.
-    :ivar draining: whether the service is about to end.
+    :ivar health_problem: returns why the service cannot do its work; None: it can.
+    :ivar metrics: returns the text of ``/metrics``; None: there is no such path.
+    :ivar roll: returns which conductors are in their group; or why that cannot be known.
+    :ivar draining: returns whether the service is about to end.
     """
 
     database: Database
-    orders: StackOperations
+    stacks: StackOperations
     updates: Updates
     validation: Validation
     previews: Previews
     signals: Signals
-    addresses: SignalAddresses
     snapshots: Snapshots
     exports: Exports
     breakpoints: BreakpointOperations
-    catalogue: ResourceRegistry
+    registry: ResourceRegistry
     sealer: Sealer
     auth: Authenticator
     clock: Callable[[], float]
     limits: ApiLimits = ApiLimits()
     build: typing.Mapping[str, str] = field(default_factory=dict)
-    watch: RequestLog | None = None
-    ailment: Callable[[], str | None] = lambda: None
-    figures: Callable[[], bytes] | None = None
+    health_problem: Callable[[], str | None] = lambda: None
+    metrics: Callable[[], bytes] | None = None
     roll: Callable[[], GroupStatus | str] = lambda: "the group is not read"
     draining: Callable[[], bool] = lambda: False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(HttpRequest):
+    """A request as the handlers see it."""
+
+    services: Services
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """Return what the work reads, in one transaction.
+
+        A handler of GET calls this once: so all that it shows is of the same moment.
+        """
+        return self.services.database.read(work)
+
+    def stack(self) -> Stack:
+        """Return the stack of the path; see find_stack."""
+        return self.read(self.find_stack)
+
+    def living_stack(self) -> Stack:
+        """Return the stack of the path, unless it is deleted; see find_living_stack."""
+        return self.read(self.find_living_stack)
+
+    def permitted_stack(self) -> Stack:
+        """Return the stack of the path, if it lives and the caller may use the types of all its resources.
+
+        :raises Fault: 404.
+        :raises TypeForbidden: they may not.
+        """
+
+        def find(conn: Connection) -> Stack:
+            stack = self.find_living_stack(conn)
+            self.check_types(conn, stack)
+            return stack
+
+        return self.read(find)
+
+    def sealer_of(self, stack: ListedStack) -> BoundSealer:
+        """Return the sealer for all that is stored of a stack."""
+        return self.services.sealer.of_stack(stack.tenant, stack.root_id)
+
+
+Handler = Callable[[Request], Reply]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One method of one route.
+
+    :ivar rule: Heat's policy rule; None: the handler asks for one, or everybody may do it.  The path of the
+        latter has no project.
+    :ivar presigned: who knows the signature of the path may do it, and nobody else.
+    """
+
+    handler: Handler
+    rule: str | None
+    presigned: bool = False
+
+
+Routes = Mapping[str, Mapping[str, Operation]]
+"""Operations by path and method."""

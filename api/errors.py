@@ -1,4 +1,4 @@
-"""Errors in Heat's shape, so that its client prints them."""
+"""Turns errors of the layers below into answers in Heat's shape, so that its client prints them."""
 
 import http
 import typing
@@ -30,7 +30,7 @@ class Fault(Exception):
         self.message = message
 
     def body(self) -> Json:
-        """The answer's body."""
+        """Return the answer's body."""
         return {
             "code": self.status,
             "title": http.HTTPStatus(self.status).phrase,
@@ -52,18 +52,18 @@ _EXPLANATIONS = {
 
 
 def bad_request(message: str, kind: str = "HTTPBadRequest") -> Fault:
-    """400."""
+    """Return the answer 400."""
     return Fault(400, kind, message)
 
 
 def resource_not_found(resource: str, stack: str) -> Fault:
-    """404 in Heat's words."""
+    """Return the answer 404 in Heat's words."""
     message = f"The Resource ({resource}) could not be found in Stack {stack}."
     return Fault(404, "ResourceNotFound", message)
 
 
 def not_found(kind: str, key: str) -> Fault:
-    """404 in Heat's words."""
+    """Return the answer 404 in Heat's words."""
     return Fault(404, "EntityNotFound", f"The {kind} ({key}) could not be found.")
 
 
@@ -108,11 +108,11 @@ FAULTS: Mapping[type[Exception], Callable[[Exception], Fault]] = {
     SealError: lambda error: Fault(409, "SecretUnreadable", str(error)),
     Unavailable: lambda error: Fault(503, "ServiceUnavailable", "The database is not available."),
 }
-"""What each error of the layers below becomes."""
+"""The answer to each error of the layers below."""
 
 
 def fault_of(error: Exception) -> Fault | None:
-    """The answer to an error, None if it is not one of the user's."""
+    """Return the answer to an error; None: the error is not the user's."""
     if isinstance(error, Fault):
         return error
     for kind, make in FAULTS.items():

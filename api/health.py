@@ -1,4 +1,8 @@
-"""Health of the service, determined without a long wait."""
+"""Checks the health of the service without a long wait.
+
+oslo.middleware's healthcheck calls its backends in the request's thread, so it hangs as long as the database
+does, and its answers have a shape of their own.  A load balancer needs the answer within a second.
+"""
 
 import logging
 import threading
@@ -9,17 +13,17 @@ from ..db.errors import Unavailable
 
 LOG = logging.getLogger(__name__)
 KEPT = 1.0
-"""Seconds for which a result is told again: whoever asks more often costs the database nothing."""
+"""Seconds for which a result is kept: asking more often costs the database nothing."""
 WAIT = 0.5
-"""Seconds that an answer waits for the database at the most."""
+"""Most seconds that an answer waits for the database."""
 PATIENCE = 2.0
-"""Seconds without an answer after which a database that has answered before counts as away."""
+"""Seconds without an answer after which a database that has answered before counts as unavailable."""
 
 
 class DatabaseHealth:
-    """Asks the database, in a thread of its own, whether it is there; one question at a time.  Thread-safe.
+    """Checks, in a thread of its own, that the database answers; one check at a time.  Thread-safe.
 
-    :param ping: asks it; raises Unavailable.
+    :param ping: reads from the database; raises Unavailable.
     :param monotonic: seconds that never jump.
     """
 
@@ -32,17 +36,17 @@ class DatabaseHealth:
         self._answered = threading.Event()
         self._asked_at: float | None = None
         self._told_at: float | None = None
-        self._ailment: str | None = "the database was not asked yet"
+        self._problem: str | None = "the database was not checked yet"
 
-    def ailment(self) -> str | None:
-        """Return why the database is away; None: it is there."""
+    def problem(self) -> str | None:
+        """Return why the database is unavailable; None: it is available."""
         self._ask()
         self._answered.wait(WAIT)
         with self._lock:
             if self._asked_at is None:
-                return self._ailment
+                return self._problem
             silent = self._monotonic() - self._asked_at
-            if self._ailment is None and silent < PATIENCE:
+            if self._problem is None and silent < PATIENCE:
                 return None
             return f"the database has not answered for {silent:.1f} s"
 
@@ -56,13 +60,13 @@ class DatabaseHealth:
         threading.Thread(target=self._run, name="database-health", daemon=True).start()
 
     def _run(self) -> None:
-        ailment: str | None = "the database is not available"
+        problem: str | None = "the database is not available"
         try:
             self._ping()
-            ailment = None
+            problem = None
         except Unavailable as error:
             LOG.debug("The database is not available: %s", error)
         finally:
             with self._lock:
-                self._ailment, self._asked_at, self._told_at = ailment, None, self._monotonic()
+                self._problem, self._asked_at, self._told_at = problem, None, self._monotonic()
             self._answered.set()

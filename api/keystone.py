@@ -1,4 +1,4 @@
-"""Who asks, as Keystone says, and what policy lets them do."""
+"""Identifies users by Keystone, and authorizes them by policy."""
 
 import typing
 from collections.abc import Mapping
@@ -13,8 +13,10 @@ from .policy import IS_ADMIN, TYPE_RULE
 
 
 class KeystoneAuthentication:
-    """For requests that have passed keystonemiddleware's auth_token, which checks the token and replaces the
-    headers read here; one without a valid token passes it too, and is refused here.
+    """Implements Authenticator for requests that have passed keystonemiddleware's auth_token.
+
+    The middleware checks the token and replaces the headers that are read here.  It also passes requests
+    without a valid token, which are refused here.
 
     :param enforcer: knows the rules of `policy.list_rules`.
     """
@@ -72,7 +74,7 @@ class KeystoneAuthentication:
 
 
 def _type_rules(type_name: str) -> list[str]:
-    """``OS::Keystone::User`` is ruled by its own rule, and by that of ``OS::Keystone::*``."""
+    """Return the rules of a type: ``OS::Keystone::User`` has its own, and that of ``OS::Keystone::*``."""
     family, found, _ = type_name.rpartition("::")
     return [f"{TYPE_RULE}{type_name}", *([f"{TYPE_RULE}{family}::*"] if found else [])]
 
@@ -87,7 +89,7 @@ def _delegator(caller: RequestContext, headers: Mapping[str, str]) -> Trustor:
 
 
 def _credentials(headers: Mapping[str, str]) -> dict[str, typing.Any]:
-    """In the words of policy rules, as oslo.context names them."""
+    """Return the credentials in the words of policy rules, as oslo.context names them."""
     return {
         "user_id": headers.get("X-USER-ID"),
         "user_domain_id": headers.get("X-USER-DOMAIN-ID"),
@@ -95,7 +97,7 @@ def _credentials(headers: Mapping[str, str]) -> dict[str, typing.Any]:
         "project_domain_id": headers.get("X-PROJECT-DOMAIN-ID"),
         "domain_id": headers.get("X-DOMAIN-ID"),
         "system_scope": headers.get("X-OPENSTACK-SYSTEM-SCOPE"),
-        # Keystone says so only of those for which it is not so.
+        # Keystone sends the header only where it is false.
         "is_admin_project": headers.get("X-IS-ADMIN-PROJECT", "true").lower() == "true",
         "roles": [role.strip().lower() for role in headers.get("X-ROLES", "").split(",") if role.strip()],
     }

@@ -1,21 +1,23 @@
-"""From a request's body to a goal."""
+"""Turns the bodies of requests into the values that the use cases take."""
 
+import json
 import re
 import typing
 from collections.abc import Mapping, Sequence
 
-from ..planning.requests import CreateRequest, Goal, UpdateRequest
+from ..planning.requests import EXISTING, AdoptedResource, CreateRequest, Goal, UpdateRequest
 from ..template.budget import Budget, charged_at
+from ..template.errors import TemplateError
 from ..template.load import load_document
-from .adoption import adoption
+from .body import check_depth, check_texts
 from .errors import bad_request
-from .request import LARGEST, Request, shortened
-from .schemas import CREATE, NAME_PATTERN, UPDATE
+from .request import LARGEST, HttpRequest, boolean_word, shortened, validated
+from .schemas import ADOPTED, CREATE, NAME_PATTERN, UPDATE
 
 Json = typing.Any
 ABORT = "abort_on_breakpoint"
 TAGS = 100
-"""Tags of a stack, at the most."""
+"""Most tags of a stack."""
 _GOAL = (
     "template",
     "environment",
@@ -25,11 +27,10 @@ _GOAL = (
     "template_url",
     "files_container",
 )
-_BOOLEANS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
 
 
 def changes_nothing(body: Json) -> bool:
-    """Whether a PATCH asks for the stack as it is, in Heat's sense: it says nothing but that."""
+    """Return whether a PATCH asks for the stack as it is, in Heat's sense: it says nothing else."""
     given = body if isinstance(body, Mapping) else {}
     return not any(value for name, value in given.items() if name in _GOAL) and given.keys() <= {
         *_GOAL,
@@ -37,16 +38,19 @@ def changes_nothing(body: Json) -> bool:
     }
 
 
-def authorize_patch(call: Request) -> None:
-    """:raises Fault: 403."""
+def authorize_patch(call: HttpRequest) -> None:
+    """Check that the caller may do what the PATCH asks for; Heat has two rules for that.
+
+    :raises Fault: 403.
+    """
     if changes_nothing(call.body):
-        call.services.auth.authorize(call.caller, "stacks:update_no_change")
+        call.auth.authorize(call.caller, "stacks:update_no_change")
     else:
-        call.services.auth.authorize(call.caller, "stacks:update_patch")
+        call.auth.authorize(call.caller, "stacks:update_patch")
 
 
-def goal(call: Request, body: Mapping[str, Json], *, template_needed: bool = True) -> Goal:
-    """The goal of a body that fits its schema.
+def goal(call: HttpRequest, body: Mapping[str, Json], *, template_needed: bool = True) -> Goal:
+    """Return the goal of a body that fits its schema.
 
     :raises Fault: 400, there is no template.
     """
@@ -58,7 +62,7 @@ def goal(call: Request, body: Mapping[str, Json], *, template_needed: bool = Tru
     environment = body.get("environment") or {}
     if isinstance(environment, str):
         with charged_at("environment"):
-            environment = load_document(environment, "environment", Budget(call.services.limits.budget))
+            environment = load_document(environment, "environment", Budget(call.limits.budget))
     return Goal(
         template=body.get("template") or {},
         environment=environment,
@@ -69,8 +73,8 @@ def goal(call: Request, body: Mapping[str, Json], *, template_needed: bool = Tru
     )
 
 
-def create_request(call: Request) -> CreateRequest:
-    """What POST /stacks and POST /stacks/preview ask for.
+def create_request(call: HttpRequest) -> CreateRequest:
+    """Return what POST /stacks and POST /stacks/preview ask for.
 
     :raises Fault: 400, with what would be right.
     """
@@ -99,10 +103,42 @@ def create_request(call: Request) -> CreateRequest:
     )
 
 
-def update_request(call: Request, *, existing: bool) -> UpdateRequest:
-    """What PUT and PATCH on a stack ask for.
+def adoption(body: Mapping[str, Json]) -> tuple[dict[str, Json], dict[str, AdoptedResource]]:
+    """Return the body of a creation with the goal of the adopted document, and the resources to adopt.
 
-    :param existing: PATCH.
+    The document is what abandon and export give.  As in Heat, the template is the document's; environment,
+    parameters and files are the document's with the request's on top.
+
+    :raises Fault: 400, the document cannot be adopted.
+    """
+    document = _document(body["adopt_stack_data"])
+    files = {**(document.get("files") or {}), **(body.get("files") or {})}
+    files[EXISTING] = json.dumps(document.get("environment") or {})
+    goal = {
+        **body,
+        "template": document["template"],
+        "files": files,
+        "environment_files": [EXISTING, *(body.get("environment_files") or ())],
+    }
+    things = document.get("resources") or {}
+    return goal, {name: AdoptedResource.of(entry or {}) for name, entry in things.items()}
+
+
+def _document(given: Json) -> Mapping[str, Json]:
+    try:
+        document = load_document(given, "adopt_stack_data") if isinstance(given, str) else given
+    except TemplateError as error:
+        raise bad_request(f"Invalid adopt data: {error}") from error
+    check_depth(document)
+    check_texts({"adopt_stack_data": document})
+    checked: Mapping[str, Json] = validated(document, ADOPTED, "Invalid adopt data: ")
+    return checked
+
+
+def update_request(call: HttpRequest, *, existing: bool) -> UpdateRequest:
+    """Return what PUT and PATCH on a stack ask for.
+
+    :param existing: it is a PATCH: what the request leaves out stays.
     :raises Fault: 400, with what would be right.
     """
     body = call.valid(UPDATE)
@@ -121,20 +157,19 @@ def update_request(call: Request, *, existing: bool) -> UpdateRequest:
 
 
 def boolean(value: Json, name: str, *, default: bool) -> bool:
-    """:raises Fault: 400, it is neither true nor false."""
+    """Return a boolean of a body, which may also be a word.
+
+    :raises Fault: 400, it is neither true nor false.
+    """
     if value is None:
         return default
     if isinstance(value, bool):
         return value
-    if str(value).lower() not in _BOOLEANS:
-        raise bad_request(
-            f'Unrecognized value "{shortened(str(value))}" for "{name}", acceptable values are: true, false'
-        )
-    return _BOOLEANS[str(value).lower()]
+    return boolean_word(str(value), name)
 
 
 def timeout(value: Json) -> int | None:
-    """Minutes; None: the service's default, which 0 stands for too, as with Heat.
+    """Return a timeout in minutes; None: the service's default, also for 0, as in Heat.
 
     :raises Fault: 400, it is no whole number.
     """

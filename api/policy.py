@@ -1,4 +1,4 @@
-"""Who may do what: Heat's rules with Heat's defaults, which an operator's policy file may override."""
+"""The policy: Heat's rules with Heat's defaults, which an operator's policy file may override."""
 
 from oslo_policy import policy
 
@@ -138,8 +138,8 @@ RULES: tuple[tuple[str, str, str, str, str], ...] = (
 
 
 def list_rules() -> list[policy.RuleDefault]:
-    """All rules; for oslo.policy's tools, too."""
-    base = [policy.RuleDefault(name, check, description=told) for name, check, told in BASE]
+    """Return all rules; oslo.policy's tools call it, too."""
+    base = [policy.RuleDefault(name, check, description=text) for name, check, text in BASE]
     types = [
         policy.RuleDefault(f"{TYPE_RULE}{name}", "rule:project_admin", scope_types=["project"])
         for name in TYPES_OF_ADMINS
@@ -147,8 +147,10 @@ def list_rules() -> list[policy.RuleDefault]:
     return [*base, *(_documented(*rule) for rule in RULES), *types]
 
 
-def _documented(name: str, check: str, told: str, method: str, path: str) -> policy.DocumentedRuleDefault:
-    # As in Heat, an operator may open the list of all stacks to a scope of his choice.
+def _documented(
+    name: str, check: str, description: str, method: str, path: str
+) -> policy.DocumentedRuleDefault:
+    # As in Heat, operators may open the list of all stacks to a scope of their choice.
     scopes = None if check == NOBODY else ["project"]
     operations: list[policy.Operation] = [{"method": method, "path": path}]
-    return policy.DocumentedRuleDefault(name, check, told, operations, scope_types=scopes)
+    return policy.DocumentedRuleDefault(name, check, description, operations, scope_types=scopes)

@@ -1,12 +1,15 @@
-"""A request as the handlers see it."""
+"""A request as it was sent, the values that it carries, and the reply."""
 
 import itertools
 import re
 import typing
-from collections.abc import Callable, Mapping, Sequence
+import urllib.parse
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import jsonschema
+from oslo_utils import strutils
+from sqlalchemy.engine import Connection
 
 from ..db import resources, stacks
 from ..db.errors import NotFound
@@ -14,9 +17,8 @@ from ..db.ids import StackId
 from ..db.rows import ListedStack, Stack
 from ..db.states import Status
 from ..planning.requests import TypeForbidden
-from ..sealing.sealer import BoundSealer
-from .auth import RequestContext
-from .context import Services
+from ..template.budget import BudgetLimits
+from .auth import Authenticator, RequestContext
 from .errors import bad_request, not_found
 
 Json = typing.Any
@@ -25,45 +27,54 @@ LARGEST = 2**31 - 1
 """The largest whole number that a column can hold."""
 
 VALUES = 500
-"""Values of one query parameter, at the most."""
+"""Most values of one query parameter."""
 
 SHOWN = 300
-"""Characters of a value that does not fit that are repeated in the error."""
+"""Most characters of a wrong value that an error repeats."""
 
 ERRORS = 100
-"""Number of errors that are compared to find the one that says most; a long list may have many more."""
+"""Most errors that are compared to find the most useful one; a long list may have many more."""
 
 MOST_ENTRIES = 100_000
-"""Entries of a body's lists and maps that are checked one by one, at the most: a second of work."""
-
-_TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
-_FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
+"""Most entries of a list or map of a body that are checked one by one: a second of work."""
 
 
 @dataclass(frozen=True)
-class Request:
-    """One request.
+class ApiLimits:
+    """Limits of a request.
 
+    :ivar body_bytes: most bytes of a body.
+    :ivar page: most entries of a list, also where the user asks for more; 0: no limit.
+    :ivar budget: what the documents and the shown outputs of one request may cost.
+    """
+
+    body_bytes: int = 8 * 1024 * 1024
+    page: int = 1000
+    budget: BudgetLimits = BudgetLimits()
+
+
+@dataclass(frozen=True, kw_only=True)
+class HttpRequest:
+    """A request as it was sent.
+
+    :ivar auth: says what the caller may do.
     :ivar path: variables of the route.
     :ivar query: parameters of the query string, each with all of its values.
     :ivar body: parsed JSON; None without one.
     :ivar base_url: scheme, host and mount point, without a slash at the end.
     """
 
-    services: Services
     caller: RequestContext
+    auth: Authenticator
+    limits: ApiLimits
     path: Mapping[str, str]
     query: Mapping[str, Sequence[str]]
     body: Json
     base_url: str
     query_string: str = ""
 
-    def sealer_of(self, stack: ListedStack) -> BoundSealer:
-        """Return the sealer for all that is stored of a stack."""
-        return self.services.sealer.of_stack(stack.tenant, stack.root_id)
-
     def one(self, name: str) -> str | None:
-        """The last value of a query parameter."""
+        """Return the last value of a query parameter; None: there is none."""
         values = self.query.get(name)
         return values[-1] if values else None
 
@@ -83,23 +94,17 @@ class Request:
         return _few(name, [part for part in split if part])
 
     def flag(self, name: str, *, default: bool = False) -> bool:
-        """A boolean query parameter.
+        """Return a boolean query parameter.
 
         :raises Fault: 400, it is neither true nor false.
         """
         value = self.one(name)
         if value is None or value == "":
             return default
-        if value.lower() in _TRUE:
-            return True
-        if value.lower() in _FALSE:
-            return False
-        raise bad_request(
-            f'Unrecognized value "{shortened(value)}" for "{name}", acceptable values are: true, false'
-        )
+        return boolean_word(value, name)
 
     def number(self, name: str) -> int | None:
-        """A whole number of 0 or more.
+        """Return a query parameter that is a whole number of 0 or more; None: it is not given.
 
         :raises Fault: 400, it is none.
         """
@@ -114,14 +119,14 @@ class Request:
         return int(value)
 
     def limit(self) -> int | None:
-        """How many entries to list: what is asked for, but no more than the service allows."""
-        most, wanted = self.services.limits.page, self.number("limit")
-        if wanted is None or wanted == 0:
+        """Return how many entries to list: as many as requested, but no more than the service allows."""
+        most, requested = self.limits.page, self.number("limit")
+        if requested is None or requested == 0:
             return most or None
-        return min(wanted, most) if most else wanted
+        return min(requested, most) if most else requested
 
     def direction(self) -> str:
-        """``asc``, ``desc``, or nothing.
+        """Return the requested direction: ``asc``, ``desc``, or nothing.
 
         :raises Fault: 400, it is another word.
         """
@@ -131,7 +136,7 @@ class Request:
         return found
 
     def statuses(self, *names: str) -> tuple[list[str], list[str]]:
-        """Actions and statuses that the query parameters ask for: ``FAILED`` or ``CREATE_FAILED``.
+        """Return the actions and statuses of query parameters such as ``FAILED`` or ``CREATE_FAILED``.
 
         An unknown word is taken as a status, which nothing has.
         """
@@ -144,7 +149,7 @@ class Request:
         return actions, statuses
 
     def valid(self, schema: Json) -> Json:
-        """The body, if it fits the schema.
+        """Return the body, if it fits the schema.
 
         :raises Fault: 400 with the path of what does not.
         """
@@ -152,37 +157,71 @@ class Request:
             raise bad_request("The body must be a JSON object")
         return validated(self.body, schema)
 
-    def stack(self) -> Stack:
-        """The stack that the path names by name and id.
+    def find_stack(self, conn: Connection) -> Stack:
+        """Return the stack that the path names by name and id.
 
-        :raises Fault: 404, also for another tenant's.
+        :raises Fault: 404, also for another project's.
         """
         stack_id, name = self.path["stack_id"], self.path["stack_name"]
         try:
-            found = self.services.database.read(lambda conn: stacks.get(conn, StackId(stack_id)))
+            found = stacks.get(conn, StackId(stack_id))
         except NotFound as error:
             raise not_found("Stack", f"{name}/{stack_id}") from error
         if not self.caller.may_see(found.tenant) or found.name != name:
             raise not_found("Stack", f"{name}/{stack_id}")
         return found
 
-    def may_use(self, type_name: str) -> bool:
-        """Whether the caller may have resources of the type."""
-        return self.services.auth.may_use(self.caller, type_name)
+    def find_living_stack(self, conn: Connection) -> Stack:
+        """Return the stack of the path, unless it is deleted.
 
-    def check_types(self, stack: Stack) -> None:
-        """:raises TypeForbidden: in the stack, or nested in it, is a resource of a type that is not the
-        caller's to use."""
-        for name in self.services.database.read(lambda conn: resources.types_in(conn, stack.id)):
-            if not self.may_use(name):
-                raise TypeForbidden(name)
-
-    def living_stack(self) -> Stack:
-        """As stack, but a deleted one is not found."""
-        found = self.stack()
+        :raises Fault: 404.
+        """
+        found = self.find_stack(conn)
         if found.deleted_at is not None:
             raise not_found("Stack", found.name)
         return found
+
+    def may_use(self, type_name: str) -> bool:
+        """Return whether the caller may have resources of the type."""
+        return self.auth.may_use(self.caller, type_name)
+
+    def check_types(self, conn: Connection, stack: Stack) -> None:
+        """Check that the caller may use the type of each resource in the stack and in its nested stacks.
+
+        :raises TypeForbidden: they may not.
+        """
+        for name in resources.types_in(conn, stack.id):
+            if not self.may_use(name):
+                raise TypeForbidden(name)
+
+
+def quoted(part: str) -> str:
+    """Return a text as one segment of a path."""
+    return urllib.parse.quote(part, safe="")
+
+
+def stack_url(call: HttpRequest, stack: ListedStack, *more: str) -> str:
+    """Return the URL of a stack, or of something below it."""
+    parts = ("v1", stack.tenant, "stacks", stack.name, stack.id, *more)
+    return "/".join([call.base_url, *(quoted(part) for part in parts)])
+
+
+def link(url: str, rel: str = "self") -> dict[str, str]:
+    """Return a link."""
+    return {"href": url, "rel": rel}
+
+
+def boolean_word(value: str, name: str) -> bool:
+    """Return the boolean that a word means, in the words of OpenStack's services.
+
+    :raises Fault: 400, it is neither true nor false.
+    """
+    try:
+        return bool(strutils.bool_from_string(value, strict=True))
+    except ValueError as error:
+        raise bad_request(
+            f'Unrecognized value "{shortened(value)}" for "{name}", acceptable values are: true, false'
+        ) from error
 
 
 def _few(name: str, values: list[str]) -> list[str]:
@@ -192,9 +231,9 @@ def _few(name: str, values: list[str]) -> list[str]:
 
 
 def validated(value: Json, schema: Json, context: str = "") -> Json:
-    """The value, if it fits the schema.
+    """Return the value, if it fits the schema.
 
-    :param context: said before what is wrong.
+    :param context: beginning of the error's text.
     :raises Fault: 400 with the path of what does not.
     """
     _refuse_many(value, schema, context)
@@ -223,7 +262,7 @@ def _refuse_many(value: Json, schema: Json, context: str = "", where: str = "") 
 
 
 def shortened(text: str) -> str:
-    """A text for an error message: of a long one, its beginning."""
+    """Return a text for an error message: of a long text, its beginning."""
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
@@ -244,7 +283,7 @@ def _explained(error: jsonschema.ValidationError) -> str:
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer.
+    """An answer to a request.
 
     :ivar body: JSON; None: no body, and with 200 the JSON ``null``.
     """
@@ -255,21 +294,5 @@ class Reply:
 
 
 ACCEPTED = Reply({"code": "202 Accepted", "title": "Accepted", "message": "The request is accepted."}, 202)
-"""The answer to a request that is carried out later: an object, as Heat answers.  openstacksdk, and with it
+"""The answer to a request that is carried out later.  It is an object, as in Heat: openstacksdk, and with it
 Ansible, look for the stack in this body and fail on ``null``."""
-
-Handler = Callable[[Request], Reply]
-
-
-@dataclass(frozen=True)
-class Operation:
-    """One method of one route.
-
-    :ivar rule: Heat's policy rule; None: the handler asks for one, or it is open to everybody: then there is
-        no tenant in the path.
-    :ivar presigned: who knows the signature of the path may do it, and nobody else.
-    """
-
-    handler: Handler
-    rule: str | None
-    presigned: bool = False

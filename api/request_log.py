@@ -1,4 +1,8 @@
-"""What is kept of each request: figures, a line of the log, and while it runs what it is."""
+"""Logs and measures each request, and knows those that run.
+
+It makes the request ids, too.  oslo.middleware's request_id would make them in a wrapper around Falcon, where
+there is no route yet; the id would come here by the environment, and nothing would get simpler.
+"""
 
 import contextlib
 import logging
@@ -19,9 +23,9 @@ from ..observe.recorder import Recorder
 LOG = logging.getLogger(__name__)
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 UNROUTED = "none"
-"""Of paths that nobody knows: they must not make series of their own."""
+"""The route of unknown paths, which must not make series of their own."""
 QUIET = ("/healthcheck", "/metrics", "/")
-"""Routes that are asked again and again, and say nothing in the log."""
+"""Routes that are polled, and are not worth a line of the log."""
 _PLAIN = re.compile(r"[\w.:-]{1,255}")
 
 
@@ -52,12 +56,12 @@ class RequestLog:
         self._running: dict[str, RequestRecord] = {}
 
     def running(self) -> Sequence[tuple[RequestRecord, float]]:
-        """The requests that are not answered yet, and for how many seconds."""
+        """Return the requests that are not answered yet, and their age in seconds."""
         now = self._monotonic()
         return [(request, now - request.began) for request in list(self._running.values())]
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """It has come."""
+        """Register a request that has come."""
         method = req.method if req.method in METHODS else "other"
         request = RequestRecord(f"{REQUEST}{uuid.uuid4()}", method, self._monotonic(), threading.get_ident())
         req.context.watched = self._running[request.id] = request
@@ -67,7 +71,7 @@ class RequestLog:
     def process_resource(
         self, req: falcon.Request, resp: falcon.Response, resource: object, params: Mapping[str, str]
     ) -> None:
-        """It is known what it asks for."""
+        """Note the route of a request."""
         watched: RequestRecord = req.context.watched
         route = req.uri_template or UNROUTED
         self._running[watched.id] = req.context.watched = RequestRecord(
@@ -79,7 +83,7 @@ class RequestLog:
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
     ) -> None:
-        """It is answered."""
+        """Log and measure a request that is answered."""
         watched: RequestRecord = req.context.watched
         seconds, status = self._monotonic() - watched.began, str(resp.status_code)
         self._running.pop(watched.id, None)
@@ -91,11 +95,11 @@ class RequestLog:
 
 
 def request_id(req: falcon.Request) -> str:
-    """The id under which the log and the answer name it."""
+    """Return the id of a request in the log and in the answer."""
     watched: typing.Any = req.context.watched
     return str(watched.id)
 
 
 def _plain(value: str | None) -> str | None:
-    """What a line may hold: a path can spell anything, also the end of a line."""
+    """Return a value if a line of the log may hold it: a path can spell anything, also the end of a line."""
     return value if value and _PLAIN.fullmatch(value) else None

@@ -1,9 +1,10 @@
-"""All routes in one place: path -> method -> operation."""
+"""The table of all routes: path -> method -> operation.
 
-from collections.abc import Mapping
+A new route is a handler, in a file of its own or beside its like, and a line here.
+"""
 
-from .handlers import actions, events, meta, previews, resources, signals, snapshots, stacks
-from .request import Operation
+from .context import Operation, Routes
+from .handlers import actions, events, meta, previews, resources, signals, snapshots, stack_list, stacks
 
 _TENANT = "/v1/{tenant_id}"
 _NAME = f"{_TENANT}/stacks/{{stack_name}}"
@@ -13,17 +14,15 @@ _SNAPSHOT = f"{_STACK}/snapshots/{{snapshot_id}}"
 _TYPES = f"{_TENANT}/resource_types"
 _VERSIONS = f"{_TENANT}/template_versions"
 
-_LOOKUP = Operation(stacks.lookup, "stacks:lookup")
+_LOOKUP = Operation(stack_list.lookup, "stacks:lookup")
 _NO_SOFTWARE = dict.fromkeys(("GET", "POST", "PUT", "DELETE"), Operation(meta.no_software, None))
 _EVERY_METHOD = dict.fromkeys(("GET", "POST", "PUT", "PATCH", "DELETE"), _LOOKUP)
-
-Routes = Mapping[str, Mapping[str, Operation]]
 
 ROUTES: Routes = {
     "/": {"GET": Operation(meta.api_versions, None)},
     "/v1": {"GET": Operation(meta.api_versions, None)},
     "/healthcheck": dict.fromkeys(("GET", "HEAD"), Operation(meta.health, None)),
-    f"{_TENANT}/validate": {"POST": Operation(stacks.validate, "stacks:validate_template")},
+    f"{_TENANT}/validate": {"POST": Operation(previews.validate, "stacks:validate_template")},
     _TYPES: {"GET": Operation(meta.list_types, "stacks:list_resource_types")},
     f"{_TYPES}/{{type_name}}": {"GET": Operation(meta.show_type, "stacks:resource_schema")},
     f"{_TYPES}/{{type_name}}/template": {"GET": Operation(meta.type_template, "stacks:generate_template")},
@@ -39,17 +38,17 @@ ROUTES: Routes = {
     f"{_TENANT}/build_info": {"GET": Operation(meta.build_info, "build_info:build_info")},
     f"{_TENANT}/services": {"GET": Operation(meta.services, "service:index")},
     f"{_TENANT}/stacks": {
-        "GET": Operation(stacks.index, "stacks:index"),
+        "GET": Operation(stack_list.index, "stacks:index"),
         "POST": Operation(stacks.create, "stacks:create"),
     },
-    f"{_TENANT}/stacks/preview": {"POST": Operation(stacks.preview, "stacks:preview")},
-    f"{_TENANT}/stacks/detail": {"GET": Operation(stacks.detail, "stacks:detail")},
+    f"{_TENANT}/stacks/preview": {"POST": Operation(previews.create, "stacks:preview")},
+    f"{_TENANT}/stacks/detail": {"GET": Operation(stack_list.detail, "stacks:detail")},
     _NAME: _EVERY_METHOD,
     _STACK: {
         "GET": Operation(stacks.show, "stacks:show"),
         "DELETE": Operation(stacks.delete, "stacks:delete"),
         "PUT": Operation(stacks.update, "stacks:update"),
-        "PATCH": Operation(stacks.update_existing, None),  # Which rule it is follows from the body.
+        "PATCH": Operation(stacks.update_existing, None),  # The rule follows from the body.
     },
     f"{_STACK}/preview": {
         "PUT": Operation(previews.update, "stacks:preview_update"),
@@ -86,8 +85,3 @@ ROUTES: Routes = {
     f"{_RESOURCE}/events": {"GET": Operation(events.of_resource, "events:index")},
     f"{_RESOURCE}/events/{{event_id}}": {"GET": Operation(events.show, "events:show")},
 }
-
-BELOW_A_NAME = ("resources", "events", "template", "environment", "files", "outputs", "actions")
-"""What may follow a stack's bare name in the place of its id: the request is redirected to the full path."""
-
-LOOKUP = _LOOKUP

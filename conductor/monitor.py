@@ -117,7 +117,12 @@ class Monitor:
             if last is None:
                 yield name, "never", "", ""
             else:
-                yield name, iso(last.at), f"{last.seconds:.3f} s", "by an error" if last.failed else "well"
+                yield (
+                    name,
+                    iso(last.at),
+                    f"{last.seconds:.3f} s",
+                    "by an error" if last.failed else "well",
+                )
 
 
 _WAITS = {

@@ -25,18 +25,6 @@ class BreakpointOperations:
     def __init__(self, context: EngineContext) -> None:
         self._context = context
 
-    def held(self, stack: Stack) -> list[HeldTask]:
-        """Where the stack is held now, and those nested in it."""
-        if stack.status != Status.IN_PROGRESS:
-            return []
-        return self._context.database.read(lambda conn: breakpoints.held_in_tree(conn, stack.id)[0])
-
-    def held_itself(self, stack: ListedStack) -> list[HeldTask]:
-        """Where the stack's own resources are held now."""
-        if stack.status != Status.IN_PROGRESS:
-            return []
-        return self._context.database.read(lambda conn: breakpoints.held_of(conn, stack.traversal))
-
     def clear(self, stack: Stack, resource: str, hook: object) -> None:
         """Let one resource go on, as Heat's signal asks.
 
@@ -51,7 +39,7 @@ class BreakpointOperations:
             row = _row(conn, stack, resource)
             if hook not in HOOKS:
                 raise InvalidHook(f'Invalid hook type "{hook}" for {_shown(row, stack)}')
-            found = _held(conn, stack)
+            found = _held_now(conn, stack)
             ids = [item.id for item in found if (item.resource_name, item.hook) == (resource, hook)]
             done = self._clear(conn, ids, None) if ids else None
             if done is None:
@@ -94,9 +82,18 @@ class BreakpointOperations:
         return clear_breakpoints.clear(conn, ids, stepping=stepping, by=None, now=self._context.clock())
 
 
-def _held(conn: Connection, stack: Stack) -> list[HeldTask]:
-    now = stacks.get(conn, stack.id)
-    return breakpoints.held_of(conn, now.traversal) if now.status == Status.IN_PROGRESS else []
+def held(conn: Connection, stack: Stack) -> list[HeldTask]:
+    """Return the breakpoints at which resources of the stack and of its nested stacks are held."""
+    return breakpoints.held_in_tree(conn, stack.id)[0] if stack.status == Status.IN_PROGRESS else []
+
+
+def held_itself(conn: Connection, stack: ListedStack) -> list[HeldTask]:
+    """Return the breakpoints at which the stack's own resources are held."""
+    return breakpoints.held_of(conn, stack.traversal) if stack.status == Status.IN_PROGRESS else []
+
+
+def _held_now(conn: Connection, stack: Stack) -> list[HeldTask]:
+    return held_itself(conn, stacks.get(conn, stack.id))
 
 
 def _row(conn: Connection, stack: Stack, name: str) -> Resource:

@@ -29,10 +29,6 @@ class Exports:
     def __init__(self, context: EngineContext) -> None:
         self._context = context
 
-    def export(self, stack: Stack) -> dict[str, Json]:
-        """Heat's document of a stack, as `adopt` takes it: with its secrets in clear."""
-        return self._context.database.read(lambda conn: self._document(conn, stack))
-
     def abandon(self, stack: Stack) -> dict[str, Json]:
         """Delete a stack, but leave alone all that it has made; its document.  Its snapshots, of which the
         document says nothing, are deleted as with every stack.
@@ -59,14 +55,15 @@ class Exports:
         for each in tree:
             if each.status == Status.IN_PROGRESS or running_of(conn, each):
                 raise ActionInProgress(each.name, each.action)
-        document = self._document(conn, stack)
+        document = self.export(conn, stack)
         started = []
         for each in tree:
             resources.delete_many(conn, [row.id for row in resources.of_stack(conn, each.id)])
             started.append(start_delete(conn, scopes[each.id], timeout=timeout))
         return document, [each for each in started if each is not None]
 
-    def _document(self, conn: Connection, stack: Stack) -> dict[str, Json]:
+    def export(self, conn: Connection, stack: Stack) -> dict[str, Json]:
+        """Return Heat's document of a stack, as `adopt` takes it: with its secrets in clear."""
         shown = InClear(self._context.sealer_of(stack).open)
         keys = (stack.template_id, stack.environment_id, stack.files_id)
         found = content.get_many(conn, keys)
@@ -83,7 +80,7 @@ class Exports:
     def _entry(self, conn: Connection, row: Resource, shown: Shown) -> dict[str, Json]:
         entry = _resource(row, shown)
         child = living_child(conn, row, self._context.registry)
-        return entry if child is None else {**entry, **self._document(conn, child)}
+        return entry if child is None else {**entry, **self.export(conn, child)}
 
 
 def _count_ids(conn: Connection, stack_id: StackId) -> dict[StackId, int]:

@@ -9,3 +9,8 @@ def iso(moment: float) -> str:
     :param moment: seconds since the epoch.
     """
     return datetime.datetime.fromtimestamp(moment, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def iso_or_none(moment: float | None) -> str | None:
+    """Return an instant in ISO 8601; None for one that has not come."""
+    return None if moment is None else iso(moment)

@@ -10,7 +10,6 @@ orchestration.breakpoint.reached, .cleared      a resource is held at a breakpoi
 One may be lost, with the process that was to send it; none is sent for what did not happen.
 """
 
-import datetime
 import functools
 import typing
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from collections.abc import Sequence
 import oslo_messaging
 
 from ..db.notifications import EventKind, Notification
+from ..observe.instants import iso_or_none
 from .bus import LOCAL
 from .outbox import SendQueue
 
@@ -108,8 +108,8 @@ def payload(notice: Notification) -> dict[str, Json]:
         "stack_name": notice.name,
         "state": f"{notice.action}_{notice.status}",
         "state_reason": notice.reason,
-        "create_at": _iso(notice.created_at),
-        "updated_at": _iso(notice.updated_at),
+        "create_at": iso_or_none(notice.created_at),
+        "updated_at": iso_or_none(notice.updated_at),
         "description": notice.description or NO_DESCRIPTION,
         "tags": list(notice.tags),
     }
@@ -124,12 +124,6 @@ def payload(notice: Notification) -> dict[str, Json]:
             "event_id": notice.at.event,
         }
     return body
-
-
-def _iso(moment: float | None) -> str | None:
-    if moment is None:
-        return None
-    return datetime.datetime.fromtimestamp(moment, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def open_notifier(

@@ -5,16 +5,17 @@ from collections.abc import Callable, Mapping
 
 from ...db.rows import Stack
 from ...db.states import TaskKind
+from ..context import Request
 from ..errors import bad_request
-from ..request import Reply, Request, shortened
+from ..request import Reply, shortened
 from ..schemas import GO_ON
-from ..views import stacks
+from ..views.stacks import breakpoint_view
 
 Json = typing.Any
 
 
 def act(call: Request) -> Reply:
-    """POST …/actions: a body of one key, which names the action."""
+    """Answer POST …/actions: a body of one key, which names the action."""
     body = call.valid({"type": "object"})
     if len(body) != 1:
         raise bad_request("No action specified" if not body else "Multiple actions specified")
@@ -23,7 +24,7 @@ def act(call: Request) -> Reply:
         known = ", ".join(sorted(ACTIONS))
         raise bad_request(f"Invalid action {shortened(name)} specified; known are: {known}")
     # As in Heat, each action has a rule of its own.
-    call.services.auth.authorize(call.caller, f"actions:{name}")
+    call.auth.authorize(call.caller, f"actions:{name}")
     return Reply(ACTIONS[name](call, call.stack()))
 
 
@@ -43,7 +44,7 @@ def _go_on(*, step: bool) -> Callable[[Request, Stack], Json]:
         cleared = call.services.breakpoints.go_on(
             stack, names=wanted.get("resources"), hook=wanted.get("hook"), step=step
         )
-        return {"cleared": [stacks.breakpoint_view(item) for item in cleared]}
+        return {"cleared": [breakpoint_view(item) for item in cleared]}
 
     return act
 
@@ -51,8 +52,8 @@ def _go_on(*, step: bool) -> Callable[[Request, Stack], Json]:
 def _act(kind: TaskKind) -> Callable[[Request, Stack], None]:
     def act(call: Request, stack: Stack) -> None:
         if kind != TaskKind.CHECK:
-            call.check_types(stack)
-        call.services.orders.act(stack, kind)
+            call.read(lambda conn: call.check_types(conn, stack))
+        call.services.stacks.act(stack, kind)
 
     return act
 

@@ -1,17 +1,20 @@
 """Handlers of events."""
 
-import dataclasses
 import typing
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy.engine import Connection
 
 from ...db import events
 from ...db.errors import NotFound
-from ...db.events import EventQuery
+from ...db.events import Event, EventQuery
 from ...db.ids import StackId
 from ...db.queries import stack_list
-from ...db.rows import Stack
+from ...db.rows import ListedStack, Stack
+from ..context import Request
 from ..errors import Fault, bad_request, not_found
-from ..request import Reply, Request, shortened
-from ..views import stacks
+from ..request import Reply, link, shortened, stack_url
+from ..views.events import event_summary
 
 Json = typing.Any
 _FILTERS = {
@@ -34,40 +37,44 @@ SORT_KEYS = (
     "resource_status_reason",
     "links",
 )
-"""What the client sends along when it sorts; events always come in the order of time."""
+"""Keys that the client sends along when it sorts; events always come in the order of time."""
 
 
 def index(call: Request) -> Reply:
-    """GET …/events"""
+    """Answer GET …/events."""
     return _listed(call, None)
 
 
 def of_resource(call: Request) -> Reply:
-    """GET …/resources/NAME/events"""
+    """Answer GET …/resources/NAME/events."""
     return _listed(call, call.path["resource_name"])
 
 
 def _listed(call: Request, resource_name: str | None) -> Reply:
-    stack, query = call.stack(), _query(call, resource_name)
-    query = dataclasses.replace(query, stack_id=stack.id)
-    found = call.services.database.read(lambda conn: events.list_events(conn, query))
+    query = _query(call, resource_name)
+
+    def read(conn: Connection) -> tuple[Stack, Sequence[tuple[Event, str]], Mapping[StackId, ListedStack]]:
+        stack = call.find_stack(conn)
+        _check_marker(conn, call, query)
+        found = events.list_events(conn, query)
+        return stack, found, stack_list.get_many(conn, {item.stack_id for item, _ in found})
+
+    stack, found, homes = call.read(read)
     if resource_name is not None and not found and not query.marker and not query.filters:
         raise Fault(404, "HTTPNotFound", f"No events found for resource {resource_name}")
-    ids = {item.stack_id for item, _ in found}
-    homes = call.services.database.read(lambda conn: stack_list.get_many(conn, ids))
     shown = []
     for item, stack_name in found:
         if item.stack_id not in homes:  # Purged meanwhile.
             continue
-        view = stacks.event_summary(call, homes[item.stack_id], item)
+        view = event_summary(call, homes[item.stack_id], item)
         shown.append(_below(call, stack, stack_name, view) if query.nested_depth else view)
     return Reply({"events": shown})
 
 
 def _below(call: Request, root: Stack, stack_name: str, view: Json) -> Json:
-    """An event of a tree: without the link to the root, the client asks for each stack's events itself."""
-    link = stacks.link(stacks.stack_url(call, root), "root_stack")
-    return {**view, "stack_name": stack_name, "links": [*view["links"], link]}
+    """Add the link to the root to an event of a tree: without it, the client asks for each stack's events."""
+    root_link = link(stack_url(call, root), "root_stack")
+    return {**view, "stack_name": stack_name, "links": [*view["links"], root_link]}
 
 
 def _query(call: Request, resource_name: str | None) -> EventQuery:
@@ -81,34 +88,40 @@ def _query(call: Request, resource_name: str | None) -> EventQuery:
         resource_name=resource_name,
         filters=filters,
         limit=call.limit(),
-        marker=_marker(call),
+        marker=call.one("marker") or None,
         descending=call.direction() == "desc",
     )
 
 
-def _marker(call: Request) -> str | None:
-    marker = call.one("marker")
-    if not marker:
-        return None
+def _check_marker(conn: Connection, call: Request, query: EventQuery) -> None:
+    """Check that the marker of a list is an event that the caller may see.
+
+    :raises Fault: 400.
+    """
+    if query.marker is None:
+        return
     try:
-        item = call.services.database.read(lambda conn: events.get(conn, marker))
-        home = call.services.database.read(lambda conn: stack_list.get_listed(conn, item.stack_id))
+        home = stack_list.get_listed(conn, events.get(conn, query.marker).stack_id)
     except NotFound:
         home = None
     if home is None or not call.caller.may_see(home.tenant):
-        raise bad_request(f'The marker "{shortened(marker)}" is not the id of an event')
-    return marker
+        raise bad_request(f'The marker "{shortened(query.marker)}" is not the id of an event')
 
 
 def show(call: Request) -> Reply:
-    """GET …/resources/NAME/events/ID"""
-    stack, wanted = call.stack(), call.path["event_id"]
-    try:
-        item = call.services.database.read(lambda conn: events.get(conn, wanted))
-    except NotFound as error:
-        raise not_found("Event", wanted) from error
+    """Answer GET …/resources/NAME/events/ID."""
+    key = call.path["event_id"]
+
+    def read(conn: Connection) -> tuple[Stack, Event]:
+        stack = call.find_stack(conn)
+        try:
+            return stack, events.get(conn, key)
+        except NotFound as error:
+            raise not_found("Event", key) from error
+
+    stack, item = call.read(read)
     if item.stack_id != stack.id or item.resource_name != call.path["resource_name"]:
-        raise not_found("Event", wanted)
-    shown = stacks.event_summary(call, stack, item)
+        raise not_found("Event", key)
+    shown = event_summary(call, stack, item)
     detail = {"resource_type": item.resource_type, "resource_properties": item.properties or {}}
     return Reply({"event": {**shown, **detail}})

@@ -1,26 +1,99 @@
-"""Handlers that say what an update would do."""
+"""Handlers that say what a creation or an update would do, and whether a template is valid."""
 
 import typing
 from collections.abc import Mapping, Sequence
 
+from ...observe.instants import iso_or_none
 from ...planning.preview import ChangeKind, ResourceChange
+from ...planning.requests import Preview, PreviewedResource
 from ...sealing.sealer import BoundSealer
+from ...sealing.stored import masked
 from ...template.model import ResourceDefinition
 from .. import parse
-from ..request import Reply, Request
-from ..views import stacks
+from ..context import Request
+from ..errors import bad_request
+from ..request import Reply, link, quoted, shortened
+from ..schemas import VALIDATE
+from ..views.resources import StackLookup
+from ..views.stacks import NO_DESCRIPTION
 
 Json = typing.Any
 NOT_SHOWN = "what becomes of the resources inside of it is not known before the update"
 
 
+IGNORABLE = ("99001",)
+"""Errors that a validation may pass over: that a service is away which a type needs; none is here."""
+
+
+def create(call: Request) -> Reply:
+    """Answer POST /stacks/preview."""
+    return Reply({"stack": _creation(call, call.services.validation.preview(parse.create_request(call)))})
+
+
+def _creation(call: Request, found: Preview) -> dict[str, Json]:
+    url = f"{call.base_url}/v1/{quoted(call.caller.tenant)}/stacks/{found.name}/None"
+    return {
+        "id": "None",
+        "stack_name": found.name,
+        "description": found.description or NO_DESCRIPTION,
+        "template_description": found.description or NO_DESCRIPTION,
+        "parameters": dict(found.parameters),
+        "timeout_mins": found.timeout_mins,
+        "disable_rollback": found.disable_rollback,
+        "tags": list(found.tags) or None,
+        "links": [link(url)],
+        "stack_owner": call.caller.user,
+        "stack_user_project_id": call.caller.tenant,
+        "parent": None,
+        "capabilities": [],
+        "notification_topics": [],
+        "creation_time": iso_or_none(call.services.clock()),
+        "updated_time": None,
+        "deletion_time": None,
+        "resources": [_previewed(call, found.name, item) for item in found.resources],
+    }
+
+
+def _previewed(call: Request, stack_name: str, item: PreviewedResource) -> dict[str, Json]:
+    identity = {"tenant": call.caller.tenant, "stack_name": stack_name, "stack_id": "None", "path": ""}
+    now = iso_or_none(call.services.clock())
+    return {
+        "resource_name": item.name,
+        "resource_type": item.type,
+        "resource_action": item.action,
+        "resource_status": "COMPLETE",
+        "resource_status_reason": "",
+        "resource_identity": {**identity, "path": f"/resources/{item.name}"},
+        "stack_identity": identity,
+        "stack_name": stack_name,
+        "physical_resource_id": "",
+        "creation_time": now,
+        "updated_time": now,
+        "properties": masked(item.properties),
+        "metadata": masked(item.metadata),
+        "attributes": {},
+        "description": item.description,
+        "required_by": list(item.required_by),
+    }
+
+
+def validate(call: Request) -> Reply:
+    """Answer POST /validate."""
+    call.flag("show_nested")
+    body = call.valid(VALIDATE)
+    if unknown := sorted(set(call.parts("ignore_errors")) - set(IGNORABLE)):
+        wrong, known = shortened(", ".join(unknown)), ", ".join(IGNORABLE)
+        raise bad_request(f"Invalid codes in ignore_errors: {wrong}; known are: {known}")
+    return Reply(call.services.validation.validate(call.caller.tenant, parse.goal(call, body)))
+
+
 def update(call: Request) -> Reply:
-    """PUT …/preview"""
+    """Answer PUT …/preview."""
     return _preview(call, existing=False)
 
 
 def update_existing(call: Request) -> Reply:
-    """PATCH …/preview"""
+    """Answer PATCH …/preview."""
     return _preview(call, existing=True)
 
 
@@ -41,7 +114,7 @@ def _show(
     found: Sequence[ResourceChange],
     changes: Mapping[str, list[Json]],
 ) -> None:
-    """A stack's resources and, flat beside them, those inside of it."""
+    """Show a stack's resources and, flat beside them, those of its nested stacks."""
     required_by = _required_by([item.definition for item in found if item.definition is not None])
     for item in found:
         shown = _resource(around, identity, item, required_by.get(item.name, []))
@@ -68,18 +141,18 @@ def _resource(
     item: ResourceChange,
     required_by: Sequence[str],
 ) -> dict[str, Json]:
-    """In Heat's shape: what is new in it as nothing was made yet, all else as it is."""
+    """Return the view of a resource, in Heat's shape: of a new one as if nothing was made yet."""
     (call, sealer), definition = around, item.definition
     row = None if item.effect in (ChangeKind.ADDED, ChangeKind.REPLACED) else item.row
     description = definition.description if definition is not None else ""
     metadata = definition.metadata if definition is not None else {}
     declared = definition.declared_type if definition is not None else ""
-    now = stacks.iso(call.services.clock())
+    now = iso_or_none(call.services.clock())
     if row is not None:
         description = description or (row.definition or {}).get("description", "")
         metadata = row.metadata or {}
         declared = row.type
-    attributes = {} if row is None else stacks.StackLookup([row], sealer).attribute(row.name, "")
+    attributes = {} if row is None else StackLookup([row], sealer).attribute(row.name, "")
     return {
         "resource_name": item.name,
         "resource_type": declared,
@@ -90,9 +163,9 @@ def _resource(
         "stack_identity": identity,
         "stack_name": identity["stack_name"],
         "physical_resource_id": "" if row is None else row.physical_id or "",
-        "creation_time": now if row is None else stacks.iso(row.created_at),
-        "updated_time": now if row is None else stacks.iso(row.updated_at),
-        "metadata": stacks.masked(metadata),
+        "creation_time": now if row is None else iso_or_none(row.created_at),
+        "updated_time": now if row is None else iso_or_none(row.updated_at),
+        "metadata": masked(metadata),
         "attributes": attributes,
         "description": description,
         "required_by": sorted(required_by),

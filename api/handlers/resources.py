@@ -2,6 +2,9 @@
 
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.engine import Connection
 
 from ...db import resources
 from ...db.errors import NotFound
@@ -9,12 +12,14 @@ from ...db.ids import StackId
 from ...db.queries import stack_list
 from ...db.rows import ListedStack, Resource, Stack
 from ...db.work.breakpoints import HeldTask
-from ...sealing.stored import metadata_in_clear
+from ...engine.breakpoints import held_itself
+from ...sealing.stored import masked, metadata_in_clear
 from .. import parse
+from ..context import Request
 from ..errors import bad_request, resource_not_found
-from ..request import Reply, Request, shortened
+from ..request import Reply, shortened
 from ..schemas import MARK_UNHEALTHY
-from ..views import stacks
+from ..views import resources as views
 
 Json = typing.Any
 _COLUMNS = {
@@ -28,35 +33,53 @@ _OPTIONS = {"nested_depth", "with_detail"}
 
 
 def index(call: Request) -> Reply:
-    """GET …/resources"""
-    stack = call.stack()
+    """Answer GET …/resources."""
     fits, depth = _filter(call), call.number("nested_depth") or 0
     detailed = call.flag("with_detail")
-    found = call.services.database.read(lambda conn: resources.of_tree(conn, stack, depth, values=detailed))
-    homes = _homes(call, stack, [item for item, _ in found])
-    held = _held(call, homes.values())
-    required = _required_by([item for item, _ in found])
+
+    def read(conn: Connection) -> _Tree:
+        stack = call.find_stack(conn)
+        found = resources.of_tree(conn, stack, depth, values=detailed)
+        others = {item.stack_id for item, _ in found} - {stack.id}
+        homes = {stack.id: stack, **stack_list.get_many(conn, others)}
+        return _Tree(stack, found, homes, _held(conn, homes.values()))
+
+    tree = call.read(read)
+    required = _required_by([item for item, _ in tree.found])
     shown = []
-    for item, stack_name in found:
-        if item.stack_id in homes and fits(item):
-            home = homes[item.stack_id]
+    for item, stack_name in tree.found:
+        if item.stack_id in tree.homes and fits(item):
             name = stack_name if depth else None
-            view = stacks.resource_summary(call, home, item, required.get(item.id, ()), stack_name=name)
-            view = stacks.held_summary(view, held.get(item.id))
-            shown.append({**view, **_values(call, stack, item)} if detailed else view)
+            view = _summary(call, tree.homes[item.stack_id], item, required.get(item.id, ()), name)
+            view = views.held_summary(view, tree.held.get(item.id))
+            shown.append({**view, **_values(call, tree.stack, item)} if detailed else view)
     return Reply({"resources": shown})
 
 
-def _homes(call: Request, stack: Stack, items: Sequence[Resource]) -> dict[StackId, ListedStack]:
-    others = {item.stack_id for item in items} - {stack.id}
-    found = call.services.database.read(lambda conn: stack_list.get_many(conn, others))
-    return {stack.id: stack, **found}
+@dataclass(frozen=True)
+class _Tree:
+    """Resources of a stack and of its nested stacks.
+
+    :ivar found: each with the name of its stack.
+    :ivar homes: their stacks.
+    :ivar held: breakpoints at which they are held, by the resource's id.
+    """
+
+    stack: Stack
+    found: Sequence[tuple[Resource, str]]
+    homes: Mapping[StackId, ListedStack]
+    held: Mapping[int, HeldTask]
 
 
-def _held(call: Request, homes: Iterable[ListedStack]) -> dict[int, HeldTask]:
-    """What is held at breakpoints, by resource."""
-    found = (item for stack in homes for item in call.services.breakpoints.held_itself(stack))
-    return {item.resource_id: item for item in found}
+def _held(conn: Connection, homes: Iterable[ListedStack]) -> dict[int, HeldTask]:
+    return {item.resource_id: item for stack in homes for item in held_itself(conn, stack)}
+
+
+def _summary(
+    call: Request, home: ListedStack, item: Resource, required_by: Iterable[str], name: str | None = None
+) -> dict[str, Json]:
+    is_nested = call.services.registry.is_nested(item.plugin)
+    return views.resource_summary(call, home, item, required_by, is_nested=is_nested, stack_name=name)
 
 
 def _required_by(items: Sequence[Resource]) -> dict[int, list[str]]:
@@ -68,7 +91,10 @@ def _required_by(items: Sequence[Resource]) -> dict[int, list[str]]:
 
 
 def _filter(call: Request) -> Callable[[Resource], bool]:
-    """:raises Fault: 400, a parameter is not known."""
+    """Return the filter that the query asks for.
+
+    :raises Fault: 400, a parameter is not known.
+    """
     if unknown := sorted(set(call.query) - set(_COLUMNS) - _OPTIONS - {"status"}):
         raise bad_request(
             f"Invalid filter parameters {shortened(', '.join(unknown))}; "
@@ -87,32 +113,33 @@ def _filter(call: Request) -> Callable[[Resource], bool]:
 
 
 def _values(call: Request, stack: Stack, item: Resource) -> dict[str, Json]:
-    lookup = stacks.StackLookup([item], call.sealer_of(stack))
+    lookup = views.StackLookup([item], call.sealer_of(stack))
     return {
         "attributes": lookup.attribute(item.name, "") or {},
         "description": (item.definition or {}).get("description", ""),
-        "properties": stacks.masked(item.properties or {}),
+        "properties": masked(item.properties or {}),
     }
 
 
-def _find(call: Request) -> tuple[Stack, Resource]:
-    stack, name = call.stack(), call.path["resource_name"]
+def _find(conn: Connection, call: Request) -> tuple[Stack, Resource]:
+    stack, name = call.find_stack(conn), call.path["resource_name"]
     try:
-        return stack, call.services.database.read(lambda conn: resources.by_name(conn, stack.id, name))
+        return stack, resources.by_name(conn, stack.id, name)
     except NotFound as error:
         raise resource_not_found(name, stack.name) from error
 
 
 def show(call: Request) -> Reply:
-    """GET …/resources/NAME"""
-    stack, item = _find(call)
-    siblings = [
-        found for found, _ in call.services.database.read(lambda conn: resources.of_tree(conn, stack, 0))
-    ]
+    """Answer GET …/resources/NAME."""
+
+    def read(conn: Connection) -> tuple[Stack, Resource, list[Resource], Mapping[int, HeldTask]]:
+        stack, item = _find(conn, call)
+        siblings = [found for found, _ in resources.of_tree(conn, stack, 0)]
+        return stack, item, siblings, _held(conn, [stack])
+
+    stack, item, siblings, held = call.read(read)
     required = _required_by(siblings).get(item.id, ())
-    view = stacks.held_summary(
-        stacks.resource_summary(call, stack, item, required), _held(call, [stack]).get(item.id)
-    )
+    view = views.held_summary(_summary(call, stack, item, required), held.get(item.id))
     shown = {**view, **_values(call, stack, item)}
     for name in call.values("with_attr"):
         shown["attributes"].setdefault(name, None)
@@ -120,17 +147,17 @@ def show(call: Request) -> Reply:
 
 
 def metadata(call: Request) -> Reply:
-    """GET …/resources/NAME/metadata"""
-    stack, item = _find(call)
-    unseal = stacks.unsealer(call.sealer_of(stack))
+    """Answer GET …/resources/NAME/metadata."""
+    stack, item = call.read(lambda conn: _find(conn, call))
+    unseal = views.unsealer(call.sealer_of(stack))
     return Reply({"metadata": metadata_in_clear(item, unseal)})
 
 
 def signal(call: Request) -> Reply:
-    """POST …/resources/NAME/signal"""
+    """Answer POST …/resources/NAME/signal."""
     if call.body is not None and not isinstance(call.body, Mapping):
         raise bad_request("The body of a signal must be a JSON object, or empty")
-    stack, item = _find(call)
+    stack, item = call.read(lambda conn: _find(conn, call))
     if call.body is not None and "unset_hook" in call.body:
         # As in Heat, these details clear a breakpoint and are not for the resource.
         call.services.breakpoints.clear(stack, item.name, call.body["unset_hook"])
@@ -140,16 +167,16 @@ def signal(call: Request) -> Reply:
 
 
 def mark_unhealthy(call: Request) -> Reply:
-    """PATCH …/resources/NAME_OR_PHYSICAL_ID"""
+    """Answer PATCH …/resources/NAME_OR_PHYSICAL_ID."""
     body = call.valid(MARK_UNHEALTHY)
-    stack, wanted = call.stack(), call.path["resource_name"]
+    stack, name = call.stack(), call.path["resource_name"]
     try:
         call.services.signals.mark_unhealthy(
             stack,
-            wanted,
+            name,
             unhealthy=parse.boolean(body["mark_unhealthy"], "mark_unhealthy", default=False),
             reason=body.get("resource_status_reason") or "",
         )
     except NotFound as error:
-        raise resource_not_found(wanted, stack.name) from error
+        raise resource_not_found(name, stack.name) from error
     return Reply(None, 200)

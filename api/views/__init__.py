@@ -1,0 +1,1 @@
+"""Views: what replies show, in Heat's shapes."""

@@ -80,7 +80,7 @@ class Embedded:
             self.conductors.append(conductor)
             start_conductor(parts, conductor)
         self._watch = RequestLog(parts.recorder)
-        app = make_api(parts, version=VERSION, watch=self._watch, metrics_text=text_of(parts.recorder))
+        app = make_api(parts, version=VERSION, log=self._watch, metrics_text=text_of(parts.recorder))
         http = make_http(app, conf, settings.host, settings.port)
         self.url = f"http://{settings.host}:{http.start()}"
         self._http = http

@@ -64,7 +64,7 @@ class Api:
         app = make_api(
             parts,
             version=VERSION,
-            watch=watch,
+            log=watch,
             draining=self._draining.is_set,
             metrics_text=text_of(parts.recorder),
         )

@@ -4,8 +4,10 @@ import typing
 from collections.abc import Callable
 
 from ...api.app import make_app
-from ...api.context import ApiLimits, Services
+from ...api.context import Services
+from ...api.request import ApiLimits
 from ...api.request_log import RequestLog
+from ...api.routes import ROUTES
 from ...engine.breakpoints import BreakpointOperations
 from ...engine.exports import Exports
 from ...engine.previews import Previews
@@ -24,13 +26,14 @@ def make_api(
     parts: Parts,
     *,
     version: str,
-    watch: RequestLog | None = None,
+    log: RequestLog | None = None,
     draining: Callable[[], bool] = lambda: False,
     metrics_text: Callable[[], bytes] | None = None,
 ) -> typing.Any:
     """Make the WSGI application.
 
-    :param watch, draining: see Services.
+    :param log: see make_app.
+    :param draining: see Services.
     :param metrics_text: makes the page of metrics; None: there is none.
     :raises WrongConfiguration: the options for Keystone or policy are not complete, or wrong.
     """
@@ -38,16 +41,15 @@ def make_api(
     context = make_engine_context(parts)
     services = Services(
         database=parts.database,
-        orders=StackOperations(context),
+        stacks=StackOperations(context),
         updates=Updates(context),
         validation=Validation(context),
         previews=Previews(context),
         signals=Signals(context),
-        addresses=parts.addresses,
         snapshots=Snapshots(context),
         exports=Exports(context),
         breakpoints=BreakpointOperations(context),
-        catalogue=parts.catalogue,
+        registry=parts.catalogue,
         sealer=parts.sealer,
         auth=make_auth(conf),
         clock=parts.database.clock,
@@ -55,13 +57,14 @@ def make_api(
             body_bytes=conf.api.max_body, page=conf.api.max_page, budget=context.settings.limits.budget
         ),
         build={"revision": version},
-        watch=watch or RequestLog(parts.recorder),
-        ailment=database_health(conf).ailment,
-        figures=metrics_text,
+        health_problem=database_health(conf).problem,
+        metrics=metrics_text,
         roll=conductors_in_group(conf),
         draining=draining,
     )
-    return behind_keystone(make_app(services), conf)
+    return behind_keystone(
+        make_app(services, ROUTES, parts.addresses, log=log or RequestLog(parts.recorder)), conf
+    )
 
 
 def requests(watch: RequestLog) -> str:

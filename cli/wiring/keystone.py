@@ -13,9 +13,9 @@ from oslo_policy import opts as policy_opts
 from oslo_policy import policy
 
 from ...api.auth import Authenticator, NoAuthentication
-from ...api.handlers.signals import is_presigned
 from ...api.keystone import KeystoneAuthentication
 from ...api.policy import list_rules
+from ...api.presigned import is_presigned
 from ..config.errors import WrongConfiguration
 from ..http.request import Refusal
 

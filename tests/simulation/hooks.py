@@ -71,7 +71,7 @@ class Breaks:
     def clear_one(self, stack: Stack) -> str | None:
         """The user clears a breakpoint of the stack, or all, or goes one step; None: it is not held."""
         self.look()
-        found = self.world.breakpoints.held(stack)
+        found = self.world.held(stack)
         if not found:
             return None
         one, kind = self.dice.choice(found), self.dice.choice(["clear", "some", "all", "step"])
@@ -87,7 +87,7 @@ class Breaks:
         if condition():
             return True
         for stack in self.look():
-            if found := self.world.breakpoints.held_itself(stack):
+            if found := self.world.held_itself(stack):
                 self.world.breakpoints.clear(stack, found[0].resource_name, found[0].hook)
         return False
 

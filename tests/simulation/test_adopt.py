@@ -43,7 +43,7 @@ def test_a_stack_goes_from_one_hand_to_the_other_and_lives_on(world: World) -> N
     stack = world.create("s", made, parameters={"word": "s3cret"})
     assert world.settle(lambda: ended(world, stack), within=60)
     before, things = rows(world, stack), dict(world.cloud.things)
-    exported = world.exports.export(world.stack(stack.id))
+    exported = world.export(world.stack(stack.id))
     document = json.loads(json.dumps(world.exports.abandon(world.stack(stack.id))))
     assert document == exported
     assert document["environment"]["parameters"] == {"word": "s3cret"}
@@ -270,7 +270,7 @@ def test_nothing_is_abandoned_while_it_still_changes(world: World) -> None:
     for _ in range(2):
         with pytest.raises(ActionInProgress):
             world.exports.abandon(world.stack(stack.id))
-        assert world.exports.export(world.stack(stack.id))["status"] == "IN_PROGRESS"
+        assert world.export(world.stack(stack.id))["status"] == "IN_PROGRESS"
         world.calm()
     world.updates.cancel(world.stack(stack.id), rollback=False)
     with pytest.raises(ActionInProgress):
@@ -322,6 +322,4 @@ def test_changed_metadata_is_adopted_as_it_is_and_sealed_where_it_tells_a_secret
     document["resources"]["b"]["metadata"] = {"note": {"word": "s3cret", "count": 1}}
     again = adopted(world, document)
     assert "s3cret" not in stored(world)
-    assert world.exports.export(again)["resources"]["b"]["metadata"] == {
-        "note": {"word": "s3cret", "count": 1}
-    }
+    assert world.export(again)["resources"]["b"]["metadata"] == {"note": {"word": "s3cret", "count": 1}}

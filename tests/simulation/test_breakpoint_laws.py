@@ -64,7 +64,7 @@ def test_at_rest_is_made_what_is_not_behind_a_breakpoint_and_any_order_of_cleari
         for stack, (needs, hooks) in zip(stacks, graphs, strict=True):
             wanted = not_behind(needs, hooks)
             assert made(world, stack) == wanted
-            found = world.breakpoints.held(world.stack(stack.id))
+            found = world.held(world.stack(stack.id))
             at = {(item.resource_name, item.hook) for item in found}
             before = {
                 n for n in needs if "pre-create" in hooks[n] and set(needs[n]) <= wanted - _stopped(hooks)
@@ -97,7 +97,7 @@ def test_steps_make_one_layer_at_a_time(tmp_path: pathlib.Path) -> None:
         stack, done = create(world, f"s{number}", needs, roots), set[str]()
         while not ended(world, stack):
             world.settle(lambda: False, within=1)
-            found = {item.resource_name for item in world.breakpoints.held(world.stack(stack.id))}
+            found = {item.resource_name for item in world.held(world.stack(stack.id))}
             assert made(world, stack) == done
             assert found == {n for n in needs if n not in done and set(needs[n]) <= done}
             world.breakpoints.go_on(world.stack(stack.id), step=True)

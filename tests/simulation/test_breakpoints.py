@@ -27,7 +27,7 @@ def states(world: World, stack: Stack) -> dict[str, str]:
 
 
 def held(world: World, stack: Stack) -> list[tuple[str, str]]:
-    found = world.breakpoints.held(world.stack(stack.id))
+    found = world.held(world.stack(stack.id))
     return sorted((item.resource_name, item.hook) for item in found)
 
 

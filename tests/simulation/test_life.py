@@ -14,6 +14,7 @@ from simulation.world import World
 from stoker.api.app import make_app
 from stoker.api.auth import NoAuthentication
 from stoker.api.context import Services
+from stoker.api.routes import ROUTES
 from stoker.engine.signals import Signals
 from stoker.engine.validate import Validation
 from stoker.sealing.signal_urls import SignalAddresses
@@ -72,21 +73,20 @@ def api_of(world: World) -> falcon.testing.TestClient:
     """Return a client of the API, as close to the product as the simulation's world allows."""
     services = Services(
         database=world.database,
-        orders=world.orders,
+        stacks=world.orders,
         updates=world.updates,
         validation=Validation(world.context),
         previews=world.previews,
         signals=Signals(world.context),
-        addresses=SignalAddresses("http://sim", b"key"),
         snapshots=world.snapshots,
         exports=world.exports,
         breakpoints=world.breakpoints,
-        catalogue=world.catalogue,
+        registry=world.catalogue,
         sealer=world.sealer,
         auth=NoAuthentication(),
         clock=world.clock,
     )
-    return falcon.testing.TestClient(make_app(services))
+    return falcon.testing.TestClient(make_app(services, ROUTES, SignalAddresses("http://sim", b"key")))
 
 
 def test_the_life_of_a_resource_crosses_few_files_and_functions(world: World) -> None:

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from simulation.helpers import ended, rows
 from simulation.nested import INNER, hot, settled
 from simulation.world import KEY, World
-from stoker.api.views.stacks import StackLookup, output
+from stoker.api.views.resources import StackLookup
+from stoker.api.views.stacks import output
 from stoker.db import content, snapshots
 from stoker.db import resources as resource_rows
 from stoker.db.rows import Stack
@@ -190,7 +191,7 @@ def test_a_value_comes_out_of_every_way_as_it_went_in(world: World, value: Json)
         "own": {**entry, "reason": "Signal 4 received"},
     }
     assert shown_metadata(world, stack, "handle") == {**mine, **received}
-    exported = world.exports.export(world.stack(stack.id))
+    exported = world.export(world.stack(stack.id))
     given = {"p": value, "word": "own-word", "$fn": "sealed", "args": [UNBOUND]}
     assert exported["environment"]["parameters"] == given
     assert exported["environment"]["parameter_defaults"] == {"d": value}
@@ -239,7 +240,7 @@ def test_what_a_document_to_adopt_brings_is_data(world: World, value: Json) -> N
     assert world.stack(again.id).status == Status.COMPLETE, world.stack(again.id).reason
     assert shown_metadata(world, again, "handle") == {"1": value, "$fn": value}
     assert shown_metadata(world, again, "victim") == value
-    exported = world.exports.export(world.stack(again.id))
+    exported = world.export(world.stack(again.id))
     given = document["resources"]["victim"]["resource_data"]
     assert exported["resources"]["victim"]["resource_data"] == given
     assert exported["environment"]["parameters"]["p"] == value
@@ -267,7 +268,7 @@ def test_any_value_comes_out_as_it_went_in(tmp_path_factory: pytest.TempPathFact
     for name in ("given", "default", "attribute", "nested", "chain"):
         assert found[name] == ({"0": value} if name == "chain" else value), name
     signal(world, stack, data=value)
-    exported = world.exports.export(world.stack(stack.id))
+    exported = world.export(world.stack(stack.id))
     [received] = [item for key, item in exported["resources"]["handle"]["metadata"].items() if key == "3"]
     assert received["data"] == value
     assert shown_metadata(world, stack, "v") == {"own": value, "p": value}

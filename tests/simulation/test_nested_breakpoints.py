@@ -57,7 +57,7 @@ def clock(world: World, stack: Stack) -> str:
 
 
 def held(world: World, stack: Stack) -> list[tuple[str, str]]:
-    found = world.breakpoints.held(world.stack(stack.id))
+    found = world.held(world.stack(stack.id))
     return sorted((item.path, item.hook) for item in found)
 
 
@@ -103,7 +103,7 @@ def test_a_breakpoint_inside_holds_the_childs_resource_and_all_clocks_stand(
     assert (clock(world, inner), clock(world, stack)) == ("goes", "goes")
     while not ended(world, stack):
         rest(world)
-        for item in world.breakpoints.held(world.stack(inner.id)):
+        for item in world.held(world.stack(inner.id)):
             world.breakpoints.clear(world.stack(inner.id), item.resource_name, item.hook)
     assert status(world, stack) == "CREATE_COMPLETE"
     assert clock(world, stack) == "over"
@@ -178,7 +178,7 @@ def test_a_standing_parent_goes_on_when_its_child_ends_as_failed(world: World) -
     fails = {"pre-create": {"timeout": 100, "then": "fail"}}
     stack = create(world, {"n": child()}, inside("n/s", fails), timeout_mins=1)
     rest(world)
-    [item] = world.breakpoints.held(world.stack(stack.id))
+    [item] = world.held(world.stack(stack.id))
     assert item.until is not None
     assert clock(world, stack) == "stands"
     world.database.write(lambda conn: clear_breakpoints.expire(conn, [item.id], by=None, now=item.until))

@@ -43,7 +43,7 @@ def test_a_tree_goes_from_one_hand_to_the_other_and_lives_on(world: World) -> No
     assert stack.status == Status.COMPLETE, stack.reason
     things, before = dict(world.cloud.things), rows(world, stack)
     assert len(things) == 8
-    exported = json.loads(json.dumps(world.exports.export(world.stack(stack.id))))
+    exported = json.loads(json.dumps(world.export(world.stack(stack.id))))
     document = abandoned(world, stack)
     assert document["resources"]["m"]["resources"]["n"]["resources"]["s"]["resource_id"] in things
     assert document["resources"] == exported["resources"]
@@ -78,7 +78,7 @@ def test_what_is_in_the_middle_of_something_is_not_abandoned(world: World) -> No
 def test_a_nested_stack_of_which_the_document_says_nothing_is_not_made_anew(world: World) -> None:
     """Least of all is the stack taken over whose id it names: it may be anybody's."""
     stack = created(world, hot({"n": child()}))
-    document = json.loads(json.dumps(world.exports.export(stack)))
+    document = json.loads(json.dumps(world.export(stack)))
     entry = document["resources"]["n"]
     del entry["resources"]
     assert entry["resource_id"] == children(world, stack)["n"].id

@@ -95,7 +95,7 @@ def test_what_a_lost_creation_has_made_is_found_though_what_it_stands_on_was_to_
     world.kill("host0")
     stop = {"resource_registry": {"resources": {"a": {"hooks": "pre-create"}}}}
     world.update(stack, made(2), environment=stop)
-    assert world.settle(lambda: bool(world.breakpoints.held(world.stack(stack.id))), within=30)
+    assert world.settle(lambda: bool(world.held(world.stack(stack.id))), within=30)
     updated(world, stack, template(a={"size": 2}))
     assert set(world.cloud.things) == {row.physical_id for row in rows(world, stack).values()}
 

@@ -32,8 +32,10 @@ from stoker.db.notifications import Listener
 from stoker.db.rows import Stack
 from stoker.db.schema import revisions, tables, upgrade
 from stoker.db.server_clock import ServerClock
+from stoker.db.work.breakpoints import HeldTask
 from stoker.db.work.claim import Claimant
 from stoker.db.work.losses import USUAL_MOST
+from stoker.engine import breakpoints
 from stoker.engine.breakpoints import BreakpointOperations
 from stoker.engine.compile import GoalCompiler
 from stoker.engine.context import EngineContext, EngineSettings
@@ -563,6 +565,18 @@ class World:
 
     def stack(self, stack_id: StackId) -> Stack:
         return self.database.read(lambda conn: stacks.get(conn, stack_id))
+
+    def held(self, stack: Stack) -> list[HeldTask]:
+        """Where the stack is held now, and those nested in it."""
+        return self.database.read(lambda conn: breakpoints.held(conn, stack))
+
+    def held_itself(self, stack: Stack) -> list[HeldTask]:
+        """Where the stack's own resources are held now."""
+        return self.database.read(lambda conn: breakpoints.held_itself(conn, stack))
+
+    def export(self, stack: Stack) -> Json:
+        """Heat's document of a stack."""
+        return self.database.read(lambda conn: self.exports.export(conn, stack))
 
     # -- without faults ----------------------------------------------------------------------------
 

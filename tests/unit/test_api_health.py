@@ -28,41 +28,41 @@ class Server:
 
 def test_a_database_that_answers_is_well_and_is_not_asked_again_at_once() -> None:
     server = Server()
-    assert [server.health.ailment() for _ in range(5)] == [None] * 5
+    assert [server.health.problem() for _ in range(5)] == [None] * 5
     assert server.asked == 1
     server.now += KEPT
-    assert server.health.ailment() is None
+    assert server.health.problem() is None
     assert server.asked == 2
 
 
 def test_one_that_is_away_and_comes_back() -> None:
     server = Server()
     server.away = True
-    assert server.health.ailment() == AWAY
+    assert server.health.problem() == AWAY
     server.away = False
-    assert server.health.ailment() == AWAY, "kept"
+    assert server.health.problem() == AWAY, "kept"
     server.now += KEPT
-    assert server.health.ailment() is None
+    assert server.health.problem() is None
 
 
 def test_one_that_hangs_is_asked_once_and_is_away_after_a_while() -> None:
     server = Server()
-    assert server.health.ailment() is None
+    assert server.health.problem() is None
     server.free.clear()
     server.now += KEPT
     began = time.monotonic()
-    assert server.health.ailment() is None
+    assert server.health.problem() is None
     server.now += PATIENCE
-    assert server.health.ailment() == f"the database has not answered for {PATIENCE:.1f} s"
+    assert server.health.problem() == f"the database has not answered for {PATIENCE:.1f} s"
     assert server.asked == 2
     assert time.monotonic() - began < 30, "it did not wait for the database"
     server.free.set()
-    wait_for(lambda: server.health.ailment() is None)
+    wait_for(lambda: server.health.problem() is None)
 
 
 def test_one_that_has_never_answered_is_away() -> None:
     server = Server()
     server.free.clear()
-    assert server.health.ailment() == "the database has not answered for 0.0 s"
+    assert server.health.problem() == "the database has not answered for 0.0 s"
     server.free.set()
-    wait_for(lambda: server.health.ailment() is None)
+    wait_for(lambda: server.health.problem() is None)

@@ -7,8 +7,10 @@ import falcon.testing
 import pytest
 from stoker.api.app import make_app
 from stoker.api.auth import NoAuthentication
-from stoker.api.context import ApiLimits, Services
-from stoker.api.handlers.signals import is_presigned
+from stoker.api.context import Services
+from stoker.api.presigned import is_presigned
+from stoker.api.request import ApiLimits
+from stoker.api.routes import ROUTES
 from stoker.resources.context import StackFacts
 from stoker.sealing.signal_urls import SignalAddresses
 
@@ -32,13 +34,11 @@ def client() -> falcon.testing.TestClient:
     """Of an API that has nothing but its addresses."""
     parts: dict[str, typing.Any] = {field.name: Tripwire() for field in dataclasses.fields(Services)}
     parts |= {
-        "watch": None,
-        "figures": None,
-        "addresses": ADDRESSES,
+        "metrics": None,
         "limits": ApiLimits(),
         "auth": NoAuthentication(),
     }
-    return falcon.testing.TestClient(make_app(Services(**parts)))
+    return falcon.testing.TestClient(make_app(Services(**parts), ROUTES, ADDRESSES))
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT"])

@@ -5,7 +5,8 @@ import typing
 import pytest
 from services.db.rows import a_resource
 from stoker.api.errors import fault_of
-from stoker.api.views.stacks import StackLookup, output, unsealer
+from stoker.api.views.resources import StackLookup, unsealer
+from stoker.api.views.stacks import output
 from stoker.db.ids import StackId
 from stoker.db.rows import Resource
 from stoker.sealing.sealer import Sealer, SealError
@@ -126,7 +127,7 @@ def test_a_token_that_does_not_open_is_masked_and_breaks_no_answer(
     shown = output("o", {"value": value, "description": ""}, lookup)
     assert shown["output_value"] == [MASK, MASK, MASK]
     assert metadata_in_clear(kept, unsealer(HERE)) == {"m": [MASK]}
-    assert "A sealed value is shown as ******" in caplog.text
+    assert "Opening a sealed value failed, showing ******" in caplog.text
 
 
 def test_what_needs_a_value_that_does_not_open_is_refused_with_the_reason() -> None:

@@ -1,0 +1,154 @@
+"""Handlers that list stacks, or find one by its name."""
+
+import typing
+import urllib.parse
+from collections.abc import Sequence
+
+from sqlalchemy.engine import Connection
+
+from ...db.errors import NotFound
+from ...db.ids import StackId
+from ...db.queries import stack_list
+from ...db.queries.stack_list import SORT_KEYS, StackQuery
+from ...db.rows import DetailedStack, ListedStack
+from ..context import Request
+from ..errors import bad_request, not_found
+from ..request import Reply, link, quoted, shortened, stack_url
+from ..views import stacks
+
+Json = typing.Any
+
+_FILTERS = {
+    "id": "id",
+    "name": "name",
+    "stack_name": "name",
+    "action": "action",
+    "stack_action": "action",
+    "stack_status_reason": "reason",
+    "tenant": "tenant",
+    "stack_user_project_id": "tenant",
+    "username": "owner",
+    "stack_owner": "owner",
+    "owner_id": "parent_id",
+    "parent": "parent_id",
+}
+
+
+def index(call: Request) -> Reply:
+    """Answer GET /stacks."""
+    everybody = call.flag("global_tenant")
+    if everybody:
+        call.auth.authorize(call.caller, "stacks:global_index")
+    query, counted = _query(call, everybody=everybody), call.flag("with_count")
+
+    def read(conn: Connection) -> tuple[Sequence[ListedStack], int | None]:
+        _check_marker(conn, query)
+        found = stack_list.list_stacks(conn, query, ListedStack)
+        return found, stack_list.count_stacks(conn, query) if counted else None
+
+    found, count = call.read(read)
+    shown = [stacks.stack_summary(call, stack, project=everybody) for stack in found]
+    body: dict[str, Json] = {"stacks": shown}
+    if query.limit and len(found) == query.limit:
+        body["links"] = [link(_next_page(call, "stacks", found[-1].id), "next")]
+    if count is not None:
+        body["count"] = count
+    return Reply(body)
+
+
+def detail(call: Request) -> Reply:
+    """Answer GET /stacks/detail."""
+    query = _query(call, everybody=False)
+
+    def read(conn: Connection) -> Sequence[DetailedStack]:
+        _check_marker(conn, query)
+        return stack_list.list_stacks(conn, query, DetailedStack)
+
+    return Reply({"stacks": [stacks.stack_detail(call, stack) for stack in call.read(read)]})
+
+
+def _next_page(call: Request, path: str, marker: str) -> str:
+    pairs = [(name, value) for name, value in urllib.parse.parse_qsl(call.query_string) if name != "marker"]
+    query = urllib.parse.urlencode([*pairs, ("marker", marker)])
+    return f"{call.base_url}/v1/{quoted(call.caller.tenant)}/{path}?{query}"
+
+
+def _query(call: Request, *, everybody: bool) -> StackQuery:
+    call.flag("show_hidden")  # No stack is hidden; only the value is judged.
+    tenant = None if everybody else call.caller.tenant
+    return StackQuery(
+        tenant=tenant,
+        filters=_filters(call),
+        tags=call.parts("tags"),
+        tags_any=call.parts("tags_any") or call.parts("tags-any"),
+        not_tags=call.parts("not_tags") or call.parts("not-tags"),
+        not_tags_any=call.parts("not_tags_any") or call.parts("not-tags-any"),
+        show_deleted=call.flag("show_deleted"),
+        show_nested=call.flag("show_nested"),
+        limit=call.limit(),
+        marker=StackId(call.one("marker") or "") or None,
+        sort=_sort(call),
+    )
+
+
+def _check_marker(conn: Connection, query: StackQuery) -> None:
+    """Check that the marker of a list is a stack that the list may show.
+
+    :raises Fault: 400.
+    """
+    if query.marker is None:
+        return
+    try:
+        found = stack_list.get_listed(conn, query.marker)
+    except NotFound:
+        found = None
+    if found is None or query.tenant not in (None, found.tenant):
+        raise bad_request(f'The marker "{shortened(query.marker)}" is not the id of a stack')
+
+
+def _filters(call: Request) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, column in _FILTERS.items():
+        if values := call.values(name):
+            found.setdefault(column, []).extend(values)
+    actions, statuses = call.statuses("status", "stack_status")
+    if statuses:
+        found["status"] = statuses
+    if actions:
+        found.setdefault("action", []).extend(actions)
+    return found
+
+
+def _sort(call: Request) -> list[tuple[str, bool]]:
+    keys, direction = call.parts("sort_keys"), call.direction()
+    for key in keys:
+        if key not in SORT_KEYS:
+            raise bad_request(f'Invalid sort key "{shortened(key)}", the keys are: {", ".join(SORT_KEYS)}')
+    if not keys:
+        return [("created_at", direction != "asc")]
+    return [(SORT_KEYS[key], direction == "desc") for key in keys]
+
+
+def lookup(call: Request) -> Reply:
+    """Answer any method on /stacks/NAME_OR_ID and what lies below it: redirect to the full path."""
+    name = call.path["stack_name"]
+
+    def find(conn: Connection) -> ListedStack:
+        try:
+            return stack_list.find_by_name(conn, call.caller.tenant, name)
+        except NotFound:
+            return _by_id(conn, call, name)
+
+    below = [part for part in (call.path.get("below"),) if part]
+    url = stack_url(call, call.read(find), *below)
+    return Reply(None, 302, {"Location": f"{url}?{call.query_string}" if call.query_string else url})
+
+
+def _by_id(conn: Connection, call: Request, stack_id: str) -> ListedStack:
+    try:
+        found = stack_list.get_listed(conn, StackId(stack_id))
+    except NotFound as error:
+        raise not_found("Stack", stack_id) from error
+    if not call.caller.may_see(found.tenant):
+        raise not_found("Stack", stack_id)
+    return found

@@ -1,0 +1,39 @@
+"""Checks signatures of addresses, for who has no account, such as an instance or an alarm."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from ..sealing.signal_urls import SignalAddresses
+from .auth import RequestContext
+from .errors import Fault
+
+_PATH = re.compile("/v1/[^/]+/stacks/[^/]+/[^/]+/resources/[^/]+/signal/[^/]+/?")
+
+
+def is_presigned(path: str) -> bool:
+    """Return whether a signature decides about requests to the path, so that nobody else checks them."""
+    return _PATH.fullmatch(path) is not None
+
+
+def signed_by(
+    addresses: SignalAddresses,
+    path: Mapping[str, str],
+    query: Mapping[str, Sequence[str]],
+    headers: Mapping[str, str],
+) -> RequestContext:
+    """Return a caller who may signal the resource of the path; no database is asked.
+
+    The signature is in the query, or in the header that Heat's clients send the handle's token in.
+
+    :param headers: names in upper case.
+    :raises Fault: 403.
+    """
+    given = [*query.get("Signature", ()), headers.get("X-AUTH-TOKEN", "")][0]
+    if not addresses.is_right(path, given):
+        raise refused("the signature of this address is missing or wrong")
+    return RequestContext(tenant=path["tenant_id"])
+
+
+def refused(why: str) -> Fault:
+    """Return the answer to a signal that is refused."""
+    return Fault(403, "Forbidden", f"You are not authorized to send this signal: {why}")

@@ -1,0 +1,26 @@
+"""Views of events, in Heat's shapes."""
+
+import typing
+
+from ...db.events import Event
+from ...db.rows import ListedStack
+from ...observe.instants import iso_or_none
+from ..request import HttpRequest, link, stack_url
+
+Json = typing.Any
+
+
+def event_summary(call: HttpRequest, stack: ListedStack, item: Event) -> dict[str, Json]:
+    """Return the view of an event in a list."""
+    resource = stack_url(call, stack, "resources", item.resource_name)
+    own = f"{resource}/events/{item.uuid}"
+    return {
+        "id": item.uuid,
+        "resource_name": item.resource_name,
+        "logical_resource_id": item.resource_name,
+        "physical_resource_id": item.physical_id,
+        "resource_status": f"{item.action}_{item.status}",
+        "resource_status_reason": item.reason,
+        "event_time": iso_or_none(item.at),
+        "links": [link(own), link(resource, "resource"), link(stack_url(call, stack), "stack")],
+    }

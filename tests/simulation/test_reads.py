@@ -1,0 +1,114 @@
+"""A GET is one transaction: all that an answer shows is of one moment."""
+
+import typing
+from collections.abc import Callable
+
+import falcon.testing
+import pytest
+from simulation.test_life import api_of
+from simulation.world import World
+from stoker.api.routes import ROUTES
+from stoker.db.states import Status
+
+Json = typing.Any
+ONE_READ = 1
+TEMPLATE = {
+    "heat_template_version": "2018-08-31",
+    "resources": {
+        "one": {"type": "Sim::Server", "properties": {"after": 0}},
+        "two": {"type": "Sim::Server", "properties": {"after": 0}, "depends_on": "one"},
+    },
+    "outputs": {"id": {"value": {"get_resource": "one"}}},
+}
+NONE = {
+    "/",
+    "/v1",
+    "/healthcheck",
+    "/v1/{tenant_id}/resource_types",
+    "/v1/{tenant_id}/resource_types/{type_name}",
+    "/v1/{tenant_id}/resource_types/{type_name}/template",
+    "/v1/{tenant_id}/template_versions",
+    "/v1/{tenant_id}/template_versions/{template_version}/functions",
+    "/v1/{tenant_id}/build_info",
+}
+"""Routes that show what the installation is, and nothing that is stored."""
+QUERIES = {
+    "/v1/{tenant_id}/stacks": "with_count=true&marker={stack_id}&limit=1",
+    "/v1/{tenant_id}/stacks/detail": "marker={stack_id}",
+    "/v1/{tenant_id}/stacks/{stack_name}/{stack_id}/resources": "nested_depth=3&with_detail=true",
+    "/v1/{tenant_id}/stacks/{stack_name}/{stack_id}/events": "nested_depth=3&marker={event_id}",
+}
+"""What makes a handler read most."""
+
+
+class Scene:
+    """A stack of which there is something to show by every route.
+
+    :ivar path: what the variables of a route stand for.
+    """
+
+    def __init__(self, world: World) -> None:
+        self.world, self.api = world, api_of(world)
+        stack = world.create("s", TEMPLATE)
+        assert world.settle(lambda: world.stack(stack.id).status == Status.COMPLETE, within=60)
+        taken = world.snapshots.take(world.stack(stack.id), "kept")
+        assert world.settle(lambda: world.stack(stack.id).status == Status.COMPLETE, within=60)
+        below = f"/v1/tenant/stacks/s/{stack.id}"
+        event = self.api.simulate_get(f"{below}/resources/one/events").json["events"][0]["id"]
+        self.path = {
+            "tenant_id": "tenant",
+            "stack_name": "s",
+            "stack_id": stack.id,
+            "resource_name": "one",
+            "event_id": event,
+            "snapshot_id": taken.id,
+            "output_key": "id",
+            "type_name": "Sim::Server",
+            "template_version": "heat_template_version.2018-08-31",
+        }
+
+    def get(self, route: str, query: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int, int]:
+        """Return the status of the answer, and how many transactions have read and written for it."""
+        database, counts = self.world.database, {"read": 0, "write": 0}
+
+        def counting(name: str) -> Callable[..., Json]:
+            real = getattr(database, name)
+
+            def count(*args: Json, **options: Json) -> Json:
+                counts[name] += 1
+                return real(*args, **options)
+
+            return count
+
+        with monkeypatch.context() as patch:
+            for name in counts:
+                patch.setattr(database, name, counting(name))
+            answer: falcon.testing.Result = self.api.simulate_get(
+                route.format(**self.path), query_string=query.format(**self.path)
+            )
+        return answer.status_code, counts["read"], counts["write"]
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    return Scene(World(tmp_path_factory.mktemp("reads"), hosts=1))
+
+
+SOFTWARE = "/software_"
+GETS = [path for path, operations in ROUTES.items() if "GET" in operations and SOFTWARE not in path]
+
+
+@pytest.mark.parametrize("route", GETS)
+def test_a_get_reads_in_one_transaction(scene: Scene, route: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    status, reads, writes = scene.get(route, QUERIES.get(route, ""), monkeypatch)
+    assert status in (200, 300, 302)
+    assert (reads, writes) == (0 if route in NONE else ONE_READ, 0)
+
+
+@pytest.mark.parametrize(
+    "route", ["/v1/{tenant_id}/stacks/{stack_id}", "/v1/{tenant_id}/stacks/{stack_name}/events"]
+)
+def test_a_look_up_reads_in_one_transaction(
+    scene: Scene, route: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert scene.get(route, "", monkeypatch) == (302, ONE_READ, 0)
