@@ -56,7 +56,10 @@ def _finite(value: float) -> float:
 
 
 def to_boolean(value: Json) -> bool:
-    """``true`` and ``false`` in any case are taken; numbers are not."""
+    """Convert a boolean; of texts Heat's properties take ``true`` and ``false`` alone, in any case.
+
+    So the words that parameters take (template/scalars.py) are not used here.
+    """
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and value.lower() in ("true", "false"):

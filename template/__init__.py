@@ -1,0 +1,1 @@
+"""The template language: HOT text, environment and parameters become resource definitions."""

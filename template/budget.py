@@ -3,7 +3,7 @@
 A few lines of a template can ask for terabytes, or for hours.  So the code charges what grows faster than
 the text of the user to the request's budget; where it can compute a size, it charges before it makes
 the value.  The budget counts work in steps, because a count is the same on a slow machine and on a busy one.
-The time is the last resort, for work that nobody has counted.
+The time is the last resort, for work that is not counted.
 """
 
 import contextlib
@@ -61,7 +61,7 @@ class Budget:
         self._clock = clock
         self._since = clock()
         self._elsewhere = 0.0
-        self._next_look = self._later()
+        self._next_check = self._later()
 
     def step(self, count: int = 1) -> None:
         """Charge so much work, before it is done.
@@ -69,8 +69,8 @@ class Budget:
         :raises LimitExceeded: it is too much.
         """
         self.steps += count
-        if self.steps >= self._next_look:
-            self._look()
+        if self.steps >= self._next_check:
+            self._check()
 
     def take(self, size: int) -> None:
         """Charge so many bytes, before they are made.
@@ -153,7 +153,7 @@ class Budget:
         :raises LimitExceeded: it is too much.
         """
         self._elsewhere += seconds
-        self._look()
+        self._check()
 
     def seconds_left(self) -> float:
         """Return the processor time that is left, 0 or more; infinite without a limit."""
@@ -161,7 +161,7 @@ class Budget:
             return float("inf")
         return max(0.0, self.limits.seconds - self._elsewhere - (self._clock() - self._since))
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         if self.steps > self.limits.steps > 0:
             raise LimitExceeded(
                 f"the request takes more than {self.limits.steps} steps of work, the service's limit"
@@ -170,10 +170,10 @@ class Budget:
             raise LimitExceeded(
                 f"the request takes more than {self.limits.seconds:g} seconds of work, the service's limit"
             )
-        self._next_look = self._later()
+        self._next_check = self._later()
 
     def _later(self) -> int:
-        """Return the number of steps at which to look next: where the clock is due, or the limit reached."""
+        """Return the number of steps at the next check: when the clock is due, or the limit is reached."""
         due = self.steps + _CLOCK_EVERY
         return min(due, self.limits.steps + 1) if self.limits.steps else due
 
@@ -196,6 +196,9 @@ def located(error: LimitExceeded, *path: str | int) -> LimitExceeded:
 
 
 def check_depth(depth: int) -> None:
-    """:raises LimitExceeded: values are too many levels deep."""
+    """Refuse values that are too many levels deep.
+
+    :raises LimitExceeded: they are.
+    """
     if depth > MAX_VALUE_DEPTH:
         raise LimitExceeded(f"a value is deeper than {MAX_VALUE_DEPTH} levels")

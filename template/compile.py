@@ -1,4 +1,4 @@
-"""From a template, an environment and parameters to definitions in which all that can be folded is folded."""
+"""Compilation: a template, an environment and parameters become definitions with everything folded."""
 
 import graphlib
 import typing
@@ -38,7 +38,7 @@ MAX_NAME = 255
 
 @dataclass(frozen=True)
 class Limits:
-    """What is refused; 0 means no limit.
+    """Limits above which a template is refused; 0 means no limit.
 
     :ivar template_bytes: of the template's text.
     :ivar resources: per stack.
@@ -54,14 +54,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class Identity:
-    """The stack a template is compiled for; what the pseudo parameters give."""
+    """The stack that a template is compiled for: the values of the pseudo parameters."""
 
     stack_name: str
     stack_id: str
     project_id: str
 
     def pseudo(self) -> dict[str, str]:
-        """The pseudo parameters."""
+        """Return the pseudo parameters by name."""
         return {
             "OS::stack_name": self.stack_name,
             "OS::stack_id": self.stack_id,
@@ -71,7 +71,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class Source:
-    """All that a stack is made from.
+    """The template of a stack, with everything that its compilation needs.
 
     :ivar parameters: of the request; they win over the environment's.
     :ivar path: names of the resources from the root stack down to this one; empty for a root stack.
@@ -92,7 +92,7 @@ class Source:
 def compile_template(
     source: Source, *, identity: Identity, limits: Limits, seal: Callable[[Json], str]
 ) -> CompiledTemplate:
-    """Compile.
+    """Compile a template.
 
     :param seal: makes the token of a secret.
     :raises TemplateError: the template, the environment or the parameters cannot be used.
@@ -236,7 +236,7 @@ def _deletion_policy(value: Json, scope: FoldScope, path: Path) -> str:
 
 
 def _outputs(bodies: Mapping[str, Json], scope: FoldScope) -> dict[str, OutputDefinition]:
-    """The outputs; the value of one whose condition is false is null."""
+    """Return the outputs; an output whose condition is false has the value null."""
     allowed = [*_OUTPUT_KEYS, "condition"] if scope.version.has_conditions else list(_OUTPUT_KEYS)
     found: dict[str, OutputDefinition] = {}
     for name, raw in bodies.items():
@@ -263,7 +263,7 @@ def _in_order(definitions: Mapping[str, ResourceDefinition]) -> dict[str, Resour
 
 
 def describe(template: Mapping[str, Json]) -> dict[str, typing.Any]:
-    """What Heat's ``template validate`` says of a template's parameters, without values for them."""
+    """Return the description of a template's parameters, as Heat's ``template validate`` shows it."""
     version = find_version(template)
     check_sections(template, version)
     declarations = parse_declarations(template.get("parameters"), version)

@@ -1,4 +1,4 @@
-"""Conditions: named truths of a template, known as soon as its parameters are."""
+"""Conditions: named truth values of a template, which its parameters determine."""
 
 from collections.abc import Iterator, Mapping
 
@@ -16,7 +16,7 @@ _COMPUTED = 20
 """Names of conditions that are the values of functions, in each other: they are found by recursion."""
 _EVALUATED = 6
 """Steps of work that one condition takes."""
-_LOOKED_AT = 256
+_COMPARED = 256
 """Bytes of a value that one step of work compares."""
 
 
@@ -46,7 +46,7 @@ class Conditions:
         self._inside = 0
 
     def evaluate(self, condition: Json, path: Path) -> bool:
-        """The truth of a condition: a bool, the name of one, or a condition function.
+        """Return the truth value of a condition: a bool, the name of a condition, or a condition function.
 
         :raises TemplateError: it is none of these.
         """
@@ -95,7 +95,10 @@ class Conditions:
                 del self._open[name]
 
     def _begin(self, name: str) -> None:
-        """:raises TemplateError: the condition waits for itself."""
+        """Begin to resolve a condition.
+
+        :raises TemplateError: it depends on itself.
+        """
         if name in self._open:
             names = list(self._open)
             circle = " -> ".join([*names[names.index(name) :], name])
@@ -122,7 +125,7 @@ class Conditions:
                 yield tree
 
     def _value(self, tree: Json, path: Path) -> Json:
-        """The value of a tree in which only condition functions may stand."""
+        """Return the value of a tree that may hold condition functions only."""
         if isinstance(tree, str):  # Most are; the checks below take longer than this function.
             return tree
         if isinstance(tree, Mapping) and len(tree) == 1:
@@ -133,7 +136,7 @@ class Conditions:
             if name in self._version.functions:
                 allowed = ", ".join(sorted(self._version.condition_functions))
                 raise TemplateError(
-                    f'the function "{name}" cannot stand in a condition; these can: {allowed}', path
+                    f'the function "{name}" cannot be used in a condition; these can: {allowed}', path
                 )
         if isinstance(tree, Mapping | list):
             self._budget.step(1 + len(tree))
@@ -197,5 +200,5 @@ class Conditions:
         value = self._parameters[name].clear
         if isinstance(value, Mapping | list):
             size = self._sizes.get(name) or self._sizes.setdefault(name, measure(value))
-            self._budget.step(size.bytes // _LOOKED_AT)
+            self._budget.step(size.bytes // _COMPARED)
         return value

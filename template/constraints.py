@@ -19,12 +19,12 @@ SIZED = frozenset({"string", "comma_delimited_list", "list", "json", "map"})
 
 
 class ConstraintError(ValueError):
-    """A value does not satisfy a constraint; the text says the constraint, and the value only if asked to."""
+    """A value does not satisfy a constraint; the text names the constraint."""
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """Base: a check, the types it fits, and how the API shows it.
+    """Base of the constraints: a check, the types that it applies to, and its form in the API.
 
     :ivar description: the author's own words, shown in place of ours where given.
     """
@@ -35,11 +35,12 @@ class Constraint:
     name: typing.ClassVar[str] = ""
 
     def problem(self, value: Json) -> str | None:
-        """What is wrong with the value, or None."""
+        """Return what is wrong with the value, or None."""
         raise NotImplementedError
 
     def check(self, value: Json) -> None:
-        """
+        """Check a value.
+
         :raises ConstraintError: the value does not satisfy the constraint.
         :raises LimitExceeded: to find out takes more than the service allows.
         """
@@ -48,11 +49,11 @@ class Constraint:
             raise ConstraintError(self.description or found)
 
     def shown(self) -> dict[str, Json]:
-        """Keys of Heat's ``template validate``."""
+        """Return the constraint in the form of Heat's ``template validate``."""
         raise NotImplementedError
 
     def definition(self) -> dict[str, Json]:
-        """As in a template and in Heat's resource type schema."""
+        """Return the constraint as a template and Heat's resource type schema have it."""
         raise NotImplementedError
 
 
@@ -66,7 +67,7 @@ def _outside(value: float, minimum: float | None, maximum: float | None) -> bool
 
 @dataclass(frozen=True)
 class Length(Constraint):
-    """Of a string, list or map; None: no bound on that side."""
+    """Bounds for the length of a string, list or map; None: no bound on that side."""
 
     minimum: int | None = None
     maximum: int | None = None
@@ -74,17 +75,17 @@ class Length(Constraint):
     name = "length"
 
     def problem(self, value: Json) -> str | None:
-        """See Constraint."""
+        """Return what is wrong with the value, or None."""
         if not _outside(len(value), self.minimum, self.maximum):
             return None
         return f"length ({len(value)}) is out of range ({_range(self.minimum, self.maximum)})"
 
     def shown(self) -> dict[str, Json]:
-        """See Constraint."""
+        """Return the constraint in the form of Heat's ``template validate``."""
         return {f"{key.title()}Length": value for key, value in _bounds(self.minimum, self.maximum).items()}
 
     def definition(self) -> dict[str, Json]:
-        """See Constraint."""
+        """Return the constraint as a template has it."""
         return {"length": _bounds(self.minimum, self.maximum)}
 
 
@@ -94,7 +95,7 @@ def _range(minimum: Json, maximum: Json) -> str:
 
 @dataclass(frozen=True)
 class Range(Constraint):
-    """Of a number; None: no bound on that side."""
+    """Bounds for a number; None: no bound on that side."""
 
     minimum: float | None = None
     maximum: float | None = None
@@ -102,17 +103,17 @@ class Range(Constraint):
     name = "range"
 
     def problem(self, value: Json) -> str | None:
-        """See Constraint."""
+        """Return what is wrong with the value, or None."""
         if not _outside(value, self.minimum, self.maximum):
             return None
         return f"{value} is out of range ({_range(self.minimum, self.maximum)})"
 
     def shown(self) -> dict[str, Json]:
-        """See Constraint."""
+        """Return the constraint in the form of Heat's ``template validate``."""
         return {f"{key.title()}Value": value for key, value in _bounds(self.minimum, self.maximum).items()}
 
     def definition(self) -> dict[str, Json]:
-        """See Constraint."""
+        """Return the constraint as a template has it."""
         return {"range": _bounds(self.minimum, self.maximum)}
 
 
@@ -126,23 +127,23 @@ class Modulo(Constraint):
     name = "modulo"
 
     def problem(self, value: Json) -> str | None:
-        """See Constraint."""
+        """Return what is wrong with the value, or None."""
         if (value - self.offset) % self.step == 0:
             return None
         return f"{value} is not a multiple of {self.step} with an offset of {self.offset}"
 
     def shown(self) -> dict[str, Json]:
-        """See Constraint."""
+        """Return the constraint in the form of Heat's ``template validate``."""
         return {"Step": self.step, "Offset": self.offset}
 
     def definition(self) -> dict[str, Json]:
-        """See Constraint."""
+        """Return the constraint as a template has it."""
         return {"modulo": {"step": self.step, "offset": self.offset}}
 
 
 @dataclass(frozen=True)
 class AllowedValues(Constraint):
-    """One of a list; for a list value, each of its items.
+    """A list of allowed values; of a list value each item must be allowed.
 
     They are compared as values of the type of what is checked: 2 is 2.0 and "2", "yes" is true.
     """
@@ -152,7 +153,7 @@ class AllowedValues(Constraint):
     name = "allowed_values"
 
     def problem(self, value: Json) -> str | None:
-        """See Constraint."""
+        """Return what is wrong with the value, or None."""
         items = value if isinstance(value, list) else [value]
         wrong = next((item for item in items if not self._allows(item)), _NONE)
         if wrong is _NONE:
@@ -176,15 +177,15 @@ class AllowedValues(Constraint):
 
     @functools.cached_property
     def _others(self) -> set[str]:
-        """The values as they are, and as texts."""
+        """The values themselves, and as texts."""
         return {equality_key(form) for allowed in self.values for form in (allowed, str(allowed))}
 
     def shown(self) -> dict[str, Json]:
-        """See Constraint."""
+        """Return the constraint in the form of Heat's ``template validate``."""
         return {"AllowedValues": list(self.values)}
 
     def definition(self) -> dict[str, Json]:
-        """See Constraint."""
+        """Return the constraint as a template has it."""
         return {"allowed_values": list(self.values)}
 
 
@@ -207,7 +208,7 @@ class AllowedPattern(Constraint):
     name = "allowed_pattern"
 
     def problem(self, value: Json) -> str | None:
-        """See Constraint.
+        """Return what is wrong with the value, or None.
 
         :raises LimitExceeded: the expression takes too long on this value.
         """
@@ -221,32 +222,32 @@ class AllowedPattern(Constraint):
         return f'"{value}" does not match the pattern "{self.pattern}"'
 
     def shown(self) -> dict[str, Json]:
-        """See Constraint."""
+        """Return the constraint in the form of Heat's ``template validate``."""
         return {"AllowedPattern": self.pattern}
 
     def definition(self) -> dict[str, Json]:
-        """See Constraint."""
+        """Return the constraint as a template has it."""
         return {"allowed_pattern": self.pattern}
 
 
 @dataclass(frozen=True)
 class Custom(Constraint):
-    """A check by name: see custom_checks.py for what is checked here and what where a resource is made."""
+    """A check by name; custom_checks.py has the names, and which of them are checked here."""
 
     check_name: str = ""
     types = AllowedValues.types
     name = "custom_constraint"
 
     def problem(self, value: Json) -> str | None:
-        """See Constraint; of a list each item is checked."""
+        """Return what is wrong with the value, or None; of a list each item is checked."""
         items = value if isinstance(value, list) else [value]
         found = (custom_checks.problem(self.check_name, item) for item in items)
         return next((text for text in found if text is not None), None)
 
     def shown(self) -> dict[str, Json]:
-        """See Constraint."""
+        """Return the constraint in the form of Heat's ``template validate``."""
         return {"CustomConstraint": self.check_name}
 
     def definition(self) -> dict[str, Json]:
-        """See Constraint."""
+        """Return the constraint as a template has it."""
         return {"custom_constraint": self.check_name}

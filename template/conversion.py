@@ -1,4 +1,4 @@
-"""Values of parameters, as their types want them."""
+"""Conversion of parameters' values to their types."""
 
 import json
 import typing
@@ -11,9 +11,9 @@ Json = typing.Any
 
 
 def convert(value: Json, value_type: str) -> Json:
-    """A value as its type wants it.
+    """Convert a value to a parameter's type.
 
-    :raises ValueError: it cannot be one.
+    :raises ValueError: it does not fit the type.
     """
     return _CONVERT[value_type](value)
 
@@ -35,7 +35,7 @@ def _list(value: Json) -> list[str]:
 
 
 def _json(value: Json) -> Json:
-    """A map or list as JSON has them: keys are strings, numbers finite."""
+    """Return a map or list of JSON: keys are strings, numbers finite."""
     try:
         text = value if isinstance(value, str) else json.dumps(value, allow_nan=False)
         parsed = json.loads(text, parse_constant=_refused) if text else {}

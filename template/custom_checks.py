@@ -1,7 +1,7 @@
 """The checks that ``custom_constraint`` can name: those of Heat.
 
-What can be told from the value alone is checked here; what only the cloud knows (whether an image exists) is
-checked where a resource is made of it.
+Checks of the value alone are made here.  What only the cloud knows, such as the existence of an image, is
+checked where a resource is created.
 """
 
 import datetime
@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 
 _MAX_NAME = 255
-"""Of a domain name (RFC 1035, 2.3.4)."""
+"""Characters of a domain name (RFC 1035, 2.3.4)."""
 
 _LABEL = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)")
 _MAC = re.compile(
@@ -22,7 +22,7 @@ _MAC = re.compile(
 
 
 def problem(name: str, value: object) -> str | None:
-    """What is wrong with the value under the named check; None where nothing is, or the cloud has to say."""
+    """Return what is wrong with the value, or None; None, too, where only the cloud can decide."""
     check = _LOCAL.get(name)
     if check is None:
         return None
@@ -42,7 +42,7 @@ def _ip_address(value: str) -> str | None:
 def _net_cidr(value: str) -> str | None:
     address, slash, prefix = value.partition("/")
     try:
-        # As in Heat bits of the host part may be set, but a netmask in place of the prefix may not stand.
+        # As in Heat bits of the host part may be set, but a netmask is no prefix.
         longest = int(ipaddress.ip_address(address).max_prefixlen)
     except ValueError:
         longest = -1

@@ -1,4 +1,4 @@
-"""Constraints as a template declares them."""
+"""Parsing of the constraints that a template declares."""
 
 import typing
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ KINDS = ("length", "range", "modulo", "allowed_values", "allowed_pattern", "cust
 
 
 def parse_constraint(declared: Json, value_type: str, path: Path, kinds: Sequence[str] = KINDS) -> Constraint:
-    """A constraint as a template declares it: a map with one of KINDS, and perhaps a description.
+    """Parse a constraint of a template: a map with one of KINDS, and perhaps a description.
 
     :param kinds: those that the template's version has.
     :raises TemplateError: it is not one, or does not fit the type.

@@ -1,4 +1,4 @@
-"""Environments: parameters and the registry that says what a resource type means here."""
+"""Environments: parameters, and the registry that maps resource types."""
 
 import typing
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ _NOT_TYPES = ("resources", "base_url")
 
 @dataclass(frozen=True)
 class Environment:
-    """What one or several environment files say together.
+    """The content of one environment, or of several merged ones.
 
     :ivar registry: type -> type or template's name; ``resources`` -> settings of single resources.
     :ivar encrypted_param_names: parameters that are hidden in the stack, and in all that is nested in it,
@@ -49,7 +49,7 @@ class Environment:
 
 
 def parse_environment(document: Mapping[str, Json] | None, budget: Budget | None = None) -> Environment:
-    """An environment from its document.
+    """Parse the document of an environment.
 
     :param budget: of the request; None: one of its own.
     :raises TemplateError: a section is unknown or of the wrong type.
@@ -79,7 +79,7 @@ def parse_environment(document: Mapping[str, Json] | None, budget: Budget | None
 
 
 def _without_removed(registry: Mapping[str, Json], budget: Budget) -> dict[str, Json]:
-    """A type mapped to null removes the mapping, with a wildcard all that match and stand before it."""
+    """Return the registry without mappings to null, each of which removes the matching ones before it."""
     kept: dict[str, Json] = {}
     for name, target in registry.items():
         if target is not None:
@@ -95,7 +95,7 @@ def _without_removed(registry: Mapping[str, Json], budget: Budget) -> dict[str, 
 
 
 def _with_text_keys(value: Json) -> Json:
-    """YAML reads a resource's name like 1 as a number."""
+    """Return the value with keys as texts: YAML reads a resource's name like 1 as a number."""
     if not isinstance(value, Mapping):
         return value
     return {str(key): _with_text_keys(item) for key, item in value.items()}
@@ -152,7 +152,7 @@ def _check_resources(entries: Mapping[str, Json], path: Path) -> None:
 
 def _check_entry(key: str, value: Json, path: Path, parent: Path) -> None:
     if value is None:
-        return  # As in Heat: as though it were not there.
+        return  # As in Heat null counts as absent.
     if key in SETTINGS:
         check_setting(key, value, path)
     elif isinstance(value, Mapping):
@@ -162,7 +162,7 @@ def _check_entry(key: str, value: Json, path: Path, parent: Path) -> None:
 
 
 def _entries(env: Environment, path: Sequence[str], budget: Budget) -> list[Mapping[str, Json]]:
-    """The registry's entries that are for the resource at the path, exact names after wildcards.
+    """Return the registry's entries for the resource at the path, exact names after wildcards.
 
     The resource's own name counts before the names above it, as it does in the environment of the
     nested stack, which knows only its own names.
@@ -181,7 +181,7 @@ def _entries(env: Environment, path: Sequence[str], budget: Budget) -> list[Mapp
 
 
 def settings_for(env: Environment, path: Sequence[str], budget: Budget | None = None) -> ResourceSettings:
-    """What the environment says of the resource at the path (names from the root stack down).
+    """Return the settings of the resource at the path (names from the root stack down).
 
     Hooks and restricted actions of several matching entries add up; of timeout and retries the entry with
     the most exact name wins.
@@ -192,7 +192,7 @@ def settings_for(env: Environment, path: Sequence[str], budget: Budget | None = 
 
 
 def map_type(env: Environment, path: Sequence[str], type_name: str, budget: Budget | None = None) -> str:
-    """What the type means for the resource at the path.
+    """Return the type that the registry maps a type to, for the resource at the path.
 
     An entry for the resource wins over one for all; an exact name over a wildcard, a longer wildcard over a
     shorter one.  A chain of mappings is followed to its end, which the name of a template is in any case; one
@@ -217,7 +217,9 @@ def map_type(env: Environment, path: Sequence[str], type_name: str, budget: Budg
 
 
 def nested_environment(env: Environment, resource_name: str, budget: Budget | None = None) -> Environment:
-    """What the stack inside a resource gets: no parameters, and of the entries for resources those below it.
+    """Return the environment of the nested stack of a resource.
+
+    It has no parameters, and of the entries for resources those below this one.
 
     `resource_name` is one of the stack that has `env`; for a grandchild call it again with the result.  Where
     several entries match, their hooks and restricted actions add up, and else the most exact name wins.
@@ -241,7 +243,7 @@ def nested_environment(env: Environment, resource_name: str, budget: Budget | No
 
 
 def with_entries(document: Mapping[str, Json], entries: Mapping[str, Json]) -> dict[str, Json]:
-    """A document of an environment with more entries for resources; what they say wins."""
+    """Return the document of an environment with more entries for resources, which win."""
     if not entries:
         return {**document}
     registry = document.get("resource_registry") or {}
@@ -265,7 +267,7 @@ def _overlaid(under: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, 
 
 
 def as_document(env: Environment) -> dict[str, Json]:
-    """The environment in the shape of the API's answer."""
+    """Return the environment in the form of the API's answer."""
     return {
         "parameters": dict(env.parameters),
         "parameter_defaults": dict(env.parameter_defaults),

@@ -1,4 +1,4 @@
-"""What can be wrong with a template, its environment or its parameters; all are the user's to mend."""
+"""Errors in a template, its environment or its parameters, which the user can fix."""
 
 from collections.abc import Sequence
 
@@ -41,7 +41,7 @@ class InvalidReference(TemplateError):
 
 
 class CircularDependency(TemplateError):
-    """Resources wait for each other in a circle; the message names its members in order."""
+    """Resources depend on each other in a circle; the message names its members in order."""
 
     code = "CircularDependencyException"
 
@@ -65,7 +65,6 @@ class ImmutableParameter(TemplateError):
 
 
 class LimitExceeded(TemplateError):
-    """Template size, resources per stack, nesting depth or the cost of an expression is above the service's
-    limit."""
+    """A limit of the service is exceeded: template size, resources, nesting depth or cost."""
 
     code = "RequestLimitExceeded"

@@ -1,4 +1,4 @@
-"""Folding: evaluating at compile time all that can be known without the cloud."""
+"""Folding: evaluation at compile time of everything that is known without the cloud."""
 
 import typing
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from .versions import refuse_other
 
 
 class _Omitted:
-    """What a 2021-04-16 ``if`` without a third argument gives: the item is not there."""
+    """The result of ``if`` without a third argument (2021-04-16): the item is left out."""
 
 
 OMITTED = _Omitted()
@@ -26,12 +26,12 @@ _LEAF = (str, int, float, type(None))
 
 @dataclass(frozen=True)
 class FoldScope:
-    """What names mean in one template.
+    """The meaning of names in one template.
 
     :ivar resources: names that may be referred to.
     :ivar disabled: names of resources whose condition is false.
     :ivar condition: evaluates the value of a condition (a name, a bool, or a condition function).
-    :ivar facade: what the parent's template says of this stack's resource; None in a root stack.
+    :ivar facade: the parent template's definition of this stack's resource; None in a root stack.
     :ivar budget: of the request.
     :ivar sizes: of the values of parameters that were used.
     """
@@ -50,7 +50,7 @@ class FoldScope:
 
 
 def fold(tree: Json, scope: FoldScope, path: Path) -> Residual:
-    """The tree with its functions evaluated as far as they can be.
+    """Return the tree with its functions evaluated as far as possible.
 
     :raises TemplateError: with the path of the wrong part.
     """
@@ -111,13 +111,13 @@ def _function(name: str, argument: Json, scope: FoldScope, path: Path) -> typing
 
 def _is_deferred(folded: Residual, budget: Budget) -> bool:
     """Return is_deferred, charged: nested functions read the same values again on each level."""
-    found, looked_at = first_node(folded)
-    budget.step(looked_at // 8)
+    found, visited = first_node(folded)
+    budget.step(visited // 8)
     return found is not None
 
 
 def _known(folded: Residual, path: Path, what: str) -> Json:
-    """An argument that must be known at compile time."""
+    """Return an argument that must be known at compile time."""
     if is_deferred(folded):
         raise TemplateError(f"{what} must be known before any resource exists", path)
     return plain(folded)
@@ -155,9 +155,9 @@ def _copy(name: str, value: Json, scope: FoldScope, path: Path) -> Residual:
 
 
 def check_resource(name: Json, scope: FoldScope) -> str:
-    """The name of a resource that exists.
+    """Return the name of a resource, checked.
 
-    :raises InvalidReference: it does not.
+    :raises InvalidReference: the template has no such resource.
     """
     if not isinstance(name, str):
         raise InvalidReference(f"the resource's name must be a string, not {name!r}")

@@ -1,7 +1,7 @@
 """Names of the parameters that a tree of stacks hides: one that any template of the tree declares hidden.
 
-They are searched for in texts, before anything is compiled: in the template, in the files and in all texts in
-them, for the template of a nested stack may stand in a property, or be the value of a parameter.
+They are found in texts before anything is compiled: in the template, in the files and in all texts in them.
+The template of a nested stack may be a property or the value of a parameter.
 """
 
 import re
@@ -14,7 +14,7 @@ from .model import Json
 from .scalars import boolean
 
 _KEY = re.compile(r"""hidden["']?\s*:""")
-"""What the text of each template has in it that hides a parameter."""
+"""Text that each template contains that hides a parameter."""
 
 _READ = 2
 """Characters that one step of work reads."""
@@ -25,7 +25,7 @@ def hidden_names(
 ) -> frozenset[str]:
     """Return the names of parameters that a template among the documents, or in a text of theirs, hides.
 
-    :param documents: maps and texts; what is no template says nothing.
+    :param documents: maps and texts; those that are no templates are ignored.
     :param depth: of texts inside of texts.
     :param max_bytes: longer texts are refused as templates, and not read; 0: no limit.
     :param budget: of the request.

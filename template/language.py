@@ -24,7 +24,7 @@ class Version:
 
     @property
     def has_conditions(self) -> bool:
-        """Sections and keys of 2016-10-14: conditions, external_id, lower-case deletion policies."""
+        """It has the keys of 2016-10-14: conditions, external_id, lower-case deletion policies."""
         return self.date >= "2016-10-14"
 
     @property
@@ -39,17 +39,17 @@ class Version:
 
     @property
     def repeat_maps(self) -> bool:
-        """repeat goes over the keys of maps too."""
+        """The function repeat iterates over the keys of maps, too."""
         return self.date >= "2016-10-14"
 
     @property
     def repeat_permutations(self) -> bool:
-        """repeat can go over several lists side by side."""
+        """The function repeat can iterate over several lists in parallel."""
         return self.date >= "2017-09-01"
 
     @property
     def nullable_if(self) -> bool:
-        """if without a third argument leaves the item out."""
+        """The function if without a third argument leaves the item out."""
         return self.date >= "2021-04-16"
 
     @property

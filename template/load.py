@@ -1,4 +1,4 @@
-"""Reading YAML (and so JSON) documents that strangers send."""
+"""Loading of YAML and JSON documents from untrusted users."""
 
 import io
 import json
@@ -17,20 +17,20 @@ MAX_NODES = 500_000
 """Nodes of a document after its aliases are expanded; a longer text may have one for each character."""
 
 MAX_DEPTH = 100
-"""Levels of maps and lists inside each other; what walks through a document relies on it."""
+"""Levels of maps and lists inside each other; recursive functions over documents rely on it."""
 
 _MERGE = "tag:yaml.org,2002:merge"
 
 
 _MAX_BITS = 1024
-"""Of a whole number: Python refuses to print much longer ones, and no database takes them."""
+"""Bits of the largest whole number: Python refuses to print much longer ones, and databases refuse them."""
 _MAX_DIGITS = 1200
 """Characters of a whole number of so many bits in whatever notation.  YAML's numbers to the base of 60 would
 cost the square of their length."""
 _MAX_DIRECTIVES = 10
 """Lines like ``%TAG`` before a document: libyaml compares each with each."""
 _SHARE = 16
-"""Characters of a text that count as one node: a text that many aliases stand for is stored as often."""
+"""Characters of a text that count as one node: a text that many aliases name is stored as often."""
 _EVENT = 5
 """Steps of work that one node of a YAML document takes."""
 _READ = 50
@@ -38,10 +38,10 @@ _READ = 50
 
 
 class _Loader(yaml.CSafeLoader):
-    """YAML as HOT wants it: dates stay strings, keys are unique strings, as though it had come as JSON."""
+    """Loads YAML as HOT needs it: dates stay strings and keys are unique strings, as in JSON."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[typing.Hashable, Json]:
-        # Before merge keys (<<) are resolved, for what stands here may replace what is merged.
+        # Before merge keys (<<) are resolved, for keys of this map may replace merged ones.
         seen: set[Json] = set()
         for key_node, _ in node.value:
             if key_node.tag == _MERGE:
@@ -54,7 +54,7 @@ class _Loader(yaml.CSafeLoader):
             key = _key_text(key)
             if key in seen:
                 raise yaml.constructor.ConstructorError(
-                    None, None, f'the key "{key}" stands here twice', key_node.start_mark
+                    None, None, f'the map has the key "{key}" twice', key_node.start_mark
                 )
             seen.add(key)
         self.flatten_mapping(node)
@@ -86,7 +86,7 @@ _Loader.add_constructor("tag:yaml.org,2002:int", _whole_number)
 def load_template(
     document: str | Mapping[str, Json], *, max_bytes: int = 0, budget: Budget | None = None
 ) -> dict[str, Json]:
-    """A template as a dict.
+    """Load a template as a dict.
 
     :param document: its text, or what a client has parsed of it; then the size is that of its JSON.
     :param max_bytes: refuse longer texts; 0: no limit.
@@ -113,7 +113,7 @@ def _check_size(text: str, max_bytes: int) -> None:
 
 
 def load_document(text: str, what: str = "document", budget: Budget | None = None) -> dict[str, Json]:
-    """A YAML mapping.
+    """Load a YAML mapping.
 
     :param what: name for the errors.
     :param budget: see load_template.
@@ -133,7 +133,10 @@ def load_document(text: str, what: str = "document", budget: Budget | None = Non
 
 
 def _json(text: str, what: str) -> Json:
-    """None where it is not JSON; JSON is not quite YAML: pairs of surrogates, tabs, long keys."""
+    """Parse JSON; return None where it is not JSON.
+
+    JSON is not a subset of YAML: pairs of surrogates, tabs and long keys differ.
+    """
 
     def unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
         made = dict(pairs)
@@ -176,7 +179,10 @@ def _yaml(text: str, what: str, budget: Budget | None) -> Json:
 
 
 def _refuse_directives(text: str, what: str) -> None:
-    """:raises LimitExceeded: so many directives stand before the document that they take long to read."""
+    """Refuse a document with so many directives that they take long to read.
+
+    :raises LimitExceeded: it has too many.
+    """
     found = 0
     for line in io.StringIO(text.removeprefix("\ufeff"), newline=None):
         if line.startswith("%"):
@@ -188,7 +194,7 @@ def _refuse_directives(text: str, what: str) -> None:
 
 
 def _refuse_depth(text: str, what: str, budget: Budget | None) -> None:
-    """Refuse what is so deep that composing it would overflow the C stack, which kills the process."""
+    """Refuse a document so deep that composing it would overflow the C stack and kill the process."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         if budget is not None:
@@ -203,7 +209,7 @@ def _refuse_depth(text: str, what: str, budget: Budget | None) -> None:
 
 
 def _refuse_bombs(root: yaml.Node | None, what: str, limit: int) -> None:
-    """Count what the aliases expand to, without expanding them."""
+    """Refuse a document whose aliases expand to too many nodes, without expanding them."""
     sizes: dict[int, int] = {}
 
     def size(node: yaml.Node, above: frozenset[int]) -> int:
@@ -227,7 +233,7 @@ def _refuse_bombs(root: yaml.Node | None, what: str, limit: int) -> None:
 
 
 def check_tree(value: Json, what: str) -> None:
-    """Refuse what is not JSON, and what is deeper than MAX_DEPTH.
+    """Refuse a value that is not JSON, or deeper than MAX_DEPTH.
 
     :raises LimitExceeded: it is too deep.
     :raises TemplateError: it holds a number that is not finite, or a YAML type that JSON has not.

@@ -1,4 +1,4 @@
-"""Search of a registry for the entries that are for a name or a type, wildcards included."""
+"""Search of a registry for the entries that match a name or a type, wildcards included."""
 
 import fnmatch
 import typing
@@ -13,12 +13,12 @@ _COMPARED = 32
 
 
 MOST_CHARACTERS = 1000
-"""Of a pattern with wildcards.  Names have 255, and Python compiles a long one in quadratic time: 40 KB with
-open brackets take 15 s."""
+"""Characters of a pattern with wildcards.  Names have 255, and Python compiles a long pattern in quadratic
+time: 40 KB with open brackets take 15 s."""
 
 
 def fits(name: str, pattern: str) -> bool:
-    """Return whether the name is what the pattern says; a pattern that is too long is nothing but a name."""
+    """Return whether the pattern matches the name; a pattern that is too long is only a name."""
     return name == pattern or (len(pattern) <= MOST_CHARACTERS and fnmatch.fnmatchcase(name, pattern))
 
 
@@ -39,7 +39,7 @@ class WildNames:
 
 
 def matching(entries: Mapping[str, Json], name: str, wild: WildNames, budget: Budget) -> Iterator[str]:
-    """Yield the keys that are for a name: the name itself, and patterns."""
+    """Yield the keys that match a name: the name itself, and patterns."""
     if name in entries:
         yield name
     for key in wild.of(entries):
@@ -49,7 +49,7 @@ def matching(entries: Mapping[str, Json], name: str, wild: WildNames, budget: Bu
 
 
 def mapped(entries: Mapping[str, Json], type_name: str, wild: WildNames, budget: Budget) -> str | None:
-    """Return what the type is mapped to; None: it is not."""
+    """Return the name that the type is mapped to, None if it is not mapped."""
     exact = entries.get(type_name)
     if isinstance(exact, str) and type_name not in SETTINGS:
         return exact

@@ -32,13 +32,13 @@ class _Merge:
         self._chosen: dict[str, str] = {}
 
     def add(self, document: Mapping[str, Json], name: str) -> None:
-        """Put a file over what is there."""
+        """Merge a file over the ones before."""
         strategies = _strategies(document, name)
         for section, body in document.items():
             if section == _SECTION or body is None:
                 continue
             before = self.document.get(section)
-            # What both hold is copied; strategies may append the one to the other.
+            # The content of both is copied; strategies may append one to the other.
             self._budget.take_value([before, body])
             if section in _PARAMETERS:
                 self.document[section] = self._parameters(before or {}, body, strategies, (name, section))
@@ -71,13 +71,13 @@ class _Merge:
 
     def _strategy(self, name: str, strategies: Mapping[str, str], path: tuple[str, ...]) -> str:
         before = self._chosen.get(name)
-        wanted = strategies.get(name, before or strategies.get(_DEFAULT, "overwrite"))
-        if before is not None and wanted != before:
+        chosen = strategies.get(name, before or strategies.get(_DEFAULT, "overwrite"))
+        if before is not None and chosen != before:
             raise TemplateError(
-                f"the merge strategy {wanted} is in conflict with {before} of a file before this one", path
+                f"the merge strategy {chosen} is in conflict with {before} of a file before this one", path
             )
-        self._chosen[name] = wanted
-        return wanted
+        self._chosen[name] = chosen
+        return chosen
 
 
 @dataclass(frozen=True)
@@ -97,10 +97,10 @@ class Named:
 def merge_environments(
     named: Named, environment: Mapping[str, Json] | None, declarations: Mapping[str, Declaration]
 ) -> dict[str, Json]:
-    """The environment document: the named files in their order, each over the ones before.
+    """Merge the named files in their order into one environment document.
 
-    As in Heat the files replace `environment` where any are named, since clients send there what they have
-    merged themselves.
+    As in Heat the files replace `environment` where any are named, since clients send in it their own
+    merge of the files.
 
     :param declarations: the template's parameters: their types say how values are merged.
     :raises TemplateError: a file was not sent, is no environment, or a strategy does not fit.
@@ -136,13 +136,13 @@ def _strategies(document: Mapping[str, Json], name: str) -> Mapping[str, str]:
     declared = document.get(_SECTION) or {}
     for parameter, strategy in declared.items():
         if strategy not in STRATEGIES:
-            wanted = f"must be one of: {', '.join(STRATEGIES)}; not {strategy!r}"
-            raise TemplateError(wanted, [name, _SECTION, str(parameter)])
+            text = f"must be one of: {', '.join(STRATEGIES)}; not {strategy!r}"
+            raise TemplateError(text, [name, _SECTION, str(parameter)])
     return {str(parameter): strategy for parameter, strategy in declared.items()}
 
 
 def _type_of(value: Json) -> str:
-    """The type that a parameter of a nested template, which is not known here, can be taken for."""
+    """Guess the type of a parameter of a nested template, which is not known here."""
     if isinstance(value, Mapping):
         return "json"
     if isinstance(value, list):
@@ -151,7 +151,10 @@ def _type_of(value: Json) -> str:
 
 
 def _merged(old: Json, new: Json, kind: str, path: tuple[str, ...], *, deep: bool) -> Json:
-    """:raises TemplateError: the type is one that cannot be merged, or a value is not of it."""
+    """Merge two values of a parameter.
+
+    :raises TemplateError: the type is one that cannot be merged, or a value is not of it.
+    """
     if kind not in ("string", "comma_delimited_list", "json"):
         raise TemplateError(f"a value of type {kind} cannot be merged; its strategy must be overwrite", path)
     if kind == "string" and not (isinstance(old, str) and isinstance(new, str)):
@@ -181,7 +184,7 @@ def _given(items: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _appended(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, Json]:
-    """Maps merged at every depth; lists and strings in them are appended, as Heat's deep_merge does."""
+    """Merge maps at every depth; lists and strings in them are appended, as Heat's deep_merge does."""
     merged = dict(old)
     for key, value in _given(new).items():
         before = merged.get(key)
@@ -200,7 +203,7 @@ def _laid_over(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, Js
     merged = dict(old)
     for key, value in new.items():
         before = merged.get(key)
-        # What is replaced goes to the end: a null removes only mappings that stand before it.
+        # A replaced entry moves to the end: a null removes only the mappings before it.
         merged.pop(key, None)
         if isinstance(before, Mapping) and isinstance(value, Mapping):
             value = _laid_over(before, value)

@@ -1,9 +1,9 @@
-"""What a compiled template is: parameters, resource definitions, outputs.
+"""The values of a compiled template: parameters, resource definitions, outputs.
 
-All values here are plain JSON trees.  A *residual* is a JSON tree in which everything that can be known
-without the cloud has been folded; what is left are function nodes, each a dict with exactly the keys
-``$fn`` (name of the function) and ``args`` (list of residuals).  A literal dict that has a key ``$fn`` is
-kept apart as ``{"$fn": "literal", "args": [{...}]}``.  See `residual.py` for evaluation.
+All values here are plain JSON trees.  A *residual* is a JSON tree in which everything that is known without
+the cloud has been folded.  The rest are function nodes, each a dict with exactly the keys ``$fn`` (name of
+the function) and ``args`` (list of residuals).  A literal dict that has a key ``$fn`` is
+marked as ``{"$fn": "literal", "args": [{...}]}``.  See `residual.py` for evaluation.
 """
 
 import typing
@@ -17,7 +17,7 @@ Path = tuple[str | int, ...]
 """A place in a document, e.g. ``("resources", "web", "properties", "count")``."""
 
 Residual = typing.Any
-"""Json in which function nodes may stand; JSON serialisable itself."""
+"""Json that may contain function nodes; it can be serialised as JSON."""
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,15 @@ class Reference:
 
 @dataclass(frozen=True)
 class ResourceSettings:
-    """What the environment's ``resource_registry: resources:`` says of one resource (wildcards applied).
+    """The settings of one resource in the environment's ``resource_registry`` (wildcards applied).
 
     :ivar hooks: of pre-create, pre-update, pre-delete, post-create, post-update, post-delete.
     :ivar restricted_actions: of update, replace.
     :ivar timeout: seconds for one action of the resource; None: the service's default.
-    :ivar retries: how often a failed step is tried again; None: the service's default.
+    :ivar retries: how often a failed step is retried; None: the service's default.
     :ivar hook_options: of those hooks that have any: ``timeout`` (seconds), ``then`` (continue or fail, at
         the end of that time), ``abort`` (true: reaching it ends the stack's action).
-    :ivar restored: properties that win over the template's, since the stack around was restored.
+    :ivar restored: properties that win over the template's, since the parent stack was restored.
     """
 
     hooks: frozenset[str] = frozenset()
@@ -57,7 +57,7 @@ class ResourceSettings:
 
 @dataclass(frozen=True)
 class ResourceDefinition:
-    """A resource as the template wants it.
+    """A resource as the template defines it.
 
     :ivar declared_type: the type as written in the template (shown to users).
     :ivar type: after the environment's mapping; a type name, or the URL/file name of a provider template.
@@ -86,7 +86,9 @@ class ResourceDefinition:
 
 @dataclass(frozen=True)
 class OutputDefinition:
-    """:ivar value: None too where the output's condition is false.
+    """An output.
+
+    :ivar value: None, too, where the output's condition is false.
     :ivar references: resources and attributes the value needs.
     """
 
@@ -105,9 +107,9 @@ class Parameter:
         ``{"$fn": "sealed", "args": [token]}``.
     :ivar clear: the value in clear also where it is hidden; for conditions, never stored or shown.
     :ivar supplied: the value came from the user, not from the default.
-    :ivar schema: Heat's API shape of the declaration: Type, Description, NoEcho, Default, Label,
-        AllowedValues, MinLength … (constraint keys as Heat's ``template validate`` prints them); of a hidden
-        parameter the default is in clear, so this is never stored or shown with a stack.
+    :ivar schema: the declaration in the form of Heat's API: Type, Description, NoEcho, Default, Label,
+        AllowedValues, MinLength … (constraint keys as Heat's ``template validate`` prints them).  The
+        default of a hidden parameter is in clear here, so this is never stored or shown with a stack.
     """
 
     name: str
@@ -123,7 +125,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class CompiledTemplate:
-    """:ivar resources: in an order in which each stands after all it requires."""
+    """A compiled template.
+
+    :ivar resources: in an order in which each resource follows all that it requires.
+    """
 
     version: str
     description: str

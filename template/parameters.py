@@ -26,7 +26,7 @@ TYPES = {
 """HOT's names of the types, and the names the API shows."""
 
 _KEYS = ("type", "label", "description", "default", "hidden", "constraints", "immutable", "tags", "schema")
-"""`schema` is taken and, as in Heat, not looked at."""
+"""`schema` is accepted and, as in Heat, ignored."""
 
 MASK = "******"
 
@@ -36,7 +36,7 @@ class Declaration:
     """A parameter as declared.
 
     :ivar default: converted; `has_default` says whether there is one.
-    :ivar written_default: as it stands in the template.
+    :ivar written_default: as the template has it.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Declaration:
 
 
 def parse_declarations(section: Json, version: Version) -> dict[str, Declaration]:
-    """The template's ``parameters`` section.
+    """Parse the template's ``parameters`` section.
 
     :raises TemplateError: with the path of what is wrong.
     """
@@ -73,8 +73,8 @@ def _declaration(name: str, body: Json, version: Version) -> Declaration:
     if unknown:
         raise TemplateError(f'"{unknown[0]}" is not a key of a parameter{closest(unknown[0], allowed)}', path)
     if body.get("type") not in tuple(TYPES):
-        wanted = f"must be one of: {', '.join(TYPES)}; not {body.get('type')!r}"
-        raise TemplateError(wanted, (*path, "type"))
+        text = f"must be one of: {', '.join(TYPES)}; not {body.get('type')!r}"
+        raise TemplateError(text, (*path, "type"))
     value_type = str(body["type"])
     kinds = [kind for kind in KINDS if kind != "modulo" or version.parameter_modulo]
     constraints = body.get("constraints") or []
@@ -120,9 +120,9 @@ def _tags(value: Json, path: Path) -> tuple[str, ...]:
 
 
 def _checked(declared: Declaration, value: Json, path: Path) -> Json:
-    """The converted value, if it satisfies the constraints.
+    """Return the converted value, if it satisfies the constraints.
 
-    A hidden one stands neither in the error nor in what the error was raised from, which a log may show.
+    A hidden value is neither in the error nor in the error that caused it, which a log may show.
     """
     try:
         converted = convert(value, declared.type)
@@ -159,13 +159,15 @@ def resolve_parameters(
     seal: Callable[[Json], str],
     secret: Collection[str] = (),
 ) -> dict[str, Parameter]:
-    """The value of each declared parameter: from the request, the environment, its parameter_defaults, or the
-    template's default, in this order.
+    """Return the declared parameters with their values.
+
+    A value comes from the request, the environment, its parameter_defaults, or the template's default, in
+    this order.
 
     :param section: the template's ``parameters``.
     :param seal: makes the token of a hidden value.
-    :param secret: names that are hidden whatever the template declares; those that the environment says are
-        so, too.
+    :param secret: names that are hidden whatever the template declares, beside those that the environment
+        hides.
     :raises ParameterMissing: a parameter has no value.
     :raises UnknownParameter: a value is for none of the parameters.
     :raises TemplateError: a declaration or a value is wrong.
@@ -211,8 +213,10 @@ def _resolve(
 
 
 def schema(declared: Declaration) -> dict[str, Json]:
-    """Return a declaration in the shape of Heat's ``template validate``: for those who have sent the
-    template, so that the default of a hidden parameter stands in it in clear."""
+    """Return a declaration in the form of Heat's ``template validate``.
+
+    It is for users who sent the template, so the default of a hidden parameter is in clear.
+    """
     shown: dict[str, Json] = {
         "Type": TYPES[declared.type],
         "Description": declared.description,
@@ -232,7 +236,7 @@ def schema(declared: Declaration) -> dict[str, Json]:
 
 
 def parameter_strings(parameters: Mapping[str, Parameter]) -> dict[str, str]:
-    """As the API shows the values of a stack's parameters."""
+    """Return the values of a stack's parameters as the API shows them."""
     return {name: MASK if item.hidden else _text(item) for name, item in parameters.items()}
 
 

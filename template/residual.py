@@ -1,4 +1,4 @@
-"""Residuals: what of a template cannot be known before the cloud answers, and its evaluation.
+"""Residuals: the parts of a template that only the cloud can resolve, and their evaluation.
 
 A function node is ``{"$fn": name, "args": [argument, …]}``; see model.py.  Nodes for which facts of
 other resources are needed: ``get_resource`` [name], ``get_attr`` [name, attribute or "", path…].  Node
@@ -6,9 +6,9 @@ for secrets: ``sealed`` [token].  ``select`` [value, path…] walks into a value
 too, but gives "" where the path leads nowhere.  All others hold one argument and are applied by
 `APPLY` of functions/table.py.
 
-A residual is made by `fold`, `quote`, `mapping`, `sealed` and `partial` only.  A value from outside (of a
-user, a resource type, a signal, a nested stack's output) is data: it becomes part of a residual by `quote`,
-which marks as ``literal`` [map] each map that looks like a node.
+Only `fold`, `quote`, `mapping`, `sealed` and `partial` make residuals.  A value from outside (of a user, a
+resource type, a signal, a nested stack's output) is data.  It becomes part of a residual by `quote`, which
+marks as ``literal`` [map] each map that looks like a node.
 """
 
 import typing
@@ -34,23 +34,23 @@ class ResidualError(TemplateError):
 
 
 class Lookup(typing.Protocol):
-    """Where the values of other resources and of secrets come from.
+    """The source of the values of other resources and of secrets.
 
     For `evaluate` they are values, for `partial` they are residuals.
     """
 
     def reference_id(self, resource: str) -> Json:
-        """What get_resource yields."""
+        """Return the value of get_resource."""
 
     def attribute(self, resource: str, name: str) -> Json:
-        """An attribute's value; "" means a dict of all of them."""
+        """Return an attribute's value; the name "" means a dict of all attributes."""
 
     def unseal(self, token: str) -> Json:
-        """The value of a sealed token."""
+        """Return the value of a sealed token."""
 
 
 def node(function: str, *args: Residual, version: Version | None = None) -> dict[str, Residual]:
-    """A function node; `version` is kept where the function's meaning depends on it."""
+    """Return a function node, with the version where the function's meaning depends on it."""
     made: dict[str, Residual] = {FN: function, ARGS: list(args)}
     if version is not None:
         made["v"] = version.date
@@ -58,7 +58,7 @@ def node(function: str, *args: Residual, version: Version | None = None) -> dict
 
 
 def is_node(value: Json) -> bool:
-    """Whether the value is a function node.  A map with other contents under the same keys is none."""
+    """Return whether the value is a function node; a map with other contents under its keys is none."""
     return isinstance(value, dict) and FN in value and _is_formed(value)
 
 
@@ -72,7 +72,7 @@ def _is_formed(item: dict[str, Json]) -> bool:
 
 
 def quote(value: Json) -> Residual:
-    """A literal as a residual: dicts that look like nodes are marked as literals."""
+    """Return a literal as a residual: dicts that look like nodes are marked as literals."""
     if isinstance(value, Mapping):
         quoted = {key: quote(item) for key, item in value.items()}
         return node("literal", quoted) if FN in quoted else quoted
@@ -96,7 +96,7 @@ def members(tree: Residual) -> Mapping[str, Residual]:
 def unquoted(value: Residual) -> Json:
     """Return the data that was quoted; nothing in it is ever evaluated or opened.
 
-    What was never quoted comes back as it is, but for maps that look like those that `quote` makes.
+    A value that was never quoted is returned unchanged, but for maps that look like those that `quote` makes.
     """
     if isinstance(value, dict):
         inner = value[ARGS][0] if is_node(value) and value[FN] == "literal" else value
@@ -105,7 +105,7 @@ def unquoted(value: Residual) -> Json:
 
 
 def sealed(token: str) -> Residual:
-    """The node of a secret."""
+    """Return the node of a secret."""
     return node("sealed", token)
 
 
@@ -132,7 +132,7 @@ def retokened(tree: Residual, change: Callable[[str], str]) -> Residual:
 
 
 def nodes(tree: Residual) -> Iterator[dict[str, Residual]]:
-    """All function nodes of the tree but literals, in the order of the document, outer ones first."""
+    """Yield the function nodes of the tree but literals, in the order of the document, outer ones first."""
     stack = [tree]
     while stack:
         item = stack.pop()
@@ -149,34 +149,34 @@ def nodes(tree: Residual) -> Iterator[dict[str, Residual]]:
 
 
 def holds_secret(tree: Residual) -> bool:
-    """Return whether a secret is in the tree, or in what is to be made of one."""
+    """Return whether the tree, or a value computed from it, contains a secret."""
     return any(item[FN] == "sealed" for item in nodes(tree))
 
 
 def is_deferred(tree: Residual) -> bool:
-    """Whether anything is left to evaluate."""
+    """Return whether anything in the tree is left to evaluate."""
     return next(nodes(tree), None) is not None
 
 
 def first_node(tree: Residual) -> tuple[dict[str, Residual] | None, int]:
-    """The first of `nodes`, or None; and how many parts of the tree were looked at to find that."""
-    stack, looked_at = [tree], 0
+    """Return the first of `nodes`, or None, and the number of visited parts of the tree."""
+    stack, visited = [tree], 0
     while stack:
         item = stack.pop()
-        looked_at += 1
+        visited += 1
         if is_node(item):
             if item[FN] != "literal":
-                return item, looked_at
+                return item, visited
             stack.extend(reversed(item[ARGS][0].values()))
         elif isinstance(item, dict):
             stack.extend(reversed(item.values()))
         elif isinstance(item, list):
             stack.extend(reversed(item))
-    return None, looked_at
+    return None, visited
 
 
 def references(tree: Residual) -> tuple[Reference, ...]:
-    """The uses of other resources in the tree, each once, in the order found."""
+    """Return the uses of other resources in the tree, each once, in the order of the document."""
     found: dict[Reference, None] = {}
     for item in nodes(tree):
         args = item[ARGS]
@@ -198,18 +198,18 @@ class _Run:
 
 
 def evaluate(tree: Residual, lookup: Lookup, budget: Budget | None = None) -> Json:
-    """The value.
+    """Return the value of a residual.
 
-    :param budget: of what it is evaluated for; None: one of its own, with the service's usual limits.
+    :param budget: of the request or step; None: a new one with the service's usual limits.
     :raises ResidualError: a function cannot work with the values it gets, or they become too large.
     """
     return _evaluate(tree, _Run(lookup, budget or Budget(), keep_sealed=False))
 
 
 def partial(tree: Residual, lookup: Lookup, budget: Budget | None = None) -> Residual:
-    """The tree with everything evaluated that does not need a secret; secrets stay sealed.
+    """Return the tree with everything evaluated that needs no secret; secrets stay sealed.
 
-    :param budget: see evaluate.
+    :param budget: as for `evaluate`.
     """
     return _evaluate(tree, _Run(lookup, budget or Budget(), keep_sealed=True))
 
@@ -232,20 +232,20 @@ def _evaluate_node(item: dict[str, Residual], run: _Run) -> Json:
     if function == "sealed":
         return item if run.keep_sealed else run.lookup.unseal(args[0])
     if function == "get_resource":
-        return _brought("get_resource", run.lookup.reference_id(args[0]), run)
+        return _from_resource("get_resource", run.lookup.reference_id(args[0]), run)
     values = [_evaluate(arg, run) for arg in args]
     if function == "get_attr":
         name, attribute, *path = values
         found = run.lookup.attribute(name, attribute)
         if not path:
-            return _brought("get_attr", found, run)
+            return _from_resource("get_attr", found, run)
         values, function = [found, *path], "select"
     if run.keep_sealed and is_deferred(values):
         return {**item, FN: function, ARGS: values}
     return _apply(item, function, [plain(value) for value in values] if run.keep_sealed else values, run)
 
 
-def _brought(function: str, value: Json, run: _Run) -> Json:
+def _from_resource(function: str, value: Json, run: _Run) -> Json:
     """Return a value of another resource, charged: a template may use it many times."""
     try:
         run.budget.take_value(value, _AROUND)
@@ -275,7 +275,7 @@ def _version(item: dict[str, Residual]) -> Version:
 
 
 def plain(tree: Residual) -> Json:
-    """A residual in which nothing is deferred, as the literal it stands for."""
+    """Return the value of a residual in which nothing is deferred."""
     if is_node(tree):
         return {key: item if isinstance(item, str) else plain(item) for key, item in tree[ARGS][0].items()}
     if isinstance(tree, dict):

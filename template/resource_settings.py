@@ -1,4 +1,4 @@
-"""What an environment may say of single resources: breakpoints, restricted actions, timeout and retries."""
+"""Settings of single resources in an environment: breakpoints, restricted actions, timeout, retries."""
 
 import math
 import typing
@@ -12,19 +12,19 @@ Json = typing.Any
 HOOKS = ("pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete")
 RESTRICTED = ("update", "replace")
 STOKER = "stoker"
-"""A map of the settings that Heat has not.  Heat's client takes every value beside a map for the name of a
-file, so in a file that it reads they can stand only there."""
+"""A map of the settings that Heat does not have.  Heat's client takes every value that is no map for the name
+of a file, so they can only be in a map in a file that it reads."""
 RESTORED = "restored"
-"""In that map: properties that a resource has instead of its template's, since a snapshot was restored."""
+"""A key in that map: properties that win over the template's, since a snapshot was restored."""
 OPTIONS = ("timeout", "then", "abort")
-"""Of a breakpoint."""
+"""Options of a breakpoint."""
 ENDS = ("continue", "fail")
 
 
 def check_setting(key: str, value: Json, path: Path) -> None:
     """Check the value of one of SETTINGS.
 
-    :raises TemplateError: it is wrong; the text says what would be right.
+    :raises TemplateError: it is wrong; the text says what is right.
     """
     _CHECKS[key](value, path)
 
@@ -85,7 +85,7 @@ def _check_option(name: str, value: Json, path: Path, options: Mapping[str, Json
     elif name == "then":
         _check_words(value, ENDS, here)
         if "timeout" not in options:
-            raise TemplateError("is of use beside a timeout only", here)
+            raise TemplateError("is valid beside a timeout only", here)
     elif name == "abort":
         if not isinstance(value, bool):
             raise TemplateError(f"must be true or false, not {value!r}", here)
@@ -105,7 +105,7 @@ SETTINGS = tuple(_CHECKS)
 
 
 def combined(entries: Iterable[Mapping[str, Json]]) -> ResourceSettings:
-    """What several entries say together, each of which wins over those before it.
+    """Return the settings of several entries, each of which wins over those before it.
 
     Hooks and restricted actions add up.
     """
@@ -126,14 +126,14 @@ def combined(entries: Iterable[Mapping[str, Json]]) -> ResourceSettings:
 
 
 def words(value: Json) -> list[str]:
-    """One word, a list of them, or none."""
+    """Return a list of one word, of several, or of none."""
     if value is None:
         return []
     return list(value) if isinstance(value, list) else [value]
 
 
 def with_hooks(under: Json, over: Json) -> dict[str, Json]:
-    """Both together as a map of options; where both have options for a hook, those of `over` count."""
+    """Return both as a map of options; where both have options for a hook, those of `over` win."""
     merged = _as_map(under)
     for hook, options in _as_map(over).items():
         merged[hook] = options or merged.get(hook) or {}

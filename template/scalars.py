@@ -1,4 +1,4 @@
-"""Numbers and truth values as users spell them."""
+"""Numbers and truth values as users spell them, and equality of values as Heat defines it."""
 
 import math
 import typing
@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
 FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
+"""The words of oslo.utils' strutils, as in Heat; pure folders import nothing of oslo."""
 
 
 def boolean(value: typing.Any) -> bool:
-    """A truth value from itself or one of its spellings, in any case.
+    """Convert a truth value, or one of its spellings in any case.
 
-    :raises ValueError: it is none.
+    :raises ValueError: the value is none of these.
     """
     if isinstance(value, bool):
         return value
@@ -24,9 +25,9 @@ def boolean(value: typing.Any) -> bool:
 
 
 def number(value: typing.Any) -> int | float:
-    """A number from itself or its text: an int where the text is one, else a float.
+    """Convert a number or its text: to an int where the text is one, else to a float.
 
-    :raises ValueError: it is none, or not finite, which JSON cannot hold.
+    :raises ValueError: the value is no number, or not finite, which JSON cannot hold.
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError("must be a number")

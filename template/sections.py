@@ -1,4 +1,4 @@
-"""The sections of a template and the keys in them, before any function is looked at."""
+"""The sections of a template and their keys, before any function is evaluated."""
 
 from collections.abc import Container, Iterable, Mapping
 
@@ -22,7 +22,10 @@ def _unknown(key: Json, allowed: Iterable[str], what: str) -> str:
 
 
 def check_sections(template: Mapping[str, Json], version: Version) -> None:
-    """:raises TemplateError: the template has a section that its version does not know."""
+    """Check the names of the sections.
+
+    :raises TemplateError: the template has a section that its version does not know.
+    """
     allowed = [*_SECTIONS, "conditions"] if version.has_conditions else list(_SECTIONS)
     for key in template:
         if key not in allowed:
@@ -30,9 +33,9 @@ def check_sections(template: Mapping[str, Json], version: Version) -> None:
 
 
 def section(template: Mapping[str, Json], name: str) -> dict[str, Json]:
-    """A section that is a map; empty where it is not there.
+    """Return a section that is a map; an empty map where the template lacks it.
 
-    :raises TemplateError: it is something else.
+    :raises TemplateError: the section is no map.
     """
     value = template.get(name)
     if value is None:
@@ -43,9 +46,9 @@ def section(template: Mapping[str, Json], name: str) -> dict[str, Json]:
 
 
 def checked_keys(path: Path, body: Json, allowed: Iterable[str], what: str) -> Mapping[str, Json]:
-    """The body of something that has only certain keys.
+    """Return the body of something that has only certain keys.
 
-    :raises TemplateError: it has others, or is not a map.
+    :raises TemplateError: the body has other keys, or is no map.
     """
     if not isinstance(body, Mapping):
         raise TemplateError(f"must be a map, not {type(body).__name__}", path)
@@ -59,9 +62,9 @@ def checked_keys(path: Path, body: Json, allowed: Iterable[str], what: str) -> M
 def parameter_groups(
     template: Mapping[str, Json], parameters: Iterable[str]
 ) -> tuple[Mapping[str, Json], ...]:
-    """The groups, each parameter in one at most.
+    """Return the groups, each parameter in one at most.
 
-    :raises TemplateError: it is not so.
+    :raises TemplateError: the section is malformed, or a parameter is in two groups.
     :raises InvalidReference: a group names a parameter that the template does not have.
     """
     groups = template.get("parameter_groups")

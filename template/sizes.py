@@ -23,9 +23,9 @@ class Weights(typing.NamedTuple):
 
 
 MEMORY = Weights(text=49, map=64, list=56, entry=81, item=8, other=24)
-"""As CPython keeps values."""
+"""Weights of values in the memory of CPython."""
 STORED = Weights(text=3, map=2, list=2, entry=5, item=1, other=5)
-"""As JSON, in the database."""
+"""Weights of values as JSON, in the database."""
 WIDE = 4
 """Bytes of a character in a text that is not pure ASCII."""
 

@@ -11,9 +11,9 @@ VERSION_KEY = "heat_template_version"
 
 
 def find_version(template: Mapping[str, object]) -> Version:
-    """The version a template names.
+    """Return the version that a template names.
 
-    :raises InvalidTemplateVersion: it names none, or one that is not known.
+    :raises InvalidTemplateVersion: it names none, or an unknown one.
     """
     known = ", ".join(VERSIONS)
     for key in ("HeatTemplateFormatVersion", "AWSTemplateFormatVersion"):
@@ -24,10 +24,10 @@ def find_version(template: Mapping[str, object]) -> Version:
             )
     if VERSION_KEY not in template:
         raise InvalidTemplateVersion(f"the template has no {VERSION_KEY}; it must be one of: {known}")
-    wanted = str(template[VERSION_KEY])
-    if wanted not in VERSIONS:
-        raise InvalidTemplateVersion(f'"{wanted}" is not known; it must be one of: {known}', [VERSION_KEY])
-    return VERSIONS[wanted]
+    name = str(template[VERSION_KEY])
+    if name not in VERSIONS:
+        raise InvalidTemplateVersion(f'"{name}" is not known; it must be one of: {known}', [VERSION_KEY])
+    return VERSIONS[name]
 
 
 def refuse_other(
@@ -52,7 +52,7 @@ def refuse_other(
 
 
 def list_versions() -> list[dict[str, object]]:
-    """All versions in the shape of the API's answer."""
+    """Return all versions in the form of the API's answer."""
     return [
         {"version": f"{VERSION_KEY}.{version.date}", "type": "hot", "aliases": _alias(version)}
         for name, version in VERSIONS.items()
@@ -65,9 +65,9 @@ def _alias(version: Version) -> list[str]:
 
 
 def list_functions(name: str, *, conditions: bool = False) -> list[dict[str, str]]:
-    """The functions of a version (``heat_template_version.DATE`` or the bare date or alias).
+    """Return the functions of a version (``heat_template_version.DATE``, the bare date or the alias).
 
-    :raises InvalidTemplateVersion: it is not known.
+    :raises InvalidTemplateVersion: the version is unknown.
     """
     version = find_version({VERSION_KEY: name.removeprefix(f"{VERSION_KEY}.")})
     names = version.functions | (version.condition_functions if conditions else frozenset())

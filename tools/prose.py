@@ -58,7 +58,6 @@ PENDING: tuple[str, ...] = (
     "resources/",
     "rpc/",
     "sealing/",
-    "template/",
 )
 """The start of the paths that are not clean yet.  This list only shrinks."""
 MOST_WORDS, MANY_WORDS = 40, 30

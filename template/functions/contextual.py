@@ -10,9 +10,7 @@ FUNCTIONS = (
     Function("get_resource", "The id by which another resource is known.", "2013-05-23"),
     Function("get_attr", "An attribute of another resource, or a part of it.", "2013-05-23"),
     Function("get_file", "The text of a file that was sent with the template.", "2013-05-23"),
-    Function(
-        "resource_facade", "What the parent stack's template says of this stack's resource.", "2013-05-23"
-    ),
+    Function("resource_facade", "The parent stack's definition of this stack's resource.", "2013-05-23"),
     Function(
         "if",
         "One of two values, chosen by a condition.",

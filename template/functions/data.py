@@ -1,4 +1,4 @@
-"""Functions over lists and maps.  Each takes its evaluated argument and the template's version."""
+"""Functions that compute lists and maps."""
 
 import itertools
 import json
@@ -25,7 +25,7 @@ def _short(value: Json) -> str:
 
 
 def map_merge(args: Json, version: Version, budget: CostMeter) -> Json:
-    """``[map, map, …]``; later ones win, None counts as empty."""
+    """Merge ``[map, map, …]``; later ones win, None counts as empty."""
     if not _is_list(args):
         raise TemplateError("must be a list of maps, e.g. [{a: 1}, {b: 2}]")
     merged: dict[str, Json] = {}
@@ -37,7 +37,7 @@ def map_merge(args: Json, version: Version, budget: CostMeter) -> Json:
 
 
 def map_replace(args: Json, version: Version, budget: CostMeter) -> Json:
-    """``[map, {keys: {old: new}, values: {old: new}}]``."""
+    """Replace keys and values: ``[map, {keys: {old: new}, values: {old: new}}]``."""
     form = "must be of the form [map, {keys: {old: new}, values: {old: new}}]"
     if not _is_list(args) or len(args) != 2:
         raise TemplateError(form)
@@ -66,7 +66,7 @@ def map_replace(args: Json, version: Version, budget: CostMeter) -> Json:
 
 
 def filter_list(args: Json, version: Version, budget: CostMeter) -> Json:
-    """``[values, list]``: the list without the values."""
+    """Return the list of ``[values, list]`` without the values."""
     if not _is_list(args) or len(args) != 2:
         raise TemplateError("must be of the form [[value, …], [item, …]]")
     values, items = args
@@ -77,12 +77,12 @@ def filter_list(args: Json, version: Version, budget: CostMeter) -> Json:
     if values and not _is_list(values):
         raise TemplateError(f"the values must be a list, not {_short(values)}")
     budget.step(_COMPARED * (len(items) + len(values or ())))
-    unwanted = {equality_key(value) for value in values or ()}
-    return [item for item in items if equality_key(item) not in unwanted]
+    removed = {equality_key(value) for value in values or ()}
+    return [item for item in items if equality_key(item) not in removed]
 
 
 def list_concat(args: Json, version: Version, budget: CostMeter) -> Json:
-    """``[list, list, …]``; None counts as empty."""
+    """Concatenate ``[list, list, …]``; None counts as empty."""
     if not _is_list(args):
         raise TemplateError("must be a list of lists, e.g. [[a], [b, c]]")
     joined: list[Json] = []
@@ -94,7 +94,7 @@ def list_concat(args: Json, version: Version, budget: CostMeter) -> Json:
 
 
 def list_concat_unique(args: Json, version: Version, budget: CostMeter) -> Json:
-    """As list_concat, without repetitions."""
+    """Concatenate lists, and keep the first of equal items."""
     unique: dict[str, Json] = {}
     for item in list_concat(args, version, budget):
         unique.setdefault(equality_key(item), item)
@@ -102,7 +102,7 @@ def list_concat_unique(args: Json, version: Version, budget: CostMeter) -> Json:
 
 
 def contains(args: Json, version: Version, budget: CostMeter) -> bool:
-    """``[value, list]``; of a string in the place of the list: whether the value is a part of it."""
+    """Return whether the value of ``[value, list]`` is in the list, or in a string in its place."""
     if not _is_list(args) or len(args) != 2:
         raise TemplateError("must be of the form [value, [item, …]]")
     value, items = args
@@ -114,7 +114,7 @@ def contains(args: Json, version: Version, budget: CostMeter) -> bool:
 
 
 def equals(args: Json, version: Version, budget: CostMeter) -> bool:
-    """``[value, value]``."""
+    """Return whether the values of ``[value, value]`` are equal."""
     if not _is_list(args) or len(args) != 2:
         raise TemplateError("must be of the form [value_1, value_2]")
     return bool(args[0] == args[1])
@@ -146,9 +146,9 @@ _NODE = 256
 
 
 def repeat(args: Json, version: Version, budget: CostMeter) -> Json:
-    """``{for_each, template, permutations}``; other keys are passed over.
+    """Repeat the template of ``{for_each, template, permutations}``; other keys are ignored.
 
-    As in Heat the template is evaluated first; then the variables are replaced in what it gave.
+    As in Heat the template is evaluated first; then the variables are replaced in its value.
     """
     if not isinstance(args, Mapping) or not {"for_each", "template"} <= set(args):
         raise TemplateError(_REPEAT)
@@ -177,13 +177,13 @@ def _loop(name: str, items: Json, *, maps: bool) -> list[Json]:
     if items is None:
         return []
     if not _is_list(items) and not (maps and isinstance(items, Mapping)):
-        wanted = "a list or a map" if maps else "a list"
-        raise TemplateError(f"for_each.{name} must be {wanted}, not {_short(items)}")
+        allowed = "a list or a map" if maps else "a list"
+        raise TemplateError(f"for_each.{name} must be {allowed}, not {_short(items)}")
     return list(items)
 
 
 def substitute(tree: Json, values: Mapping[str, Json], budget: CostMeter) -> Json:
-    """The tree with each variable of repeat replaced in all its strings and keys.
+    """Return the tree with the variables of repeat replaced in all its strings and keys.
 
     A string that is nothing but the variable becomes the value itself, of whatever type; Heat takes
     strings only.

@@ -1,4 +1,4 @@
-"""Functions that make texts.  Each takes its evaluated argument and the template's version."""
+"""Functions that compute texts."""
 
 import hashlib
 import typing
@@ -22,7 +22,7 @@ def _is_list(value: Json) -> bool:
 
 
 def list_join(args: Json, version: Version, budget: CostMeter) -> str:
-    """``[delimiter, list, …]``; None counts as nothing."""
+    """Join ``[delimiter, list, …]``; None counts as empty."""
     if not _is_list(args) or len(args) < 2:
         raise TemplateError('must be of the form [delimiter, [item, item, …]], e.g. [", ", [a, b]]')
     if len(args) > 2 and not version.json_in_text:
@@ -34,7 +34,7 @@ def list_join(args: Json, version: Version, budget: CostMeter) -> str:
         raise TemplateError(f"the delimiter must be a string, not {delimiter!r}")
     items: list[str] = []
     for part in lists:
-        # As in Heat, where several lists can be joined, whatever is empty passes for an empty list.
+        # As in Heat any empty value counts as an empty list in the versions that join several lists.
         nothing = part is None or (version.json_in_text and not part)
         if not nothing and not _is_list(part):
             raise TemplateError(f"must join lists, not {_short(part)}")
@@ -62,17 +62,17 @@ def _short(value: Json) -> str:
 
 
 def str_replace(args: Json, version: Version, budget: CostMeter) -> str:
-    """``{template, params}``; longer words first, then in alphabetical order; other keys are passed over."""
+    """Replace words: ``{template, params}``; longer words first, then by the alphabet."""
     return _replace(args, version, budget, strict=False, empty_allowed=True)
 
 
 def str_replace_strict(args: Json, version: Version, budget: CostMeter) -> str:
-    """As str_replace, but every word must stand in the text."""
+    """Replace words as str_replace does; the text must contain each of them."""
     return _replace(args, version, budget, strict=True, empty_allowed=True)
 
 
 def str_replace_vstrict(args: Json, version: Version, budget: CostMeter) -> str:
-    """As str_replace_strict, but no value may be empty either."""
+    """Replace words as str_replace_strict does; no value may be empty."""
     return _replace(args, version, budget, strict=True, empty_allowed=False)
 
 
@@ -97,21 +97,21 @@ def _replace(args: Json, version: Version, budget: CostMeter, *, strict: bool, e
     parts = [text]
     for word in found:
         budget.step(scan + len(parts) // 2)
-        # What was put in is not looked at again: it is no longer part of what is split.
+        # An inserted value is not searched again: it is not among the pieces that are split.
         split = [part.split(word) for part in parts[::2]]
         if all(len(pieces) == 1 for pieces in split):
             found[word] = 0
         parts = _interleaved(split, parts[1::2], values[word])
     missing = [word for word in words if not found.get(word)]
     if strict and missing:
-        raise TemplateError(f"these params do not stand in the template: {', '.join(missing)}")
+        raise TemplateError(f"these params are not in the template: {', '.join(missing)}")
     return "".join(parts)
 
 
 def _charge_replaced(
     text: str, found: Mapping[str, int], values: Mapping[str, str], budget: CostMeter
 ) -> None:
-    """Charge the text that results, and its pieces.
+    """Charge the resulting text and its pieces.
 
     :param found: how often each word occurs in the text.
     """
@@ -121,12 +121,12 @@ def _charge_replaced(
     budget.take(_PIECE * sum(found.values()))
 
 
-def _interleaved(split: list[list[str]], put_in: list[str], value: str) -> list[str]:
-    """Pieces of the text at even places, values that were put between them at odd ones."""
+def _interleaved(split: list[list[str]], inserted: list[str], value: str) -> list[str]:
+    """Return pieces of the text at even places, inserted values at odd ones."""
     parts: list[str] = []
     for index, pieces in enumerate(split):
         if index:
-            parts.append(put_in[index - 1])
+            parts.append(inserted[index - 1])
         for number, piece in enumerate(pieces):
             parts.extend([value, piece] if number else [piece])
     return parts
@@ -145,7 +145,7 @@ def _param_text(word: Json, value: Json, version: Version, budget: CostMeter, *,
 
 
 def str_split(args: Json, version: Version, budget: CostMeter) -> Json:
-    """``[delimiter, string]`` or ``[delimiter, string, index]``."""
+    """Split ``[delimiter, string]``, or take one part: ``[delimiter, string, index]``."""
     if not _is_list(args) or len(args) not in (2, 3):
         raise TemplateError('must be of the form [delimiter, string, index], e.g. [",", "a,b", 0]')
     delimiter, text = args[0], args[1]
@@ -169,7 +169,7 @@ def str_split(args: Json, version: Version, budget: CostMeter) -> Json:
 
 
 def digest(args: Json, version: Version, budget: CostMeter) -> str:
-    """``[algorithm, string]``."""
+    """Return the digest of the text of ``[algorithm, string]``."""
     if not _is_list(args) or len(args) != 2 or not all(isinstance(arg, str) for arg in args):
         raise TemplateError('must be of the form [algorithm, string], e.g. ["sha256", "text"]')
     algorithm, value = args
@@ -181,7 +181,7 @@ def digest(args: Json, version: Version, budget: CostMeter) -> str:
     try:
         return str(hashlib.new(algorithm.lower(), data, usedforsecurity=False).hexdigest())
     except (TypeError, ValueError) as error:
-        # TypeError: one of those whose digests have no length of their own.
+        # TypeError: the digests of this algorithm have no fixed length.
         known = ", ".join(sorted(name for name in hashlib.algorithms_guaranteed if "shake" not in name))
         text = f'does not know the algorithm "{algorithm}"; known ones are: {known}'
         raise TemplateError(text) from error
@@ -191,7 +191,7 @@ _URL_KEYS = ("scheme", "username", "password", "host", "port", "path", "query", 
 
 
 def make_url(args: Json, version: Version, budget: CostMeter) -> str:
-    """A map of the parts of a URL."""
+    """Compose a URL of a map with its parts."""
     if not isinstance(args, Mapping):
         raise TemplateError(f"must be a map with keys of: {', '.join(_URL_KEYS)}")
     unknown = sorted(set(args) - set(_URL_KEYS))
@@ -262,7 +262,7 @@ FUNCTIONS = (
     ),
     Function(
         "str_replace_strict",
-        "Like str_replace; every word must stand in the text.",
+        "Like str_replace; the text must contain every word.",
         "2017-02-24",
         form=MapForm(("template", "params")),
         apply=str_replace_strict,

@@ -110,7 +110,7 @@ def test_the_strict_forms_replace_too(name):
 )
 def test_the_strict_forms_name_the_words_that_are_not_in_the_text(name, template, params, missing):
     message = failure({name: {"template": template, "params": params}})
-    assert message == f"outputs.out.value.{name}: these params do not stand in the template: {missing}"
+    assert message == f"outputs.out.value.{name}: these params are not in the template: {missing}"
 
 
 @pytest.mark.parametrize("empty", ["", None, [], {}])

@@ -46,9 +46,9 @@ def test_yaml_is_read_as_though_it_had_come_as_json(text, value):
         ("a: 1\nb: [", "the document is not valid YAML in line 3, column 1: while parsing a flow node, "),
         (
             "a: 1\nb: 2\na: 3",
-            'the document is not valid YAML in line 3, column 1: the key "a" stands here twice',
+            'the document is not valid YAML in line 3, column 1: the map has the key "a" twice',
         ),
-        ('1: a\n"1": b', 'in line 2, column 1: the key "1" stands here twice'),
+        ('1: a\n"1": b', 'in line 2, column 1: the map has the key "1" twice'),
         ('{"x": {"a": 1, "a": 2}}', 'the document has the key "a" twice in one map'),
         ("[a]: b", "in line 1, column 1: a key must be a string"),
         ("{a: 1}: b", "in line 1, column 1: a key must be a string"),

@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from oslo_utils import strutils
+from stoker.template import scalars
 from stoker.template.compile import Identity, Limits, Source, compile_template, describe
 from stoker.template.environment import parse_environment
 from stoker.template.errors import (
@@ -281,3 +283,8 @@ def test_a_declaration_is_described_as_heat_does():
         "Label": "h",
         "Default": {"a": 1},
     }
+
+
+def test_the_words_for_truth_values_are_those_of_oslo_utils() -> None:
+    assert set(strutils.TRUE_STRINGS) == scalars.TRUE
+    assert set(strutils.FALSE_STRINGS) == scalars.FALSE

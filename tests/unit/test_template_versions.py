@@ -165,7 +165,7 @@ def test_a_condition_function_of_a_later_version_is_refused(name):
 def test_functions_that_cannot_stand_in_a_condition_are_refused(name):
     with pytest.raises(TemplateError) as caught:
         out("2021-04-16", 1, conditions={"c": {"equals": [{name: ["a", ["b"]]}, 1]}})
-    assert str(caught.value).startswith(f'conditions.c.equals.0: the function "{name}" cannot stand in')
+    assert str(caught.value).startswith(f'conditions.c.equals.0: the function "{name}" cannot be used in')
     assert "and, contains, equals, get_param, not, or, yaql" in str(caught.value)
 
 
