@@ -1,8 +1,8 @@
-"""Traversals in the form in which the release before stores them: as a task of kind ``finish``.
+"""The form in which the previous release stores traversals: as tasks of the kind ``finish``.
 
-Until the schema is contracted (0004_contract) the code of that release works beside this one, on the same
-traversals.  So they are stored in the old form until then, and 0004_contract moves those that are left.  Only
-this module knows the old form.  It goes with the next number of the schema.
+Until the schema is contracted, the code of that release works beside this code on the same traversals.  So
+they are stored in the older form until then, and 0004_contract moves those that are left.  Only this module
+knows the older form.  Remove it with the next number of the schema.
 """
 
 import typing
@@ -19,7 +19,7 @@ Values = Mapping[str, Json]
 
 _T = tables.task.c
 IS_TASK = _T.kind != TaskKind.FINISH
-"""The row is a task."""
+"""Condition of every query for tasks: the row is no traversal in the older form."""
 _COUNTS = {"clock": "counts"}
 _RUNNING = "waiting"
 
@@ -28,10 +28,10 @@ _RUNNING = "waiting"
 class Form:
     """A form in which traversals are stored.
 
-    :ivar read: what stands for each field of a Traversal.
-    :ivar which: condition: the row is a traversal.
-    :ivar written: from fields of a Traversal to the columns of the table.
-    :ivar others: columns that a new row needs besides.
+    :ivar read: the expression that reads each field of a Traversal.
+    :ivar which: the condition that a row of the table is a traversal.
+    :ivar written: returns the columns to set, given fields of a Traversal.
+    :ivar others: the other columns of a new row.
     """
 
     table: sa.Table
@@ -81,4 +81,4 @@ FINISH_TASK = Form(
     {"kind": TaskKind.FINISH, "restricted": [], "inputs": {}, "successors": []},
 )
 TRIED = (ROW, FINISH_TASK, ROW)
-"""In this order, to find one that 0004_contract may move at this moment."""
+"""The tries that find a traversal which 0004_contract may be moving at this moment."""

@@ -41,14 +41,14 @@ CONTENTS = ("template_id", "environment_id", "files_id", "previous")
 
 
 def _contents(row: Mapping[str, typing.Any]) -> set[ContentId]:
-    """All contents that a stack refers to."""
+    """Return all contents that a stack refers to."""
     previous = row["previous"] or {}
     named = {row[name] for name in CONTENTS[:3]}
     return named | {previous[name] for name in GOAL if name in previous}
 
 
 def rename_content(conn: Connection, stack_id: StackId, old: ContentId, new: ContentId) -> bool:
-    """Let a stack refer to one content in the place of another; False: there is no such stack."""
+    """Replace one content of a stack by another; return False if there is no such stack."""
     s = tables.stack
     query = sa.select(*(s.c[name] for name in CONTENTS)).where(s.c.id == stack_id).with_for_update()
     row = conn.execute(query).mappings().first()
@@ -63,7 +63,7 @@ def rename_content(conn: Connection, stack_id: StackId, old: ContentId, new: Con
 
 
 def set_tags(conn: Connection, stack_id: StackId, tags: Sequence[str]) -> None:
-    """Replace the tags of a stack; their order is kept."""
+    """Replace the tags of a stack, in their order."""
     t = tables.stack_tag
     conn.execute(sa.delete(t).where(t.c.stack_id == stack_id))
     rows = [
@@ -101,12 +101,15 @@ _LOCK = _GET.with_for_update()
 
 
 def get(conn: Connection, stack_id: StackId) -> Stack:
-    """:raises NotFound: no such stack, not even a deleted one that is still stored."""
+    """Return a stack, also a deleted one that is still stored.
+
+    :raises NotFound: there is no such stack.
+    """
     return _one(conn, _GET, stack_id)
 
 
 def living(conn: Connection, stack_id: StackId) -> Stack | None:
-    """The stack; None: it is deleted, or was never there."""
+    """Return a stack; None: it is deleted, or never existed."""
     try:
         found = get(conn, stack_id)
     except NotFound:
@@ -115,7 +118,10 @@ def living(conn: Connection, stack_id: StackId) -> Stack | None:
 
 
 def lock(conn: Connection, stack_id: StackId) -> Stack:
-    """As get, and nobody else changes the row until the transaction ends."""
+    """Return a stack, whose row nobody else changes until the transaction ends.
+
+    :raises NotFound: there is no such stack.
+    """
     return _one(conn, _LOCK, stack_id)
 
 
@@ -136,7 +142,7 @@ def is_taken(conn: Connection, tenant: str, name: str) -> bool:
 def begin(
     conn: Connection, stack_id: StackId, *, seen: TraversalId, traversal: TraversalId, **columns: Json
 ) -> bool:
-    """Make `traversal` the current one and set the columns; False if `seen` no longer is."""
+    """Make a traversal the current one and set columns; return False if `seen` is not current any more."""
     s = tables.stack
     done = conn.execute(
         sa.update(s)
@@ -150,7 +156,7 @@ def begin(
 
 
 ROLLED_BACK = ("CREATE", "UPDATE", "ADOPT", "RESTORE")
-"""Actions whose failure is rolled back where the user wishes it."""
+"""Actions whose failure is rolled back if the user asked for that."""
 
 
 def _rollback_at(now: float) -> sa.Case[typing.Any]:
@@ -162,9 +168,9 @@ def _rollback_at(now: float) -> sa.Case[typing.Any]:
 def finish(
     conn: Connection, stack_id: StackId, traversal: TraversalId, status: Status, reason: str, now: float
 ) -> bool:
-    """End the traversal; False if it is not the current one or has ended already.
+    """End the current traversal; return False if it is another one or has ended already.
 
-    A failure is marked to be rolled back where that is wished: see endings.begin_rollbacks.
+    A failure is marked for rollback if the user asked for that: see endings.begin_rollbacks.
     """
     s = tables.stack
     done = conn.execute(
@@ -184,7 +190,10 @@ def finish(
 
 
 def mark_deleted(conn: Connection, stack_id: StackId, traversal: TraversalId, now: float) -> bool:
-    """End a deletion: the name is free again; the row stays until it is purged."""
+    """End a deletion; return False if it has ended already.
+
+    The name is free again at once.  The row stays until it is purged.
+    """
     s = tables.stack
     done = conn.execute(
         sa.update(s)
@@ -228,9 +237,9 @@ _DUE = _due_statement()
 
 
 def due(conn: Connection, now: float, *, limit: int, after: tuple[float, str] = (0.0, "")) -> list[DueStack]:
-    """Stacks with deadline_at <= now, oldest first, by the index on deadline_at.
+    """Return stacks with deadline_at <= now, the oldest deadline first, by the index on it.
 
-    :param after: (deadline_at, id) of the last one seen, to read on.
+    :param after: (deadline_at, id) of the last one of the page before.
     """
     last_deadline, last_id = after
     values = {"now": now, "last_deadline": last_deadline, "last_id": last_id, "most": limit}
@@ -238,8 +247,11 @@ def due(conn: Connection, now: float, *, limit: int, after: tuple[float, str] = 
 
 
 def in_progress_by_shard(conn: Connection) -> dict[int, int]:
-    """How many stacks are in progress, by shard: those are the ones that have a deadline, so without those
-    that stand at breakpoints, which cost nobody anything."""
+    """Return how many stacks of each shard are in progress and have work.
+
+    These are the stacks with a deadline.  The deadline of a stack that is held at breakpoints is paused, and
+    such a stack costs nothing.
+    """
     s = tables.stack
     rows = conn.execute(
         sa.select(s.c.shard, sa.func.count()).where(s.c.deadline_at.is_not(None)).group_by(s.c.shard)
@@ -259,7 +271,7 @@ class LateStack:
 
 
 def lock_due(conn: Connection, stack_ids: Iterable[StackId], now: float) -> list[LateStack]:
-    """Those of the stacks with deadline_at <= now that nobody else holds; they are locked, in id order."""
+    """Lock those of the stacks with deadline_at <= now that nobody else holds, in id order."""
     s = tables.stack
     rows = conn.execute(
         sa.select(s.c.id, s.c.name, s.c.traversal, s.c.action, s.c.status)
@@ -271,7 +283,7 @@ def lock_due(conn: Connection, stack_ids: Iterable[StackId], now: float) -> list
 
 
 def lock_inside(conn: Connection, stack_ids: Sequence[StackId]) -> list[LateStack]:
-    """The stacks nested in these to which something is being done, locked in the order of their ids."""
+    """Lock the stacks in progress that are nested in these, on all levels, in id order."""
     s = tables.stack
     rows = conn.execute(
         sa.select(s.c.id, s.c.name, s.c.traversal, s.c.action, s.c.status)
@@ -285,9 +297,9 @@ def lock_inside(conn: Connection, stack_ids: Sequence[StackId]) -> list[LateStac
 def fail_locked(
     conn: Connection, stack_ids: Iterable[StackId], reason: str, now: float, *, rollback: bool = True
 ) -> None:
-    """End what the stacks do, for one who holds their rows and has seen that they still do it.
+    """Fail the actions of stacks; the caller holds their rows and has seen that they are in progress.
 
-    :param rollback: they are marked to be rolled back where that is wished: see endings.begin_rollbacks.
+    :param rollback: mark them for rollback if the user asked for that: see endings.begin_rollbacks.
     """
     s = tables.stack
     conn.execute(
@@ -305,7 +317,7 @@ def fail_locked(
 
 
 def forgo_rollback(conn: Connection, stack_id: StackId) -> None:
-    """A failure that the caller has just stored is not rolled back, although that was wished."""
+    """Take the mark for rollback off a failure that the caller has just stored."""
     s = tables.stack
     conn.execute(sa.update(s).where(s.c.id == stack_id).values(rollback_at=None))
 
@@ -334,16 +346,16 @@ _TO_ROLL_BACK = _to_roll_back()
 
 
 def to_roll_back(conn: Connection, *, limit: int, after: tuple[float, str] = (0.0, "")) -> list[FailedStack]:
-    """The stacks that wait for it, the longest waiting first.
+    """Return the stacks that wait for their rollback, the longest waiting first.
 
-    :param after: (rollback_at, id) of the last one seen, to read on.
+    :param after: (rollback_at, id) of the last one of the page before.
     """
     rows = conn.execute(_TO_ROLL_BACK, {"most": limit, "last_at": after[0], "last_id": after[1]}).mappings()
     return [FailedStack(**row) for row in rows]
 
 
 def give_up_rollback(conn: Connection, stack_id: StackId, reason: str) -> None:
-    """The stack stays failed, with another reason."""
+    """Leave a stack failed, with another reason."""
     s = tables.stack
     conn.execute(sa.update(s).where(s.c.id == stack_id).values(rollback_at=None, reason=reason))
 
@@ -360,9 +372,9 @@ class DeletedStack:
 def deleted_before(
     conn: Connection, moment: float, *, limit: int, after: tuple[float, str] = (0.0, "")
 ) -> list[DeletedStack]:
-    """Stacks deleted before the moment, oldest first.
+    """Return stacks that were deleted before a moment, the oldest first.
 
-    :param after: (deleted_at, id) of the last one seen, to read on.
+    :param after: (deleted_at, id) of the last one of the page before.
     """
     s, (last_at, last_id) = tables.stack, after
     behind = sa.or_(s.c.deleted_at > last_at, s.c.id > last_id)
@@ -376,7 +388,7 @@ def deleted_before(
 
 
 def purge(conn: Connection, stack_ids: Sequence[StackId]) -> None:
-    """Forget deleted stacks: their rows and all that belongs to them."""
+    """Delete the rows of deleted stacks, and all that belongs to them."""
     theirs = sa.select(tables.snapshot.c.id).where(tables.snapshot.c.stack_id.in_(sorted(stack_ids)))
     conn.execute(sa.delete(tables.content_use).where(tables.content_use.c.holder_id.in_(theirs)))
     for table, column in (

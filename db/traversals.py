@@ -1,13 +1,13 @@
-"""Rows of traversals: how many of its tasks are open, why it fails, and how it ends.
+"""Rows of traversals: how many of their tasks are open, why they fail, and how they end.
 
-The order of locks is that of `work/commit.py`: a traversal's row comes after its tasks that have ended, and
-before their successors.  While the row is held nobody else counts tasks down in this traversal: so of two who
-end its last tasks at once, the second one sees what the first one did, and successors are not locked in
-opposite orders.  Several traversals are locked in the order of their ids, as all rows are.
+Order of locks: a transaction locks the tasks that have ended first, then their traversals in the order of
+their ids, then the tasks' successors.  Whoever holds the row of a traversal is the only one that counts down
+in it.  So of two transactions that end its last two tasks, the second one sees the count of the first; and no
+two transactions lock successors in opposite orders.
 
-Until the schema is contracted, a traversal may be stored in an older form, see `legacy_finish_tasks.py`.  So
-each statement is tried on the table first, then on the older form, then on the table once more: 0004_contract
-may have moved it between the first two.  Afterwards the first one finds it.
+Until the schema is contracted, a traversal may be stored in an older form: see legacy_finish_tasks.py.  So
+each statement is tried on the table, then on the older form, then on the table again, because 0004_contract
+may have moved the row between the first two tries.  Once the schema is contracted the first try succeeds.
 """
 
 import typing
@@ -25,7 +25,7 @@ from .schema import revisions, tables
 from .states import Status, TraversalState
 
 KEPT = 60.0
-"""Seconds that a finished traversal is kept with its tasks, for those who look why it ended so."""
+"""Seconds for which a finished traversal and its tasks are kept, so that users can see why it ended."""
 FORMS = (ROW, FINISH_TASK)
 _NUMBER: sa.BindParameter[int] = sa.bindparam("number")
 
@@ -33,26 +33,26 @@ _NUMBER: sa.BindParameter[int] = sa.bindparam("number")
 def insert(conn: Connection, traversal: Traversal) -> None:
     """Store a new traversal.
 
-    Code of the release before knows only the older form, and runs until the schema is contracted.  Where the
-    older form is taken, the schema is not contracted before this transaction has ended: so none in that form
-    is left then.
+    The previous release reads only the older form, and runs until the schema is contracted.  A transaction
+    that stores the older form keeps the schema from being contracted before it ends.  So 0004_contract sees
+    all traversals in the older form, and none is added after it.
     """
     form = ROW if revisions.is_contracted(conn, hold=True) else FINISH_TASK
     conn.execute(sa.insert(form.table).values(**form.written(asdict(traversal)), **form.others))
 
 
 def get(conn: Connection, number: TraversalNumber) -> Traversal | None:
-    """Return a traversal; None: it is not stored any more."""
+    """Return a traversal; None: it was purged."""
     return _first(conn, lambda form: _select(form).where(form.read["id"] == number))
 
 
 def lock(conn: Connection, number: TraversalNumber) -> Traversal | None:
-    """As get, and nobody else changes it, or counts its tasks down, until the transaction ends."""
+    """Return a traversal and lock it: nobody else counts down in it until the transaction ends."""
     return _first(conn, _LOCK.__getitem__, {"number": number})
 
 
 def get_running(conn: Connection, stack_id: StackId) -> Traversal | None:
-    """Return the present traversal of a stack that is in progress."""
+    """Return the current traversal of a stack; None: the stack is not in progress."""
     s = tables.stack.c
 
     def query(form: Form) -> sa.Select[typing.Any]:
@@ -67,10 +67,10 @@ def get_running(conn: Connection, stack_id: StackId) -> Traversal | None:
 
 
 def lock_failed(conn: Connection, numbers: Iterable[TraversalNumber]) -> set[TraversalNumber]:
-    """Return those of the traversals in which a task has failed; all of them are locked.
+    """Lock traversals, and return those in which a task has failed.
 
-    Who notes a failure, and cancels what has not started, holds the row: so who puts a task back that would
-    wait in the traversal either sees the failure here, or has its task cancelled by them.
+    A transaction that stores a failure holds the row while it cancels all unstarted tasks.  So a task that is
+    requeued at that moment is either cancelled by it, or its transaction sees the failure here.
     """
     left, failed = set(numbers), set[TraversalNumber]()
     for form in TRIED:
@@ -94,10 +94,10 @@ def count_down(
     failure: str | None = None,
     aborted: bool = False,
 ) -> None:
-    """Take tasks that are final off the open ones of a traversal, whose row is locked by this.
+    """Reduce the open tasks of a traversal by those that became final; this locks its row.
 
-    :param failure: why one of them failed; only the first one is kept.
-    :param aborted: a breakpoint was the cause.
+    :param failure: why one of them failed; the row keeps the first cause only.
+    :param aborted: whether the cause is a breakpoint that ends the action.
     """
     form = _change(conn, _COUNT_DOWN.__getitem__, {"number": number, "tasks": tasks})
     if failure is not None and form is not None:
@@ -107,7 +107,7 @@ def count_down(
 
 
 def count_cancelled(conn: Connection, number: TraversalNumber, tasks: int) -> None:
-    """Take the tasks off that were cancelled because another one has failed: none is held any more."""
+    """Reduce the open tasks by those that a failure has cancelled; after that none is held."""
     _change(
         conn,
         lambda form: _update(form, open_tasks=form.read["open_tasks"] - tasks, held_tasks=0),
@@ -116,12 +116,12 @@ def count_cancelled(conn: Connection, number: TraversalNumber, tasks: int) -> No
 
 
 def count_up(conn: Connection, number: TraversalNumber, tasks: int) -> None:
-    """Add tasks to the open ones of a traversal."""
+    """Increase the open tasks of a traversal."""
     count_down(conn, number, -tasks)
 
 
 def count_held(conn: Connection, number: TraversalNumber, tasks: int) -> None:
-    """Note that so many tasks more, or less, are held."""
+    """Increase, or with a negative number reduce, the held tasks of a traversal."""
     _change(
         conn,
         lambda form: _update(form, held_tasks=form.read["held_tasks"] + tasks),
@@ -130,19 +130,21 @@ def count_held(conn: Connection, number: TraversalNumber, tasks: int) -> None:
 
 
 def note_paused_child(conn: Connection, number: TraversalNumber) -> None:
-    """Note that the deadline of a nested stack was paused that a task of the traversal waits for."""
+    """Store that the deadline of a nested stack is paused for which a task of the traversal waits."""
     _change(conn, lambda form: _update(form, waits_for_paused_children=True), {"number": number})
 
 
 def end(conn: Connection, number: TraversalNumber, *, now: float) -> None:
-    """Store that a traversal, whose row is locked, is done; it stays a while, until the purge takes it."""
+    """End a traversal whose row the caller holds; the purge deletes it after a while."""
     values = {"state": TraversalState.DONE, "open_tasks": 0, "due_at": now + KEPT}
     _change(conn, lambda form: _update(form, **values), {"number": number})
 
 
 def close(conn: Connection, stack_ids: Collection[StackId], *, now: float) -> None:
-    """Cancel the traversals that end nothing any more, for one who ends what the stacks do; the deletion of a
-    single snapshot goes on beside that."""
+    """Cancel the running traversals of stacks whose actions the caller ends.
+
+    A traversal that deletes a single snapshot continues: it runs beside the stack's own.
+    """
     values = {"state": TraversalState.CANCELLED, "due_at": now + KEPT}
     for form in _forms(conn):
         conn.execute(
@@ -158,9 +160,9 @@ def close(conn: Connection, stack_ids: Collection[StackId], *, now: float) -> No
 
 
 def due(conn: Connection, now: float, *, limit: int, after: tuple[float, int] = (0.0, 0)) -> list[Traversal]:
-    """Return the traversals that the purge may take, the oldest first, by the index on due_at.
+    """Return the traversals that the purge may delete, the oldest first, by the index on due_at.
 
-    :param after: (due_at, id) of the last one seen, to read on.
+    :param after: (due_at, id) of the last one of the page before.
     """
     last_due, last_id = after
     found: list[Traversal] = []
@@ -175,7 +177,7 @@ def due(conn: Connection, now: float, *, limit: int, after: tuple[float, int] = 
 
 
 def keep(conn: Connection, traversal: Traversal) -> None:
-    """Let the purge take a finished traversal when `due_at` says so; one that it has taken is stored anew."""
+    """Keep a finished traversal until its `due_at`, also where the purge has deleted it already."""
     locked = _lock_all(conn, traversal.traversal)
     for form, numbers in locked:
         mine = form.read["id"].in_(numbers)
@@ -185,11 +187,11 @@ def keep(conn: Connection, traversal: Traversal) -> None:
 
 
 def purge(conn: Connection, traversal: TraversalId, *, again: float, has_tasks: Callable[[], bool]) -> int:
-    """Delete a finished traversal; return how many rows.
+    """Delete a finished traversal; return the number of rows.
 
-    :param again: seconds by which this is put off if there are tasks.
-    :param has_tasks: returns whether some of its tasks are left.  It is asked while the row is locked: who
-        adds a task beside a finished traversal locks the row, too.
+    :param again: seconds after which the purge tries again if there are tasks.
+    :param has_tasks: returns whether the traversal has tasks.  It is called while the row is locked, as it is
+        when a task is added beside a finished traversal: see `keep`.
     """
     locked = _lock_all(conn, traversal)
     kept, deleted = locked and has_tasks(), 0
@@ -203,7 +205,7 @@ def purge(conn: Connection, traversal: TraversalId, *, again: float, has_tasks: 
 
 
 def _lock_all(conn: Connection, traversal: TraversalId) -> list[tuple[Form, list[int]]]:
-    """Lock what is stored of a traversal; return the rows' keys, by their forms."""
+    """Lock the rows of a traversal; return their keys with their forms."""
     found: list[tuple[Form, list[int]]] = []
     for form in _forms(conn):
         number = form.read["id"]
@@ -216,7 +218,7 @@ def _lock_all(conn: Connection, traversal: TraversalId) -> list[tuple[Form, list
 
 
 def _forms(conn: Connection) -> Sequence[Form]:
-    """Return the forms in which a statement on several traversals has to be tried."""
+    """Return the forms in which a statement on several traversals must be tried."""
     return FORMS[:1] if revisions.is_contracted(conn) else TRIED
 
 
@@ -231,7 +233,7 @@ def _update(form: Form, **values: typing.Any) -> sa.Update:
 def _change(
     conn: Connection, statement: Callable[[Form], sa.Update], parameters: dict[str, typing.Any]
 ) -> Form | None:
-    """Change one traversal; return the form in which it was found, and is while this transaction holds it."""
+    """Change one traversal; return its form, which stays so while this transaction holds the row."""
     for form in TRIED:
         if conn.execute(statement(form), parameters).rowcount:
             return form

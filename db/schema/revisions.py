@@ -1,11 +1,11 @@
-"""Which revision of the schema a database is at, and whether this code can work on it.
+"""The revisions of the schema, and whether this code works on the one that a database is at.
 
-Each change of the schema has a number and two parts.  ``NNNN_expand`` only adds, so that the code of the
-release before works on as it did; ``NNNN_contract`` takes away what only that one needs.  They stand in one
-row: ``0001, 0002_expand, 0002_contract, 0003_expand, …``  So code that was written for a number works on
-both its parts, and on the next number's first one.
+Each change of the schema has a number and two parts.  ``NNNN_expand`` only adds, so the code of the previous
+release continues to work.  ``NNNN_contract`` removes what only that code needs.  They follow each other:
+``0001, 0002_expand, 0002_contract, 0003_expand, …``  So code that was written for a number works on both its
+parts, and on the first part of the next number.
 
-Apart from what migrates, for that takes long to import.
+The migrations themselves are in upgrade.py, because Alembic takes long to import.
 """
 
 import enum
@@ -14,18 +14,18 @@ import re
 import sqlalchemy as sa
 
 NUMBER = 4
-"""Of the schema that this code is written for."""
+"""The number of the schema that this code is written for."""
 EXPANDED = f"{NUMBER:04}_expand"
-"""From here on this code works, and beside it that of the release before."""
+"""The first revision on which this code works, beside the code of the previous release."""
 NEWEST = f"{NUMBER:04}_contract"
-"""The last of migrations/versions: what the tables in tables.py say, exactly."""
+"""The last revision in migrations/versions; tables.py describes it exactly."""
 _TABLE = "alembic_version"
 _VERSION = sa.select(sa.table(_TABLE, sa.column("version_num")).c.version_num)
 _NAME = re.compile(r"(\d{4})(?:_(expand|contract))?")
 
 
 class Fit(enum.Enum):
-    """How a database's revision and this code stand to each other."""
+    """How a database's revision fits this code; the values are shown to operators."""
 
     NONE = "it was never set up"
     OLD = "it is too old for this code"
@@ -36,12 +36,12 @@ class Fit(enum.Enum):
 
     @property
     def works(self) -> bool:
-        """Whether this code can work on it."""
+        """Return whether this code works on it."""
         return self in (Fit.EXPANDED, Fit.EXACT, Fit.AHEAD)
 
 
 def fit_of(revision: str | None) -> Fit:
-    """What a revision means to this code; None: the database was never migrated.
+    """Return how a revision fits this code; None: the database was never migrated.
 
     >>> [fit_of(name).name for name in ("0003_contract", "0004_expand", "0004_contract", "0005_expand")]
     ['OLD', 'EXPANDED', 'EXACT', 'AHEAD']
@@ -55,7 +55,7 @@ def fit_of(revision: str | None) -> Fit:
 
 
 def place_of(revision: str) -> int:
-    """Grows along the row; of a revision that is not named like ours: behind all that may ever be."""
+    """Return a revision's place among all, in their order; one with an unknown kind of name is the last."""
     found = _NAME.fullmatch(revision)
     return 2 * int(found[1]) - (found[2] == "expand") if found else 2 * 10**4
 
@@ -69,17 +69,17 @@ def current(conn: sa.Connection) -> str | None:
 
 
 def is_contracted(conn: sa.Connection, *, hold: bool = False) -> bool:
-    """Return whether the schema is contracted, so that no code of an older release works on it any more.
+    """Return whether the schema is contracted: then no code of an older release works on it any more.
 
-    No schema goes back, so a yes is remembered with the connection, and asked for once in its life.
+    A schema never goes back.  So the answer yes is kept with the connection.
 
-    :param hold: where it is not contracted, it will not be until this transaction has ended: for one who
-        writes something that the contract part takes away.
+    :param hold: if the answer is no, it stays so until this transaction has ended.  For a caller who writes
+        what the contracting part removes.
     """
     if conn.info.get(_CONTRACTED):
         return True
     query = _VERSION.with_for_update(read=True) if hold else _VERSION
-    # InnoDB answers nothing if it has waited for the row while that was changed.
+    # InnoDB returns no row if another transaction has changed it while this one waited for it.
     at = conn.execute(query).scalar() or conn.execute(query).scalar()
     found = at is not None and place_of(at) >= place_of(NEWEST)
     if found:

@@ -63,10 +63,10 @@ def _known(database: Database) -> str | None:
 
 
 def upgrade(database: Database, revision: str = NEWEST) -> None:
-    """Run the migrations up to a revision, each in the transaction of one connection.
+    """Run the migrations up to a revision, in one transaction.
 
-    A migration that has a function ``move_batch`` moves rows which daemons work on.  That one is run before
-    it, in short transactions that are retried, until it returns 0; so the migration itself finds few.
+    A migration with a function ``move_batch`` moves rows on which daemons work.  The function runs before the
+    migration, in short transactions that are retried, until it returns 0.  So the migration finds few rows.
     """
     at = database.read(revisions.current)
     for script in _ahead(at, revision):
@@ -78,7 +78,7 @@ def upgrade(database: Database, revision: str = NEWEST) -> None:
 
 
 def script(revision: str) -> typing.Any:
-    """Return the module of a migration."""
+    """Return the module of a migration; None: there is no such migration."""
     found = ScriptDirectory.from_config(_config()).get_revision(revision)
     return None if found is None else found.module
 
