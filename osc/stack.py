@@ -34,15 +34,15 @@ class _GoOn(command.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[typing.Any, typing.Any]:
         """See cliff."""
-        wanted: dict[str, Json] = {}
+        selection: dict[str, Json] = {}
         if parsed_args.resources:
-            wanted["resources"] = parsed_args.resources
+            selection["resources"] = parsed_args.resources
         if parsed_args.hook:
-            wanted["hook"] = parsed_args.hook
+            selection["hook"] = parsed_args.hook
         client = _client(self)
         stack = _find(client, parsed_args.stack)
         path = f"/stacks/{urllib.parse.quote(stack.stack_name)}/{stack.id}/actions"
-        answer = client.http_client.post(path, data={self.action: wanted or None})
+        answer = client.http_client.post(path, data={self.action: selection or None})
         return _listed(answer.json()["cleared"])
 
 
@@ -79,11 +79,11 @@ def _client(of: command.Command) -> typing.Any:
     return manager.orchestration
 
 
-def _find(client: typing.Any, wanted: str) -> typing.Any:
+def _find(client: typing.Any, name_or_id: str) -> typing.Any:
     try:
-        return client.stacks.get(wanted, resolve_outputs=False)
+        return client.stacks.get(name_or_id, resolve_outputs=False)
     except heat_exc.HTTPNotFound as error:
-        raise exc.CommandError(f"Stack not found: {wanted}") from error
+        raise exc.CommandError(f"Stack not found: {name_or_id}") from error
 
 
 def _listed(found: list[dict[str, Json]]) -> tuple[typing.Any, typing.Any]:

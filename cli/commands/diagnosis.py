@@ -54,9 +54,9 @@ class Finding:
         return None if self.task.member is None else host_of(self.task.member)
 
 
-def explain(task: Unfinished, fleet: ConductorFleet, around: DiagnosisContext) -> Finding:
+def explain(task: Unfinished, fleet: ConductorFleet, context: DiagnosisContext) -> Finding:
     """Explain why one task is unfinished."""
-    return Finding(task, _since(task), _EXPLAINED[task.state](task, fleet, around))
+    return Finding(task, _since(task), _EXPLAINED[task.state](task, fleet, context))
 
 
 def _since(task: Unfinished) -> float | None:
@@ -71,7 +71,7 @@ def _last_hint(task: Unfinished) -> float:
     return (task.due_at or 0.0) - redelivery_delay(task.redelivered)
 
 
-def _running(task: Unfinished, fleet: ConductorFleet, around: DiagnosisContext) -> Reason:
+def _running(task: Unfinished, fleet: ConductorFleet, context: DiagnosisContext) -> Reason:
     assert task.member is not None
     host = host_of(task.member)
     if not fleet.works(task.member):
@@ -80,44 +80,44 @@ def _running(task: Unfinished, fleet: ConductorFleet, around: DiagnosisContext) 
         return _not_stopped(task, fleet, host)
     if task.begun:
         why = f"{host} polls it; its progress was last stored {ago(fleet, task.told_at)}"
-        return Reason("polled", why, *_limit(task, around, "it ends when the resource's type reports so"))
+        return Reason("polled", why, *_limit(task, context, "it ends when the resource's type reports so"))
     age = fleet.now - (task.claimed_at or fleet.now)
     if age < HANGS_AFTER:
         why = f"{host} started it {describe_age(age)}"
-        return Reason("begun", why, *_limit(task, around, "its step ends"))
+        return Reason("begun", why, *_limit(task, context, "its step ends"))
     conductor = fleet.conductors[host]
-    before = _before(task, around, task.claimed_at or 0.0)
+    before = _before(task, context, task.claimed_at or 0.0)
     if before is not None and conductor.threads_busy > conductor.threads > 0:
         why = f"it waits for a thread, or is in its first call: all {conductor.threads} of {host} are busy"
         longest, command = _longest(fleet, before)
-        limit = _limit(task, around, "its step starts when a thread is free")
+        limit = _limit(task, context, "its step starts when a thread is free")
         return Reason("threads", f"{why}; {longest}", *limit, (command,))
     why = f"its step has not returned from its first call on {host}: the call is slow, or hangs"
-    limit = _limit(task, around, "nothing until the call returns")
+    limit = _limit(task, context, "nothing until the call returns")
     return Reason("call", why, *limit, (fleet.retry(task.stack_id, task.resource),))
 
 
-def _before(task: Unfinished, around: DiagnosisContext, claimed_at: float) -> LongStep | None:
+def _before(task: Unfinished, context: DiagnosisContext, claimed_at: float) -> LongStep | None:
     """Return the step that has kept a thread of the same conductor for longest."""
-    theirs = (step for step in around.longest if step.member == task.member)
+    theirs = (step for step in context.longest if step.member == task.member)
     return next((step for step in theirs if step.claimed_at < claimed_at), None)
 
 
 def _longest(fleet: ConductorFleet, step: LongStep) -> tuple[str, str]:
     """Return a text about the step that has kept a thread for longest, and the command that frees it."""
     age, host = describe_span(fleet.now - step.claimed_at), host_of(step.member)
-    told = (
+    text = (
         f"the longest call ({age}) is that of resource {step.resource} of stack {step.stack_name} on {host}"
     )
-    return told, fleet.retry(step.stack_id, step.resource)
+    return text, fleet.retry(step.stack_id, step.resource)
 
 
-def _limit(task: Unfinished, around: DiagnosisContext, otherwise: str) -> tuple[str, float | None]:
+def _limit(task: Unfinished, context: DiagnosisContext, otherwise: str) -> tuple[str, float | None]:
     """Return what ends the task, and when at the latest."""
-    if task.expires_at is not None and task.expires_at < (around.deadline_at or float("inf")):
+    if task.expires_at is not None and task.expires_at < (context.deadline_at or float("inf")):
         return f"{otherwise}; at the latest its own timeout expires", task.expires_at
-    if around.deadline_at is not None:
-        return f"{otherwise}; at the latest the stack times out", around.deadline_at
+    if context.deadline_at is not None:
+        return f"{otherwise}; at the latest the stack times out", context.deadline_at
     return otherwise, None
 
 
@@ -125,14 +125,14 @@ def _of_gone(task: Unfinished, fleet: ConductorFleet, host: str) -> Reason:
     conductor = fleet.conductors.get(host)
     last = fleet.now if conductor is None else conductor.heartbeat_at
     if conductor is None:
-        told = "is no longer registered"
+        text = "is no longer registered"
     elif host in fleet.living:
-        told = "has restarted since"
+        text = "has restarted since"
     elif conductor.state == STOPPED:
-        told = "has stopped"
+        text = "has stopped"
     else:
-        told = f"sends no heartbeat (last report {describe_age(fleet.now - last)})"
-    why = f"{host} holds it, which {told}"
+        text = f"sends no heartbeat (last report {describe_age(fleet.now - last)})"
+    why = f"{host} holds it, which {text}"
     owner = fleet.owner_of(task.shard)
     if owner is None:
         return Reason("gone", why, "nothing: no conductor is alive", None, fleet.revive())
@@ -150,13 +150,11 @@ def _not_stopped(task: Unfinished, fleet: ConductorFleet, host: str) -> Reason:
     if owner is None:
         return Reason("cancel", why, "nothing: no conductor is alive", None, (*fleet.revive(), command))
     at = (task.stop_by or fleet.now) + MARGIN
-    does = (
-        f"{owner} asks {host} again every second; then its claim is revoked, and the stack goes on without it"
-    )
+    does = f"{owner} asks {host} again every second; then its claim is revoked, and the stack continues"
     return Reason("cancel", why, does, at, (command,))
 
 
-def _ready(task: Unfinished, fleet: ConductorFleet, around: DiagnosisContext) -> Reason:
+def _ready(task: Unfinished, fleet: ConductorFleet, context: DiagnosisContext) -> Reason:
     sent, due = task.redelivered + 1, task.due_at or fleet.now
     owner, command = fleet.owner_of(task.shard), fleet.retry(task.stack_id)
     if not fleet.living:
@@ -164,7 +162,7 @@ def _ready(task: Unfinished, fleet: ConductorFleet, around: DiagnosisContext) ->
             "conductors", "the task is ready, but no conductor is alive", "nothing", None, fleet.revive()
         )
     if fleet.is_busy:
-        return _no_thread(fleet, around, owner, due)
+        return _no_thread(fleet, context, owner, due)
     if due > fleet.now + REDELIVER_MOST + SKEW:
         why = (
             "the task is ready, and no conductor has claimed it; "
@@ -184,48 +182,48 @@ def _ready(task: Unfinished, fleet: ConductorFleet, around: DiagnosisContext) ->
     return _duty(fleet, "hint", owner, Reason("hint", why, "sends the hint again", due, (command,)))
 
 
-def _no_thread(fleet: ConductorFleet, around: DiagnosisContext, owner: str | None, due: float) -> Reason:
+def _no_thread(fleet: ConductorFleet, context: DiagnosisContext, owner: str | None, due: float) -> Reason:
     busy = ", ".join(f"{host}: {fleet.conductors[host].threads}" for host in sorted(fleet.living))
     why = f"the task is ready, but all threads of all conductors are busy ({busy})"
     commands: list[str] = []
-    if around.longest:
-        told, command = _longest(fleet, around.longest[0])
-        why += f"; {told}"
+    if context.longest:
+        text, command = _longest(fleet, context.longest[0])
+        why += f"; {text}"
         commands.append(command)
     then = "it is claimed when a thread becomes free"
     return Reason("threads", why, then, due if owner else None, tuple(commands))
 
 
-def _duty(fleet: ConductorFleet, cause: str, owner: str, wanted: Reason) -> Reason:
+def _duty(fleet: ConductorFleet, cause: str, owner: str, planned: Reason) -> Reason:
     """Return the reason with the owner's next act; past its moment the owner's duties make no progress."""
-    late = fleet.now - (wanted.at or fleet.now)
+    late = fleet.now - (planned.at or fleet.now)
     if late < LATE:
-        return Reason(cause, wanted.why, f"{owner} {wanted.next}", wanted.at, wanted.commands)
-    why = f"{wanted.why}; {owner} should have acted {describe_age(late)}: its duties make no progress"
-    return Reason("duties", why, f"nothing until {owner} recovers", None, (*wanted.commands, restart(owner)))
+        return Reason(cause, planned.why, f"{owner} {planned.next}", planned.at, planned.commands)
+    why = f"{planned.why}; {owner} should have acted {describe_age(late)}: its duties make no progress"
+    return Reason("duties", why, f"nothing until {owner} recovers", None, (*planned.commands, restart(owner)))
 
 
-def _parked(task: Unfinished, fleet: ConductorFleet, around: DiagnosisContext) -> Reason:
+def _parked(task: Unfinished, fleet: ConductorFleet, context: DiagnosisContext) -> Reason:
     kind, _, key = (task.waits_on or "").partition(":")
     if kind == "stack":
-        return _on_child(task, fleet, around.children.get(key))
+        return _on_child(task, fleet, context.children.get(key))
     owner, command = fleet.owner_of(task.shard), fleet.retry(task.stack_id, task.resource)
     if kind == "resource":
-        handle = around.handles.get(key, "?")
+        handle = context.handles.get(key, "?")
         why = f"it waits for a signal to {handle}, which has not arrived"
         signal = f"openstack stack resource signal {task.stack_id} {shlex.quote(handle)}"
-        wanted = Reason("signal", why, "polls it a last time, and it fails", task.due_at, (signal,))
+        planned = Reason("signal", why, "polls it a last time, and it fails", task.due_at, (signal,))
     elif kind == "step":
         why = f"the step on {host_of(task.member or MemberId('?'))} that may still create it has not returned"
         return Reason("step", why, "it is removed when that step ends, or its conductor does")
     else:
         left = "no retries left" if task.retries_left == 0 else f"{task.retries_left} retries left"
         why = f"it will be retried ({left}): {task.reason}"
-        wanted = Reason("retry", why, "retries it", task.due_at, (command,))
+        planned = Reason("retry", why, "retries it", task.due_at, (command,))
     if owner is None:
-        commands = (*wanted.commands, *fleet.revive()) if kind else fleet.revive()
-        return Reason(wanted.cause, wanted.why, "nothing: no conductor is alive", None, commands)
-    return _duty(fleet, wanted.cause, owner, wanted)
+        commands = (*planned.commands, *fleet.revive()) if kind else fleet.revive()
+        return Reason(planned.cause, planned.why, "nothing: no conductor is alive", None, commands)
+    return _duty(fleet, planned.cause, owner, planned)
 
 
 def _on_child(task: Unfinished, fleet: ConductorFleet, child: Child | None) -> Reason:
@@ -244,7 +242,7 @@ def _on_child(task: Unfinished, fleet: ConductorFleet, child: Child | None) -> R
     return _duty(fleet, "nested", owner, Reason("nested", why, "polls it", task.due_at, (command,)))
 
 
-def _held(task: Unfinished, fleet: ConductorFleet, around: DiagnosisContext) -> Reason:
+def _held(task: Unfinished, fleet: ConductorFleet, context: DiagnosisContext) -> Reason:
     why = f"it is held at the breakpoint {task.hook}"
     command = f"openstack stack continue {task.stack_id} {shlex.quote(task.resource)}"
     if task.due_at is None:
@@ -252,7 +250,7 @@ def _held(task: Unfinished, fleet: ConductorFleet, around: DiagnosisContext) -> 
     return Reason("breakpoint", why, "the breakpoint's own limit ends it", task.due_at, (command,))
 
 
-def _cancelled(task: Unfinished, fleet: ConductorFleet, around: DiagnosisContext) -> Reason:
+def _cancelled(task: Unfinished, fleet: ConductorFleet, context: DiagnosisContext) -> Reason:
     host = host_of(task.member or MemberId("?"))
     why = f"its claim on {host} was revoked; that conductor has not answered, and no stack waits for it"
     if task.member is not None and not fleet.works(task.member):

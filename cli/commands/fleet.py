@@ -103,8 +103,8 @@ def health_problems(fleet: ConductorFleet, *, unsettled: str | None, database: f
     for name, skew in [*fleet.skews.items(), *([] if database is None else [("the database", database)])]:
         if abs(skew) >= SKEW:
             way = "ahead of" if skew > 0 else "behind"
-            told = f"the clock of {name} is {describe_span(abs(skew))} {way} this host's"
-            why = f"{told}: what is due comes late or early"
+            text = f"the clock of {name} is {describe_span(abs(skew))} {way} this host's"
+            why = f"{text}: what is due comes late or early"
             found.append(Reason("clock", why, "nothing: synchronize the clocks (NTP)", None, ()))
     for host in sorted(fleet.living):
         if lost := fleet.conductors[host].threads_written_off:
@@ -119,7 +119,7 @@ def health_problems(fleet: ConductorFleet, *, unsettled: str | None, database: f
 
 
 def _of_ring(fleet: ConductorFleet, unsettled: str | None) -> list[Reason]:
-    told = (
+    text = (
         ", ".join(f"{host} ({_told(fleet, host)})" for host in sorted(fleet.conductors))
         or "none was ever started"
     )
@@ -127,10 +127,10 @@ def _of_ring(fleet: ConductorFleet, unsettled: str | None) -> list[Reason]:
         why = f"the group of conductors is unreachable, so it is unknown which are alive: {fleet.unreachable}"
         then = "those that report continue" if fleet.living else "nothing until it can be reached"
         command = f"{fleet.manage} config validate --connect"
-        return [Reason("group", f"{why}; last reports: {told}", then, None, (command,))]
+        return [Reason("group", f"{why}; last reports: {text}", then, None, (command,))]
     if not fleet.living:
         guess = "they have stopped, hang, or cannot reach the coordination backend"
-        why = f"no conductor is alive; last reports: {told}; {guess}"
+        why = f"no conductor is alive; last reports: {text}; {guess}"
         return [Reason("conductors", why, "nothing until one is back", None, fleet.revive())]
     if unsettled is None:
         return []

@@ -111,8 +111,8 @@ class Presence:
         if missing := sorted((self.roll or GroupStatus()).hosts - self.rows.keys()):
             return f"no report yet from: {', '.join(missing)}"
         if {row.ring_version for row in living} != {self.ring.version}:
-            told = ", ".join(f"{row.host} at {row.ring_version or 'none'}" for row in living)
-            return f"the conductors see different rings: {told}"
+            rings = ", ".join(f"{row.host} at {row.ring_version or 'none'}" for row in living)
+            return f"the conductors see different rings: {rings}"
         owned = sum(row.shards_owned for row in living)
         return None if owned == self.shard_count else f"{owned} of {self.shard_count} shards are owned"
 
@@ -144,13 +144,13 @@ def fleet_of(session: Session, *, manage: str, sleep: Callable[[float], None] = 
     )
     view = found.ring_of_living(there)
     assignment = assign(view) if view.owners else None
-    wanted = session.conf.coordination
+    section = session.conf.coordination
     return ConductorFleet(
         now=found.now,
         conductors=dict(found.rows) | {row.host: row for row in there},
         living=frozenset(row.host for row in there),
         owner_of=lambda shard: None if assignment is None else assignment.owner_of(shard),
-        takeover=2 * (wanted.timeout + wanted.poll) + 1.0,
+        takeover=2 * (section.timeout + section.poll) + 1.0,
         grace=session.conf.stacks.cancel_grace,
         manage=manage,
         skews=_skews(there, found.now, moved),

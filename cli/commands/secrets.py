@@ -54,7 +54,7 @@ class SecretsRotate(Command):
     def _tell(self, found: RotationRound) -> None:
         out = self.app.stdout
         for table, count in sorted(found.sealed_anew.items()):
-            out.write(f"{table}: {count} rows sealed anew\n")
+            out.write(f"{table}: {count} rows resealed\n")
         if found.moved:
             out.write(f"content: {found.moved} environments moved to their new ids\n")
 
@@ -65,8 +65,8 @@ class SecretsRotate(Command):
         out.write(f"key {first}, the first: sealed {_counted(found, first)}\n")
         needed = [key for key in older if key in found.held]
         for key in older:
-            told = f"still needed, sealed {_counted(found, key)}" if key in needed else "not needed any more"
-            out.write(f"key {key}: {told}\n")
+            state = f"still needed, sealed {_counted(found, key)}" if key in needed else "not needed any more"
+            out.write(f"key {key}: {state}\n")
         wrong = [
             f"key {key} is not among [secrets] key, and sealed {_counted(found, key)}: put it below "
             "the first one and run this again, or these values cannot be read"
@@ -86,7 +86,7 @@ class SecretsRotate(Command):
                 "sealed: keep the older keys, and run this again later\n"
             )
         elif not found.quiet:
-            out.write("an older key goes on sealing: is the first key the first one on all hosts?\n")
+            out.write("an older key still seals: is the first key the first one on all hosts?\n")
         return NEEDED if needed or unbound or left or not found.quiet else DONE
 
 

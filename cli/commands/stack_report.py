@@ -103,8 +103,8 @@ def _lines(report: StackReport, fleet: ConductorFleet) -> Iterator[str]:
         held = f" on {found.holder}" if found.holder else ""
         since = f" since {when(fleet, found.since)}" if found.since else ""
         of = f", for {task.request}" if task.request else ""
-        told = f"{task.path}: {task.kind} is {task.state}{held}{since}, attempt {task.attempt}{of}"
-        yield from _reason(found.reason, fleet, ["", told, f"  why: {found.reason.why}"])
+        line = f"{task.path}: {task.kind} is {task.state}{held}{since}, attempt {task.attempt}{of}"
+        yield from _reason(found.reason, fleet, ["", line, f"  why: {found.reason.why}"])
     if report.more:
         yield ""
         yield f"{report.more} more are not shown; --limit shows more"

@@ -167,8 +167,8 @@ def report_of(session: Session, stack: Stack, fleet: ConductorFleet, *, limit: i
 
 def _findings(conn: Connection, stack: Stack, waiting: Waiting, fleet: ConductorFleet) -> list[typing.Any]:
     longest = inspections.longest_steps(conn, fleet.crowded, limit=LONGEST)
-    around = DiagnosisContext(stack.deadline_at, waiting.children, waiting.handles, longest)
-    return [explain(task, fleet, around) for task in waiting.tasks]
+    context = DiagnosisContext(stack.deadline_at, waiting.children, waiting.handles, longest)
+    return [explain(task, fleet, context) for task in waiting.tasks]
 
 
 @contextmanager

@@ -23,9 +23,9 @@ def reload_options(conf: cfg.ConfigOpts, arguments: list[str], *, program: str) 
     if not found.changed and not found.ignored:
         LOG.info("The configuration was read again; nothing has changed")
         return "the configuration was read again; nothing has changed"
-    told = [f"changed: {', '.join(found.changed)}"] if found.changed else []
+    parts = [f"changed: {', '.join(found.changed)}"] if found.changed else []
     if found.ignored:
-        told.append(f"need a restart: {', '.join(found.ignored)}")
-    status = f"the configuration was read again; {'; '.join(told)}"
+        parts.append(f"need a restart: {', '.join(found.ignored)}")
+    status = f"the configuration was read again; {'; '.join(parts)}"
     LOG.info("%s", status[0].upper() + status[1:])
     return status

@@ -38,7 +38,7 @@ SIGNALS = [
 
 def signal_limits(conf: cfg.ConfigOpts) -> SignalLimits:
     """Return the limits of signals."""
-    given = conf.stacks
+    section = conf.stacks
     return SignalLimits(
-        given.max_signal_size, given.max_signals, given.max_signal_total, given.max_signal_reason
+        section.max_signal_size, section.max_signals, section.max_signal_total, section.max_signal_reason
     )

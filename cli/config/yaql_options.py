@@ -53,12 +53,12 @@ YAQL = [
 
 def helper_limits(conf: cfg.ConfigOpts) -> HelperLimits:
     """Return the limits that the configuration sets."""
-    wanted = conf.yaql
+    section = conf.yaql
     return HelperLimits(
-        seconds=wanted.timeout,
-        total=wanted.total_timeout,
-        memory=wanted.memory,
-        processes=wanted.processes,
-        limit_iterators=wanted.limit_iterators,
-        memory_quota=wanted.memory_quota,
+        seconds=section.timeout,
+        total=section.total_timeout,
+        memory=section.memory,
+        processes=section.processes,
+        limit_iterators=section.limit_iterators,
+        memory_quota=section.memory_quota,
     )

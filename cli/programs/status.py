@@ -98,8 +98,8 @@ def _schema(conf: cfg.ConfigOpts) -> Result:
     at = open_database(conf)[0].read(revisions.current)
     fit = revisions.fit_of(at)
     if fit == Fit.EXPANDED:
-        told = "when all daemons are of this release, run `stoker-manage db sync --contract`"
-        return Result(Code.WARNING, f"the database is at {at}: {told}")
+        text = "when all daemons are of this release, run `stoker-manage db sync --contract`"
+        return Result(Code.WARNING, f"the database is at {at}: {text}")
     if fit == Fit.AHEAD:
         return Result(
             Code.WARNING, f"the database is at {at}, of the next release: upgrade all daemons to it"
@@ -112,9 +112,9 @@ def _keys(conf: cfg.ConfigOpts) -> Result:
     sealer = make_sealer(conf)
     found = Rotation(database, sealer, clock=database.clock, sleep=time.sleep).count()
     missing = sorted(found.held.keys() - set(sealer.fingerprints))
-    told = [f"key {key} is not among [secrets] key, and has sealed what is stored" for key in missing]
-    told += [f"{place}: a value cannot be opened by the key that it names" for place in found.broken]
-    return Result(Code.FAILURE, "; ".join(told)) if told else DONE
+    text = [f"key {key} is not among [secrets] key, and has sealed what is stored" for key in missing]
+    text += [f"{place}: a value cannot be opened by the key that it names" for place in found.broken]
+    return Result(Code.FAILURE, "; ".join(text)) if text else DONE
 
 
 def _conductors(conf: cfg.ConfigOpts) -> Result:
@@ -130,14 +130,14 @@ def judged(spoken: Mapping[str, str], *, pin: str) -> Result:
     :param pin: the value of [upgrade_levels] conductor.
     """
     others = {host: version for host, version in spoken.items() if version != VERSION}
-    told = ", ".join(f"{host} speaks {version or 'none'}" for host, version in sorted(others.items()))
+    text = ", ".join(f"{host} speaks {version or 'none'}" for host, version in sorted(others.items()))
     pinned = f"[upgrade_levels] conductor = {pin}"
     if any(parsed(version)[0] != parsed(VERSION)[0] for version in others.values()):
-        return Result(Code.FAILURE, f"this release speaks RPC {VERSION}, {told}: stop them first")
+        return Result(Code.FAILURE, f"this release speaks RPC {VERSION}, {text}: stop them first")
     if pin != AUTO and parsed(pin) > parsed(understood(spoken.values())) and others:
-        return Result(Code.FAILURE, f"{pinned}, but {told}: they refuse what is newer; set {AUTO}")
+        return Result(Code.FAILURE, f"{pinned}, but {text}: they refuse what is newer; set {AUTO}")
     if others:
-        return Result(Code.WARNING, f"this release speaks RPC {VERSION}, {told}: they work together")
+        return Result(Code.WARNING, f"this release speaks RPC {VERSION}, {text}: they work together")
     if pin != AUTO and spoken:
         left = f"{pinned} is left in place, though all that run speak {VERSION}: take it away"
         return Result(Code.WARNING, left)

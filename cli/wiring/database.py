@@ -49,21 +49,21 @@ def limits_of(conf: cfg.ConfigOpts) -> DatabaseLimits:
 
     :raises WrongConfiguration: they contradict each other.
     """
-    wanted = conf.database
-    if 0 < wanted.statement_timeout <= wanted.lock_timeout or (
-        wanted.statement_timeout and not wanted.lock_timeout
+    section = conf.database
+    if 0 < section.statement_timeout <= section.lock_timeout or (
+        section.statement_timeout and not section.lock_timeout
     ):
         raise WrongConfiguration(
             "[database] lock_timeout must be less than statement_timeout, which counts waits for locks, too"
         )
     return DatabaseLimits(
-        connect=wanted.connect_timeout,
-        lock=wanted.lock_timeout,
-        statement=wanted.statement_timeout,
-        idle=wanted.idle_transaction_timeout,
-        pool=wanted.pool_timeout,
-        retry=wanted.retry_time,
-        busy=wanted.busy_timeout,
+        connect=section.connect_timeout,
+        lock=section.lock_timeout,
+        statement=section.statement_timeout,
+        idle=section.idle_transaction_timeout,
+        pool=section.pool_timeout,
+        retry=section.retry_time,
+        busy=section.busy_timeout,
     )
 
 
@@ -121,9 +121,9 @@ def open_database(
         raise WrongConfiguration(f"{CONNECTION}: the database cannot be used: {error}") from error
     if not (fit := revisions.fit_of(at)).works:
         raise WrongConfiguration(f"{CONNECTION}: {unfit(at, fit)}")
-    wanted = conf.stacks.shard_count
+    expected = conf.stacks.shard_count
     try:
-        return database, database.write(lambda conn: installation.shard_count(conn, wanted))
+        return database, database.write(lambda conn: installation.shard_count(conn, expected))
     except ShardCountMismatch as error:
         raise WrongConfiguration(f"[stacks] shard_count: {error}") from error
 

@@ -28,17 +28,19 @@ def make_engine_context(parts: Parts) -> EngineContext:
 
 
 def _engine_settings(parts: Parts) -> EngineSettings:
-    wanted = parts.conf.stacks
+    section = parts.conf.stacks
     return EngineSettings(
         shard_count=parts.shard_count,
-        limits=Limits(wanted.max_template, wanted.max_resources, wanted.max_depth, budget_limits(parts.conf)),
-        defaults=Defaults(
-            wanted.resource_timeout,
-            wanted.resource_retries,
-            clock_stands=wanted.held_time == "stands",
-            cancel_grace=wanted.cancel_grace,
+        limits=Limits(
+            section.max_template, section.max_resources, section.max_depth, budget_limits(parts.conf)
         ),
-        stack_timeout=wanted.timeout,
-        max_snapshots=wanted.max_snapshots,
+        defaults=Defaults(
+            section.resource_timeout,
+            section.resource_retries,
+            clock_stands=section.held_time == "stands",
+            cancel_grace=section.cancel_grace,
+        ),
+        stack_timeout=section.timeout,
+        max_snapshots=section.max_snapshots,
         signals=signal_limits(parts.conf),
     )

@@ -153,7 +153,7 @@ def start_reports(
 
 def _section(text: Callable[[], str]) -> Callable[[], ModelWithDefaultViews]:
     def make() -> ModelWithDefaultViews:
-        told = text()
-        return ModelWithDefaultViews(text_view=lambda model: told)
+        content = text()
+        return ModelWithDefaultViews(text_view=lambda model: content)
 
     return make

@@ -66,8 +66,8 @@ def test_a_key_is_changed_under_running_daemons_and_the_old_one_removed(tmp_path
     assert f"key {old_id}: still needed, sealed " in checked.stdout
     rotated = keys.rotate("--batch", "2")
     assert rotated.returncode == 0, rotated
-    assert re.search("^resource: [0-9]+ rows sealed anew$", rotated.stdout, re.MULTILINE)
-    assert "content: 1 rows sealed anew\n" in rotated.stdout
+    assert re.search("^resource: [0-9]+ rows resealed$", rotated.stdout, re.MULTILINE)
+    assert "content: 1 rows resealed\n" in rotated.stdout
     assert "content: 1 environments moved to their new ids\n" in rotated.stdout
     assert rotated.stdout.endswith(f"key {old_id}: not needed any more\n")
     for other in others:
