@@ -9,7 +9,7 @@ function is_stoker_enabled {
     [[ ,${ENABLED_SERVICES} =~ ,"stoker-" ]]
 }
 
-# stoker_conductors - the services of the conductors, one for each number
+# stoker_conductors - print the names of the conductors' services
 function stoker_conductors {
     local number
     for ((number = 1; number <= STOKER_CONDUCTORS; number++)); do
@@ -17,7 +17,7 @@ function stoker_conductors {
     done
 }
 
-# check_stoker_settings - what cannot work is said before anything is installed
+# check_stoker_settings - reject settings that cannot work, before anything is installed
 function check_stoker_settings {
     if is_service_enabled h-api; then
         die $LINENO "Stoker and Heat both are the cloud's orchestration service: disable one of them"
@@ -27,7 +27,7 @@ function check_stoker_settings {
     fi
 }
 
-# install_stoker - the program with the drivers that this devstack needs
+# install_stoker - install the programs with the drivers that this devstack needs
 function install_stoker {
     local driver=mysql
     if is_service_enabled postgresql; then
@@ -36,19 +36,19 @@ function install_stoker {
     setup_develop "$STOKER_DIR" "$driver,etcd,client"
 }
 
-# stoker_database_url - devstack's, for the drivers that Stoker uses and all of Unicode
+# stoker_database_url - print devstack's URL, changed to Stoker's drivers and full Unicode
 function stoker_database_url {
     local url
     url=$(database_connection_url stoker)
     url=${url/#postgresql:/postgresql+psycopg:}
-    # What MySQL calls utf8 holds three bytes of a character.
+    # MySQL's utf8 keeps at most three bytes of a character.
     if [[ $url =~ charset=utf8($|&) ]]; then
         url=${url/charset=utf8/charset=utf8mb4}
     fi
     echo "$url"
 }
 
-# stoker_coordination_url - of the conductors' group
+# stoker_coordination_url - print the tooz URL of the conductors' group
 function stoker_coordination_url {
     if [[ -n "$STOKER_COORDINATION_URL" ]]; then
         echo "$STOKER_COORDINATION_URL"
@@ -59,7 +59,7 @@ function stoker_coordination_url {
     fi
 }
 
-# stoker_secret_key - the one that is set, or one of our own that stays over restacks
+# stoker_secret_key - print the key that is set, or generate one that survives a restack
 function stoker_secret_key {
     local kept=$STOKER_DATA_DIR/secret-key
     if [[ -n "$STOKER_SECRET_KEY" ]]; then
@@ -72,7 +72,7 @@ function stoker_secret_key {
     cat "$kept"
 }
 
-# configure_stoker - the configuration file, and that of uWSGI
+# configure_stoker - write the configuration files of Stoker and of uWSGI
 function configure_stoker {
     sudo install -d -o "$STACK_USER" "$STOKER_CONF_DIR" "$STOKER_DATA_DIR"
     rm -f "$STOKER_CONF"
@@ -90,26 +90,26 @@ function configure_stoker {
 
     write_uwsgi_config "$STOKER_API_UWSGI_CONF" "$STOKER_API_UWSGI" "/orchestration" "" "stoker-api"
     iniset "$STOKER_API_UWSGI_CONF" uwsgi threads 8
-    # With a value in an environment variable, for uWSGI has a command line of its own.
+    # uWSGI has its own command line, so an environment variable names the file.
     iniset "$STOKER_API_UWSGI_CONF" uwsgi env "STOKER_CONFIG_FILE=$STOKER_CONF"
-    # Without the query: it may hold the signature of a signal's address.
+    # Log no query string: it may contain the signature of a signal's URL.
     iniset "$STOKER_API_UWSGI_CONF" uwsgi log-format \
         '%(addr) - [%(ctime)] %(method) %(var.PATH_INFO) %(proto) %(status) %(size) %(msecs)ms'
 }
 
-# stoker_api_url - the API's root
+# stoker_api_url - print the API's root URL
 function stoker_api_url {
     echo "$SERVICE_PROTOCOL://$STOKER_API_HOST/orchestration"
 }
 
-# create_stoker_accounts - the service user, and the entry of the catalogue
+# create_stoker_accounts - create the service user and the entry in the service catalog
 function create_stoker_accounts {
     create_service_user "$STOKER_SERVICE_USER" admin
     get_or_create_service stoker orchestration "Stoker Orchestration Service"
     get_or_create_endpoint orchestration "$REGION_NAME" "$(stoker_api_url)/v1/\$(project_id)s"
 }
 
-# init_stoker - the database, where this host has it
+# init_stoker - create the database, if this host has it
 function init_stoker {
     if is_service_enabled "$DATABASE_BACKENDS"; then
         recreate_database stoker
@@ -117,7 +117,7 @@ function init_stoker {
     "$(get_python_exec_prefix)/stoker-manage" --config-file "$STOKER_CONF" db sync
 }
 
-# start_stoker - the conductors first: requests are accepted without them, but wait
+# start_stoker - start the conductors first: without them requests are accepted, but wait
 function start_stoker {
     local service bin
     bin=$(get_python_exec_prefix)
@@ -131,7 +131,7 @@ function start_stoker {
     run_process stoker-api "$(which uwsgi) --procname-prefix stoker-api --ini $STOKER_API_UWSGI_CONF"
 }
 
-# stop_stoker - the API first, so that nothing new comes
+# stop_stoker - stop the API first, so that no new request arrives
 function stop_stoker {
     local service
     stop_process stoker-api
@@ -141,7 +141,7 @@ function stop_stoker {
     done
 }
 
-# cleanup_stoker - everything that the plugin has made
+# cleanup_stoker - remove everything that the plugin has made
 function cleanup_stoker {
     remove_uwsgi_config "$STOKER_API_UWSGI_CONF" stoker-api
     sudo rm -rf "$STOKER_CONF_DIR" "$STOKER_DATA_DIR"
