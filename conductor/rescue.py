@@ -139,7 +139,9 @@ class Rescue:
             now = self._clock()
             if stack.rollback_at is not None and self._give_up_rollback(stack):
                 break
-            stop = functools.partial(ending.stop, seen=stack, reason=reason, now=now, grace=self._grace)
+            stop = functools.partial(
+                ending.cancel_stack, seen=stack, reason=reason, now=now, grace=self._grace
+            )
             done = self._database.write(stop)
             if done is not None:
                 ending.announce_timed_out(self._hints, done)

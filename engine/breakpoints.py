@@ -1,4 +1,4 @@
-"""What users ask of breakpoints: which hold, and that they let go."""
+"""Breakpoints: listing the tasks that are held, and continuing them."""
 
 from collections.abc import Sequence
 
@@ -20,18 +20,17 @@ from .errors import InvalidHook
 
 
 class BreakpointOperations:
-    """Carries out what is asked.  Thread-safe."""
+    """Lists and clears breakpoints.  Thread-safe."""
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context
 
     def clear(self, stack: Stack, resource: str, hook: object) -> None:
-        """Let one resource go on, as Heat's signal asks.
+        """Continue one resource, as Heat's signal asks.
 
         :raises NotFound: the stack has no such resource.
         :raises InvalidHook: it is no breakpoint, or the resource is not held there; nothing is changed.
         """
-
         if not isinstance(hook, str):
             raise InvalidHook(f"unset_hook must be the name of a hook, not {hook!r}")
 
@@ -48,17 +47,16 @@ class BreakpointOperations:
 
         announce_all(self._context.hints, self._context.database.write(work).ready)
 
-    def go_on(
+    def continue_held(
         self, stack: Stack, *, names: Sequence[str] | None = None, hook: str | None = None, step: bool = False
     ) -> list[HeldTask]:
-        """Let held resources of the stack, and of those nested in it, go on, all of them in one transaction;
-        which those were.
+        """Continue held resources of the stack and of those nested in it, in one transaction; return them.
 
         :param names: names or wildcards of resources, ``NESTED/NAME`` for nested ones; None: all.
-        :param hook: only those held at this breakpoint; None: at whichever.
-        :param step: whatever may begin next is held again before it begins.  Without it, and with nothing
-            chosen, going on step by step is over.
-        :raises InvalidHook: nothing is held, or one of the names fits nothing that is; nothing is changed.
+        :param hook: only resources held at this breakpoint; None: at any.
+        :param step: hold the next tasks again before they begin.  Without it, and without names or hook,
+            stepping ends.
+        :raises InvalidHook: nothing is held, or one of the names matches nothing that is; nothing is changed.
         """
         if hook is not None and hook not in HOOKS:
             raise InvalidHook(f'"{hook}" is not one of: {", ".join(HOOKS)}')
@@ -97,7 +95,7 @@ def _held_now(conn: Connection, stack: Stack) -> list[HeldTask]:
 
 
 def _row(conn: Connection, stack: Stack, name: str) -> Resource:
-    """One that was replaced may be held before, or behind, its deletion."""
+    """Return a row of the resource; a replaced one may be held before or after its deletion."""
     found = [row for row in resources.of_stack(conn, stack.id) if row.name == name]
     if not found:
         raise NotFound("Resource", name)
@@ -114,19 +112,19 @@ def _chosen(
     if names is None:
         return fits
     for name in names:
-        if not any(_fits(item, name) for item in fits):
+        if not any(_matches(item, name) for item in fits):
             held = ", ".join(sorted({item.path for item in fits}))
             raise InvalidHook(f'No resource "{name}" of stack {stack.name} is held at {at}; held are: {held}')
-    return [item for item in fits if any(_fits(item, name) for name in names)]
+    return [item for item in fits if any(_matches(item, name) for name in names)]
 
 
-def _fits(item: HeldTask, wanted: str) -> bool:
-    """As Heat's client reads it: a wildcard stays on its level."""
+def _matches(item: HeldTask, wanted: str) -> bool:
+    """Return whether the task matches a name as Heat's client reads it: a wildcard stays on its level."""
     names, patterns = item.path.split("/"), wanted.split("/")
     return len(names) == len(patterns) and all(map(fits, names, patterns))
 
 
 def _shown(row: Resource, stack: Stack) -> str:
-    """As Heat names a resource in its errors."""
+    """Return the resource as Heat names it in its errors."""
     physical = f" [{row.physical_id}]" if row.physical_id else ""
     return f'{row.type.rpartition("::")[2]} "{row.name}"{physical} Stack "{stack.name}" [{stack.id}]'

@@ -21,8 +21,8 @@ class TimedOutStacks:
     """Stacks that were failed by one transaction.
 
     :ivar stacks: their ids.
-    :ivar running: those of their traversals of which something still runs: to be told to stop.
-    :ivar woken: parents' tasks that waited for the stacks: to be announced by hints.
+    :ivar running: their traversals of which tasks still run: the conductors are to stop these.
+    :ivar woken: tasks of parents that waited for the stacks: to be announced.
     """
 
     stacks: Sequence[StackId] = ()
@@ -31,7 +31,7 @@ class TimedOutStacks:
 
 
 def announce_timed_out(hints: Hints, ended: TimedOutStacks) -> None:
-    """Say what has ended, once it is committed."""
+    """Send the hints for stacks that were failed, once that is committed."""
     for traversal in ended.running:
         hints.cancel(traversal)
     announce_all(hints, ended.woken)
@@ -40,13 +40,13 @@ def announce_timed_out(hints: Hints, ended: TimedOutStacks) -> None:
 def time_out_all(
     conn: Connection, due: Sequence[DueStack], *, by: str, now: float, grace: float
 ) -> TimedOutStacks:
-    """Fail each of the stacks whose deadline has passed while it still does what it did.
+    """Fail each of the stacks whose deadline has passed, unless its traversal has changed meanwhile.
 
-    What runs is stopped by the cancel that the caller sends; what it comes to until then is still recorded on
-    its resources, but starts nothing.
+    The caller sends the cancel requests that stop running tasks.  Their results until then are still recorded
+    on their resources, but start nothing.
 
     :param by: host of the conductor, for the events.
-    :param grace: seconds in which what runs may end.
+    :param grace: seconds in which running tasks may end.
     """
     seen = {stack.id: stack.traversal for stack in due}
     late = [
@@ -59,33 +59,38 @@ def time_out_all(
     for action in sorted({stack.action for stack in late}):
         those = [stack for stack in late if stack.action == action]
         _fail(conn, those, _reason(action), by=by, now=now)
-    running = [*_stop(conn, late, now, grace), *stop_inside(conn, [s.id for s in late], now=now, grace=grace)]
+    running = [
+        *_stop(conn, late, now, grace),
+        *cancel_nested(conn, [s.id for s in late], now=now, grace=grace),
+    ]
     return TimedOutStacks([stack.id for stack in late], running, _wake(conn, late, now))
 
 
-def stop(conn: Connection, seen: Stack, reason: str, *, now: float, grace: float) -> TimedOutStacks | None:
-    """Fail a stack that is in progress, because the user wishes it; None if it is not as `seen` any more.
+def cancel_stack(
+    conn: Connection, seen: Stack, reason: str, *, now: float, grace: float
+) -> TimedOutStacks | None:
+    """Fail a stack that is in progress, at a user's request; None if it is not as `seen` any more.
 
-    :param grace: seconds in which what runs may end.
+    :param grace: seconds in which running tasks may end.
     """
     stack = stacks.lock(conn, seen.id)
     if stack.traversal != seen.traversal or stack.status != Status.IN_PROGRESS:
         return None
     late = [LateStack(stack.id, stack.name, stack.traversal, stack.action, stack.status)]
     _fail(conn, late, reason, rollback=False, now=now)
-    running = [*_stop(conn, late, now, grace), *stop_inside(conn, [stack.id], now=now, grace=grace)]
+    running = [*_stop(conn, late, now, grace), *cancel_nested(conn, [stack.id], now=now, grace=grace)]
     return TimedOutStacks([stack.id], running, _wake(conn, late, now))
 
 
-def stop_inside(
+def cancel_nested(
     conn: Connection, stack_ids: Sequence[StackId], *, now: float, grace: float
 ) -> list[TraversalId]:
-    """Fail what is being done to the stacks nested in these, on all levels; the traversals of which something
-    still runs, to be told to stop.
+    """Fail the actions of the stacks nested in these, on all levels.
 
-    Nobody waits for them any more: the caller has ended what their parents did.
+    No task waits for them any more, because the caller has ended the actions of their parents.
 
-    :param grace: seconds in which what runs may end.
+    :param grace: seconds in which running tasks may end.
+    :returns: the traversals of which tasks still run: the conductors are to stop these.
     """
     children = stacks.lock_inside(conn, stack_ids)
     if not children:
@@ -103,7 +108,7 @@ def _fail(
     rollback: bool = True,
     by: str | None = None,
 ) -> None:
-    """End what is done to stacks whose rows are locked."""
+    """Fail the actions of stacks whose rows are locked."""
     for stack in late:
         tasks.cancel_unstarted(conn, stack.id, stack.traversal, now=now)
     ids = [stack.id for stack in late]
@@ -120,21 +125,21 @@ def _reason(action: str) -> str:
 
 
 def _end_snapshots(conn: Connection, late: Sequence[LateStack], reason: str) -> None:
-    """Fail what the stacks do to their snapshots."""
+    """Fail the snapshots that the stacks' actions create or delete."""
     traversals = [stack.traversal for stack in late if stack.action in snapshots.CONCERNED]
     if traversals:
         snapshots.end(conn, traversals, reason=reason, failed=True)
 
 
 def _stop(conn: Connection, late: Sequence[LateStack], now: float, grace: float) -> list[TraversalId]:
-    """Note that all that runs for the stacks, of whatever traversal, is to stop; the traversals."""
+    """Ask all running tasks of the stacks, of any traversal, to stop; return the traversals."""
     t = tables.task
     found = conn.execute(
         sa.select(t.c.id, t.c.traversal)
         .where(
             t.c.stack_id.in_([stack.id for stack in late]),
             t.c.state == TaskState.RUNNING,
-            t.c.kind != TaskKind.DELETE_SNAPSHOT,  # They go on beside whatever the stack does.
+            t.c.kind != TaskKind.DELETE_SNAPSHOT,  # These run beside any action of the stack.
         )
         .order_by(t.c.id)
         .with_for_update()
@@ -144,9 +149,10 @@ def _stop(conn: Connection, late: Sequence[LateStack], now: float, grace: float)
 
 
 def _wake(conn: Connection, late: Sequence[LateStack], now: float) -> Mapping[TraversalId, Sequence[TaskId]]:
-    """Few stacks are waited for, so that is asked for all of them at once."""
+    """Make the tasks of parents ready that wait for the stacks."""
     t = tables.task
     names = [f"stack:{stack.id}" for stack in late]
+    # Few stacks are nested, so one query finds those that a task waits for.
     awaited = conn.execute(sa.select(t.c.waits_on).where(t.c.waits_on.in_(names)).distinct()).scalars()
     woken: dict[TraversalId, list[TaskId]] = {}
     for name in sorted(awaited):

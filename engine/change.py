@@ -79,9 +79,7 @@ def commit_update(
 
 
 def start_update(conn: Connection, change: Change, scope: TraversalScope, types: TypeFacts) -> Started | None:
-    """Supersede whatever the stack does with an update to a new goal; None if the stack was changed by
-    somebody else meanwhile: compile again, for the old goal that this one was merged with is not the current
-    one any more.
+    """Supersede whatever the stack does with an update to a new goal; None if another request changed it.
 
     :raises NotUpdatable: the stack is deleted, or is being deleted, or is suspended.
     """
@@ -109,37 +107,44 @@ def start_update(conn: Connection, change: Change, scope: TraversalScope, types:
         rolling_back=change.action == "ROLLBACK",
         observing=change.converge,
     )
+    # Tasks of the superseded traversal that create a resource by its new definition are carried over: two
+    # plans are made, one that finds them and one that knows which of them have been taken.
     begun = tasks_by_resource(tasks.begun_of_traversal(conn, stack.traversal))
-    heir = CarryOver(scope.traversal)
+    carry_over = CarryOver(scope.traversal)
     if begun:
-        other = any(goal[key] != getattr(stack, key) for key in ("files_id", "environment_id"))
+        environment_changed = any(goal[key] != getattr(stack, key) for key in ("files_id", "environment_id"))
         begun_plan = planner(_rows(conn, stack, change), running=begun)
-        heir = replace(heir, wanted=begun_plan.to_carry_over(environment_changed=other))
-    kept = tasks.cancel_unstarted(conn, stack.id, stack.traversal, now=scope.now, heir=heir)
+        carry_over = replace(
+            carry_over, wanted=begun_plan.to_carry_over(environment_changed=environment_changed)
+        )
+    carried = tasks.cancel_unstarted(conn, stack.id, stack.traversal, now=scope.now, heir=carry_over)
     running = running_of(conn, stack)
-    going_on = {row: task for row, task in begun.items() if task.id in kept}
+    continued = {row: task for row, task in begun.items() if task.id in carried}
     try:
-        plan = planner(_rows(conn, stack, change), running={**going_on, **running}).plan()
+        plan = planner(_rows(conn, stack, change), running={**continued, **running}).plan()
     except StillToBeAdopted as error:
         raise NotUpdatable(str(error)) from error
     return store_plan(conn, updating, plan, running.values(), now=scope.now)
 
 
 def _rows(conn: Connection, stack: Stack, change: Change) -> list[Resource]:
-    """Those that the update starts from; `stack` as it was before."""
+    """Return the rows that the update starts from.
+
+    :param stack: as it was before.
+    """
     existing = resources.of_stack(conn, stack.id)
     if change.action == "ROLLBACK" and not stack.previous:
-        return [_left_alone(row) if _only_adopted(row) else row for row in existing]
+        return [_retained(row) if _only_adopted(row) else row for row in existing]
     return existing
 
 
 def _only_adopted(row: Resource) -> bool:
-    """Whether nothing was done to it yet but to adopt it: before that begins it has its thing, too."""
+    """Return whether the resource was only adopted, or is still to be: then it has a physical id already."""
     return row.action == "ADOPT" or (row.action == "INIT" and row.physical_id is not None)
 
 
-def _left_alone(row: Resource) -> Resource:
-    """What was only adopted is not removed when that is taken back."""
+def _retained(row: Resource) -> Resource:
+    """Return the resource so that its deletion keeps the physical one, which Stoker has not created."""
     return replace(row, definition={**(row.definition or {}), "deletion_policy": "Retain"})
 
 
@@ -152,7 +157,7 @@ def _breakpoints(stack: Stack, change: Change) -> PlannedBreakpoints:
 
 
 def _goal(conn: Connection, stack: Stack, change: Change, now: float) -> dict[str, object]:
-    """Columns of the new goal, with the last complete one beside it."""
+    """Return the columns of the new goal, and of the last complete one."""
     compiled = change.compiled
     previous = stack.previous if change.action == "ROLLBACK" else kept_goal(stack)
     return {

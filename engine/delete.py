@@ -9,8 +9,9 @@ from ..db.states import Status
 from ..db.work import tasks
 from ..planning.plan import TraversalScope, plan_delete
 from .announce import Started
-from .cancel import stop_inside
-from .start import begin, breakpoints_of, running_of, store_plan
+from .cancel import cancel_nested
+from .plan_inputs import breakpoints_of
+from .start import begin, running_of, store_plan
 
 
 def start_delete(
@@ -31,7 +32,7 @@ def start_delete(
     for traversal in (stack.traversal, *snapshots.take_over(conn, stack.id, scope.traversal)):
         tasks.cancel_unstarted(conn, stack.id, traversal, now=scope.now)
     # The nested stacks are deleted when their resources are; nothing more is done for them until then.
-    inside = stop_inside(conn, [stack.id], now=scope.now, grace=scope.defaults.cancel_grace)
+    inside = cancel_nested(conn, [stack.id], now=scope.now, grace=scope.defaults.cancel_grace)
     running = running_of(conn, stack, on_copies=True)
     found, copies = resources.of_stack(conn, stack.id), resources.copies(conn, stack.id)
     again = stack.action == "DELETE"

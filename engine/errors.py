@@ -6,7 +6,7 @@ class NotUpdatable(Exception):
 
 
 class Changing(Exception):
-    """Others changed the stack again and again while this update was compiled; try again."""
+    """Other requests changed the stack each time that this update was compiled; try again."""
 
 
 class ActionInProgress(Exception):
@@ -28,4 +28,4 @@ class ResourceReplaced(Exception):
 
 
 class InvalidHook(Exception):
-    """A breakpoint is to be cleared that is none, or that holds nothing."""
+    """The breakpoint to clear does not exist, or holds nothing."""

@@ -1,4 +1,4 @@
-"""A stack as a document that another installation, or this one, can adopt; and abandoning a stack."""
+"""Exporting a stack as a document that any installation can adopt, and abandoning a stack."""
 
 import typing
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from .start import running_of
 
 Json = typing.Any
 Shown = InClear | Masked
-"""What becomes of stored values: opened, or masked."""
+"""How stored values are shown: opened, or masked."""
 
 
 class Exports:
@@ -30,10 +30,11 @@ class Exports:
         self._context = context
 
     def abandon(self, stack: Stack) -> dict[str, Json]:
-        """Delete a stack, but leave alone all that it has made; its document.  Its snapshots, of which the
-        document says nothing, are deleted as with every stack.
+        """Delete a stack but keep the resources that it has created; return its document.
 
-        :raises ActionInProgress: something is going on: what it will make could not be in the document.
+        Its snapshots, which the document does not contain, are deleted as with every stack.
+
+        :raises ActionInProgress: an action is in progress: the document would miss what it creates.
         """
         timeout = self._context.timeout(stack.timeout_mins)
         document, started = self._context.write_with_ids(
@@ -96,10 +97,10 @@ def snapshot_document(
     copies: Sequence[Resource],
     shown: Shown,
 ) -> dict[str, Json]:
-    """Heat's document of a stack as it was when the snapshot was taken.
+    """Return Heat's document of a stack as it was when the snapshot was taken.
 
-    :param contents: those of the snapshot.
-    :param copies: what it keeps of the resources.
+    :param contents: of the snapshot.
+    :param copies: what the snapshot keeps of the resources.
     """
     bodies = [contents[key] for key in snapshot.contents]
     return {

@@ -17,9 +17,9 @@ from .actions import start_action
 from .announce import Started, announce_started
 from .delete import start_delete
 from .errors import ActionInProgress, NotUpdatable
-from .id_counts import count_ids_to_act, count_ids_to_delete, count_ids_to_delete_snapshot
 from .nested_reads import NestedStackReader
 from .parent_resource import ParentResource, child_snapshot_id
+from .plan_inputs import count_ids_to_act, count_ids_to_delete, count_ids_to_delete_snapshot
 from .snapshots import SnapshotRequest, start_snapshot, start_snapshot_deletion
 
 

@@ -11,7 +11,7 @@ from ..db.ids import ResourceId, SnapshotId, StackId
 
 Json = typing.Any
 Guard = Callable[[Connection], None]
-"""Raises in a transaction whose step may not act any more."""
+"""Raises an error in a transaction whose step may not act any more."""
 NAMESPACE = uuid.UUID("6f0b5a1e-9d5c-4c7e-8a30-1f2f5b6c7d88")
 
 
@@ -20,8 +20,8 @@ class ParentResource:
     """The resource that a child belongs to.
 
     :ivar key: the child's id follows from it.
-    :ivar facade: what the child's template may ask of the resource's definition, as residuals.
-    :ivar guard: sees in each transaction that the step may still act.
+    :ivar facade: what the child's template may read of the resource's definition, as residuals.
+    :ivar guard: checks in each transaction that the step may still act.
     """
 
     stack_id: StackId
@@ -34,10 +34,10 @@ class ParentResource:
 
 
 def child_snapshot_id(key: str) -> SnapshotId:
-    """Of the snapshot of its child that a resource takes with this key."""
+    """Return the id of the snapshot of its child that a resource takes with this key."""
     return SnapshotId(str(uuid.uuid5(NAMESPACE, f"snapshot {key}")))
 
 
 def child_id(key: str) -> StackId:
-    """Of the child that a resource with this key has."""
+    """Return the id of the child that a resource with this key has."""
     return StackId(str(uuid.uuid5(NAMESPACE, key)))

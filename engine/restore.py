@@ -1,4 +1,4 @@
-"""What a stack shall be that goes back to a snapshot."""
+"""The goal of a stack that is restored from a snapshot."""
 
 import copy
 import typing
@@ -18,12 +18,12 @@ Json = typing.Any
 
 
 Inside = Callable[[Resource], Sequence[Resource]]
-"""What the snapshot of a nested stack keeps, by the copy of the resource that the stack is."""
+"""Returns what the snapshot of a nested stack keeps, by the copy of the resource that the stack is."""
 
 
 @dataclass(frozen=True)
 class Restoring:
-    """Turns the goal that a snapshot keeps into what the stack shall be.
+    """Turns the goal that a snapshot keeps into the goal of the restored stack.
 
     :ivar unseal: opens the token of a secret.
     """
@@ -33,14 +33,14 @@ class Restoring:
     inside: Inside
 
     def goal(self, goal: Goal, copies: Sequence[Resource]) -> Goal:
-        """The snapshot's goal, with what the resources' types want to have instead.
+        """Return the snapshot's goal, with the properties that the resources' types restore.
 
-        It is the template that is changed, as in Heat, and for what is nested, whose templates are files, the
-        environment: so the next update that keeps them does not take back what was restored.
+        As in Heat the template is changed; for nested stacks, whose templates are files, the environment is.
+        So the next update that keeps both does not undo the restoration.
 
         :param goal: with the template as a dict.
         :param copies: what the snapshot keeps of the resources.
-        :raises TemplateError: a type is not there any more.
+        :raises TemplateError: a type is not installed any more.
         """
         template = copy.deepcopy(dict(typing.cast(dict[str, Json], goal.template)))
         resources = template.get("resources") or {}
@@ -48,22 +48,22 @@ class Restoring:
         for row in (row for row in copies if row.name in resources):
             if below := self._entries(row):
                 entries[row.name] = below
-            elif wanted := self._wanted(row):
+            elif restored := self._restored(row):
                 body = resources[row.name]
-                body["properties"] = {**(body.get("properties") or {}), **wanted}
+                body["properties"] = {**(body.get("properties") or {}), **restored}
         return replace(goal, template=template, environment=with_entries(goal.environment, entries))
 
     def _entries(self, copy_of: Resource) -> dict[str, Json]:
-        """What the environment has to say of the resources inside of a nested stack."""
+        """Return the environment's entries for the resources of a nested stack."""
         found: dict[str, Json] = {}
         for row in self.inside(copy_of):
             if below := self._entries(row):
                 found[row.name] = below
-            elif wanted := self._wanted(row):
-                found[row.name] = {STOKER: {RESTORED: dict(wanted)}}
+            elif restored := self._restored(row):
+                found[row.name] = {STOKER: {RESTORED: dict(restored)}}
         return found
 
-    def _wanted(self, row: Resource) -> Mapping[str, Json]:
+    def _restored(self, row: Resource) -> Mapping[str, Json]:
         try:
             plugin = self.registry.get(row.plugin)
         except UnknownType as error:

@@ -1,7 +1,7 @@
-"""Scaling a group because of a signal: one task beside what its stack has done, carried out by a conductor.
+"""Scaling a group after a signal: one task beside the stack's actions, carried out by a conductor.
 
-The task belongs to the stack's last traversal, which has ended; so whatever is begun with the stack
-afterwards supersedes it like any unfinished work, and the stack's own status says nothing of it.
+The task belongs to the stack's last traversal, which has ended.  So the stack's next action supersedes it
+like any unfinished task, and the stack's own status does not show it.
 """
 
 import typing
@@ -11,11 +11,10 @@ from sqlalchemy.engine import Connection
 
 from ..db import events, resources, stacks, traversals
 from ..db.errors import NotFound
-from ..db.ids import ResourceId, TaskId, TraversalId, TraversalNumber
-from ..db.rows import Resource, Stack, Task, Traversal
-from ..db.states import FINAL, REDELIVER_AFTER, Status, TaskKind, TaskState, TraversalState
+from ..db.rows import Resource, Stack, Task
+from ..db.states import FINAL, Status
 from ..db.work import tasks
-from ..planning.task_definition import TaskDefinition
+from ..planning.action import plan_scaling
 from ..resources.errors import NoAction, NotSupported
 from ..resources.nested.base import NestedType
 from ..resources.signals import Adjustment
@@ -27,30 +26,30 @@ Json = typing.Any
 
 
 @dataclass(frozen=True)
-class Wish:
-    """A signal's wish.
+class ScalingRequest:
+    """What a signal to a scaling policy asks for.
 
-    :ivar policy: the resource that got the signal.
-    :ivar told: the event of the signal.
+    :ivar event: of the signal, stored with the task.
     """
 
-    policy: Resource
     adjustment: Adjustment
-    told: events.Event
+    event: events.Event
 
 
-def scale(context: EngineContext, stack: Stack, wish: Wish) -> None:
-    """Begin to scale the group, once it is committed.
+def scale(context: EngineContext, stack: Stack, request: ScalingRequest) -> None:
+    """Store and announce a task that scales the group.
 
     :raises NotFound: the stack has no such group.
     :raises NotSupported: the resource is no group that can be scaled.
-    :raises NoAction: nothing is to be done now.
+    :raises NoAction: there is nothing to do, or an action is in progress.
     """
     rows = context.database.read(lambda conn: resources.of_stack(conn, stack.id))
-    wanted = wish.adjustment.group
-    found = [row for row in rows if row.replaced_by is None and wanted in (row.physical_id, row.reference_id)]
+    group_id = request.adjustment.group
+    found = [
+        row for row in rows if row.replaced_by is None and group_id in (row.physical_id, row.reference_id)
+    ]
     if not found:
-        raise NotFound("Scaling group", wanted)
+        raise NotFound("Scaling group", group_id)
     plugin = context.registry.get(found[0].plugin)
     if not isinstance(plugin, NestedType):
         raise NotSupported(f"Resource {found[0].name} of type {found[0].type} cannot be scaled")
@@ -59,58 +58,29 @@ def scale(context: EngineContext, stack: Stack, wish: Wish) -> None:
 
     def start(conn: Connection) -> Task:
         current = stacks.lock(conn, stack.id)
-        group = _idle(conn, current, found[0].id)
-        scaling = plugin.plan_scaling(view_of(context, current, group), wish.adjustment, scope.now)
-        task = Task(
-            id=TaskId(scope.first_id),
-            traversal=current.traversal,
-            stack_id=stack.id,
-            resource_id=group.id,
-            kind=TaskKind.SCALE,
-            state=TaskState.READY,
-            pending=0,
-            shard=scope.shard,
-            due_at=scope.now + REDELIVER_AFTER,
-            timeout=timeout,
-            retries_left=scope.defaults.retries,
-            request=scope.request,
-            definition=TaskDefinition(
-                properties={"size": scaling.size, "cooldown": scaling.cooldown}
-            ).to_json(),
-        )
+        group = _idle(conn, current, found[0])
+        scaling = plugin.plan_scaling(view_of(context, current, group), request.adjustment, scope.now)
+        task, ended = plan_scaling(current, group.id, scaling, scope, timeout=timeout, keep=traversals.KEPT)
         tasks.insert_many(conn, [task])
-        traversals.keep(conn, _purged_with(task, TraversalNumber(scope.first_id + 1), scope.now))
-        events.add_many(conn, [wish.told])
+        traversals.keep(conn, ended)
+        events.add_many(conn, [request.event])
         return task
 
     begun = context.database.write(start)
     announce(context.hints, begun.traversal, [begun.id])
 
 
-def _idle(conn: Connection, stack: Stack, group_id: ResourceId) -> Resource:
-    """The group, of a stack whose row is locked.
+def _idle(conn: Connection, stack: Stack, seen: Resource) -> Resource:
+    """Return the group as it is now, of a stack whose row is locked.
 
-    :raises NoAction: something is being done to it.
+    :raises NoAction: an action on it, or on its stack, is in progress.
     """
     if stack.status == Status.IN_PROGRESS or stack.action in ("DELETE", "SUSPEND"):
         raise NoAction(f"stack {stack.name} is {stack.action}_{stack.status}")
-    group = resources.by_ids(conn, [group_id]).get(group_id)
+    group = resources.by_ids(conn, [seen.id]).get(seen.id)
     if group is None or group.replaced_by is not None or group.status != Status.COMPLETE:
         raise NoAction("the group is not complete")
-    others = tasks.of_traversal(conn, TraversalId(stack.traversal))
-    if any(task.resource_id == group_id and task.state not in FINAL for task in others):
+    others = tasks.of_traversal(conn, stack.traversal)
+    if any(task.resource_id == seen.id and task.state not in FINAL for task in others):
         raise NoAction("the group is being scaled")
     return group
-
-
-def _purged_with(task: Task, number: TraversalNumber, now: float) -> Traversal:
-    """Return the traversal as it brings the purge; its row may be gone already."""
-    return Traversal(
-        id=number,
-        traversal=task.traversal,
-        stack_id=task.stack_id,
-        shard=task.shard,
-        open_tasks=0,
-        state=TraversalState.DONE,
-        due_at=now + traversals.KEPT,
-    )

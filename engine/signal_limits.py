@@ -1,4 +1,4 @@
-"""How much signals may bring: whoever knows a signed address may send as many as he likes."""
+"""Limits of signals: everyone who knows a signed address may send as many as they like."""
 
 import json
 import typing
@@ -26,22 +26,28 @@ class SignalLimits:
     reason: int = 1024
 
     def check_details(self, details: Json) -> None:
-        """:raises LimitExceeded: the signal is too large."""
+        """Check the details of a signal.
+
+        :raises LimitExceeded: they are too large.
+        """
         if self.size and (size := _size(details)) > self.size:
             raise LimitExceeded(f"The signal has {size} bytes; [stacks] max_signal_size is {self.size}")
 
     def check_reason(self, reason: str) -> None:
-        """:raises LimitExceeded: the text is too long."""
+        """Check the text of a signal's event.
+
+        :raises LimitExceeded: it is too long.
+        """
         if self.reason and len(reason) > self.reason:
             text = f"The reason has {len(reason)} characters with what is added to it"
             raise LimitExceeded(f"{text}; [stacks] max_signal_reason is {self.reason}")
 
     def check_metadata(self, before: Mapping[str, Json], after: Mapping[str, Json], stored: Json) -> None:
-        """Check what a resource is to keep.  A signal that replaces another one adds none.
+        """Check the metadata that a resource is to keep; a signal that replaces another one adds none.
 
         :param before, after: the metadata.
         :param stored: that of after, as it is stored.
-        :raises LimitExceeded: it is too much.
+        :raises LimitExceeded: there are too many signals, or they are too large.
         """
         if self.kept and len(before) < len(after) > self.kept:
             text = f"The resource keeps {len(before)} signals already"

@@ -1,4 +1,4 @@
-"""Signals to resources, and marking them unhealthy: changes that no task makes."""
+"""Signals to resources, and marking them unhealthy: changes without a task."""
 
 import logging
 import typing
@@ -16,7 +16,7 @@ from .announce import announce_all
 from .context import EngineContext
 from .errors import ActionInProgress, NotAvailable, ResourceReplaced
 from .resource_view import view_of
-from .scaling import Wish, scale
+from .scaling import ScalingRequest, scale
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any
@@ -33,17 +33,17 @@ class Signals:
     def signal(
         self, stack: Stack, resource_name: str, details: Json, *, row: ResourceId | None = None
     ) -> None:
-        """Hand the details to the resource; what waits for it is woken.
+        """Pass the details to the resource, and wake the tasks that wait for it.
 
-        Two signals at once are both kept: the loser of the compare-and-swap reads again.
+        Of two signals at once both are stored: the loser of the compare-and-swap reads the row again.
 
         :param row: of the resource, if it must be this one and not another one of the same name.
         :raises NotFound: no such resource.
-        :raises Replaced: another one has the name now.
-        :raises NotAvailable: it is not made yet; its first step would put its own metadata over the signal's.
+        :raises ResourceReplaced: another one has the name now.
+        :raises NotAvailable: it is not created yet; its first step would overwrite the signal's metadata.
         :raises NotSupported: its type takes no signals, or it is being deleted.
-        :raises SignalError: the details are of no use.
-        :raises LimitExceeded: they are too large, or the resource keeps as much as it may.
+        :raises SignalError: the type cannot use the details.
+        :raises LimitExceeded: they are too large, or the resource keeps too many signals.
         """
         limits = self._context.settings.signals
         limits.check_details(details)
@@ -71,21 +71,21 @@ class Signals:
                 return
         raise NotSupported(f"Resource {resource_name} gets too many signals at once")
 
-    def mark_unhealthy(self, stack: Stack, wanted: str, *, unhealthy: bool, reason: str) -> None:
-        """Say that a resource is broken (the next update replaces it), or that it is not.
+    def mark_unhealthy(self, stack: Stack, name: str, *, unhealthy: bool, reason: str) -> None:
+        """Mark a resource as unhealthy, so that the next update replaces it, or as healthy again.
 
-        A resource that is being deleted, and a sound one that is said to be sound, stay as they are.
+        A resource that is being deleted, and a healthy one that is marked healthy, stay as they are.
 
-        :param wanted: the resource's name, or else its physical id.
+        :param name: of the resource, or else its physical id.
         :raises NotFound: no such resource.
         :raises LimitExceeded: the reason is too long.
-        :raises ActionInProgress: something is done to the resource right now.
+        :raises ActionInProgress: an action on the resource is in progress.
         """
         now = self._context.clock()
         self._context.settings.signals.check_reason(reason)
 
         def change(conn: typing.Any) -> None:
-            resource = _named(conn, stack, wanted)
+            resource = _named(conn, stack, name)
             if resource.action == "DELETE":
                 return
             if resource.status == Status.IN_PROGRESS:
@@ -99,12 +99,12 @@ class Signals:
 
         self._context.database.write(change)
 
-    def _scale(self, stack: Stack, policy: Resource, taken: Signal, wanted: Adjustment) -> None:
-        told = _event(policy, "SIGNAL", Status.COMPLETE, taken.reason, self._context.clock())
+    def _scale(self, stack: Stack, policy: Resource, taken: Signal, adjustment: Adjustment) -> None:
+        event = _event(policy, "SIGNAL", Status.COMPLETE, taken.reason, self._context.clock())
         try:
-            scale(self._context, stack, Wish(policy, wanted, told))
+            scale(self._context, stack, ScalingRequest(adjustment, event))
         except NoAction as error:
-            LOG.info("Signal to %s/%s changes nothing: %s", stack.id, policy.name, error)
+            LOG.info("Signal to resource %s of stack %s changes nothing: %s", policy.name, stack.id, error)
 
     def _store(self, resource: Resource, metadata: Json, reason: str) -> bool:
         now = self._context.clock()

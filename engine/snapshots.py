@@ -15,7 +15,7 @@ from ..template.errors import LimitExceeded
 from .announce import Started, announce_started
 from .context import EngineContext
 from .errors import ActionInProgress, NotUpdatable
-from .id_counts import count_ids_to_act, count_ids_to_delete_snapshot
+from .plan_inputs import count_ids_to_act, count_ids_to_delete_snapshot
 from .stack_state import check_action, current_goal, kept_goal
 from .start import begin, running_of, store_plan
 

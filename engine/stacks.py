@@ -18,7 +18,7 @@ from .announce import Started, announce_started
 from .context import EngineContext
 from .creation import NewStack, create_stack
 from .delete import start_delete
-from .id_counts import count_ids_to_act, count_ids_to_delete
+from .plan_inputs import count_ids_to_act, count_ids_to_delete
 
 
 class StackOperations:

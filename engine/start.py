@@ -6,12 +6,11 @@ from dataclasses import replace
 
 from sqlalchemy.engine import Connection
 
-from ..db import content, resources, snapshots, stacks, traversals
+from ..db import resources, snapshots, stacks, traversals
 from ..db.ids import ResourceId, TaskId
 from ..db.rows import Stack, Task
 from ..db.states import Status, TaskKind
 from ..db.work import breakpoints, cancel, deadlines, endings, tasks
-from ..planning.breakpoints import PlannedBreakpoints
 from ..planning.plan import Plan, TraversalScope, tasks_by_resource
 from .announce import Started
 
@@ -54,12 +53,6 @@ def store_plan(
     woken = [] if ended is None else list(ended.woken)
     superseded = sorted({task.traversal for task in running})
     return Started(stack, [*([] if aborted else plan.ready), *woken], superseded, plan.spared)
-
-
-def breakpoints_of(conn: Connection, stack: Stack) -> PlannedBreakpoints:
-    """Return the breakpoints of a stack whose goal stays as it is."""
-    environment = content.get(conn, stack.environment_id)
-    return PlannedBreakpoints(environment["resource_registry"], abort=stack.abort_on_breakpoint)
 
 
 def begin(

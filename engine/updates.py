@@ -80,7 +80,7 @@ class Updates:
                 "back; cancel it without rollback"
             )
         why = f"{stack.action} cancelled by {by}" if by else CANCELLED
-        if not (self.roll_back(stack, why) if rollback else self._stop(stack, why)):
+        if not (self.roll_back(stack, why) if rollback else self._cancel(stack, why)):
             raise Changing(f"Stack {stack.name} was changed by somebody else meanwhile")
 
     # -- inside ------------------------------------------------------------------------------------
@@ -134,9 +134,11 @@ class Updates:
         child, snapshot_id = StackId(kept.physical_id), child_snapshot_id(kept.key)
         return self._context.database.read(lambda conn: resources.copies(conn, child, snapshot_id))
 
-    def _stop(self, stack: Stack, why: str) -> bool:
+    def _cancel(self, stack: Stack, why: str) -> bool:
         now, grace = self._context.clock(), self._context.settings.defaults.cancel_grace
-        done = self._context.database.write(lambda conn: ending.stop(conn, stack, why, now=now, grace=grace))
+        done = self._context.database.write(
+            lambda conn: ending.cancel_stack(conn, stack, why, now=now, grace=grace)
+        )
         if done is not None:
             ending.announce_timed_out(self._context.hints, done)
         return done is not None

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ..db.ids import ResourceId, SnapshotId
-from ..db.rows import Resource, Task
-from ..db.states import Status, TaskKind
+from ..db.ids import ResourceId, SnapshotId, TaskId, TraversalNumber
+from ..db.rows import Resource, Stack, Task, Traversal
+from ..db.states import REDELIVER_AFTER, Status, TaskKind, TaskState, TraversalState
+from ..resources.signals import Scaling
 from .graph import Edges
 from .plan import Plan, PlannedTask, TraversalScope, make_plan, needs_of, task_ids
-from .task_definition import task_key
+from .task_definition import TaskDefinition, task_key
 
 UNORDERED = frozenset({TaskKind.CHECK})
 REVERSED = frozenset({TaskKind.SUSPEND})
@@ -94,3 +95,46 @@ def _copy(row: Resource, copy_id: ResourceId, task: Task, snapshot_id: SnapshotI
         progress=None,
         key=task_key(task.id),
     )
+
+
+def plan_scaling(
+    stack: Stack,
+    group_id: ResourceId,
+    scaling: Scaling,
+    scope: TraversalScope,
+    *,
+    timeout: float,
+    keep: float,
+) -> tuple[Task, Traversal]:
+    """Return a task that scales a group, and its traversal as it brings the purge of the task.
+
+    The task belongs to the stack's last traversal, which has ended and whose row may be gone already.
+
+    :param timeout: seconds that the task may take.
+    :param keep: seconds until the purge.
+    """
+    task = Task(
+        id=TaskId(scope.first_id),
+        traversal=stack.traversal,
+        stack_id=stack.id,
+        resource_id=group_id,
+        kind=TaskKind.SCALE,
+        state=TaskState.READY,
+        pending=0,
+        shard=scope.shard,
+        due_at=scope.now + REDELIVER_AFTER,
+        timeout=timeout,
+        retries_left=scope.defaults.retries,
+        request=scope.request,
+        definition=TaskDefinition(properties={"size": scaling.size, "cooldown": scaling.cooldown}).to_json(),
+    )
+    ended = Traversal(
+        id=TraversalNumber(scope.first_id + 1),
+        traversal=stack.traversal,
+        stack_id=stack.id,
+        shard=scope.shard,
+        open_tasks=0,
+        state=TraversalState.DONE,
+        due_at=scope.now + keep,
+    )
+    return task, ended

@@ -41,7 +41,7 @@ def _go_on(*, step: bool) -> Callable[[Request, Stack], Json]:
 
     def act(call: Request, stack: Stack) -> Json:
         wanted = call.valid(GO_ON)["step" if step else "continue"] or {}
-        cleared = call.services.breakpoints.go_on(
+        cleared = call.services.breakpoints.continue_held(
             stack, names=wanted.get("resources"), hook=wanted.get("hook"), step=step
         )
         return {"cleared": [breakpoint_view(item) for item in cleared]}

@@ -79,7 +79,7 @@ class Breaks:
             self.world.breakpoints.clear(stack, one.resource_name, one.hook)
         else:
             names = None if kind in ("all", "step") else [one.path]
-            self.world.breakpoints.go_on(stack, names=names, step=kind == "step")
+            self.world.breakpoints.continue_held(stack, names=names, step=kind == "step")
         return f"{kind} {stack.name}.{one.path} {one.hook}"
 
     def clear_until(self, condition: Callable[[], bool]) -> bool:

@@ -100,7 +100,7 @@ def test_steps_make_one_layer_at_a_time(tmp_path: pathlib.Path) -> None:
             found = {item.resource_name for item in world.held(world.stack(stack.id))}
             assert made(world, stack) == done
             assert found == {n for n in needs if n not in done and set(needs[n]) <= done}
-            world.breakpoints.go_on(world.stack(stack.id), step=True)
+            world.breakpoints.continue_held(world.stack(stack.id), step=True)
             done |= found
             world.settle(lambda: False, within=1)
         assert done == set(needs)

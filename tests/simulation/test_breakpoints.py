@@ -37,7 +37,7 @@ def reasons(world: World, stack: Stack, name: str) -> list[tuple[str, str]]:
 
 
 def go_on(world: World, stack: Stack, **wanted: Json) -> list[str]:
-    done = world.breakpoints.go_on(world.stack(stack.id), **wanted)
+    done = world.breakpoints.continue_held(world.stack(stack.id), **wanted)
     rest(world)
     return sorted(item.resource_name for item in done)
 
@@ -122,7 +122,7 @@ def test_clearing_what_is_not_held_is_an_error_and_changes_nothing(world: World,
     with pytest.raises(
         InvalidHook, match='No resource "x." of stack s is held at a breakpoint; held are: a2'
     ):
-        world.breakpoints.go_on(world.stack(stack.id), names=["a*", "x?"])
+        world.breakpoints.continue_held(world.stack(stack.id), names=["a*", "x?"])
     assert held(world, stack) == [("a2", "pre-create")]
     assert (world.stack(stack.id), states(world, stack), len(reasons(world, stack, "a1"))) == before
     world.breakpoints.clear(world.stack(stack.id), "a2", "pre-create")
@@ -130,7 +130,7 @@ def test_clearing_what_is_not_held_is_an_error_and_changes_nothing(world: World,
         world.breakpoints.clear(world.stack(stack.id), "a2", "pre-create")
     rest(world)
     with pytest.raises(InvalidHook, match="Nothing of stack s is held at a breakpoint"):
-        world.breakpoints.go_on(world.stack(stack.id))
+        world.breakpoints.continue_held(world.stack(stack.id))
 
 
 def test_several_go_on_by_wildcard_or_by_the_kind_of_breakpoint(world: World) -> None:

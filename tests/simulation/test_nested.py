@@ -98,7 +98,7 @@ def test_what_was_being_deleted_is_made_anew_when_it_is_wanted_again(world: Worl
     assert children(world, stack)["n"].action == "DELETE"
     world.update(stack, hot({"n": child()}), files={INNER: inner()})
     world.calm()
-    world.breakpoints.go_on(world.stack(stack.id))
+    world.breakpoints.continue_held(world.stack(stack.id))
     assert settled(world, stack).status == Status.COMPLETE, world.stack(stack.id).reason
     assert rows(world, stack)["n"].physical_id != before.id
     assert world.stack(StackId(before.id)).status == Status.COMPLETE

@@ -193,7 +193,7 @@ def test_a_failure_beside_a_child_that_is_held_waits_for_it(world: World) -> Non
     stack = create(world, {"n": child(), "bad": server(fail=True)}, inside("n/s", "pre-create"))
     rest(world)
     assert (status(world, stack), clock(world, stack)) == ("CREATE_IN_PROGRESS", "stands")
-    world.breakpoints.go_on(world.stack(stack.id))
+    world.breakpoints.continue_held(world.stack(stack.id))
     rest(world)
     assert world.stack(stack.id).reason.endswith("resources.bad: told to fail")
 
@@ -250,7 +250,7 @@ def test_a_rollback_stops_nowhere_inside(world: World) -> None:
     while status(world, stack) == "CREATE_IN_PROGRESS":
         rest(world)
         if held(world, stack):
-            world.breakpoints.go_on(world.stack(stack.id))
+            world.breakpoints.continue_held(world.stack(stack.id))
     more = {INNER: json.dumps(hot({"s": server(size=2)}))}
     world.update(
         stack,
@@ -262,7 +262,7 @@ def test_a_rollback_stops_nowhere_inside(world: World) -> None:
     while status(world, stack) == "UPDATE_IN_PROGRESS":
         rest(world)
         if held(world, stack):
-            world.breakpoints.go_on(world.stack(stack.id))
+            world.breakpoints.continue_held(world.stack(stack.id))
     assert world.settle(lambda: world.stack(stack.id).action == "ROLLBACK" and ended(world, stack), within=60)
     assert status(world, stack) == "ROLLBACK_COMPLETE"
 
@@ -273,10 +273,10 @@ def test_deletions_are_held_inside_too(world: World) -> None:
     world.orders.delete(world.stack(stack.id))
     rest(world)
     assert (held(world, stack), clock(world, stack)) == ([("n/t", "pre-delete")], "stands")
-    world.breakpoints.go_on(world.stack(stack.id))
+    world.breakpoints.continue_held(world.stack(stack.id))
     rest(world)
     assert held(world, stack) == [("n/t", "post-delete")]
-    world.breakpoints.go_on(world.stack(stack.id))
+    world.breakpoints.continue_held(world.stack(stack.id))
     rest(world)
     assert status(world, stack) == "DELETE_COMPLETE"
 
@@ -290,7 +290,7 @@ def test_all_that_is_held_in_the_tree_goes_on_by_path_by_wildcard_and_all(world:
     stack = create(world, {"n": child(), "o": child(), "top": server()}, wanted)
     rest(world)
     assert held(world, stack) == [(path, "pre-create") for path in ("n/s", "o/s", "top")]
-    done = world.breakpoints.go_on(world.stack(stack.id), names=["n/*"])
+    done = world.breakpoints.continue_held(world.stack(stack.id), names=["n/*"])
     assert [item.path for item in done] == ["n/s"]
     rest(world)
     assert [path for path, _ in held(world, stack)] == ["n/t", "o/s", "top"]
@@ -298,15 +298,15 @@ def test_all_that_is_held_in_the_tree_goes_on_by_path_by_wildcard_and_all(world:
     with pytest.raises(
         InvalidHook, match='No resource "x/s" of stack s is held at a breakpoint; held are: n/t'
     ):
-        world.breakpoints.go_on(world.stack(stack.id), names=["top", "x/s"])
+        world.breakpoints.continue_held(world.stack(stack.id), names=["top", "x/s"])
     for other_level in ("s", "n", "o/s/t"):
         with pytest.raises(InvalidHook, match=f'No resource "{other_level}"'):
-            world.breakpoints.go_on(world.stack(stack.id), names=[other_level])
+            world.breakpoints.continue_held(world.stack(stack.id), names=[other_level])
     assert held(world, stack) == before
-    done = world.breakpoints.go_on(world.stack(stack.id), names=["*/s", "t*"])
+    done = world.breakpoints.continue_held(world.stack(stack.id), names=["*/s", "t*"])
     assert sorted(item.path for item in done) == ["o/s", "top"]
     rest(world)
-    world.breakpoints.go_on(world.stack(stack.id))
+    world.breakpoints.continue_held(world.stack(stack.id))
     rest(world)
     assert status(world, stack) == "CREATE_COMPLETE"
 
@@ -317,7 +317,7 @@ def test_steps_go_on_inside_and_around_until_all_may(world: World) -> None:
     for _ in range(3):
         rest(world)
         stops += [path for path, _ in held(world, stack)]
-        world.breakpoints.go_on(world.stack(stack.id), step=True)
+        world.breakpoints.continue_held(world.stack(stack.id), step=True)
     rest(world)
     assert stops == ["n/s", "n/t", "z"]
     assert status(world, stack) == "CREATE_COMPLETE"
@@ -326,10 +326,10 @@ def test_steps_go_on_inside_and_around_until_all_may(world: World) -> None:
 def test_going_on_with_all_ends_the_steps_on_every_level(world: World) -> None:
     stack = create(world, {"n": child(), "z": {**server(), "depends_on": "n"}}, inside("n/s", "pre-create"))
     rest(world)
-    world.breakpoints.go_on(world.stack(stack.id), step=True)
+    world.breakpoints.continue_held(world.stack(stack.id), step=True)
     rest(world)
     assert held(world, stack) == [("n/t", "pre-create")]
-    world.breakpoints.go_on(world.stack(stack.id))
+    world.breakpoints.continue_held(world.stack(stack.id))
     rest(world)
     assert status(world, stack) == "CREATE_COMPLETE"
 
@@ -361,7 +361,7 @@ def test_conductors_die_while_a_tree_is_held(world: World) -> None:
     world.start("fresh")
     rest(world)
     assert held(world, stack) == [("m/n/s", "pre-create")]
-    world.breakpoints.go_on(world.stack(stack.id))
+    world.breakpoints.continue_held(world.stack(stack.id))
     rest(world)
     assert status(world, stack) == "CREATE_COMPLETE"
     t = tables.task.c

@@ -84,7 +84,7 @@ def test_a_listener_hears_of_each_start_hold_clear_and_end_once(world: World, he
     wanted = hooks(b="pre-create", c="post-create")
     stack = world.create("s", template(a={}, b={"needs": on("a")}, c={}), environment=wanted, tags=["x", "y"])
     rest(world)
-    world.breakpoints.go_on(world.stack(stack.id))
+    world.breakpoints.continue_held(world.stack(stack.id))
     settled(world, stack)
     world.orders.delete(world.stack(stack.id))
     settled(world, stack)

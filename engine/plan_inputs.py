@@ -1,10 +1,18 @@
-"""How many ids the plans of actions need that depend on the stored rows alone."""
+"""What plans need of a stored stack: its breakpoints, and counts of the ids to reserve."""
 
 from sqlalchemy.engine import Connection
 
-from ..db import resources
+from ..db import content, resources
 from ..db.ids import SnapshotId, StackId
+from ..db.rows import Stack
+from ..planning.breakpoints import PlannedBreakpoints
 from ..planning.plan import ids_needed
+
+
+def breakpoints_of(conn: Connection, stack: Stack) -> PlannedBreakpoints:
+    """Return the breakpoints of a stack whose goal stays as it is."""
+    environment = content.get(conn, stack.environment_id)
+    return PlannedBreakpoints(environment["resource_registry"], abort=stack.abort_on_breakpoint)
 
 
 def count_ids_to_act(conn: Connection, stack_id: StackId) -> int:
