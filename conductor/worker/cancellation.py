@@ -8,7 +8,6 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ...db.ids import TaskId
 from ...db.work.claim import Claim, Claimant
 from ...observe import logs
 from ..steps.results import StepResult, Steps
@@ -64,21 +63,21 @@ class Cancellation:
             _log(request, found)
             for held in found:
                 self._stop(held, who)
-        for key in self.expiries.pop_due(self.monotonic(), len(self.expiries)):
+        for key in self.expiries.pop_due(self.monotonic()):
             if (expired := self.held.get(key)) is not None:
                 self._stop(expired, who)
-        for held in self.graces.pop_due(self.monotonic(), len(self.graces)):
+        for held in self.graces.pop_due(self.monotonic()):
             self._detach(held, who)
 
-    def replace(self, task_id: TaskId) -> None:
-        """Let go of an earlier claim of a task that was taken away from us and is ours again."""
-        if (old := self.held.of_task(task_id)) is not None:
-            self._lose(old)
+    def lose(self, held: ClaimedTask) -> None:
+        """Let go of a claim that is not ours any more; a step that runs for it is asked to stop.
 
-    def lose_all(self) -> None:
-        """Let go of all claims: they were made in a name that is not ours any more."""
-        for held in self.held.all():
-            self._lose(held)
+        Nobody needs the step: the fence will refuse its result.
+        """
+        held.stop.set()
+        self.held.remove(held, ClaimEvent.LOSE)
+        if held.state is ClaimState.LOST:
+            self.graces.add(self.monotonic() + self.grace, held)
 
     def restore(self) -> None:
         """Start the grace periods again whose ends an error in the work loop has lost."""
@@ -117,15 +116,8 @@ class Cancellation:
             held.move(ClaimEvent.RESULT)
             self.store(self.steps.cancelled(held.claim, who))
 
-    def _lose(self, held: ClaimedTask) -> None:
-        """Remove the claim; a step that runs for it is asked to stop, for its result will be refused."""
-        held.stop.set()
-        self.held.remove(held, ClaimEvent.LOSE)
-        if held.state is ClaimState.LOST:
-            self.graces.add(self.monotonic() + self.grace, held)
-
     def _detach(self, held: ClaimedTask, who: Claimant | None) -> None:
-        """Go on without a step whose grace period is over, if it has not ended."""
+        """Continue without a step whose grace period is over, if it has not ended."""
         found = self.executor.detach(held)
         if found is Detachment.ENDED:
             return

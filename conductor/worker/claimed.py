@@ -20,7 +20,7 @@ T = typing.TypeVar("T")
 
 
 class ClaimState(enum.Enum):
-    """What a conductor does with a claim."""
+    """A state of a claim in the conductor that has made it."""
 
     CLAIMED = "claimed"  #: its first step was not submitted yet
     RUNNING = "running"  #: its step waits for a thread of the pool, or runs on one
@@ -35,7 +35,7 @@ class ClaimState(enum.Enum):
 
 
 class ClaimEvent(enum.Enum):
-    """What happens to a claim."""
+    """An event in the life of a claim."""
 
     START = "start"  #: a step is submitted to the pool
     STOP = "stop"  #: a message, or the task's own timeout, ends it
@@ -52,7 +52,7 @@ TRANSITIONS: Mapping[ClaimState, Mapping[ClaimEvent, ClaimState]] = {
     _S.CLAIMED: {_E.START: _S.RUNNING, _E.LOSE: _S.CLOSED},
     _S.RUNNING: {_E.STOP: _S.STOPPING, _E.RESULT: _S.STORING, _E.BREAK: _S.REQUEUING, _E.LOSE: _S.LOST},
     _S.STOPPING: {
-        _E.START: _S.STOPPING,  # The type cancels what goes on outside: that is a step, too.
+        _E.START: _S.STOPPING,  # The type cancels what it has started outside: that is a step, too.
         _E.RESULT: _S.STORING,
         _E.BREAK: _S.REQUEUING,
         _E.DETACH: _S.DETACHED,
@@ -95,6 +95,7 @@ def next_state(state: ClaimState, event: ClaimEvent) -> ClaimState:
 class ClaimedTask:
     """A claim, from the moment it is made until nothing of it is left in this process.
 
+    :ivar key: the name of the claim.
     :ivar since: when it was claimed, in seconds since the epoch.
     :ivar state: changed by the thread of the work loop only; any thread may read it.
     :ivar stop: set when its step is to end.
@@ -104,15 +105,13 @@ class ClaimedTask:
     """
 
     claim: Claim
+    key: ClaimKey
     since: float = 0.0
     state: ClaimState = ClaimState.CLAIMED
     stop: threading.Event = field(default_factory=threading.Event)
     job: Json = None
     started_at: float | None = None
     thread: int | None = None
-
-    def __post_init__(self) -> None:
-        self.key: ClaimKey = claim_key(self.claim)
 
     def move(self, event: ClaimEvent) -> None:
         """Change the state.
@@ -129,7 +128,7 @@ class ClaimedTask:
 
 @dataclass(frozen=True)
 class WorkerView:
-    """What the work loop has now.
+    """The tasks that the work loop has now.
 
     :ivar waiting: hinted tasks that wait for a free thread.
     :ivar held: claimed tasks.
@@ -175,10 +174,10 @@ class TimerQueue(typing.Generic[T]):
         """Return the earliest moment; None: the queue is empty."""
         return self._heap[0][0] if self._heap else None
 
-    def pop_due(self, now: float, most: int) -> list[T]:
-        """Take out at most `most` items whose moment has come, the longest due first."""
+    def pop_due(self, now: float, most: int | None = None) -> list[T]:
+        """Take out the items whose moment has come, `most` at the most, the longest due first."""
         due: list[T] = []
-        while self._heap and len(due) < most and self._heap[0][0] <= now:
+        while self._heap and (most is None or len(due) < most) and self._heap[0][0] <= now:
             due.append(heapq.heappop(self._heap)[2])
         return due
 
@@ -186,6 +185,7 @@ class TimerQueue(typing.Generic[T]):
 class ClaimedTasks:
     """The claims that are ours, by task.  For the thread of the work loop; any thread may call `all`.
 
+    :ivar by_task: the claims by their task, whatever the attempt; to read.
     :ivar polls: the next poll of each task that waits for one, with the progress token to poll with.
     """
 
@@ -193,6 +193,7 @@ class ClaimedTasks:
         self._clock = clock
         self._monotonic = monotonic
         self._held: dict[TaskId, ClaimedTask] = {}
+        self.by_task: Mapping[TaskId, ClaimedTask] = self._held
         self.polls: TimerQueue[tuple[ClaimKey, Json]] = TimerQueue()
 
     def __len__(self) -> int:
@@ -204,7 +205,7 @@ class ClaimedTasks:
 
     def add(self, claim: Claim) -> ClaimedTask:
         """Add a claim that was made now."""
-        held = self._held[claim.task.id] = ClaimedTask(claim, self._clock())
+        held = self._held[claim.task.id] = ClaimedTask(claim, claim_key(claim), self._clock())
         return held
 
     def remove(self, held: ClaimedTask, event: ClaimEvent) -> None:
@@ -212,10 +213,6 @@ class ClaimedTasks:
         if self._held.get(held.key[0]) is held:
             del self._held[held.key[0]]
         held.move(event)
-
-    def of_task(self, task_id: TaskId) -> ClaimedTask | None:
-        """Return the claim of a task, whatever its attempt; None: there is none."""
-        return self._held.get(task_id)
 
     def get(self, key: ClaimKey) -> ClaimedTask | None:
         """Return a claim; None: it is not ours."""

@@ -21,8 +21,6 @@ LOG = logging.getLogger(__name__)
 Json = typing.Any
 LOG_EVERY = 60.0
 """Seconds between two log lines about threads that cannot be started."""
-NO_THREAD_FOR = 5.0
-"""Seconds for which nothing is claimed after a thread could not be started."""
 
 
 class NoThread(Exception):
@@ -210,7 +208,7 @@ class Executor(typing.Protocol):
 
 
 class Detachment(enum.Enum):
-    """What a step was found to do when its thread was to be detached."""
+    """The state of a step whose thread was to be detached."""
 
     NOT_STARTED = enum.auto()  #: it never will
     HANGS = enum.auto()  #: its thread was detached
@@ -224,6 +222,7 @@ class StepExecutor:
     into the inbox, and change nothing else.
 
     :ivar ended: the inbox: steps that have ended, each with its result; None: it could not start, or raised.
+    :ivar refused_at: when a step could not start because no thread could be started; None: never.
     :param wake: makes the work loop read the inbox soon.
     """
 
@@ -240,7 +239,7 @@ class StepExecutor:
         self._wake = wake
         self._clock = clock
         self._recorder = recorder
-        self._refused_at: float | None = None
+        self.refused_at: float | None = None
         self._steps: dict[ClaimKey, ClaimedTask] = {}
         self._hung: dict[ClaimKey, ClaimedTask] = {}
         self._lock = threading.Lock()
@@ -249,11 +248,6 @@ class StepExecutor:
     def busy(self) -> int:
         """Return how many steps run or wait for a thread, not counting those on detached threads."""
         return len(self._steps)
-
-    @property
-    def has_no_thread(self) -> bool:
-        """Return whether a step could not start a moment ago, because no thread could be started."""
-        return self._refused_at is not None and 0 <= self._clock() - self._refused_at < NO_THREAD_FOR
 
     def running(self) -> list[ClaimedTask]:
         """Return the claims whose steps have not ended, on detached threads or not; from any thread."""
@@ -274,7 +268,7 @@ class StepExecutor:
             held.job = self._pool.submit(self._run, held, call)
             submitted = True
         except NoThread:
-            self._refused_at = self._clock()
+            self.refused_at = self._clock()
         finally:
             if not submitted:
                 self._end(held, None)

@@ -29,6 +29,7 @@ class Intake:
 
     Hints that do not fit are dropped: a hint is only a hint, and the redelivery duty repeats it.
 
+    :ivar ids: the hinted tasks; to read.
     :ivar cancels: any thread appends to it; the work loop takes from it.
     :param most: ids held at the most.
     """
@@ -36,32 +37,29 @@ class Intake:
     def __init__(self, most: int = 100_000) -> None:
         self.cancels: collections.deque[CancelRequest] = collections.deque()
         self._most = most
-        self._ids: dict[TaskId, None] = {}
+        self.ids: dict[TaskId, None] = {}
         self._lock = threading.Lock()
-
-    def __len__(self) -> int:
-        return len(self._ids)
 
     def enqueue(self, task_ids: Iterable[TaskId]) -> int:
         """Remember the ids; return how many were dropped."""
         dropped = 0
         with self._lock:
             for task_id in task_ids:
-                if len(self._ids) >= self._most:
-                    dropped += task_id not in self._ids
+                if len(self.ids) >= self._most:
+                    dropped += task_id not in self.ids
                 else:
-                    self._ids[task_id] = None
+                    self.ids[task_id] = None
         return dropped
 
     def take(self, most: int) -> list[TaskId]:
         """Take out at most `most` ids, oldest first."""
         with self._lock:
-            taken = [task_id for task_id, _ in zip(self._ids, range(max(0, most)), strict=False)]
+            taken = [task_id for task_id, _ in zip(self.ids, range(max(0, most)), strict=False)]
             for task_id in taken:
-                del self._ids[task_id]
+                del self.ids[task_id]
         return taken
 
     def clear(self) -> None:
         """Forget all hints: the conductor has left the ring, or drains."""
         with self._lock:
-            self._ids.clear()
+            self.ids.clear()

@@ -53,6 +53,8 @@ from .reconciler import LateResults, Reconciler
 from .unstorable import LockedOut, UnstorableResults
 
 LOG = logging.getLogger(__name__)
+NO_THREAD_FOR = 5.0
+"""Seconds for which nothing is claimed after a thread could not be started."""
 Storable = tuple[StepResult, Outcome]
 
 
@@ -79,8 +81,7 @@ class WorkLimits:
 class WorkLoop:
     """The state of the work loop, and one round of it.
 
-    Any thread may call `enqueue`, `cancel`, `stop`, `busy`, `in_progress` and `view`; the thread of the
-    work loop calls the rest.
+    Any thread may call `enqueue`, `cancel`, `stop`, `busy`, `in_progress` and `view`; its own the rest.
 
     :param wake: makes the thread call `run_once` soon; called from any thread.
     :param member: returns our name on the ring at this moment, None if it is in doubt; from any thread.
@@ -130,8 +131,8 @@ class WorkLoop:
             metrics=metrics,
             store=self._results.append,
             leave=self._quarantine.leave,
-            answer_later=self._reconciler.answer_later,
-            add_hung=self._late.add_hung,
+            answer_later=self._reconciler.unanswered.append,
+            add_hung=self._late.hung.append,
             clock=clock,
             monotonic=monotonic,
             grace=limits.cancel_grace,
@@ -180,7 +181,7 @@ class WorkLoop:
 
     def view(self) -> WorkerView:
         """Return what the work loop has now."""
-        return WorkerView(len(self._intake), self._held.all(), self._executor.running())
+        return WorkerView(len(self._intake.ids), self._held.all(), self._executor.running())
 
     def work_as(self, who: Claimant | None) -> None:
         """Claim in this name from now on; None: claim nothing.
@@ -190,7 +191,8 @@ class WorkLoop:
         """
         if who == self._who:
             return
-        self._cancellation.lose_all()
+        for held in self._held.all():
+            self._cancellation.lose(held)
         # It may be a name we had before a short lapse: we have just dropped what it still claims.
         self._reconciler.uncertain = who is not None
         if who is None:
@@ -199,13 +201,11 @@ class WorkLoop:
             # The old name counts as gone, and with it the steps that its detached threads run.
             for held in self._executor.running():
                 if held.is_detached:
-                    self._late.add_hung(held.claim)
+                    self._late.hung.append(held.claim)
         self._who = who
 
     def run_once(self) -> float | None:
         """Do all that can be done now; return the seconds until the next round is due, None: until a wake.
-
-        Without a name only late results are resolved: we may never be in the ring again.
 
         Raises whatever breaks it, but never Unavailable: while the database is unavailable everything is kept
         and retried.  After any other error the next round begins with a repair.
@@ -234,16 +234,16 @@ class WorkLoop:
         self._drains = True
         self._intake.clear()
         if self._who is not None:
-            waiting = [held.key for held in self._held.all() if held.state is ClaimState.WAITING]
-            self._reconciler.requeue(waiting)
+            held = self._held.all()
+            self._reconciler.requeue([one.key for one in held if one.state is ClaimState.WAITING])
 
     def _repair(self) -> None:
         known = {held.key for held in self._executor.running()}
         # Read after those that run: a step that ends meanwhile is in one of them.
         known |= {held.key for held, _ in list(self._executor.ended)}
         known |= {claim_key(result.claim) for result in self._results}
-        known |= {key for key, _ in self._held.polls.items()}
-        self._reconciler.repair(known | self._unstorable.claims())
+        known |= {key for key, _ in self._held.polls.items()} | self._unstorable.claims()
+        self._reconciler.repair(known)
         self._cancellation.restore()
 
     def _round(self) -> float | None:
@@ -258,14 +258,15 @@ class WorkLoop:
         results = self._storable([alone] if alone else [self._results.popleft() for _ in range(count)])
         try:
             if who is not None:
-                for held, progress in self._held.due(2 * self._limits.threads - self.busy):
+                for held, progress in self._held.due(2 * self._limits.threads - self._executor.busy):
                     self._start(held, progress, who)
-                self._exchange(who, results, 0 if alone else self._free())
+                self._exchange(who, results, alone=alone is not None)
                 self._reconciler.reconcile(who)
-                self._reconciler.answer(who)
-                self._quarantine.forget(who)
-            self._late.resolve()
-            if who is not None:
+                if self._quarantine.cleared or self._quarantine.locked.retries:
+                    self._quarantine.forget(who)
+            if self._late.results or self._late.locked_results.retries:
+                self._late.resolve()  # Also without a name: we may never be in the ring again.
+            if who is not None and (self._late.hung or self._late.locked_hung.retries):
                 self._late.record(who)
         except Unavailable as error:
             LOG.warning("The database is unavailable, work waits: %s", error)
@@ -277,15 +278,14 @@ class WorkLoop:
         ended = self._executor.ended
         while ended:
             held, result = ended.popleft()
-            is_ours = held.state in (ClaimState.RUNNING, ClaimState.STOPPING)
-            was_detached = held.is_detached
+            before = held.state
             held.move(ClaimEvent.BREAK if result is None else ClaimEvent.RESULT)
-            if was_detached:
-                self._late.add(held.claim, result)
+            if before in (ClaimState.DETACHED, ClaimState.HUNG):
+                self._late.results.append((held.claim, result))
             elif result is None:  # The next attempt finds what this one has made.
                 self._reconciler.unfinished.append(held.key)
-            elif not is_ours:
-                self._late.add(result.claim, result)
+            elif before not in (ClaimState.RUNNING, ClaimState.STOPPING):
+                self._late.results.append((result.claim, result))
             elif result.outcome is None:
                 self._held.poll_later(result.claim, result.poll_after, result.progress)
             else:
@@ -296,7 +296,7 @@ class WorkLoop:
         found: list[Storable] = []
         for result in results:
             if self._held.get(claim_key(result.claim)) is None:
-                self._late.add(result.claim, result)
+                self._late.results.append((result.claim, result))
             elif result.outcome is not None:
                 found.append((result, result.outcome))
         return found
@@ -309,8 +309,9 @@ class WorkLoop:
 
     def _free(self) -> int:
         """Return how many tasks may be claimed: a few more than threads are free, so that none ever idles."""
-        can_start = not (self._drains or self._executor.has_no_thread)
-        spare = self._limits.threads + 4 - self.busy if can_start else 0
+        refused_at = self._executor.refused_at
+        has_no_thread = refused_at is not None and 0 <= self._clock() - refused_at < NO_THREAD_FOR
+        spare = 0 if self._drains or has_no_thread else self._limits.threads + 4 - self._executor.busy
         return max(0, min(spare, self._limits.in_progress - len(self._held)))
 
     def _pause(self) -> float | None:
@@ -319,17 +320,19 @@ class WorkLoop:
         if self._executor.ended:
             return 0.0
         if self._who is not None:
-            if self._results or self._unstorable or (len(self._intake) and self._free()):
+            if self._results or self._unstorable.waiting or (self._intake.ids and self._free()):
                 return 0.0
             timers += self._timers
-            if self.busy < 2 * self._limits.threads:
+            if self._executor.busy < 2 * self._limits.threads:
                 timers.append(self._held.polls)
         first = min((at for timer in timers if (at := timer.next_at()) is not None), default=None)
         return None if first is None else max(0.0, first - self._monotonic())
 
-    def _exchange(self, who: Claimant, results: Sequence[Storable], slots: int) -> None:
+    def _exchange(self, who: Claimant, results: Sequence[Storable], *, alone: bool) -> None:
         """Store the results and claim tasks in one transaction: each link of a chain costs one."""
-        self._intake.enqueue(self._locked_tasks.due())
+        if self._locked_tasks.retries:
+            self._intake.enqueue(self._locked_tasks.due())
+        slots = 0 if alone else self._free()
         hinted = self._intake.take(slots)
         if not (results or hinted):
             return
@@ -338,7 +341,7 @@ class WorkLoop:
             with self._unstorable.watch([result for result, _ in results]):
                 done: commit.Exchange = self._database.write(
                     lambda conn: commit.exchange(conn, outcomes, hinted, who=who, now=now, slots=slots),
-                    brief=self._unstorable.is_trying,
+                    brief=alone,
                 )
         except Unavailable as error:
             # Whether it was committed is unknown.  The fence makes a repetition of the results harmless, and
@@ -355,7 +358,8 @@ class WorkLoop:
         self._metrics.exchanged(done.claims, hinted, began=now, ended=self._clock())
         self._settle(results, {outcome.task_id for outcome in done.refused})
         for claim in done.claims:
-            self._cancellation.replace(claim.task.id)
+            if (old := self._held.by_task.get(claim.task.id)) is not None:
+                self._cancellation.lose(old)  # It was taken away from us, and is ours again.
             held = self._held.add(claim)
             self._cancellation.watch(held)
             self._start(held, None, who)
@@ -367,7 +371,7 @@ class WorkLoop:
         for result, outcome in results:
             held = self._held.get((outcome.task_id, outcome.attempt))
             if outcome.task_id in refused:
-                self._late.add(result.claim, result)
+                self._late.results.append((result.claim, result))
             else:
                 self._metrics.stored(result, held)
             if result.keeps_claim and outcome.task_id not in refused:

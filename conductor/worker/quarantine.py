@@ -33,6 +33,7 @@ class Quarantine:
 
     The threads of the pool call `run`, the work loop `forget` and `leave`.
 
+    :ivar cleared: tasks whose losses are to be forgotten.
     :param most: lost conductors at which a task fails.
     :param member: returns our name on the ring at this moment; None: we cannot be sure of it.
     """
@@ -52,7 +53,7 @@ class Quarantine:
         self._member = member
         self._lock = threading.Lock()
         self._alone: ClaimKey | None = None
-        self._cleared: collections.deque[TaskId] = collections.deque()
+        self.cleared: collections.deque[TaskId] = collections.deque()
         self.locked: LockedOut[TaskId] = LockedOut(monotonic, lambda task_id: task_id)
 
     def run(self, held: ClaimedTask, progress: Json, who: Claimant) -> StepResult:
@@ -92,7 +93,7 @@ class Quarantine:
 
         :raises Unavailable: it is retried at the next call.
         """
-        ids = [self._cleared.popleft() for _ in range(len(self._cleared))]
+        ids = [self.cleared.popleft() for _ in range(len(self.cleared))]
         for _ in self.locked.run(
             self._database, ids, lambda conn, part: losses.forget(conn, part, who.member)
         ):
@@ -120,5 +121,5 @@ class Quarantine:
     def _clear(self, result: StepResult) -> StepResult:
         """Forget the losses; the transaction that stores an outcome does so by itself."""
         if result.outcome is None:
-            self._cleared.append(result.claim.task.id)
+            self.cleared.append(result.claim.task.id)
         return replace(result, claim=replace(result.claim, task=replace(result.claim.task, losses=None)))

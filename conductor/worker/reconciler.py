@@ -30,6 +30,7 @@ class Reconciler:
 
     :ivar runs: returns whether a step of the claim has not ended.
     :ivar uncertain: claims may have been made, or lost, that are not known here.
+    :ivar unanswered: claims to be answered for: they are not ours.
     :ivar unfinished: claims to be requeued: no step could start for them, or it ended without a result.
     """
 
@@ -42,7 +43,7 @@ class Reconciler:
     monotonic: Callable[[], float]
     uncertain: bool = False
     unfinished: collections.deque[ClaimKey] = field(default_factory=collections.deque)
-    _unanswered: list[ClaimKey] = field(default_factory=list)
+    unanswered: list[ClaimKey] = field(default_factory=list)
     locked_claims: LockedOut[ClaimKey] = field(init=False)
     locked_answers: LockedOut[ClaimKey] = field(init=False)
 
@@ -62,17 +63,20 @@ class Reconciler:
         LOG.warning("The work loop continues after an error, %d claims are requeued", len(lost))
 
     def reconcile(self, who: Claimant) -> None:
-        """Requeue claims in our name that we do not know of, and those that are unfinished.
+        """Requeue claims in our name that are unfinished, or unknown here, and answer for those not ours.
 
         :raises Unavailable: it is retried at the next call.
         """
         if self.unfinished or self.locked_claims.retries:
             self.requeue([self.unfinished.popleft() for _ in range(len(self.unfinished))])
-        if not self.uncertain:
-            return
-        claimed = self.database.read(lambda conn: tasks.claims_of(conn, who.member))
-        self.requeue([(i, attempt) for i, attempt, _ in claimed if self.held.get((i, attempt)) is None])
-        self.uncertain = False
+        if self.uncertain:
+            claimed = self.database.read(lambda conn: tasks.claims_of(conn, who.member))
+            keys = [(task_id, attempt) for task_id, attempt, _ in claimed]
+            if unknown := [key for key in keys if self.held.get(key) is None]:
+                self.requeue(unknown)
+            self.uncertain = False
+        if self.unanswered or self.locked_answers.retries:
+            self._answer(who)
 
     def requeue(self, claims: Sequence[ClaimKey]) -> None:
         """Let others claim these tasks.
@@ -88,19 +92,10 @@ class Reconciler:
                     self.held.remove(held, ClaimEvent.LOSE)
             announce_all(self.hints, freed)
 
-    def answer_later(self, key: ClaimKey) -> None:
-        """Answer at the next call of `answer` that we do not hold a claim that we were asked to cancel."""
-        self._unanswered.append(key)
-
-    def answer(self, who: Claimant) -> None:
-        """Store of claims that we were asked to cancel, and do not hold, that nobody has to wait for us.
-
-        :raises Unavailable: it is retried at the next call.
-        """
-        if not (self._unanswered or self.locked_answers.retries):
-            return
-        now, asked = self.clock(), list(self._unanswered)
-        self._unanswered.clear()
+    def _answer(self, who: Claimant) -> None:
+        """Store of claims that we were asked to cancel, and do not hold, that nobody has to wait for us."""
+        now, asked = self.clock(), list(self.unanswered)
+        self.unanswered.clear()
 
         def work(conn: Connection, part: Sequence[ClaimKey]) -> dict[TraversalId, list[TaskId]]:
             over = [key for key in part if not self.runs(key)]
@@ -121,6 +116,8 @@ class LateResults:
     For the thread of the work loop.  What others lock is retried later, and delays nothing else.
 
     :ivar runs: returns whether a step of the claim has not ended.
+    :ivar results: each with its claim; None: the step ended without one.
+    :ivar hung: claims that are not ours any more, and whose steps hang on detached threads.
     """
 
     database: Database
@@ -129,8 +126,8 @@ class LateResults:
     metrics: WorkMetrics
     clock: Callable[[], float]
     monotonic: Callable[[], float]
-    _results: collections.deque[Late] = field(default_factory=collections.deque)
-    _hung: collections.deque[Claim] = field(default_factory=collections.deque)
+    results: collections.deque[Late] = field(default_factory=collections.deque)
+    hung: collections.deque[Claim] = field(default_factory=collections.deque)
     locked_results: LockedOut[Late] = field(init=False)
     locked_hung: LockedOut[Claim] = field(init=False)
 
@@ -138,20 +135,12 @@ class LateResults:
         self.locked_results = LockedOut(self.monotonic, lambda late: claim_key(late[0]))
         self.locked_hung = LockedOut(self.monotonic, claim_key)
 
-    def add(self, claim: Claim, result: StepResult | None) -> None:
-        """Add the result of a step; None: it ended without one."""
-        self._results.append((claim, result))
-
-    def add_hung(self, claim: Claim) -> None:
-        """Add a claim that is not ours any more, and whose step hangs on a detached thread."""
-        self._hung.append(claim)
-
     def resolve(self) -> None:
         """Have removed what late results have made, unless it is needed.
 
         :raises Unavailable: the rest is kept.
         """
-        late = self._results
+        late = self.results
         late.extend(self.locked_results.due())
         while late:
             claim, result = late.popleft()
@@ -168,7 +157,7 @@ class LateResults:
 
     def _resolve(self, claim: Claim, result: StepResult | None) -> None:
         if self.runs(claim_key(claim)):  # It is the result of a detached step's task: the step hangs still.
-            self.add_hung(claim)
+            self.hung.append(claim)
             return
         with log_context(claim):
             announce_all(self.hints, resolve_late(self.database, claim, result, now=self.clock()))
@@ -176,13 +165,13 @@ class LateResults:
     def record(self, who: Claimant) -> None:
         """Store which steps hang whose claims are not ours any more.
 
-        If this process dies before they return, others look for what they have made.
+        If this process dies before they return, others search for what they have made.
 
         :raises Unavailable: the rest is kept.
         """
-        self._hung.extend(self.locked_hung.due())
-        while self._hung:
-            claim = self._hung[0]
+        self.hung.extend(self.locked_hung.due())
+        while self.hung:
+            claim = self.hung[0]
             try:
                 if self.runs(claim_key(claim)):
                     with log_context(claim):
@@ -191,4 +180,4 @@ class LateResults:
                 self.locked_hung.put_off(claim)
             else:
                 self.locked_hung.done(claim)
-            self._hung.popleft()
+            self.hung.popleft()

@@ -20,7 +20,7 @@ class WorkThread:
     """The thread that calls `WorkLoop.run_once` whenever there is something to do.
 
     :param make: builds the work loop, given the function that wakes this thread.
-    :param liveness: is told of each round.
+    :param liveness: notes each round.
     :param progress: says whether the database has to be asked whether it answers.
     """
 

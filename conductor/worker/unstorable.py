@@ -1,4 +1,4 @@
-"""What cannot be stored now: rows that others lock, and results that break the transaction of their batch."""
+"""Keeps what cannot be stored now: rows that others lock, and results that break their transaction."""
 
 import collections
 import contextlib
@@ -45,7 +45,7 @@ class LockedOut(typing.Generic[T]):
 
     def due(self) -> list[T]:
         """Take out what is to be retried now."""
-        due = self.retries.pop_due(self._monotonic(), len(self.retries))
+        due = self.retries.pop_due(self._monotonic())
         self._names.difference_update(self._key(thing) for thing in due)
         return due
 
@@ -65,9 +65,10 @@ class LockedOut(typing.Generic[T]):
         """Put off those that were locked, and forget it of the others that were tried."""
         for thing in locked:
             self.put_off(thing)
-        for thing in tried:
-            if thing not in locked:
-                self.done(thing)
+        if self._times:
+            for thing in tried:
+                if thing not in locked:
+                    self.done(thing)
 
     def run(
         self, database: Database, fresh: Sequence[T], work: Callable[[Connection, Sequence[T]], R]
@@ -118,7 +119,7 @@ class UnstorableResults:
     breaks alone is replaced by a failure, and if that breaks too it is dropped.  One that others lock out is
     put off, so that it delays none of the others.  For the thread of the work loop.
 
-    :ivar is_trying: one is tried alone now.
+    :ivar waiting: results to be tried alone; True: as a failure, for the result broke alone before.
     :ivar retries: when to try those again that others lock out.
     """
 
@@ -127,33 +128,29 @@ class UnstorableResults:
         self._monotonic = monotonic
         self.retries: TimerQueue[StepResult] = TimerQueue()
         self._locked_out: dict[ClaimKey, StepResult] = {}
-        self._waiting: collections.deque[tuple[StepResult, bool]] = collections.deque()
-        self._is_guilty = self.is_trying = False
+        self.waiting: collections.deque[tuple[StepResult, bool]] = collections.deque()
+        self._is_guilty = False
         self._dropped: set[ClaimKey] = set()
-
-    def __bool__(self) -> bool:
-        return bool(self._waiting)
 
     def claims(self) -> set[ClaimKey]:
         """Return the claims whose results wait here, or were dropped.
 
         Nobody else gets the dropped ones before their time is over.
         """
-        waiting = {claim_key(result.claim) for result, _ in self._waiting}
+        waiting = {claim_key(result.claim) for result, _ in self.waiting}
         return self._dropped | self._locked_out.keys() | waiting
 
     def next(self, who: Claimant | None) -> StepResult | None:
         """Take out the next one that is to be tried alone; None: there is none."""
-        self._is_guilty = self.is_trying = False
+        self._is_guilty = False
         if who is None:
             return None
-        for result in self.retries.pop_due(self._monotonic(), len(self.retries)):
+        for result in self.retries.pop_due(self._monotonic()):
             del self._locked_out[claim_key(result.claim)]
-            self._waiting.append((result, False))
-        if not self._waiting:
+            self.waiting.append((result, False))
+        if not self.waiting:
             return None
-        result, self._is_guilty = self._waiting.popleft()
-        self.is_trying = True
+        result, self._is_guilty = self.waiting.popleft()
         if not self._is_guilty:
             return result
         return replace(self._steps.unstorable(result.claim, who), detached=result.detached)
@@ -182,7 +179,7 @@ class UnstorableResults:
 
     def _put_off(self, batch: Sequence[StepResult]) -> None:
         if len(batch) > 1:
-            self._waiting.extend((result, False) for result in batch)
+            self.waiting.extend((result, False) for result in batch)
         for result in batch if len(batch) == 1 else ():
             with log_context(result.claim):
                 LOG.warning("The result of task %s is locked out, retrying", result.claim.task.id)
@@ -191,7 +188,7 @@ class UnstorableResults:
 
     def _blame(self, batch: Sequence[StepResult]) -> None:
         if len(batch) > 1:
-            self._waiting.extend((result, False) for result in batch)
+            self.waiting.extend((result, False) for result in batch)
         elif batch:
             with log_context(batch[0].claim):
                 self._blame_one(batch[0])
@@ -202,7 +199,7 @@ class UnstorableResults:
             LOG.error("Task %s is dropped: not even its failure can be stored", result.claim.task.id)
         else:
             LOG.error("The result of task %s cannot be stored", result.claim.task.id)
-            self._waiting.appendleft((result, True))
+            self.waiting.appendleft((result, True))
 
 
 def _write(database: Database, work: Callable[[Connection, Sequence[T]], R], part: Sequence[T]) -> R:
