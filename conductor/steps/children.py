@@ -31,48 +31,48 @@ class StepChildren:
         self._secrets = secrets
 
     def create(self, key: str, goal: ChildGoal, adopted: Mapping[str, Json] | None = None) -> str:
-        """See Children."""
+        """Implement Children."""
         return self._nested.create(self._parent(key), self._with_secrets(goal), adopted)
 
     def update(self, child: str, goal: ChildGoal) -> None:
-        """See Children."""
+        """Implement Children."""
         self._nested.update(self._parent(), StackId(child), self._with_secrets(goal))
 
     def delete(self, child: str) -> None:
-        """See Children."""
+        """Implement Children."""
         self._nested.delete(self._parent(), StackId(child))
 
     def act(self, child: str, action: str) -> None:
-        """See Children."""
+        """Implement Children."""
         self._nested.act(self._parent(), StackId(child), TaskKind(action))
 
     def snapshot(self, child: str, key: str) -> None:
-        """See Children."""
+        """Implement Children."""
         self._nested.snapshot(self._parent(key), StackId(child))
 
     def snapshot_state(self, child: str, key: str) -> ChildState | None:
-        """See Children."""
+        """Implement Children."""
         found = self._nested.snapshot_of(self._parent(key), StackId(child))
         return None if found is None else ChildState(found.action, found.status, found.reason)
 
     def delete_snapshot(self, child: str, key: str) -> None:
-        """See Children."""
+        """Implement Children."""
         self._nested.delete_snapshot(self._parent(key), StackId(child))
 
     def find(self, key: str) -> str | None:
-        """See Children."""
+        """Implement Children."""
         found = self._stack(child_id(key))
         return None if found is None else found.id
 
     def state(self, child: str) -> ChildState | None:
-        """See Children."""
+        """Implement Children."""
         found = self._stack(StackId(child))
         if found is None:
             return None
         return ChildState(found.action, found.status, found.reason, found.name, found.traversal)
 
     def outputs(self, child: str) -> Mapping[str, Json]:
-        """See Children."""
+        """Implement Children."""
         found = self._stack(StackId(child))
         if found is None:
             return {}
@@ -80,7 +80,7 @@ class StepChildren:
         return open_outputs(found.outputs, rows, self._secrets)
 
     def members(self, child: str) -> Sequence[GroupMember]:
-        """See Children."""
+        """Implement Children."""
         found = self._stack(StackId(child))
         if found is None:
             return []
@@ -99,7 +99,7 @@ class StepChildren:
         return sorted(members, key=lambda item: (not item.is_failed, item.created_at, item.name))
 
     def file(self, name: str) -> str:
-        """See Children."""
+        """Implement Children."""
         return self._nested.file(self._claim.task.stack_id, name)
 
     def _stack(self, child: StackId) -> Stack | None:

@@ -1,5 +1,6 @@
 """The context of a running step: what its resource type may call."""
 
+import functools
 import threading
 import typing
 from collections.abc import Callable
@@ -44,6 +45,7 @@ class RunningStepContext:
     """Implements StepContext for one step of one claim.
 
     :param secrets: gets what the step may use, and must not show.
+    :param children: makes the nested stacks that the step may change.
     :param stop: set when the step is to end.
     """
 
@@ -54,13 +56,18 @@ class RunningStepContext:
         *,
         services: StepServices,
         stop: threading.Event,
-        children: Children,
+        children: Callable[[], Children],
     ) -> None:
         self._claim = claim
         self._secrets = secrets
         self._services = services
         self._stop = stop
-        self.children = children
+        self._make_children = children
+
+    @functools.cached_property
+    def children(self) -> Children:
+        """Return the nested stacks; made late, for most resources have none."""
+        return self._make_children()
 
     def now(self) -> float:
         """Return the seconds since the epoch, UTC."""
@@ -101,11 +108,11 @@ class RunningStepContext:
         )
 
     def signal_url(self, resource_name: str) -> str:
-        """See SignalAddresses.native."""
+        """Return the address at which signals for a resource arrive, with a token."""
         return self._services.addresses.native(self._stack, resource_name)
 
     def presigned(self) -> Presigned:
-        """See SignalAddresses.presigned."""
+        """Return the address for signals that needs no token; its signature is a secret."""
         resource = self._claim.resource
         made = self._services.addresses.presigned(self._stack, resource.name, resource.id)
         self._secrets.add(made.signature)

@@ -68,11 +68,11 @@ class ClaimLookup(SealedLookup):
         self._secrets = secrets
 
     def reference_id(self, resource: str) -> Json:
-        """See SealedLookup."""
+        """Implement Lookup in clear."""
         return self._secrets.open_value(self._input(resource).reference_id)
 
     def attribute(self, resource: str, name: str) -> Json:
-        """See SealedLookup."""
+        """Implement Lookup in clear."""
         attributes = self._input(resource).attributes
         if name == "":
             return {key: self._secrets.open_value(value) for key, value in attributes.items()}

@@ -76,9 +76,6 @@ class Outcomes:
         resource = replace(self.claim.resource, physical_id=physical_id)
         return resource_event(resource, self.claim.task.kind, status, reason, self.who, self.clock())
 
-    def _progress(self, token: Json) -> Json:
-        return {"task": self.claim.task.id, "token": token}
-
     def done(
         self, changes: Mapping[str, Json], physical_id: str | None, reason: str = "state changed"
     ) -> StepResult:
@@ -164,19 +161,19 @@ class Outcomes:
 
     def poll_later(self, step: Poll, changes: Mapping[str, Json]) -> StepResult:
         """Keep the task in this conductor until its next poll."""
-        values = {**changes, "progress": self._progress(step.progress)}
+        values = {**changes, "progress": {"task": self.claim.task.id, "token": step.progress}}
         if begun := self._begun():
             values.update(self._shown(Status.IN_PROGRESS, "state changed"))
         outcome = self._outcome(TaskState.RUNNING, changes=values, **begun)
         after = replace(self.claim, resource=replace(self.claim.resource, **values))
-        return StepResult(after, outcome, poll_after=step.after, progress=step.progress)
+        return StepResult(after, outcome, poll_after=step.after, progress=step.progress, keeps_claim=True)
 
     def park(self, step: Park, changes: Mapping[str, Json]) -> StepResult:
         """Let the task wait in the database."""
         moments = [self.claim.task.expires_at]
         moments.append(None if step.after is None else self.clock() + step.after)
         known = [moment for moment in moments if moment is not None]
-        values = {**changes, "progress": self._progress(step.progress)}
+        values = {**changes, "progress": {"task": self.claim.task.id, "token": step.progress}}
         if begun := self._begun():
             values.update(self._shown(Status.IN_PROGRESS, "state changed"))
         outcome = self._outcome(

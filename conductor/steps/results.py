@@ -4,7 +4,6 @@ import threading
 import typing
 from dataclasses import dataclass
 
-from ...db.states import TaskState
 from ...db.work.claim import Claim, Claimant
 from ...db.work.commit import Outcome
 
@@ -21,6 +20,7 @@ class StepResult:
     :ivar progress: token for that poll.
     :ivar timed_out: the resource's timeout has passed.
     :ivar detached: the step did not stop, so its thread was detached.
+    :ivar keeps_claim: the outcome is progress only: the task stays with this conductor, which polls it next.
     """
 
     claim: Claim
@@ -29,11 +29,7 @@ class StepResult:
     progress: Json = None
     timed_out: bool = False
     detached: bool = False
-
-    @property
-    def keeps_claim(self) -> bool:
-        """Return whether the task stays with this conductor, which polls it next."""
-        return self.outcome is None or self.outcome.state == TaskState.RUNNING
+    keeps_claim: bool = False
 
 
 class Steps(typing.Protocol):

@@ -1,5 +1,6 @@
 """Runs the steps of claimed tasks, and turns whatever they raise into results."""
 
+import functools
 import logging
 import threading
 import traceback
@@ -44,33 +45,33 @@ class StepRunner:
         self._services = services
 
     def run(self, claim: Claim, progress: Json, stop: threading.Event, who: Claimant) -> StepResult:
-        """See Steps."""
+        """Implement Steps."""
         outcomes = self._outcomes(claim, who)
         return self._guard(outcomes, lambda: self._step(outcomes, progress, stop), progress)
 
     def has_cancel(self, claim: Claim) -> bool:
-        """See Steps."""
+        """Implement Steps."""
         return KINDS[claim.task.kind].has_cancel(claim, self._registry)
 
     def cancel(self, claim: Claim, who: Claimant) -> StepResult:
-        """See Steps."""
+        """Implement Steps."""
         outcomes = self._outcomes(claim, who)
         return self._guard(outcomes, lambda: self._cancel(outcomes, None), None)
 
     def cancelled(self, claim: Claim, who: Claimant) -> StepResult:
-        """See Steps."""
+        """Implement Steps."""
         return self._outcomes(claim, who).stopped()
 
     def detached(self, claim: Claim, who: Claimant) -> StepResult:
-        """See Steps."""
+        """Implement Steps."""
         return self._outcomes(claim, who).detached(orphaned_create(claim))
 
     def lost_too_often(self, claim: Claim, who: Claimant) -> StepResult:
-        """See Steps."""
+        """Implement Steps."""
         return self._outcomes(claim, who).lost_too_often()
 
     def unstorable(self, claim: Claim, who: Claimant) -> StepResult:
-        """See Steps."""
+        """Implement Steps."""
         text = f"{action_of(claim.task.kind)} came to a result that cannot be stored"
         return self._outcomes(claim, who).failed(PermanentError(text))
 
@@ -79,10 +80,9 @@ class StepRunner:
         return Outcomes(claim, who, self._services.clock, secrets)
 
     def _context(self, outcomes: Outcomes, stop: threading.Event) -> RunningStepContext:
-        children = StepChildren(outcomes.claim, self._services.nested, outcomes.secrets)
-        return RunningStepContext(
-            outcomes.claim, outcomes.secrets, services=self._services, stop=stop, children=children
-        )
+        claim, secrets, services = outcomes.claim, outcomes.secrets, self._services
+        children = functools.partial(StepChildren, claim, services.nested, secrets)
+        return RunningStepContext(claim, secrets, services=services, stop=stop, children=children)
 
     def _guard(self, outcomes: Outcomes, call: Callable[[], StepResult], progress: Json) -> StepResult:
         """Return the result of the call, whatever it raises."""

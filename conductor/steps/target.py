@@ -53,6 +53,7 @@ def make_target(
     if metadata is None:
         metadata = metadata_in_clear(resource, secrets.open)
     secrets.properties = _secret_names(stored["properties"] if giving else resource.properties, properties)
+    policy = evaluate(definition.update_policy, ClaimLookup(claim, secrets)) if giving else {}
     target = ResourceView(
         id=resource.id,
         name=resource.name,
@@ -60,7 +61,7 @@ def make_target(
         stack=StackFacts(id=claim.task.stack_id, name=claim.stack_name, tenant=claim.tenant),
         properties=properties,
         previous=before if claim.task.kind == TaskKind.UPDATE else {},
-        update_policy=_update_policy(definition, claim, plugin, secrets) if giving else {},
+        update_policy=resolve_properties(plugin.update_policy_schema, policy) if giving else {},
         key=_key(claim),
         physical_id=resource.physical_id,
         metadata=metadata,
@@ -121,13 +122,6 @@ def is_same_type(claim: Claim) -> bool:
     """Return whether the definition has the type that the resource has."""
     plugin = TaskDefinition.from_json(claim.task.definition).plugin
     return plugin in ("", claim.resource.plugin)
-
-
-def _update_policy(
-    definition: TaskDefinition, claim: Claim, plugin: ResourceType, secrets: Secrets
-) -> Mapping[str, Json]:
-    values = evaluate(definition.update_policy, ClaimLookup(claim, secrets))
-    return resolve_properties(plugin.update_policy_schema, values)
 
 
 def _data(claim: Claim, plugin: ResourceType, secrets: Secrets) -> Mapping[str, Json]:

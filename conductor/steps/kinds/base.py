@@ -102,11 +102,11 @@ class TaskStep:
             LOG.warning("Resource %s: its cancel failed: %s", where, self.secrets.redact(str(error)))
 
     def settle(self) -> StepResult | None:
-        """Return the result where the resource's type is not needed for it; None: go on."""
+        """Return the result where the resource's type is not needed for it; None: there is none yet."""
         return None
 
     def prepare(self) -> StepResult | None:
-        """Complete the view of the resource; return the result where nothing has to start; None: go on."""
+        """Complete the view of the resource; return the result, if there is one already."""
         return None
 
     def start(self) -> Step:
