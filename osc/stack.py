@@ -1,4 +1,4 @@
-"""``openstack stack continue``, ``stack step``, ``stack breakpoint list``: going on from breakpoints."""
+"""``openstack stack continue``, ``stack step`` and ``stack breakpoint list``: the commands of breakpoints."""
 
 import argparse
 import typing
@@ -13,27 +13,29 @@ COLUMNS = ("resource_name", "hook", "resource_type", "until")
 HOOKS = ("pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete")
 
 
-class _GoOn(command.Lister):
-    """Posts one action to a stack, and lists what it let go."""
+class _Continue(command.Lister):
+    """Base of the commands that post an action to a stack and list the cleared breakpoints."""
 
     action = ""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """See cliff."""
+        """Return the parser with the command's arguments."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         parser.add_argument("stack", metavar="<stack>", help="Stack that is held (name or ID)")
         parser.add_argument(
             "resources",
             metavar="<resource>",
             nargs="*",
-            help="Resource to let go, NESTED/NAME for one in a nested stack; a wildcard for several. "
-            "Default: all that are held, in nested stacks too",
+            help="Resource to continue, NESTED/NAME for one in a nested stack; a wildcard for several. "
+            "Default: all held resources, also those of nested stacks",
         )
-        parser.add_argument("--hook", choices=HOOKS, help="Let go only what is held at this breakpoint")
+        parser.add_argument(
+            "--hook", choices=HOOKS, help="Continue only the resources held at this breakpoint"
+        )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[typing.Any, typing.Any]:
-        """See cliff."""
+        """Run the command."""
         selection: dict[str, Json] = {}
         if parsed_args.resources:
             selection["resources"] = parsed_args.resources
@@ -46,35 +48,35 @@ class _GoOn(command.Lister):
         return _listed(answer.json()["cleared"])
 
 
-class ContinueStack(_GoOn):
-    """Let a stack go on from the breakpoints at which it is held."""
+class ContinueStack(_Continue):
+    """Continue a stack that is held at breakpoints."""
 
     action = "continue"
 
 
-class StepStack(_GoOn):
-    """Let a stack go on from the breakpoints at which it is held, and stop before whatever comes next."""
+class StepStack(_Continue):
+    """Continue a stack that is held at breakpoints, and hold it again before its next steps."""
 
     action = "step"
 
 
 class ListBreakpoints(command.Lister):
-    """List the breakpoints at which a stack, or one nested in it, is held."""
+    """List the breakpoints at which a stack and its nested stacks are held."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """See cliff."""
+        """Return the parser with the command's arguments."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         parser.add_argument("stack", metavar="<stack>", help="Stack to show (name or ID)")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[typing.Any, typing.Any]:
-        """See cliff."""
+        """Run the command."""
         stack = _find(_client(self), parsed_args.stack)
         return _listed(stack.to_dict().get("breakpoints", []))
 
 
 def _client(of: command.Command) -> typing.Any:
-    """Heat's client, which it adds to the manager when it is loaded."""
+    """Return Heat's client, which its plugin adds to the client manager."""
     manager: typing.Any = of.app.client_manager
     return manager.orchestration
 

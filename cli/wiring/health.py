@@ -12,13 +12,16 @@ from .database import connect
 
 
 def database_health(conf: cfg.ConfigOpts) -> DatabaseHealth:
-    """Make what asks the database over a connection of its own: busy other ones are no fault of its."""
+    """Make the check of the database.
+
+    It has a connection of its own: while all others are busy the database is healthy.
+    """
     database = connect(conf, pool_size=1)
     return DatabaseHealth(lambda: database.read(lambda conn: conn.execute(sa.select(1)).scalar()))
 
 
 def conductors_in_group(conf: cfg.ConfigOpts) -> Callable[[], GroupStatus | str]:
-    """Return what reads which conductors are alive, once in [coordination] poll seconds.
+    """Return a function that reads which conductors are alive, once in [coordination] poll seconds.
 
     :raises WrongConfiguration: the options of the coordination are wrong.
     """

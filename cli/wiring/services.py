@@ -1,0 +1,58 @@
+"""The services that the API's handlers work with, from the parts of a process."""
+
+from collections.abc import Callable
+
+from ...api.context import Services
+from ...api.request import ApiLimits
+from ...engine.breakpoints import BreakpointOperations
+from ...engine.context import EngineContext
+from ...engine.exports import Exports
+from ...engine.previews import Previews
+from ...engine.signals import Signals
+from ...engine.snapshots import Snapshots
+from ...engine.stacks import StackOperations
+from ...engine.updates import Updates
+from ...engine.validate import Validation
+from .health import conductors_in_group, database_health
+from .keystone import make_auth
+from .parts import Parts
+
+
+def make_services(
+    parts: Parts,
+    context: EngineContext,
+    *,
+    version: str,
+    draining: Callable[[], bool],
+    metrics_text: Callable[[], bytes] | None,
+) -> Services:
+    """Make the services of the API's handlers.
+
+    :param draining: see Services.
+    :param metrics_text: makes the page of metrics; None: there is none.
+    :raises WrongConfiguration: the policy is wrong.
+    """
+    conf = parts.conf
+    return Services(
+        database=parts.database,
+        stacks=StackOperations(context),
+        updates=Updates(context),
+        validation=Validation(context),
+        previews=Previews(context),
+        signals=Signals(context),
+        snapshots=Snapshots(context),
+        exports=Exports(context),
+        breakpoints=BreakpointOperations(context),
+        registry=parts.catalogue,
+        sealer=parts.sealer,
+        auth=make_auth(conf),
+        clock=parts.database.clock,
+        limits=ApiLimits(
+            body_bytes=conf.api.max_body, page=conf.api.max_page, budget=context.settings.limits.budget
+        ),
+        build={"revision": version},
+        health_problem=database_health(conf).problem,
+        metrics=metrics_text,
+        roll=conductors_in_group(conf),
+        draining=draining,
+    )
