@@ -17,7 +17,7 @@ HOSTS = ("one", "two", "three")
 THREADS = 4
 LEAF, LEVEL = "file:///leaf.yaml", "file:///level{}.yaml"
 OTHER_THREADS = 25
-"""Of a conductor, beside those of its pool: duties, membership, message bus, mover."""
+"""Of a conductor, beside those of its pool: duties, membership, message bus, work loop."""
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,8 @@ from stoker.db.work.claim import Claimant
 from stoker.db.work.commit import Exchange, Outcome
 
 PER_TURN, PER_TASK = 40, 16
-"""Statements of one transaction of the pipeline: so many, and so many for each result and each claim.  What a
-statement of the pipeline touches does not follow the stack's size either: see test_cost.py."""
+"""Statements of one transaction of the work loop: so many, and so many for each result and each claim.  What
+a statement of the work loop touches does not follow the stack's size either: see test_cost.py."""
 
 ADOPTED = """
 SELECT physical_id FROM resource

@@ -101,7 +101,7 @@ def told_events(world: World, stack: Stack) -> list[Json]:
     return list(world.database.read(lambda conn: conn.execute(query).all()))
 
 
-def test_what_a_step_makes_after_it_was_given_up_is_removed_and_changes_nothing(world: World) -> None:
+def test_what_a_step_makes_after_it_was_detached_is_removed_and_changes_nothing(world: World) -> None:
     stack = begun(world, template(a={"hangs": ["create"]}))
     cancel(world, stack)
     pass_grace(world)
@@ -138,7 +138,7 @@ def test_the_removal_of_what_was_left_behind_is_tried_again(
     assert (refusals, world.cloud.things) == ([], {})
 
 
-def test_no_check_makes_a_resource_sound_whose_deletion_was_given_up(world: World) -> None:
+def test_no_check_makes_a_resource_sound_whose_deletion_was_detached(world: World) -> None:
     """It may take place yet."""
     stack = created(world, template(a={"hangs": ["delete"]}, b={}))
     world.update(stack, template(b={}))
@@ -247,7 +247,7 @@ def test_a_conductor_that_is_cut_off_from_the_bus_learns_of_it_when_it_is_back(w
     assert len(world.bus.stops) == sent, "nobody is asked again"
 
 
-def test_a_step_that_is_given_up_after_its_task_was_taken_away_is_still_waited_for(world: World) -> None:
+def test_a_step_that_is_detached_after_its_task_was_taken_away_is_still_waited_for(world: World) -> None:
     """That it was given up is refused; it is no end of the step."""
     stack = begun(world, template(a={"hangs": ["create"]}))
     [conductor] = hanging(world)
@@ -340,7 +340,7 @@ def test_what_a_conductor_without_a_name_has_made_late_is_removed_by_the_others(
     assert world.settle(lambda: not world.cloud.things, within=60)
 
 
-def test_a_step_that_is_given_up_when_its_task_was_taken_away_leaves_nothing_behind(world: World) -> None:
+def test_a_step_that_is_detached_when_its_task_was_taken_away_leaves_nothing_behind(world: World) -> None:
     """Also where its conductor dies right after the call has come back."""
     stack = begun(world, template(a={"hangs": ["create"]}))
     [conductor] = hanging(world)
@@ -366,7 +366,7 @@ def test_a_step_that_is_given_up_when_its_task_was_taken_away_leaves_nothing_beh
 
 
 @pytest.mark.parametrize("first", ["others look first", "it is back first"])
-def test_a_given_up_step_of_a_conductor_that_has_another_name_leaves_nothing_behind(
+def test_a_detached_step_of_a_conductor_that_has_another_name_leaves_nothing_behind(
     world: World, first: str
 ) -> None:
     """The old name counts as gone, and what others find is nothing yet."""
@@ -407,7 +407,7 @@ def test_a_given_up_step_of_a_conductor_that_has_another_name_leaves_nothing_beh
     assert world.settle(lambda: {row.status for row in left_over(world)} == {"COMPLETE"}, within=60)
 
 
-def test_a_step_that_is_given_up_while_another_attempt_is_at_it_is_left_to_that(world: World) -> None:
+def test_a_step_that_is_detached_while_another_attempt_is_at_it_is_left_to_that(world: World) -> None:
     """Who comes second finds by the key what the first one has made, and has it."""
     stack = begun(world, template(a={"hangs": ["create"]}))
     [conductor] = hanging(world)

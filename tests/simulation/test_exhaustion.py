@@ -116,7 +116,7 @@ PLACES: dict[str, tuple[Json, str]] = {
     "a claim's timeout is watched": (Cancellation, "watch"),
     "what has to stop is stopped": (Cancellation, "apply"),
     "a result is counted": (WorkMetrics, "stored"),
-    "a suspect is tried alone": (UnstorableResults, "next"),
+    "a result is tried alone": (UnstorableResults, "next"),
     "hints are announced": (loop, "announce_all"),
 }
 

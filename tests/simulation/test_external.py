@@ -62,7 +62,7 @@ def test_it_cannot_become_another_thing_or_the_stacks_own(world: World) -> None:
     assert rows(world, stack)["a"].physical_id == "thing-x"
 
 
-def test_a_look_that_hangs_and_is_given_up_leaves_the_thing_alone(world: World) -> None:
+def test_a_look_that_hangs_and_is_detached_leaves_the_thing_alone(world: World) -> None:
     stack = world.create("s", external(hangs=["check"]))
     world.calm()
     cancel(world, stack)

@@ -92,7 +92,7 @@ def test_a_resource_timeout_is_counted_once_for_each_try(world: World, counting:
     assert counting.of(metrics.TIMEOUTS, "resource") == 2
 
 
-def test_a_step_that_hangs_is_given_up_and_its_result_refused(world: World, counting: Counting) -> None:
+def test_a_step_that_hangs_is_detached_and_its_result_refused(world: World, counting: Counting) -> None:
     stack = world.create("s", template(1, hangs=["create"]))
     world.calm()
     world.orders.delete(world.stack(stack.id))

@@ -95,7 +95,9 @@ def test_a_new_update_begins_at_zero(world: World) -> None:
     assert world.stack(stack.id).status == Status.COMPLETE
 
 
-def test_of_two_suspects_one_runs_at_a_time_so_that_the_innocent_one_ends_well(world: World) -> None:
+def test_in_quarantine_one_task_runs_at_a_time_so_that_the_innocent_one_ends_well(
+    world: World,
+) -> None:
     """The innocent one's call is slow: twice it is in it when the other one fells their conductor."""
     stack = world.create("s", template(bad={"hangs": ["create"]}, slow={"hangs": ["create"]}))
     for index in range(2):
@@ -194,11 +196,11 @@ def test_a_retry_of_the_operators_begins_at_zero(world: World) -> None:
     assert lost_with(world, stack, "a") == []
 
 
-def test_a_step_that_was_written_off_lets_the_next_suspect_begin(world: World) -> None:
+def test_a_step_that_was_detached_lets_the_next_task_begin(world: World) -> None:
     stack = world.create("s", template(a={"hangs": ["create"]}, b={"hangs": ["create"]}))
     tasks = world.database.read(lambda conn: task_rows.of_traversal(conn, stack.traversal))
     ids = [task.id for task in tasks if task.state == TaskState.READY]
-    suspect(world, ids)
+    lose_twice(world, ids)
     claim_both(world, stack, "host0")
     conductor = world.conductors["host0"]
     first = running_alone(world, stack)
@@ -212,12 +214,12 @@ def test_a_step_that_was_written_off_lets_the_next_suspect_begin(world: World) -
     assert first in ("a", "b")
 
 
-def suspect(world: World, ids: list[TaskId]) -> None:
+def lose_twice(world: World, ids: list[TaskId]) -> None:
     """Two conductors were lost with each of these tasks."""
-    work = functools.partial(_suspect, ids=ids)
+    work = functools.partial(_lose_twice, ids=ids)
     world.database.write(work)
 
 
-def _suspect(conn: sa.Connection, ids: list[TaskId]) -> None:
+def _lose_twice(conn: sa.Connection, ids: list[TaskId]) -> None:
     t = tables.task
     conn.execute(sa.update(t).where(t.c.id.in_(ids)).values(losses={"hosts": ["x", "y"]}))

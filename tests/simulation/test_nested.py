@@ -265,7 +265,7 @@ def test_an_update_in_the_middle_supersedes_all_levels(world: World) -> None:
     assert len(world.cloud.things) == 4
 
 
-def test_a_child_whose_parents_step_hangs_is_deleted_when_the_step_was_given_up(
+def test_a_child_whose_parents_step_hangs_is_deleted_when_the_step_was_detached(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It belongs to nobody then, but to what the step has left behind."""

@@ -208,7 +208,7 @@ def test_a_stack_is_failed_while_no_conductor_runs(world: World) -> None:
     assert not world.cloud.things
 
 
-def test_a_rollback_that_has_not_begun_is_given_up(world: World) -> None:
+def test_a_rollback_that_has_not_begun_is_ended(world: World) -> None:
     stack = world.create("s", template(a={"fail": True}), disable_rollback=False)
     world.calm()
     assert world.stack(stack.id).rollback_at is not None

@@ -122,7 +122,7 @@ def run(signals: SignalQueue, told: Systemd, **more: typing.Any) -> threading.Ti
 def test_the_watchdog_is_fed_until_a_loop_is_late_and_again_afterwards(
     signals: SignalQueue, manager: Manager, caplog: pytest.LogCaptureFixture
 ) -> None:
-    late = iter([[], ["the mover"], ["the mover"], []])
+    late = iter([[], ["the work loop"], ["the work loop"], []])
     asked: list[float] = []
 
     def ask(grace: float) -> list[str]:
@@ -132,7 +132,7 @@ def test_the_watchdog_is_fed_until_a_loop_is_late_and_again_afterwards(
     run(signals, systemd(manager, WATCHDOG_USEC="40000"), late=ask)
     assert manager.all_heard() == ["WATCHDOG=1"] * 2
     assert asked[0] == 0.02
-    assert [record.args for record in caplog.records] == [("the mover",), ("done",)]
+    assert [record.args for record in caplog.records] == [("the work loop",), ("done",)]
 
 
 def test_a_reload_is_told_with_what_came_of_it(signals: SignalQueue, manager: Manager) -> None:

@@ -99,7 +99,7 @@ def hang(parts: Parts) -> None:
 
 
 def stop_a_loop(parts: Parts) -> None:
-    parts.liveness.expect("the mover", 1.0)
+    parts.liveness.expect("the work loop", 1.0)
     parts.now[0] = 12.0
 
 
@@ -108,7 +108,7 @@ CASES: list[tuple[Callable[[Parts], None], str]] = [
     (leave_the_ring, "not in the ring: "),
     (lose_the_database, "database unavailable: "),
     (hang, "too many hung threads: 1 threads hang in calls that were cancelled"),
-    (stop_a_loop, "stuck: the mover makes no progress"),
+    (stop_a_loop, "stuck: the work loop makes no progress"),
 ]
 
 

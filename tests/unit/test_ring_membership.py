@@ -298,13 +298,13 @@ def test_who_makes_no_progress_leaves_at_once_and_rejoins_under_a_new_name(
     backend.steps(3, a, b)
     name = a.member()
     assert hosts(b.view()) == ["a", "b"]
-    stuck.append("the mover")
+    stuck.append("the work loop")
     backend.steps(1, a, b)
     assert a.member() is None
     assert hosts(b.view()) == ["b"]
-    assert "Leaving the ring, others take over: no progress for 5 s: the mover" in caplog.text
+    assert "Leaving the ring, others take over: no progress for 5 s: the work loop" in caplog.text
     backend.steps(70, a, b)
-    assert "Not in the ring, so it does no work: no progress for 5 s: the mover" in caplog.text
+    assert "Not in the ring, so it does no work: no progress for 5 s: the work loop" in caplog.text
     stuck.clear()
     backend.steps(3, a, b)
     assert a.member() not in (None, name)
@@ -313,7 +313,7 @@ def test_who_makes_no_progress_leaves_at_once_and_rejoins_under_a_new_name(
 
 def test_who_is_alone_stays_though_it_makes_no_progress(backend: Backend) -> None:
     a = backend.member("a")
-    a.leave_while(lambda: ["the mover"])
+    a.leave_while(lambda: ["the work loop"])
     backend.steps(10, a)
     assert a.member() is not None
 

@@ -163,7 +163,7 @@ def step(
     now: float = NOW,
     slots: int = 100,
 ) -> Exchange:
-    """One transaction of the work pipeline."""
+    """One transaction of the work loop."""
     return database.write(lambda conn: exchange(conn, outcomes, wanted, who=who, now=now, slots=slots))
 
 
