@@ -2,7 +2,7 @@
 
 import logging
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..db.ids import MemberId, TaskId, TraversalId
@@ -49,15 +49,10 @@ class Started:
     spared: Sequence[TaskId] = ()
 
 
-def batches(task_ids: Sequence[TaskId], size: int = BATCH) -> Iterator[Sequence[TaskId]]:
-    """Yield the ids in lists of at most `size`."""
-    return (task_ids[i : i + size] for i in range(0, len(task_ids), size))
-
-
 def announce(hints: Hints, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
-    """Cast hints for all the tasks."""
-    for batch in batches(task_ids):
-        hints.run_tasks(traversal, batch)
+    """Cast hints for all the tasks, in batches."""
+    for start in range(0, len(task_ids), BATCH):
+        hints.run_tasks(traversal, task_ids[start : start + BATCH])
 
 
 def announce_all(hints: Hints, ready: Mapping[TraversalId, Sequence[TaskId]]) -> None:

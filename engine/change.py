@@ -20,8 +20,7 @@ from ..planning.update import (
     update_ids_needed,
 )
 from .announce import Started, announce_started
-from .compiled import Compiled
-from .context import EngineContext
+from .context import Compiled, EngineContext
 from .errors import NotUpdatable
 from .stack_state import check_updatable, kept_goal
 from .start import begin, running_of, store_plan

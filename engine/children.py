@@ -17,8 +17,7 @@ from ..template.environment import as_document, nested_environment, parse_enviro
 from ..template.errors import TemplateError
 from ..template.model import ResourceDefinition
 from ..template.residual import evaluate
-from .compiled import Compiled
-from .context import EngineContext
+from .context import Compiled, EngineContext
 
 Json = typing.Any
 

@@ -1,10 +1,9 @@
 """Compiling a goal: from what a user asks for to a checked template, and to what is stored of it."""
 
 import typing
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from ..planning.goal_environment import charged_environment
+from ..planning.goal_environment import charged_environment, sealed_values, stored_environment
 from ..planning.group_attributes import with_requested_attributes
 from ..planning.hidden_parameters import hide, hiding, leaves_open, without_secrets
 from ..planning.nested_check import Branch, TemplateTree
@@ -14,11 +13,11 @@ from ..resources.registry import ResourceRegistry
 from ..sealing.sealer import BoundSealer
 from ..template.budget import Budget
 from ..template.compile import Identity, Limits, Source, compile_template
-from ..template.environment import Environment, as_document
+from ..template.environment import Environment
 from ..template.load import load_template
 from ..template.model import CompiledTemplate
-from ..template.residual import mapping, quote, sealed
-from .compiled import Compiled
+from ..template.parameters import parameter_strings
+from .context import Compiled
 
 Json = typing.Any
 
@@ -56,9 +55,10 @@ class GoalCompiler:
         return Compiled(
             identity=identity,
             template=template,
-            environment=_stored_environment(environment, hidden, sealer),
+            environment=stored_environment(environment, hidden, sealer),
             files={name: text for name, text in goal.files.items() if name != EXISTING},
-            parameters=_sealed(goal.parameters, hidden, sealer),
+            parameters=sealed_values(goal.parameters, hidden, sealer),
+            parameter_view={**identity.pseudo(), **parameter_strings(plan.parameters)},
             plan=plan,
             sealer=sealer,
         )
@@ -97,21 +97,3 @@ class _Compiler:
         files, unseal = self.goal.files, self.sealer.open
         tree = TemplateTree(self.registry, self.limits, files, self.compile, unseal, self.budget)
         tree.check(plan, environment)
-
-
-def _stored_environment(environment: Environment, hidden: Iterable[str], sealer: BoundSealer) -> Json:
-    plain = as_document(environment)
-    document = {section: quote(value) for section, value in plain.items()}
-    for section in ("parameters", "parameter_defaults"):
-        document[section] = _sealed(plain[section], hidden, sealer)
-    return document
-
-
-def _sealed(values: Mapping[str, Json], hidden: Iterable[str], sealer: BoundSealer) -> Json:
-    names = set(hidden)
-    return mapping(
-        {
-            name: sealed(sealer.seal(value)) if name in names else quote(value)
-            for name, value in values.items()
-        }
-    )

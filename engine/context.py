@@ -1,4 +1,4 @@
-"""The collaborators and settings that all use cases share, and the allotment of ids to a new traversal."""
+"""The collaborators, settings and values that all use cases share, and the ids of a new traversal."""
 
 import typing
 import uuid
@@ -19,13 +19,43 @@ from ..resources.registry import ResourceRegistry
 from ..ring.shards import shard_of
 from ..sealing.sealer import BoundSealer, Sealer
 from ..template.compile import Identity, Limits
+from ..template.model import CompiledTemplate
 from .announce import Hints
-from .compiled import Compiled
 from .signal_limits import SignalLimits
 
+Json = typing.Any
 R = typing.TypeVar("R")
 Scopes = Mapping[StackId, TraversalScope]
 """A new traversal for each of several stacks."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A goal that was compiled and passed all checks.
+
+    :ivar identity: the stack it was compiled for.
+    :ivar environment: as stored: the values of hidden parameters sealed.
+    :ivar parameters: of the request, as stored.
+    :ivar parameter_view: every parameter as the API shows it, with the pseudo parameters.
+    :ivar sealer: of the tree of stacks, which has sealed them.
+    """
+
+    identity: Identity
+    template: Mapping[str, Json]
+    environment: Mapping[str, Json]
+    files: Mapping[str, str]
+    parameters: Mapping[str, Json]
+    parameter_view: Mapping[str, str]
+    plan: CompiledTemplate
+    sealer: BoundSealer
+
+    @property
+    def outputs(self) -> dict[str, Json]:
+        """Return the outputs as they are stored on the stack."""
+        return {
+            name: {"value": output.value, "description": output.description}
+            for name, output in self.plan.outputs.items()
+        }
 
 
 class Compiler(typing.Protocol):

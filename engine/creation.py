@@ -15,8 +15,7 @@ from ..planning.breakpoints import PlannedBreakpoints
 from ..planning.plan import TraversalScope, ids_needed, plan_create
 from ..planning.requests import AdoptedResource
 from .announce import Started, announce_started
-from .compiled import Compiled
-from .context import EngineContext
+from .context import Compiled, EngineContext
 from .start import store_plan
 
 

@@ -16,8 +16,7 @@ from ..template.model import Parameter
 from ..template.parameters import check_immutable, resolve_parameters
 from ..template.residual import evaluate, holds_secret
 from ..template.versions import find_version
-from .compiled import Compiled
-from .context import EngineContext
+from .context import Compiled, EngineContext
 from .stack_state import current_goal
 
 Json = typing.Any

@@ -13,7 +13,7 @@ from ..template.compile import Identity
 from ..template.errors import TemplateError
 from .change import Change, commit_update
 from .children import goal_of_child
-from .compiled import Compiled
+from .context import Compiled
 from .creation import NewStack, create_stack
 from .nested_actions import NestedStackActions, refusal_is_permanent
 from .parent_resource import ParentResource, child_id

@@ -19,8 +19,7 @@ from ..planning.preview import (
 from ..planning.requests import UpdateRequest
 from ..template.compile import Identity
 from .children import compile_previewed_child
-from .compiled import Compiled
-from .context import EngineContext
+from .context import Compiled, EngineContext
 from .errors import NotUpdatable
 from .goals import compile_update, identity_of
 from .nested_reads import living_child

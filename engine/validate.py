@@ -14,8 +14,7 @@ from ..template.compile import Identity, describe
 from ..template.environment import Environment, as_document, map_type
 from ..template.errors import TemplateError
 from ..template.load import load_template
-from .compiled import Compiled
-from .context import EngineContext
+from .context import Compiled, EngineContext
 
 Json = typing.Any
 

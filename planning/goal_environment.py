@@ -1,12 +1,14 @@
 """The environment of a goal: its environment files and its environment, merged into one; pure."""
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from ..sealing.sealer import BoundSealer
 from ..template.budget import Budget, charged_at
 from ..template.environment import Environment, as_document, parse_environment
 from ..template.merging import Named, merge_environments
 from ..template.parameters import parse_declarations
+from ..template.residual import mapping, quote, sealed
 from ..template.versions import find_version
 from .requests import Goal
 
@@ -32,3 +34,23 @@ def charged_environment(goal: Goal, template: Mapping[str, Json], budget: Budget
     with charged_at("environment"):
         budget.take_stored(as_document(environment))
     return environment
+
+
+def stored_environment(environment: Environment, hidden: Iterable[str], sealer: BoundSealer) -> Json:
+    """Return the environment as it is stored: the values of hidden parameters sealed."""
+    plain = as_document(environment)
+    document = {section: quote(value) for section, value in plain.items()}
+    for section in ("parameters", "parameter_defaults"):
+        document[section] = sealed_values(plain[section], hidden, sealer)
+    return document
+
+
+def sealed_values(values: Mapping[str, Json], hidden: Iterable[str], sealer: BoundSealer) -> Json:
+    """Return values by name as they are stored: hidden ones sealed, the others quoted."""
+    names = set(hidden)
+    return mapping(
+        {
+            name: sealed(sealer.seal(value)) if name in names else quote(value)
+            for name, value in values.items()
+        }
+    )

@@ -123,9 +123,11 @@ class TemplateTree:
         :raises TemplateError: with the path from this stack down.
         """
         self._count(len(plan.resources) * copies)
-        resources, stored, uses = len(plan.resources), 0, attributes_used(plan)
+        resources, stored = len(plan.resources), 0
+        nested = {name: self._nested(definition) for name, definition in plan.resources.items()}
+        uses = attributes_used(plan) if any(nested.values()) else {}
         for definition in plan.resources.values():
-            plugin = self._nested(definition)
+            plugin = nested[definition.name]
             if plugin is None:
                 continue
             try:
