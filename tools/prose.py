@@ -49,7 +49,8 @@ FOLDERS = (
 PENDING: tuple[str, ...] = (
     "api/",
     "cli/",
-    "conductor/",
+    *("conductor/background", "conductor/duties/", "conductor/monitor", "conductor/ownership"),
+    *("conductor/rescue", "conductor/scheduler", "conductor/service"),
     "db/",
     "engine/",
     "keystone/",

@@ -186,8 +186,8 @@ class WorkLoop:
     def work_as(self, who: Claimant | None) -> None:
         """Claim in this name from now on; None: claim nothing.
 
-        A change of name drops all claims made in the old one: others take them over, for they see the old
-        member gone, and the fence refuses late results by its name.
+        A change of name drops all claims made in the old one.  Others take them over, for they see the old
+        member gone; the fence refuses late results by its name.
         """
         if who == self._who:
             return

@@ -78,6 +78,7 @@ class WorkThread:
             self._liveness.beat(NAME)
             with self._liveness.at_work(NAME):
                 pause = self._round()
+            # A stop waits for running steps: others could claim their tasks only after we count as gone.
             if self._stop.is_set() and not self.loop.in_progress:
                 self._liveness.forget(NAME)
                 return

@@ -29,7 +29,8 @@ WARN_AFTER = 3
 class LockedOut(typing.Generic[T]):
     """Tasks, claims or results whose rows other transactions hold, each with the moment of its next try.
 
-    For the thread of the work loop.
+    For the thread of the work loop.  No retry may hold that thread, as a loop of tenacity would: everything
+    else continues until the moment has come.
 
     :ivar retries: when to try which again.
     :param monotonic: seconds that never jump.
