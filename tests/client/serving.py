@@ -15,7 +15,7 @@ from harness.programs import BIN, Program
 from harness.waiting import wait_for
 
 Json = typing.Any
-TABLES = ("stack", "stack_tag", "content", "task", "resource", "event")
+TABLES = ("stack", "stack_tag", "content", "traversal", "task", "resource", "event")
 
 
 @dataclasses.dataclass(frozen=True)
