@@ -77,7 +77,7 @@ def run_workers(
     # The launcher would send READY=1 itself, before the first worker has started.
     os.environ.pop("NOTIFY_SOCKET", None)
     launcher = service.ProcessLauncher(conf)
-    conf.set_default("graceful_shutdown_timeout", math.ceil(settings.stops_within + STOP_MARGIN))
+    conf.set_override("graceful_shutdown_timeout", math.ceil(settings.stops_within + STOP_MARGIN))
     launcher.launch_service(WorkerService(settings.program, make, parent.link), workers=settings.count)
     # The launcher learns of signals by the interpreter's wakeup descriptor; its own handler does nothing.
     signal.signal(signal.SIGTERM, lambda number, frame: parent.stopping())
@@ -233,7 +233,7 @@ class WorkerParent:
     def exit_code(self) -> int:
         """Return the exit code, once all workers have ended."""
         self.link.ended(0, closed=False)  # Comes after all that they have sent.
-        self._messages.join()
+        self._messages.join(STOP_MARGIN)
         unfinished = any(self._ended.get(pid) != 0 for pid in self._workers)
         return self._code or int(unfinished) or int(self._streams.closed)
 
