@@ -278,13 +278,13 @@ class WorkLoop:
         ended = self._executor.ended
         while ended:
             held, result = ended.popleft()
-            before = held.state
+            was_detached = held.is_detached
             held.move(ClaimEvent.BREAK if result is None else ClaimEvent.RESULT)
-            if before in (ClaimState.DETACHED, ClaimState.HUNG):
+            if was_detached:
                 self._late.results.append((held.claim, result))
             elif result is None:  # The next attempt finds what this one has made.
                 self._reconciler.unfinished.append(held.key)
-            elif before not in (ClaimState.RUNNING, ClaimState.STOPPING):
+            elif held.state is not ClaimState.STORING or self._held.get(held.key) is not held:
                 self._late.results.append((result.claim, result))
             elif result.outcome is None:
                 self._held.poll_later(result.claim, result.poll_after, result.progress)
