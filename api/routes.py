@@ -4,7 +4,17 @@ A new route is a handler, in a file of its own or beside its like, and a line he
 """
 
 from .context import Operation, Routes
-from .handlers import actions, events, meta, previews, resources, signals, snapshots, stack_list, stacks
+from .handlers import (
+    actions,
+    events,
+    meta,
+    previews,
+    resources,
+    signals,
+    snapshots,
+    stack_list,
+    stacks,
+)
 
 _TENANT = "/v1/{tenant_id}"
 _NAME = f"{_TENANT}/stacks/{{stack_name}}"
