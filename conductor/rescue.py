@@ -11,10 +11,10 @@ from sqlalchemy.engine import Connection
 
 from ..db import stacks
 from ..db.engine import Database
-from ..db.ids import MemberId, TaskId, TraversalId, host_of
+from ..db.ids import MemberId, TaskId, host_of
 from ..db.queries import inspections
 from ..db.queries.inspections import Child, Unfinished
-from ..db.rows import Stack
+from ..db.rows import ReadyTasks, Stack
 from ..db.states import Status, TaskState
 from ..db.work import cancel, endings, losses, operator, orphans, tasks
 from ..engine import cancel as ending
@@ -73,9 +73,6 @@ class _Sorted:
     woken: list[Unfinished] = field(default_factory=list)
     abandoned: list[Unfinished] = field(default_factory=list)
     buried: list[Unfinished] = field(default_factory=list)
-
-
-Ready = dict[TraversalId, list[TaskId]]
 
 
 class Rescue:
@@ -202,7 +199,7 @@ class Rescue:
     def _treat(self, groups: _Sorted, left: list[Treated]) -> list[Treated]:
         now = self._clock()
 
-        def work(conn: Connection) -> tuple[set[TaskId], Ready]:
+        def work(conn: Connection) -> tuple[set[TaskId], ReadyTasks]:
             return _carry_out(conn, groups, now)
 
         changed, ready = self._database.write(work)
@@ -260,17 +257,13 @@ def _told(groups: _Sorted) -> Iterator[tuple[Unfinished, str]]:
         yield task, "its conductor is gone: nobody is asked any more"
 
 
-def _carry_out(conn: Connection, groups: _Sorted, now: float) -> tuple[set[TaskId], Ready]:
+def _carry_out(conn: Connection, groups: _Sorted, now: float) -> tuple[set[TaskId], ReadyTasks]:
     """Do at once what the duties do in time.
 
     Return the tasks that were still as they were seen, and those to be announced.
     """
-    ready: Ready = {}
+    ready = ReadyTasks()
     changed: set[TaskId] = set()
-
-    def gather(freed: Ready) -> None:
-        for traversal, ids in freed.items():
-            ready.setdefault(traversal, []).extend(ids)
 
     for claims, taken in (
         (groups.orphaned, None),
@@ -278,19 +271,19 @@ def _carry_out(conn: Connection, groups: _Sorted, now: float) -> tuple[set[TaskI
     ):
         held = operator.still_claimed(conn, [(task.id, task.attempt) for task in claims])
         changed |= {task_id for task_id, _ in held}
-        gather(tasks.release(conn, held, now=now, taken=taken))
+        ready.merge(tasks.release(conn, held, now=now, taken=taken))
     for found, move in (
         (groups.hinted, operator.restart_hints),
         (groups.woken, operator.wake),
     ):
         moved = move(conn, [task.id for task in found], now=now)
         changed |= {task_id for ids in moved.values() for task_id in ids}
-        gather(moved)
+        ready.merge(moved)
     # One that waits for its conductor under a new name by now is left alone.
     for task in groups.abandoned:
         moved = orphans.abandon(conn, [task.id], now=now, member=task.member)
         changed |= {task_id for ids in moved.values() for task_id in ids}
-        gather(moved)
+        ready.merge(moved)
     losses.forget(conn, changed)
     for task in groups.buried:
         if task.member is not None:

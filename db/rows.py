@@ -206,6 +206,19 @@ class Task:
         return cls(**{**own, **{name: kind(row[name]) for name, kind in words.items()}})
 
 
+class ReadyTasks(dict[TraversalId, list[TaskId]]):
+    """Tasks that became ready, by their traversals: to be announced by hints once that is committed."""
+
+    def add(self, traversal: TraversalId, *task_ids: TaskId) -> None:
+        """Add tasks of one traversal."""
+        self.setdefault(traversal, []).extend(task_ids)
+
+    def merge(self, other: Mapping[TraversalId, Sequence[TaskId]]) -> None:
+        """Add tasks of several traversals."""
+        for traversal, task_ids in other.items():
+            self.add(traversal, *task_ids)
+
+
 @dataclass(frozen=True)
 class Traversal:
     """One attempt to bring a stack to one goal.

@@ -2,11 +2,11 @@
 
 import logging
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..db.ids import MemberId, TaskId, TraversalId
-from ..db.rows import Stack
+from ..db.rows import ReadyTasks, Stack
 from ..observe.logs import about
 
 LOG = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ def announce(hints: Hints, traversal: TraversalId, task_ids: Sequence[TaskId]) -
         hints.run_tasks(traversal, task_ids[start : start + BATCH])
 
 
-def announce_all(hints: Hints, ready: Mapping[TraversalId, Sequence[TaskId]]) -> None:
+def announce_all(hints: Hints, ready: ReadyTasks) -> None:
     """Cast hints for the tasks of several traversals."""
     for traversal, task_ids in ready.items():
         announce(hints, traversal, task_ids)

@@ -1,6 +1,6 @@
 """Ending traversals before their work is done."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import sqlalchemy as sa
@@ -8,7 +8,7 @@ from sqlalchemy.engine import Connection
 
 from ..db import snapshots, stacks, traversals
 from ..db.ids import StackId, TaskId, TraversalId
-from ..db.rows import Stack
+from ..db.rows import ReadyTasks, Stack
 from ..db.schema import tables
 from ..db.stacks import DueStack, LateStack
 from ..db.states import Status, TaskKind, TaskState
@@ -27,7 +27,7 @@ class TimedOutStacks:
 
     stacks: Sequence[StackId] = ()
     running: Sequence[TraversalId] = ()
-    woken: Mapping[TraversalId, Sequence[TaskId]] = field(default_factory=dict)
+    woken: ReadyTasks = field(default_factory=ReadyTasks)
 
 
 def announce_timed_out(hints: Hints, ended: TimedOutStacks) -> None:
@@ -148,14 +148,13 @@ def _stop(conn: Connection, late: Sequence[LateStack], now: float, grace: float)
     return sorted({TraversalId(row.traversal) for row in found})
 
 
-def _wake(conn: Connection, late: Sequence[LateStack], now: float) -> Mapping[TraversalId, Sequence[TaskId]]:
+def _wake(conn: Connection, late: Sequence[LateStack], now: float) -> ReadyTasks:
     """Make the tasks of parents ready that wait for the stacks."""
     t = tables.task
     names = [f"stack:{stack.id}" for stack in late]
     # Few stacks are nested, so one query finds those that a task waits for.
     awaited = conn.execute(sa.select(t.c.waits_on).where(t.c.waits_on.in_(names)).distinct()).scalars()
-    woken: dict[TraversalId, list[TaskId]] = {}
+    woken = ReadyTasks()
     for name in sorted(awaited):
-        for traversal, task_ids in tasks.wake(conn, name, now=now).items():
-            woken.setdefault(traversal, []).extend(task_ids)
+        woken.merge(tasks.wake(conn, name, now=now))
     return woken

@@ -5,8 +5,8 @@ import typing
 
 from ..db import events, resources
 from ..db.errors import NotFound
-from ..db.ids import ResourceId, TaskId, TraversalId
-from ..db.rows import Resource, Stack
+from ..db.ids import ResourceId
+from ..db.rows import ReadyTasks, Resource, Stack
 from ..db.states import Status
 from ..db.work import tasks
 from ..resources.errors import NoAction, NotSupported
@@ -109,7 +109,7 @@ class Signals:
     def _store(self, resource: Resource, metadata: Json, reason: str) -> bool:
         now = self._context.clock()
 
-        def change(conn: typing.Any) -> dict[TraversalId, list[TaskId]] | None:
+        def change(conn: typing.Any) -> ReadyTasks | None:
             if not resources.set_metadata(
                 conn, resource.id, seen=resource.generation, metadata=metadata, now=now
             ):
@@ -118,7 +118,7 @@ class Signals:
             return tasks.wake(conn, f"resource:{resource.id}", now=now)
 
         woken = self._context.database.write(change)
-        announce_all(self._context.hints, woken or {})
+        announce_all(self._context.hints, woken or ReadyTasks())
         return woken is not None
 
 

@@ -3,11 +3,12 @@
 import functools
 import logging
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from sqlalchemy.engine import Connection
 
 from ...db.ids import MemberId, TaskId, TraversalId
+from ...db.rows import ReadyTasks
 from ...db.states import FINAL, TaskState
 from ...db.work import cancel, clear_breakpoints, tasks
 from ...db.work.claim import stack_names
@@ -22,7 +23,6 @@ from .slice_scan import SliceScan
 LOG = logging.getLogger(__name__)
 T = typing.TypeVar("T")
 Claimed = tuple[TaskId, int]
-Ready = Mapping[TraversalId, Sequence[TaskId]]
 PAGE = 500
 
 
@@ -151,7 +151,7 @@ class TaskDue:
             if task.state == TaskState.HELD:
                 held.setdefault(task.traversal, []).append(task.id)
 
-        def expire(conn: Connection, part: Sequence[list[TaskId]]) -> Ready:
+        def expire(conn: Connection, part: Sequence[list[TaskId]]) -> ReadyTasks:
             return clear_breakpoints.expire(conn, part[0], by=None, now=now).ready
 
         for ready in self._scan.run(list(held.values()), expire, key=lambda ids: ids[0], together=1):
@@ -159,10 +159,10 @@ class TaskDue:
 
     def _announce(self, seen: Iterable[DueTask], task_ids: Iterable[TaskId]) -> None:
         traversal_of = {task.id: task.traversal for task in seen}
-        by_traversal: dict[TraversalId, list[TaskId]] = {}
+        ready = ReadyTasks()
         for task_id in task_ids:
-            by_traversal.setdefault(traversal_of[task_id], []).append(task_id)
-        announce_all(self._context.hints, by_traversal)
+            ready.add(traversal_of[task_id], task_id)
+        announce_all(self._context.hints, ready)
 
 
 def _is_unanswered(task: DueTask, now: float) -> bool:

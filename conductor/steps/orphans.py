@@ -1,15 +1,14 @@
 """Finds what detached and late steps have made, or may still make; see db/work/orphans.py."""
 
 import logging
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sqlalchemy.engine import Connection
 
 from ...db.engine import Database
 from ...db.errors import NotFound
-from ...db.ids import MemberId, TaskId, TraversalId
-from ...db.rows import Task
+from ...db.ids import MemberId
+from ...db.rows import ReadyTasks, Task
 from ...db.states import TaskKind
 from ...db.work import claim as claims
 from ...db.work import orphans
@@ -45,9 +44,7 @@ def orphaned_create(claim: Claim) -> OrphanedCreate | None:
     return OrphanedCreate(claim.task, resource)
 
 
-def resolve_late(
-    database: Database, claim: Claim, result: StepResult | None, *, now: float
-) -> Mapping[TraversalId, Sequence[TaskId]]:
+def resolve_late(database: Database, claim: Claim, result: StepResult | None, *, now: float) -> ReadyTasks:
     """Delete what a step has made whose claim is not ours any more; return the tasks made ready by that.
 
     :param result: of the step; None: it ended without one.
@@ -59,13 +56,13 @@ def resolve_late(
         claim = replace(claim, resource=replace(claim.resource, physical_id=None))
     left = orphaned_create(claim)
     if left is None:
-        return {}
+        return ReadyTasks()
     try:
         return database.write(lambda conn: orphans.resolve(conn, left, physical_id, now=now), brief=True)
     except NotFound:
         text = "Task %s made %s (%s, resource %s), and its stack was purged meanwhile: remove it by hand"
         LOG.error(text, claim.task.id, physical_id, claim.resource.type, claim.resource.name)
-        return {}
+        return ReadyTasks()
 
 
 def record_hung(database: Database, claim: Claim, member: MemberId, *, now: float) -> None:

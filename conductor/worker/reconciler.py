@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 
 from ...db.engine import Database
 from ...db.errors import RowLocked, Unavailable
-from ...db.ids import TaskId, TraversalId
+from ...db.rows import ReadyTasks
 from ...db.work import cancel_answers, tasks
 from ...db.work.claim import Claim, Claimant
 from ...engine.announce import Hints, announce_all
@@ -97,7 +97,7 @@ class Reconciler:
         now, asked = self.clock(), list(self.unanswered)
         self.unanswered.clear()
 
-        def work(conn: Connection, part: Sequence[ClaimKey]) -> dict[TraversalId, list[TaskId]]:
+        def work(conn: Connection, part: Sequence[ClaimKey]) -> ReadyTasks:
             over = [key for key in part if not self.runs(key)]
             return cancel_answers.answer(conn, who.member, asked=part, over=over, now=now)
 

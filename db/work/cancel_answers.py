@@ -4,16 +4,15 @@ from collections.abc import Sequence
 
 from sqlalchemy.engine import Connection
 
-from ..ids import MemberId, TaskId, TraversalId
+from ..ids import MemberId, TaskId
+from ..rows import ReadyTasks
 from . import cancel, orphans
 from .release import release
 
 Claims = Sequence[tuple[TaskId, int]]
 
 
-def answer(
-    conn: Connection, member: MemberId, *, asked: Claims, over: Claims, now: float
-) -> dict[TraversalId, list[TaskId]]:
+def answer(conn: Connection, member: MemberId, *, asked: Claims, over: Claims, now: float) -> ReadyTasks:
     """Store the answer; the tasks made ready by it.
 
     :param asked: all of the claims (task, attempt): nobody need be asked for them again.
@@ -21,6 +20,5 @@ def answer(
     """
     ready = release(conn, over, now=now)
     cancel.answered(conn, asked, member)
-    for traversal, task_ids in orphans.without_step(conn, over, now=now).items():
-        ready.setdefault(traversal, []).extend(task_ids)
+    ready.merge(orphans.without_step(conn, over, now=now))
     return ready

@@ -12,7 +12,7 @@ from ..batches import chunks
 from ..ids import ResourceId, TaskId, TraversalId, TraversalNumber
 from ..legacy_finish_tasks import IS_TASK
 from ..notifications import EventKind
-from ..rows import Task
+from ..rows import ReadyTasks, Task
 from ..schema import tables
 from ..states import REDELIVER_AFTER, TaskState
 from . import breakpoint_rules, breakpoints, deadlines, endings
@@ -23,7 +23,7 @@ from .countdown import FinishedTask, unblock
 class Cleared:
     """:ivar ready: to be announced by hints: what goes on, what waited for it, parents' tasks woken."""
 
-    ready: Mapping[TraversalId, Sequence[TaskId]] = field(default_factory=dict)
+    ready: ReadyTasks = field(default_factory=ReadyTasks)
 
 
 def clear(
@@ -140,10 +140,10 @@ def _end(
     return woken
 
 
-def _by_traversal(ready: Mapping[TaskId, TraversalId]) -> dict[TraversalId, list[TaskId]]:
-    found: dict[TraversalId, list[TaskId]] = {}
+def _by_traversal(ready: Mapping[TaskId, TraversalId]) -> ReadyTasks:
+    found = ReadyTasks()
     for task_id, traversal in ready.items():
-        found.setdefault(traversal, []).append(task_id)
+        found.add(traversal, task_id)
     return found
 
 
@@ -153,14 +153,14 @@ def expire(conn: Connection, task_ids: Iterable[TaskId], *, by: str | None, now:
     due = [task for task in _lock(conn, task_ids) if task.due_at is not None and task.due_at <= now]
     fail = [task for task in due if breakpoint_rules.fails_at_limit(task, task.hook or "")]
     stopped = {task.traversal for task in fail}
-    ready: dict[TraversalId, Sequence[TaskId]] = {}
+    ready = ReadyTasks()
     for task in {task.traversal: task for task in reversed(fail)}.values():
-        ready.update(_fail(conn, task, by=by, now=now).ready)
+        ready.merge(_fail(conn, task, by=by, now=now).ready)
     go_on = [task.id for task in due if task.traversal not in stopped]
     if go_on:
         cleared = clear(conn, go_on, stepping=None, by=by, now=now)
         assert cleared is not None, "their rows are locked"
-        ready.update(cleared.ready)
+        ready.merge(cleared.ready)
     return Cleared(ready)
 
 

@@ -17,7 +17,7 @@ from .. import events, resources
 from ..batches import IDS, chunks
 from ..events import Event
 from ..ids import ResourceId, StackId, TaskId, TraversalId
-from ..rows import Resource, Task
+from ..rows import ReadyTasks, Resource, Task
 from ..schema import tables
 from ..states import (
     FINAL,
@@ -101,7 +101,7 @@ class Exchange:
 
     refused: Sequence[Outcome]
     claims: Sequence[Claim]
-    ready: Mapping[TraversalId, Sequence[TaskId]]
+    ready: ReadyTasks
     ended: Sequence[tuple[StackId, Status]]
     locked: Sequence[TaskId] = ()
 
@@ -147,10 +147,10 @@ def exchange(
     ended, woken = _finish(conn, over, [stop.task for stop in stops], who=who, now=now)
     ready.update(woken)
     held = {held.task.id for held in claimed.claims}
-    left: dict[TraversalId, list[TaskId]] = {}
+    left = ReadyTasks()
     for task_id, traversal in ready.items():
         if task_id not in held:
-            left.setdefault(traversal, []).append(task_id)
+            left.add(traversal, task_id)
     locked = [task.id for task in claimed.locked]
     return Exchange(refused, list(claimed.claims), left, ended, locked)
 

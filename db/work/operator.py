@@ -6,16 +6,15 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..batches import chunks
-from ..ids import TaskId, TraversalId
+from ..ids import TaskId
+from ..rows import ReadyTasks
 from ..schema import tables
 from ..states import REDELIVER_AFTER, TaskState
 from . import tasks
 from .task_rows import by_traversal, lock_many
 
 
-def restart_hints(
-    conn: Connection, task_ids: Iterable[TaskId], *, now: float
-) -> dict[TraversalId, list[TaskId]]:
+def restart_hints(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> ReadyTasks:
     """Repeat the hints of ready tasks from the first interval on; return the tasks, to be hinted at now."""
     t, ready = tables.task, lock_many(conn, task_ids, TaskState.READY)
     for part in chunks(row.id for row in ready):
@@ -23,7 +22,7 @@ def restart_hints(
     return by_traversal(ready)
 
 
-def wake(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> dict[TraversalId, list[TaskId]]:
+def wake(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> ReadyTasks:
     """Make parked tasks ready, whatever they wait for: their steps look at it; those that were parked."""
     return tasks.wake_locked(conn, lock_many(conn, task_ids, TaskState.PARKED), now=now)
 

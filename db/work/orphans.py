@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 
 from .. import resources, sequences, stacks, traversals
 from ..ids import MemberId, ResourceId, StackId, TaskId, TraversalId, TraversalNumber
-from ..rows import Resource, Task, Traversal
+from ..rows import ReadyTasks, Resource, Task, Traversal
 from ..schema import tables
 from ..states import FINAL, Status, TaskKind, TaskState
 from . import task_rows, transitions
@@ -125,9 +125,7 @@ def keep_stray(conn: Connection, left: OrphanedCreate, *, now: float) -> None:
         record(conn, left, now=now)
 
 
-def resolve(
-    conn: Connection, left: OrphanedCreate, physical_id: str | None, *, now: float
-) -> dict[TraversalId, list[TaskId]]:
+def resolve(conn: Connection, left: OrphanedCreate, physical_id: str | None, *, now: float) -> ReadyTasks:
     """The step has ended after all: what it has made is deleted now; the tasks made ready.
 
     :param physical_id: of what it says that it has made.
@@ -144,7 +142,7 @@ def resolve(
         task_id = record(conn, left, now=now)
         row_id = conn.execute(sa.select(t.c.resource_id).where(t.c.id == task_id)).scalar_one()
     else:
-        return {}
+        return ReadyTasks()
     if physical_id is not None:
         conn.execute(sa.update(r).where(r.c.id == row_id).values(physical_id=physical_id))
     return _wake(conn, task_rows.lock_many(conn, [task_id], TaskState.PARKED), now=now)
@@ -185,9 +183,7 @@ def _was_abandoned(conn: Connection, left: OrphanedCreate, physical_id: str) -> 
     return action is not None and action != "DELETE"
 
 
-def without_step(
-    conn: Connection, claims: Iterable[tuple[TaskId, int]], *, now: float
-) -> dict[TraversalId, list[TaskId]]:
+def without_step(conn: Connection, claims: Iterable[tuple[TaskId, int]], *, now: float) -> ReadyTasks:
     """No step of these claims (task, attempt) runs: the deletions wait no longer; the tasks made ready."""
     t = tables.task
     awaited = sorted(_step(*claim) for claim in claims)
@@ -208,7 +204,7 @@ def of_member(conn: Connection, member: MemberId) -> list[tuple[TaskId, int]]:
 
 def abandon(
     conn: Connection, task_ids: Iterable[TaskId], *, now: float, member: MemberId | None = None
-) -> dict[TraversalId, list[TaskId]]:
+) -> ReadyTasks:
     """The conductor is gone, and its steps with it: the deletions wait no longer; the tasks made ready.
 
     :param member: spare those that wait for it under another name by now.
@@ -220,6 +216,6 @@ def abandon(
     return _wake(conn, locked, now=now)
 
 
-def _wake(conn: Connection, parked: Sequence[Locked], *, now: float) -> dict[TraversalId, list[TaskId]]:
+def _wake(conn: Connection, parked: Sequence[Locked], *, now: float) -> ReadyTasks:
     transitions.wake(conn, [row.id for row in parked], now=now)
     return by_traversal(parked)

@@ -7,7 +7,7 @@ from sqlalchemy.engine import Connection
 
 from ..batches import chunks
 from ..ids import TaskId, TraversalId
-from ..rows import Task
+from ..rows import ReadyTasks, Task
 from ..schema import tables
 from ..states import REDELIVER_AFTER, TaskState
 from . import losses, transitions
@@ -28,7 +28,7 @@ def release(
     now: float,
     taken: Taken | None = None,
     loss: Loss | None = None,
-) -> dict[TraversalId, list[TaskId]]:
+) -> ReadyTasks:
     """Give back claims (task, attempt) whose conductor cannot work on them any more.
 
     The next claim raises the attempt, so a late result of the old one is refused.  A task of a traversal
@@ -41,7 +41,7 @@ def release(
     """
     t = tables.task
     attempts = dict(seen)
-    freed: dict[TraversalId, list[TaskId]] = {}
+    freed = ReadyTasks()
     for part in chunks(attempts):
         rows = conn.execute(
             sa.select(t)
@@ -56,10 +56,9 @@ def release(
         ended = [task for task in found if task.id in over]
         others = [task for task in found if task.id not in over]
         transitions.release(conn, [task.id for task in others], due_at=now + REDELIVER_AFTER)
-        for traversal, task_ids in by_traversal(others).items():
-            freed.setdefault(traversal, []).extend(task_ids)
+        freed.merge(by_traversal(others))
         for task_id, traversal in _cancel(conn, ended, taken, now=now).items():
-            freed.setdefault(traversal, []).append(task_id)
+            freed.add(traversal, task_id)
     return freed
 
 

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 from ..batches import chunks
 from ..ids import StackId, TaskId, TraversalId, TraversalNumber
 from ..legacy_finish_tasks import IS_TASK
-from ..rows import Task
+from ..rows import ReadyTasks, Task
 from ..schema import tables
 from ..states import Standing, TaskState
 
@@ -115,9 +115,9 @@ def lock_many(conn: Connection, task_ids: Iterable[TaskId], state: TaskState) ->
     ]
 
 
-def by_traversal(tasks: Iterable[Locked | Task]) -> dict[TraversalId, list[TaskId]]:
+def by_traversal(tasks: Iterable[Locked | Task]) -> ReadyTasks:
     """Return the ids of tasks by their traversals, as hints are sent."""
-    found: dict[TraversalId, list[TaskId]] = {}
+    found = ReadyTasks()
     for task in tasks:
-        found.setdefault(task.traversal, []).append(task.id)
+        found.add(task.traversal, task.id)
     return found

@@ -11,6 +11,7 @@ from .. import traversals
 from ..batches import chunks
 from ..ids import MemberId, StackId, TaskId, TraversalId
 from ..legacy_finish_tasks import IS_TASK
+from ..rows import ReadyTasks
 from ..schema import tables
 from ..states import FINAL, TaskKind, TaskState, redelivery_delay
 from . import deadlines, transitions
@@ -30,14 +31,14 @@ PURGE_AGAIN = 60.0
 """Seconds until the next try to purge a traversal of which something still runs."""
 
 
-def wake(conn: Connection, waits_on: str, *, now: float) -> dict[TraversalId, list[TaskId]]:
+def wake(conn: Connection, waits_on: str, *, now: float) -> ReadyTasks:
     """Let tasks be claimed that are parked for `waits_on`; return them by traversal, for hints."""
     t = tables.task
     parked = lock(conn, sa.and_(t.c.waits_on == waits_on, t.c.state == TaskState.PARKED))
     return wake_locked(conn, parked, now=now)
 
 
-def wake_locked(conn: Connection, parked: Sequence[Locked], *, now: float) -> dict[TraversalId, list[TaskId]]:
+def wake_locked(conn: Connection, parked: Sequence[Locked], *, now: float) -> ReadyTasks:
     """Let parked tasks be claimed, whose rows the caller has locked; return them by traversal, for hints."""
     transitions.wake(conn, [row.id for row in parked], now=now)
     # A nested stack may have ended while it stood at breakpoints, and its parent with it.
