@@ -32,6 +32,7 @@ def make_target(
     :raises PermanentError: something it refers to is gone.
     """
     resource, giving = claim.resource, _gives_properties(claim)
+    before_definition = TaskDefinition.from_json(resource.definition)
     before = properties_before(claim, plugin, secrets)
     stored: dict[str, Json] = {}
     properties, metadata = before, None
@@ -46,7 +47,8 @@ def make_target(
         if claim.task.kind == TaskKind.ADOPT and resource.metadata is not None:
             metadata = secrets.peek(resource.metadata)
             stored["metadata"] = _adopted_metadata(metadata, definition, claim, secrets)
-        elif resource.metadata is None or _metadata_differs(claim, definition):
+        elif resource.metadata is None or before_definition.metadata != definition.metadata:
+            # Where the template has the same metadata as before, what signals have put there stays.
             metadata = evaluate(definition.metadata, ClaimLookup(claim, secrets))
             stored["metadata"] = partial(definition.metadata, SealedLookup(claim))
             stored["generation"] = resource.generation + (resource.metadata is not None)
@@ -66,7 +68,7 @@ def make_target(
         physical_id=resource.physical_id,
         metadata=metadata,
         data=_data(claim, plugin, secrets),
-        requested_attributes=(definition if giving else TaskDefinition.from_json(resource.definition)).wanted,
+        requested_attributes=(definition if giving else before_definition).wanted,
     )
     return target, {name: value for name, value in stored.items() if value != getattr(resource, name)}
 
@@ -140,11 +142,6 @@ def _adopted_metadata(given: Json, definition: TaskDefinition, claim: Claim, sec
     if evaluate(definition.metadata, ClaimLookup(claim, secrets)) == given:
         return partial(definition.metadata, SealedLookup(claim))
     return secrets.protect(given)
-
-
-def _metadata_differs(claim: Claim, definition: TaskDefinition) -> bool:
-    """Return whether the template has other metadata than before; else what signals have put there stays."""
-    return bool(TaskDefinition.from_json(claim.resource.definition).metadata != definition.metadata)
 
 
 def properties_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> Mapping[str, Json]:

@@ -312,7 +312,7 @@ class WorkLoop:
         refused_at = self._executor.refused_at
         has_no_thread = refused_at is not None and 0 <= self._clock() - refused_at < NO_THREAD_FOR
         spare = 0 if self._drains or has_no_thread else self._limits.threads + 4 - self._executor.busy
-        return max(0, min(spare, self._limits.in_progress - len(self._held)))
+        return max(0, min(spare, self._limits.in_progress - len(self._held.by_task)))
 
     def _pause(self) -> float | None:
         """Return the seconds until something is due; None: until a wake."""
