@@ -1,4 +1,4 @@
-"""What a step sees of its resource, and what it may call: siblings, addresses, sessions, nested stacks.
+"""The context of a step: a view of its resource, and calls for siblings, addresses, sessions, nested stacks.
 
 A nested stack, the *child*, is a stack like any other, run by whichever conductors take its tasks.  The
 parent's step stores it and parks; the transaction that ends the child wakes it.
@@ -15,7 +15,7 @@ Json = typing.Any
 
 
 def physical_name(stack_name: str, resource_name: str, key: str) -> str:
-    """A name for the thing outside: STACK-RESOURCE-KEY, at most 255 characters."""
+    """Return a name for the thing outside: STACK-RESOURCE-KEY, at most 255 characters."""
     tail = f"-{resource_name}-{key.replace('-', '')[:12]}"
     return (stack_name[: max(0, 255 - len(tail))] + tail)[-255:]
 
@@ -37,7 +37,7 @@ class ResourceView:
     :ivar properties: resolved and converted by the schema, defaults filled in; secrets in clear.
     :ivar previous: the properties last applied (update only), else empty.
     :ivar update_policy: resolved by the type's schema for it.
-    :ivar data: what earlier steps of this resource kept; private to the plugin.
+    :ivar data: stored by earlier steps of this resource; private to the plugin.
     :ivar key: idempotency key; the same for every repetition of this action, new for the next action.
     :ivar physical_id: id of the thing outside, None before it exists.
     :ivar requested_attributes: attributes that others refer to, each with the constant path below it; of a
@@ -79,7 +79,7 @@ class Sibling:
 
 @dataclass(frozen=True)
 class Presigned:
-    """Where everybody who knows the signature may signal one resource, and do nothing else.
+    """An address for signals to one resource; who knows the signature can do nothing else.
 
     :ivar endpoint: takes the signature as X-Auth-Token.
     :ivar signature: a secret.
@@ -90,20 +90,20 @@ class Presigned:
 
     @property
     def url(self) -> str:
-        """All in one: a secret, too."""
+        """The endpoint with the signature: a secret, too."""
         return f"{self.endpoint}?Signature={self.signature}"
 
 
 @dataclass(frozen=True)
 class ChildGoal:
-    """What a child shall be.
+    """The goal of a nested stack.
 
     :ivar template: as text or as a dict.
     :ivar parameters: secrets in clear.
-    :ivar timeout: seconds that an action of the child may take; None: what remains of the parent's.
+    :ivar timeout: seconds that an action of the child may take; None: the rest of the parent's.
     :ivar generated: the template was made by a resource type, of values: nothing in the properties and the
         metadata of its resources is a function, secrets are in clear, and its size is not limited.
-    :ivar secret: names of parameters whose values hold secrets; whoever carries the goal out finds them.
+    :ivar secret: names of parameters whose values hold secrets; the conductor fills it in.
     :ivar copies: how many resources like each of the template's the child will have; for static_goal.
     """
 
@@ -117,9 +117,9 @@ class ChildGoal:
 
 @dataclass(frozen=True)
 class ChildState:
-    """A child as it is now.
+    """The state of a nested stack now.
 
-    :ivar traversal: id of the attempt to bring it to its goal: another one for each.
+    :ivar traversal: id of its current traversal.
     """
 
     action: str
@@ -130,7 +130,7 @@ class ChildState:
 
     @property
     def is_over(self) -> bool:
-        """Nothing is being done to it."""
+        """No action is in progress."""
         return self.status != "IN_PROGRESS"
 
 
@@ -138,8 +138,8 @@ class ChildState:
 class GroupMember:
     """A resource of a child whose template was generated.
 
-    :ivar definition: its body in the template, secrets in clear; None: the template has it no more.
-    :ivar reference: what get_resource yields; None: it is not made yet.
+    :ivar definition: its body in the template, secrets in clear; None: the template no longer has it.
+    :ivar reference: the value of get_resource; None: it is not created yet.
     :ivar created_at: seconds since the epoch.
     """
 
@@ -151,104 +151,104 @@ class GroupMember:
 
 
 class Children(typing.Protocol):
-    """What a conductor offers the step of a nested type."""
+    """Calls for the nested stacks of a resource, which a conductor offers to steps."""
 
     def create(self, key: str, goal: ChildGoal, adopted: Mapping[str, Json] | None = None) -> str:
-        """Begin a child; its id, the same for the same key, as `Target.key` is.
+        """Start to create a child; return its id, the same for the same `ResourceView.key`.
 
-        :param adopted: by resource, as a document of an exported stack has it, what the child takes over;
-            None: all is made.
-        :raises Final: the goal is wrong, or too deep.
+        :param adopted: what the child takes over, by resource, as the document of an exported stack has it;
+            None: everything is created.
+        :raises PermanentError: the goal is wrong, or too deep.
         """
 
     def update(self, child: str, goal: ChildGoal) -> None:
-        """Begin to bring it to another goal, whatever it does now.
+        """Start to update a child to another goal, whatever it does now.
 
-        :raises Final: the goal is wrong, or the child is being deleted.
+        :raises PermanentError: the goal is wrong, or the child is being deleted.
         """
 
     def delete(self, child: str) -> None:
-        """Begin to delete it; one that is gone already stays gone."""
+        """Start to delete a child; one that does not exist is ignored."""
 
     def act(self, child: str, action: str) -> None:
-        """Begin ``suspend``, ``resume`` or ``check``.
+        """Start ``suspend``, ``resume`` or ``check``.
 
-        :raises Final: the child is not in a state for it.
+        :raises PermanentError: the child is not in a state for it.
         """
 
     def snapshot(self, child: str, key: str) -> None:
-        """Begin a snapshot of it, or find the one that a step with this key has begun.
+        """Start a snapshot of a child, or find the one that a step with this key has started.
 
-        :raises Final: the child is not in a state for it.
+        :raises PermanentError: the child is not in a state for it.
         """
 
     def snapshot_state(self, child: str, key: str) -> ChildState | None:
-        """What has become of that snapshot; None: it is not there."""
+        """Return the state of that snapshot, None if it does not exist."""
 
     def delete_snapshot(self, child: str, key: str) -> None:
-        """Begin to delete that snapshot, whatever the child does; one that is gone already stays gone.
+        """Start to delete that snapshot, whatever the child does; one that does not exist is ignored.
 
-        :raises Final: it is being taken.
+        :raises PermanentError: it is being taken.
         """
 
     def find(self, key: str) -> str | None:
-        """The child that a step with this key has created, if it is there."""
+        """Return the child that a step with this key has created, None if there is none."""
 
     def state(self, child: str) -> ChildState | None:
-        """As it is now; None: it is deleted, or was never there."""
+        """Return the state of a child, None if it is deleted or never existed."""
 
     def outputs(self, child: str) -> Mapping[str, Json]:
-        """Its outputs by name; None where one cannot be told."""
+        """Return the outputs of a child by name; None is the value of one that cannot be computed."""
 
     def members(self, child: str) -> Sequence[GroupMember]:
-        """The resources of a child whose template was generated; those that failed first, then by age and
-        name."""
+        """Return the members of a generated child: failed ones first, then by age and name."""
 
     def file(self, name: str) -> str:
-        """The text of a file that belongs to the stack.
+        """Return the text of a file of the stack.
 
-        :raises Final: there is no such file.
+        :raises PermanentError: there is no such file.
         """
 
 
 class StepContext(typing.Protocol):
-    """What a conductor offers a running step.  All methods may be called from the step's thread only."""
+    """Calls that a conductor offers to a running step.  Only the step's thread may call them."""
 
     def now(self) -> float:
-        """Seconds since the epoch, UTC."""
+        """Return the seconds since the epoch, UTC."""
 
     def checkpoint(self) -> None:
-        """To be called now and then by long steps.
+        """Raise if the step is cancelled; long steps call it now and then.
 
-        :raises Cancelled: the step shall end; let it pass.
+        :raises Cancelled: the step must end; do not catch it.
         """
 
     def pause(self, seconds: float) -> None:
         """Sleep, but end early when the step is cancelled.
 
-        :raises Cancelled: the step shall end; let it pass.
+        :raises Cancelled: the step must end; do not catch it.
         """
 
     def sibling(self, name: str) -> Sibling:
         """Read another resource of the stack (one database read).
 
-        :raises Final: there is none of that name.
+        :raises PermanentError: there is none of that name.
         """
 
     def signal_url(self, resource_name: str) -> str:
-        """Where a signal for a resource of this stack can be posted, with a token of Keystone's."""
+        """Return the URL for signals to a resource of this stack, for clients with a Keystone token."""
 
     def presigned(self) -> Presigned:
-        """Where a signal for this resource can be posted without one."""
+        """Return the address for signals to this resource, for clients without a token."""
 
     def session(self) -> "Session":
-        """A session of keystoneauth's in the name of the stack's user, in its project; his token may have
-        expired.  For types that say `uses_credentials`.
+        """Return a keystoneauth session of the stack's user in the stack's project.
 
-        :raises Final: the stack has no credential, or Keystone does not take it any more.
-        :raises TryAgain: Keystone is away.
+        It works after their token has expired.  For types with `uses_credentials`.
+
+        :raises PermanentError: the stack has no credential, or Keystone refuses it.
+        :raises RetryableError: Keystone is unavailable.
         """
 
     @property
     def children(self) -> Children:
-        """Stacks that the resource consists of."""
+        """The nested stacks of the resource."""

@@ -11,7 +11,7 @@ Json = typing.Any
 
 
 def to_string(value: Json) -> str:
-    """Booleans become ``True`` and ``False``, integers their decimal digits; nothing else is taken."""
+    """Convert a boolean to ``True`` or ``False``, an integer to digits; other types are refused."""
     if isinstance(value, str):
         return value
     if isinstance(value, int):
@@ -20,7 +20,7 @@ def to_string(value: Json) -> str:
 
 
 def to_integer(value: Json) -> int:
-    """Digits are taken.  Heat cuts a fraction off in silence; here it is refused."""
+    """Convert digits; a fraction, which Heat drops silently, is refused."""
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float) and value.is_integer():
@@ -34,7 +34,7 @@ def to_integer(value: Json) -> int:
 
 
 def to_number(value: Json) -> int | float:
-    """An integer where the value is one.  Infinity and NaN are refused: JSON cannot hold them."""
+    """Convert to an integer where the value is one; refuse infinity and NaN, which JSON cannot hold."""
     if isinstance(value, int):
         return int(value)
     if isinstance(value, str | float):
@@ -68,14 +68,14 @@ def to_boolean(value: Json) -> bool:
 
 
 def to_map(value: Json) -> dict[str, Json]:
-    """A dict of its own; JSON text is not parsed."""
+    """Copy a map; JSON text is not parsed."""
     if isinstance(value, Mapping):
         return dict(value)
     raise ValueError(f'"{value}" is not a map')
 
 
 def to_list(value: Json) -> list[Json]:
-    """A list of its own; a string is not cut into pieces."""
+    """Copy a list; a string is not split."""
     if isinstance(value, list | tuple):
         return list(value)
     raise ValueError(f'"{value!r}" is not a list')

@@ -1,14 +1,14 @@
-"""What a step may raise; one class for each different reaction."""
+"""Errors that a step may raise; one class for each different reaction."""
 
 
 class StepError(Exception):
-    """Base of what a step raises on purpose."""
+    """Base of the errors that a step raises on purpose."""
 
 
 class RetryableError(StepError):
-    """It did not work now but may later.
+    """The step failed now but may succeed later.
 
-    :ivar after: seconds until the next try; None: the service's back-off.
+    :ivar after: seconds until the retry; None: the service's back-off.
     """
 
     def __init__(self, reason: str, *, after: float | None = None) -> None:
@@ -17,13 +17,13 @@ class RetryableError(StepError):
 
 
 class StepTimedOut(RetryableError):
-    """The action took longer than its resource's timeout; raised by the conductor, which begins it afresh."""
+    """The action took longer than its resource's timeout; the conductor raises it and restarts the action."""
 
 
 class PermanentError(StepError):
-    """It failed and trying again is of no use; the text becomes the resource's reason.
+    """The step failed, and a retry is of no use; the text becomes the resource's reason.
 
-    :ivar kind: what kind of failure, one word as Heat prints it before the reason.
+    :ivar kind: kind of failure, one word that Heat prints before the reason.
     """
 
     def __init__(self, reason: str, *, kind: str = "ResourceFailure") -> None:
@@ -32,29 +32,29 @@ class PermanentError(StepError):
 
 
 class ChildGone(PermanentError):
-    """The stack that a resource stands for is not there any more, or never was."""
+    """The nested stack of a resource is gone, or never existed."""
 
     def __init__(self) -> None:
         super().__init__("the nested stack is gone")
 
 
 class ReplaceNeeded(StepError):
-    """What is to be changed cannot be changed in place; raised by handle_update or check_update_complete.
+    """The resource cannot be updated in place; handle_update or check_update_complete raises it.
 
-    The resource is replaced then, as though its schema had said so.
+    The resource is then replaced, as if its schema said so.
     """
 
 
 class Cancelled(StepError):
-    """The step was asked to stop; raised by Work.checkpoint and Work.pause."""
+    """The step is cancelled; StepContext.checkpoint and StepContext.pause raise it."""
 
 
 class NotSupported(StepError):
-    """The type does not know this action; the API answers 400."""
+    """The type does not support this action; the API answers 400."""
 
 
 class NoAction(StepError):
-    """A signal changes nothing as things are: that is no error, and the API says so to nobody, as Heat."""
+    """A signal changes nothing now; as in Heat this is no error, and the client does not see it."""
 
 
 class SignalError(StepError):

@@ -17,9 +17,9 @@ Path = tuple[str | int, ...]
 
 
 def validate_properties(schema: Mapping[str, Property], residuals: Mapping[str, Json]) -> dict[str, Json]:
-    """Check at plan time what is known by then; what is deferred is passed over.
+    """Check at plan time the properties that are known; deferred ones are skipped.
 
-    :param residuals: a mapping of residuals; or one function node, which tells nothing.
+    :param residuals: a mapping of residuals; or one function node, of which nothing is known.
     :returns: what `ResourceType.validate` takes: values that are known, converted, with defaults; None
         for what is not given; deferred ones are absent.
     :raises PropertyError: unknown name, missing required property, wrong type, unmet constraint.
@@ -32,9 +32,9 @@ def validate_properties(schema: Mapping[str, Property], residuals: Mapping[str, 
 def resolve_properties(
     schema: Mapping[str, Property], values: Mapping[str, Json], secret: Collection[str] = ()
 ) -> dict[str, Json]:
-    """The properties as a step sees them: every name of the schema, converted, defaults filled in.
+    """Return the properties as a step sees them: every name of the schema, converted, with defaults.
 
-    What is neither given nor has a default is None.  Null counts as the default, without one as the
+    A property that is neither given nor has a default is None.  Null means the default, without one the
     type's empty value (``""``, 0, false, {}, []), as in Heat.
 
     :param secret: names whose values came from secrets and shall not appear in an error.
@@ -45,11 +45,10 @@ def resolve_properties(
 
 
 def resolve_stored(schema: Mapping[str, Property], values: Mapping[str, Json]) -> dict[str, Json]:
-    """The properties of a resource that exists, for actions that do not bring new ones.
+    """Return the stored properties of a resource, for actions without new ones.
 
-    As resolve_properties, but nothing is refused: a value that does not fit stays as it is, what is
-    missing is None.  So a resource whose creation never began, or whose type has become stricter, can be
-    deleted.
+    Unlike resolve_properties it refuses nothing: an invalid value stays unchanged, a missing one is None.  So
+    a resource whose create never started, or whose type became stricter, can be deleted.
     """
     resolved: dict[str, Json] = {}
     for name in {**{key: None for key in schema if key != ANY_NAME}, **values}:
@@ -64,18 +63,18 @@ def resolve_stored(schema: Mapping[str, Property], values: Mapping[str, Json]) -
 def changed(
     schema: Mapping[str, Property], before: Mapping[str, Json], after: Mapping[str, Json]
 ) -> frozenset[str]:
-    """Names whose resolved values differ; absent is None."""
+    """Return the names whose resolved values differ; an absent one counts as None."""
     names = {*schema, *before, *after} - {ANY_NAME}
     return frozenset(name for name in names if not _same(before.get(name), after.get(name)))
 
 
 def replacement_needed(schema: Mapping[str, Property], names: Iterable[str]) -> frozenset[str]:
-    """Those of the changed names for which the resource has to be replaced."""
+    """Return the changed names for which the resource has to be replaced."""
     return frozenset(name for name in names if not _of(schema, name).update_allowed)
 
 
 def immutable_changed(schema: Mapping[str, Property], names: Iterable[str]) -> frozenset[str]:
-    """Those of the changed names whose change must be refused."""
+    """Return the changed names whose change must be refused."""
     return frozenset(name for name in names if _of(schema, name).immutable)
 
 
@@ -84,7 +83,10 @@ def _sensitive(schema: Mapping[str, Property]) -> set[str]:
 
 
 def _without_secrets(make: Callable[[], dict[str, Json]], hidden: Collection[str]) -> dict[str, Json]:
-    """:raises PropertyError: for a hidden property without the value, nor with it in its context."""
+    """Call `make`, and keep values of hidden properties out of its errors.
+
+    :raises PropertyError: without the value, in its context, too.
+    """
     try:
         return make()
     except PropertyError as error:
@@ -102,7 +104,7 @@ def _of(schema: Mapping[str, Property], name: str) -> Property:
 
 
 def _same(one: Json, other: Json) -> bool:
-    """Equality of JSON: other than in Python true is not 1."""
+    """Return whether values are equal as JSON: unlike in Python true is not 1."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
@@ -124,7 +126,7 @@ def _check_names(schema: Mapping[str, Property], names: Iterable[str], path: Pat
 def _members(
     schema: Mapping[str, Property], given: Mapping[str, Json], path: Path
 ) -> Iterator[tuple[str, Property, bool]]:
-    """Name, property, whether it is given; for all given ones and all of the schema.
+    """Yield name, property, and whether it is given, for all given ones and all of the schema.
 
     :raises PropertyError: a name is unknown or missing.
     """
@@ -147,7 +149,7 @@ def _resolve_members(
 
 
 def _convert(prop: Property, value: Json, path: Path) -> Json:
-    """The converted and checked value; None stands for the default or the empty value."""
+    """Return the converted and checked value; None means the default or the empty value."""
     if value is None:
         value = prop.default
     try:
@@ -178,7 +180,7 @@ def _check(prop: Property, value: Json, path: Path) -> None:
 
 
 class _NoLookup:
-    """For trees that ask for nothing: their evaluation only takes the marks off literals."""
+    """A lookup for trees without references: their evaluation only unmarks literals."""
 
     def reference_id(self, resource: str) -> Json:
         raise AssertionError(f"a folded value asks for resource {resource}")
@@ -191,7 +193,7 @@ class _NoLookup:
 
 
 def _plain(tree: Json) -> Json:
-    """Without the mark that tells a literal from a function node."""
+    """Return the tree without the mark of a literal."""
     return tree[ARGS][0] if is_node(tree) and tree[FN] == "literal" else tree
 
 
@@ -208,7 +210,7 @@ def _known_members(schema: Mapping[str, Property], given: Mapping[str, Json], pa
 
 
 def _check_partly(prop: Property, tree: Json, path: Path) -> None:
-    """Check what is known of a tree with deferred parts; its constraints must wait for run time."""
+    """Check the known parts of a tree with deferred ones; its constraints wait for the step."""
     if is_node(tree) and tree[FN] != "literal":
         return
     tree = _plain(tree)

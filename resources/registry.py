@@ -43,11 +43,11 @@ class ResourceRegistry:
 
     @classmethod
     def installed(cls, namespace: str = NAMESPACE) -> "ResourceRegistry":
-        """All types of the installed entry points.
+        """Return the registry of the types of all installed entry points.
 
-        A plugin that cannot be loaded is logged and left out: one broken package must not keep the
-        others from running.  Of two plugins with the same type name the one whose entry point sorts
-        first wins, so that all conductors agree.
+        A plugin that cannot be loaded is logged and skipped: one broken package must not affect the
+        others.  Of two plugins with the same type name the one whose entry point sorts first wins, so that
+        all conductors agree.
         """
         manager: ExtensionManager[object] = ExtensionManager(namespace, on_load_failure_callback=_log_failure)
         found: dict[str, type[ResourceType]] = {}
@@ -60,7 +60,7 @@ class ResourceRegistry:
         return cls(found)
 
     def get(self, name: str) -> ResourceType:
-        """The type; of a template's name the one that makes a stack of it.
+        """Return the type; for the name of a template the type of nested stacks.
 
         :raises UnknownType: with a name that is close, if there is one.
         """
@@ -73,7 +73,7 @@ class ResourceRegistry:
             raise UnknownType(f"The Resource Type ({name}) could not be found{hint}") from None
 
     def is_nested(self, name: str) -> bool:
-        """Whether the things of the type are stacks."""
+        """Return whether the resources of the type are nested stacks."""
         try:
             return isinstance(self.get(name), NestedType)
         except UnknownType:
@@ -81,22 +81,22 @@ class ResourceRegistry:
 
     @property
     def uses_credentials(self) -> bool:
-        """Whether any type does; see ResourceType."""
+        """True if the steps of any type call `session()`."""
         return any(item.uses_credentials for item in self._types.values())
 
     def __contains__(self, name: object) -> bool:
         return name in self._types
 
     def names(self) -> list[str]:
-        """Names of all types that are not hidden, sorted."""
+        """Return the names of all types that are not hidden, sorted."""
         return [name for name, item in self._types.items() if not item.support_status.hidden]
 
     def matching(
         self, pattern: str | None = None, version: str | None = None, support_status: str | None = None
     ) -> list[str]:
-        """Names as Heat's ``GET /resource_types`` filters them; None means any.
+        """Return names as Heat's ``GET /resource_types`` filters them; None means any.
 
-        :param pattern: regular expression for the beginning of the name; a broken one matches nothing.
+        :param pattern: regular expression for the beginning of the name; an invalid one matches nothing.
         :param version: the OpenStack version that brought the type.
         :raises ValueError: there is no such support status, or the expression takes too long.
         """
@@ -116,15 +116,14 @@ class ResourceRegistry:
             and support_status in (None, self._types[name].support_status.status)
         ]
 
-    def listing(self, names: list[str], *, with_description: bool = False) -> list[Json]:
-        """The body of ``GET /resource_types``: names, or names with descriptions."""
-        if not with_description:
-            return list(names)
-        return [{"resource_type": name, "description": self.get(name).description} for name in names]
-
 
 def _log_failure(_manager: object, entry: importlib.metadata.EntryPoint, error: BaseException) -> None:
-    LOG.error("Resource types of plugin %s (%s) are left out: %s", entry.name, entry.value, error)
+    LOG.error(
+        "Resource types of plugin %s (%s) are left out: %s",
+        entry.name,
+        entry.value,
+        error,
+    )
 
 
 def _declared(plugin: str, types: object) -> dict[str, type[ResourceType]]:

@@ -34,7 +34,7 @@ CFN_TYPES = {
 def resource_type_schema(
     name: str, declared: type[ResourceType], *, with_description: bool = False
 ) -> dict[str, Json]:
-    """The body of ``GET /resource_types/{name}``; hidden properties and attributes are left out."""
+    """Return the body of ``GET /resource_types/{name}``; hidden properties and attributes are left out."""
     shown = {
         "resource_type": name,
         "properties": {key: _property(prop) for key, prop in _properties(declared).items()},
@@ -47,7 +47,7 @@ def resource_type_schema(
 def resource_type_template(
     name: str, declared: type[ResourceType], template_type: TemplateType = "cfn"
 ) -> dict[str, Json]:
-    """A template with one resource: a parameter for each property, an output for each attribute."""
+    """Return a template with one resource: a parameter for each property, an output for each attribute."""
     shown = _HOT if template_type == "hot" else _CFN
     resource = declared.__name__
     properties, attributes = _properties(declared), _attributes(declared)
@@ -71,7 +71,10 @@ def _attributes(declared: type[ResourceType]) -> dict[str, Attribute]:
 
 
 def _parameter_type(prop: Property) -> str:
-    """Lists of maps or lists need json; Heat makes them comma_delimited_list, which cannot hold them."""
+    """Return the parameter type of a property.
+
+    Lists of maps or lists need json; Heat uses comma_delimited_list, which cannot hold them.
+    """
     if isinstance(prop.schema, Property) and prop.schema.type in ("map", "list"):
         return "json"
     return HOT_TYPES[prop.type]
@@ -110,7 +113,7 @@ def _attribute(attribute: Attribute) -> dict[str, Json]:
 
 
 class _Hot:
-    """Words of a HOT template."""
+    """Builds a HOT template."""
 
     def document(self, description: str, parameters: Json, resources: Json, outputs: Json) -> dict[str, Json]:
         return {
@@ -145,7 +148,7 @@ class _Hot:
 
 
 class _Cfn:
-    """Words of a CloudFormation template."""
+    """Builds a CloudFormation template."""
 
     def document(self, description: str, parameters: Json, resources: Json, outputs: Json) -> dict[str, Json]:
         return {
@@ -183,7 +186,7 @@ class _Cfn:
 
 
 def _cfn_constraint(constraint: Constraint) -> dict[str, Json]:
-    """CloudFormation has words for these four kinds only."""
+    """Return a constraint in CloudFormation's form, which exists for four kinds only."""
     if isinstance(constraint, Length | Range | AllowedValues | AllowedPattern):
         return constraint.shown()
     return {}

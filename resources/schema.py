@@ -18,10 +18,10 @@ ANY_NAME = "*"
 
 @dataclass(frozen=True)
 class SupportStatus:
-    """How far a type, property or attribute may be relied upon, in Heat's words.
+    """The support status of a type, property or attribute, as in Heat.
 
     :ivar status: ``SUPPORTED``, ``DEPRECATED``, ``UNSUPPORTED`` or ``HIDDEN`` (works but is not listed).
-    :ivar version: OpenStack version since when; None: not said.
+    :ivar version: OpenStack version that brought it; None: unknown.
     """
 
     status: str = "SUPPORTED"
@@ -31,11 +31,11 @@ class SupportStatus:
 
     @property
     def hidden(self) -> bool:
-        """Not to be shown."""
+        """True if the API does not list it."""
         return self.status == "HIDDEN"
 
     def to_json(self) -> dict[str, Json]:
-        """As the API shows it."""
+        """Return the status as the API shows it."""
         return {
             "status": self.status,
             "message": self.message,
@@ -76,8 +76,8 @@ class Property:
             raise ValueError(f"{self.type} is no type of a property")
         if self.update_allowed and self.immutable:
             raise ValueError("A property that allows updates cannot be immutable")
-        wanted = {"list": Property, "map": Mapping}.get(self.type)
-        if self.schema is not None and (wanted is None or not isinstance(self.schema, wanted)):
+        needed = {"list": Property, "map": Mapping}.get(self.type)
+        if self.schema is not None and (needed is None or not isinstance(self.schema, needed)):
             raise ValueError(f"A property of type {self.type} cannot have this schema")
         misfits = [constraint.name for constraint in self.constraints if self.type not in constraint.types]
         if misfits:
@@ -103,10 +103,10 @@ class Attribute:
 
 #: Attributes that every type has, as in Heat.  A type without its own value yields None.
 BASE_ATTRIBUTES: Mapping[str, Attribute] = {
-    "show": Attribute("All that the service behind the resource tells of it.", "map"),
+    "show": Attribute("All that the service behind the resource reports of it.", "map"),
 }
 
 
 def has_attribute(schema: Mapping[str, Attribute], name: str) -> bool:
-    """Whether ``get_attr`` may ask for it."""
+    """Return whether ``get_attr`` may use the attribute."""
     return name in schema or name in BASE_ATTRIBUTES or ANY_NAME in schema

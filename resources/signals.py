@@ -1,4 +1,4 @@
-"""What a signal to a resource comes to: new metadata, and perhaps a group that is scaled."""
+"""The effects of a signal to a resource: new metadata, and perhaps the scaling of a group."""
 
 import typing
 from collections.abc import Mapping
@@ -9,12 +9,12 @@ Json = typing.Any
 
 @dataclass(frozen=True)
 class Adjustment:
-    """What a signal wants of a group of the same stack.
+    """The change of a group of the same stack that a signal requests.
 
-    :ivar group: its reference, as get_resource yields it.
+    :ivar group: its reference, the value of get_resource.
     :ivar kind: one of heat/scaling.py's ADJUSTMENTS.
     :ivar least_step: members that a percentage adds or removes at least; None: one.
-    :ivar cooldown: seconds after the change in which there is no other one; None: the group's own.
+    :ivar cooldown: seconds after the change without another one; None: the group's own cooldown.
     """
 
     group: str
@@ -26,7 +26,7 @@ class Adjustment:
 
 @dataclass(frozen=True)
 class Scaling:
-    """What an adjustment comes to: the new size, and the cooldown after it in seconds."""
+    """The result of an adjustment: the new size, and the cooldown after it in seconds."""
 
     size: int
     cooldown: float
@@ -34,11 +34,11 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Signal:
-    """What a signal did.
+    """The effects of a signal.
 
     :ivar metadata: the new metadata.
     :ivar reason: text for the event and the caller.
-    :ivar adjustment: of a group, to be carried out by a conductor.
+    :ivar adjustment: of a group; a conductor carries it out.
     """
 
     metadata: Mapping[str, Json]

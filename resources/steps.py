@@ -11,8 +11,8 @@ Json = typing.Any
 class Done:
     """The action has ended.
 
-    :ivar physical_id: None leaves it as it is.
-    :ivar data: None leaves it as it is.
+    :ivar physical_id: None keeps the stored one.
+    :ivar data: None keeps the stored data.
     """
 
     physical_id: str | None = None
@@ -21,10 +21,10 @@ class Done:
 
 @dataclass(frozen=True)
 class Poll:
-    """Look again.
+    """The action is in progress: poll later.
 
-    :ivar progress: JSON for the next look; not None.
-    :ivar after: seconds until then.
+    :ivar progress: token for the next poll, JSON; not None.
+    :ivar after: seconds until the next poll.
     """
 
     progress: Json
@@ -35,11 +35,11 @@ class Poll:
 
 @dataclass(frozen=True)
 class Park:
-    """Wait for a signal (a change of another resource's metadata) or for the end of a child stack.
+    """The action waits for a signal (a change of another resource's metadata) or for a nested stack.
 
     :ivar waits_on: ``resource:ID`` or ``stack:ID``.
-    :ivar seen: generation of the metadata when the step looked; a later one wakes the task at once.
-    :ivar after: seconds until the task is looked at even so; None: only the resource's timeout.
+    :ivar seen: generation of the metadata that the step read; a later one wakes the task at once.
+    :ivar after: seconds until the task is polled anyway; None: only the resource's timeout.
     """
 
     progress: Json

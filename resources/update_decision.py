@@ -1,4 +1,4 @@
-"""What an update means for one resource: pure, for the step that carries it out and for the preview of it."""
+"""The effect of an update on one resource.  Pure: used by the step that carries it out and by the preview."""
 
 import enum
 from collections.abc import Collection, Mapping
@@ -10,7 +10,7 @@ from .properties import changed, immutable_changed, replacement_needed
 
 
 class UpdateDecision(enum.Enum):
-    """What is to be done."""
+    """The effect of an update on a resource."""
 
     SAME = enum.auto()
     IN_PLACE = enum.auto()
@@ -18,16 +18,16 @@ class UpdateDecision(enum.Enum):
 
 
 RESTRICTED = {UpdateDecision.IN_PLACE: "update", UpdateDecision.REPLACE: "replace"}
-"""Words with which an environment forbids it."""
+"""Words of an environment that forbid an effect."""
 
 
 def decide_update(
     plugin: ResourceType, before: Mapping[str, Json], after: Mapping[str, Json], *, redefined: bool
 ) -> UpdateDecision:
-    """Compare the properties that a resource was given with those it shall have.
+    """Decide by the properties of a resource before and after the update.
 
-    :param redefined: something else of its definition has changed.
-    :raises Final: a property has changed that never may.
+    :param redefined: another part of its definition has changed.
+    :raises PermanentError: an immutable property has changed.
     """
     schema = plugin.properties_schema
     names = changed(schema, before, after)
@@ -43,26 +43,26 @@ def decide_update(
 
 
 def may_replace(plugin: ResourceType, names: Collection[str]) -> bool:
-    """Whether the resource may have to be replaced when these properties change, whatever their values."""
+    """Return whether a change of these properties may replace the resource, whatever their values."""
     overridden = type(plugin).needs_replace is not ResourceType.needs_replace
     return bool(names) and (overridden or bool(replacement_needed(plugin.properties_schema, names)))
 
 
 def survives_failure(plugin: ResourceType, *, action: str) -> bool:
-    """Whether a resource whose last action failed may be kept by an update; the step asks the type then.
+    """Return whether an update may keep a resource whose last action failed; the step then asks the type.
 
-    :param action: the one that failed.
+    :param action: the action that failed.
     """
     if action == "DELETE" or (action == "CHECK" and plugin.replaced_when_check_failed):
-        return False  # A deletion that was stopped may have taken place all the same.
+        return False  # A delete that was cancelled may have happened anyway.
     return type(plugin).needs_replace_failed is not ResourceType.needs_replace_failed
 
 
 def observable(plugin: ResourceType) -> bool:
-    """Whether the type can tell anything of what is really there."""
+    """Return whether the type can report the real state of a resource."""
     return checkable(plugin) or type(plugin).live_properties is not ResourceType.live_properties
 
 
 def checkable(plugin: ResourceType) -> bool:
-    """Whether the type can compare a thing with what it should be."""
+    """Return whether the type implements checks."""
     return type(plugin).handle_check is not ResourceType.handle_check

@@ -56,7 +56,6 @@ PENDING: tuple[str, ...] = (
     "keystone/",
     "osc/",
     "planning/",
-    "resources/",
     "rpc/",
     "sealing/",
 )

@@ -1,0 +1,1 @@
+"""Heat's own resource types: those that need no other service."""

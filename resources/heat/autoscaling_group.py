@@ -1,4 +1,4 @@
-"""OS::Heat::AutoScalingGroup: resources of one definition, of which there are more or fewer as need be."""
+"""OS::Heat::AutoScalingGroup: resources of one definition, in a number that signals change."""
 
 import base64
 import hashlib
@@ -16,7 +16,7 @@ from ..nested.groups import GroupResource, Rollout
 from ..nested.members import (
     REFS_MAP,
     Definition,
-    Wanted,
+    RequestedAttribute,
     check_members,
     group_goal,
     next_members,
@@ -32,10 +32,10 @@ MAPS = "outputs"
 LISTS = "outputs_list"
 _ROLLING = {
     "min_in_service": Property(
-        "integer", "Members that are not touched at any moment.", default=0, constraints=(Range(minimum=0),)
+        "integer", "Members that stay in service at any time.", default=0, constraints=(Range(minimum=0),)
     ),
     "max_batch_size": Property(
-        "integer", "Most members that are worked on at once.", default=1, constraints=(Range(minimum=1),)
+        "integer", "Most members that are changed at once.", default=1, constraints=(Range(minimum=1),)
     ),
     "pause_time": Property(
         "number", "Seconds between two batches.", default=0, constraints=(Range(minimum=0),)
@@ -44,7 +44,7 @@ _ROLLING = {
 
 
 class AutoScalingGroup(GroupResource):
-    """Its members have names of their own making; the oldest go first."""
+    """A group whose members have generated names; the oldest are deleted first."""
 
     description = (
         "Resources of one definition, as many as are needed.\n\n"
@@ -100,27 +100,30 @@ class AutoScalingGroup(GroupResource):
     }
 
     def validate(self, properties: Mapping[str, Json]) -> None:
-        """:raises PropertyError: the bounds contradict each other."""
+        """Check that the bounds and the capacity agree.
+
+        :raises PropertyError: they contradict each other.
+        """
         least, most = properties.get("min_size"), properties.get("max_size")
-        wanted = properties.get("desired_capacity")
+        capacity = properties.get("desired_capacity")
         if least is not None and most is not None and most < least:
             raise PropertyError("min_size can not be greater than max_size", ("min_size",))
-        low = least is not None and wanted is not None and wanted < least
-        if low or (most is not None and wanted is not None and wanted > most):
+        low = least is not None and capacity is not None and capacity < least
+        if low or (most is not None and capacity is not None and capacity > most):
             raise PropertyError(
                 "desired_capacity must be between min_size and max_size", ("desired_capacity",)
             )
 
     def static_goal(self, known: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
-        """One member: also of a group that begins without any, as it may grow."""
+        """Return a goal with one member, also for a group that starts without any, as it may grow."""
         given = definition.properties.get("resource")
         if not isinstance(given, Mapping) or is_node(given):
             return None
         copies = known.get("desired_capacity") or known.get("min_size") or 1
         return _goal({"member": given}, definition.requested_attributes, copies=copies)
 
-    def member_attribute(self, attribute: str, path: Sequence[str | int]) -> Wanted | None:
-        """See Group."""
+    def member_attribute(self, attribute: str, path: Sequence[str | int]) -> RequestedAttribute | None:
+        """Return the attribute of the members that an attribute reads; see NestedType."""
         known = {*self.own_attributes, *self.path_attributes}
         if attribute not in known and not attribute.startswith("resource."):
             raise LookupError(f"there are {', '.join(sorted(known))}, and resource.NUMBER")
@@ -129,49 +132,51 @@ class AutoScalingGroup(GroupResource):
     def update_rollout(
         self, target: ResourceView, changed: frozenset[str], members: Sequence[GroupMember], work: StepContext
     ) -> Rollout:
-        """In batches, if the definition of the members changes; then to the size that is wanted."""
-        wanted, policy = target.properties["desired_capacity"], target.properties["rolling_updates"]
+        """Return batches if the definition of the members changes, then a step to the requested size."""
+        capacity, policy = target.properties["desired_capacity"], target.properties["rolling_updates"]
         there = sum(1 for member in members if member.definition)
         sound = sum(1 for member in members if not member.is_failed)
         steps = []
         if "resource" in changed:
             steps = batches(
-                min(wanted or there, there),
+                min(capacity or there, there),
                 there,
                 most=policy["max_batch_size"],
                 in_service=policy["min_in_service"],
             )
-        size = _bounds(target).keep(wanted or sound)
+        size = _bounds(target).keep(capacity or sound)
         if not steps or steps[-1].size != size:
             steps.append(Batch(size, 0))
         return Rollout(steps, policy["pause_time"])
 
-    def plan_scaling(self, target: ResourceView, wanted: Adjustment, now: float) -> Scaling:
-        """See NestedType."""
+    def plan_scaling(self, target: ResourceView, adjustment: Adjustment, now: float) -> Scaling:
+        """Return the new size, within the bounds and outside of a cooldown."""
         current = len(target.data.get("names") or [])
-        size = new_size(current, wanted.kind, wanted.by, least_step=wanted.least_step, bounds=_bounds(target))
+        size = new_size(
+            current, adjustment.kind, adjustment.by, least_step=adjustment.least_step, bounds=_bounds(target)
+        )
         if size == current:
             raise NoAction(f"the group {target.name} has {current} members already")
         until = target.data.get("cooldown_end") or 0.0
         if now < until:
             raise NoAction(f"the group {target.name} may not be scaled for {until - now:.0f} more seconds")
-        cooldown = wanted.cooldown if wanted.cooldown is not None else target.properties["cooldown"]
+        cooldown = adjustment.cooldown if adjustment.cooldown is not None else target.properties["cooldown"]
         return Scaling(size, cooldown or 0.0)
 
     def handle_scale(self, target: ResourceView, scaling: Scaling, work: StepContext) -> Step:
-        """Begin to bring the group to another size; see Group.handle_update."""
+        """Start to scale the group, as an update does."""
         _, state = child_of(target, work)
         data = {"cooldown": scaling.cooldown}
         return self.start_rollout(target, state, Rollout([Batch(scaling.size, 0)], data=data), work)
 
     def check_scale_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """Go on with the next step, if the last one has ended."""
+        """Continue with the next step, if the last one is complete."""
         return self.check_update_complete(target, progress, work)
 
     def step_goal(
         self, target: ResourceView, step: Batch | None, members: Sequence[GroupMember]
     ) -> ChildGoal:
-        """See Group."""
+        """Return the goal of the child for a step."""
         given = target.properties
         if step is None:
             size = given["desired_capacity"] or given["min_size"]
@@ -190,7 +195,7 @@ class AutoScalingGroup(GroupResource):
     def child_data(
         self, target: ResourceView, child: str, state: ChildState, work: StepContext
     ) -> Mapping[str, Json]:
-        """With the end of the time in which it is not to be scaled again."""
+        """Add the end of the cooldown."""
         found = dict(super().child_data(target, child, state, work))
         cooldown = found.pop("cooldown", None)
         if cooldown is None:
@@ -199,11 +204,11 @@ class AutoScalingGroup(GroupResource):
         return {**found, "cooldown_end": max(ends, found.get("cooldown_end") or 0.0)}
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
-        """See the schema."""
+        """Return the requested attributes, with the members in their order."""
         found = dict(super().attribute_values(target))
         names = list(target.data.get("names") or [])
         for parts in target.requested_attributes:
-            attribute, path = _asked(parts)
+            attribute, path = _split(parts)
             if path:
                 by_name = (target.data.get("outputs") or {}).get(output_name([MAPS, *path])) or {}
             else:
@@ -221,8 +226,8 @@ class AutoScalingGroup(GroupResource):
         return {**found, "current_size": len(names)}
 
 
-def _asked(parts: Wanted) -> tuple[str, list[str | int]]:
-    """The attribute, and what of the members it is made of."""
+def _split(parts: RequestedAttribute) -> tuple[str, list[str | int]]:
+    """Return the attribute, and the attribute of the members that it reads."""
     first, *path = parts
     if str(first).startswith("resource."):
         head, number, *rest = str(first).split(".", 2)
@@ -235,7 +240,7 @@ def _bounds(target: ResourceView) -> Bounds:
 
 
 def _names(key: str, taken: set[str]) -> Iterator[str]:
-    """Names for new members, as Heat's look; the same for each repetition of a step."""
+    """Yield names for new members in Heat's form, the same for each repetition of a step."""
     for number in itertools.count():
         digest = hashlib.sha256(f"{key}/{number}".encode()).digest()
         name = base64.b32encode(digest).decode().lower()[:12]
@@ -243,6 +248,8 @@ def _names(key: str, taken: set[str]) -> Iterator[str]:
             yield name
 
 
-def _goal(members: Mapping[str, Definition], wanted: Sequence[Wanted], *, copies: int = 1) -> ChildGoal:
-    asked = {output_name([MAPS, *path]): [MAPS, *path] for _, path in map(_asked, wanted) if path}
-    return group_goal(members, values_of(list(members), asked.values(), MAPS), copies=copies)
+def _goal(
+    members: Mapping[str, Definition], requested: Sequence[RequestedAttribute], *, copies: int = 1
+) -> ChildGoal:
+    outputs = {output_name([MAPS, *path]): [MAPS, *path] for _, path in map(_split, requested) if path}
+    return group_goal(members, values_of(list(members), outputs.values(), MAPS), copies=copies)

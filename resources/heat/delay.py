@@ -13,7 +13,7 @@ AT_LEAST_0 = (Range(minimum=0),)
 
 
 class Delay(ResourceType):
-    """Waits without a thread; the random part is drawn once for each action, when it begins."""
+    """Waits without a thread; the random part is drawn once for each action, when it starts."""
 
     description = (
         "Pauses at the place in the graph that its dependencies give it.\n\n"
@@ -53,50 +53,50 @@ class Delay(ResourceType):
     }
 
     def handle_create(self, target: ResourceView, work: StepContext) -> Step:
-        """Begin to wait."""
-        return _begin("CREATE", target, work)
+        """Start the pause."""
+        return _start("CREATE", target, work)
 
     def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """See whether the time is over."""
-        return _look(progress, work)
+        """Poll whether the pause is over."""
+        return _poll(progress, work)
 
     def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
-        """It is not a thing that could be missing."""
+        """Return Done: there is no thing that could be missing."""
         return Done()
 
     def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
-        """Begin to wait."""
-        return _begin("DELETE", target, work)
+        """Start the pause."""
+        return _start("DELETE", target, work)
 
     def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """See whether the time is over."""
-        return _look(progress, work)
+        """Poll whether the pause is over."""
+        return _poll(progress, work)
 
     def handle_suspend(self, target: ResourceView, work: StepContext) -> Step:
-        """Begin to wait."""
-        return _begin("SUSPEND", target, work)
+        """Start the pause."""
+        return _start("SUSPEND", target, work)
 
     def check_suspend_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """See whether the time is over."""
-        return _look(progress, work)
+        """Poll whether the pause is over."""
+        return _poll(progress, work)
 
     def handle_resume(self, target: ResourceView, work: StepContext) -> Step:
-        """Begin to wait."""
-        return _begin("RESUME", target, work)
+        """Start the pause."""
+        return _start("RESUME", target, work)
 
     def check_resume_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """See whether the time is over."""
-        return _look(progress, work)
+        """Poll whether the pause is over."""
+        return _poll(progress, work)
 
 
-def _begin(action: str, target: ResourceView, work: StepContext) -> Step:
+def _start(action: str, target: ResourceView, work: StepContext) -> Step:
     properties = target.properties
     if action not in properties["actions"]:
         return Done()
     jitter = properties["max_jitter"] * properties["jitter_multiplier"] * random.random()
-    return _look({"until": work.now() + properties["min_wait"] + jitter}, work)
+    return _poll({"until": work.now() + properties["min_wait"] + jitter}, work)
 
 
-def _look(progress: Json, work: StepContext) -> Step:
+def _poll(progress: Json, work: StepContext) -> Step:
     left = progress["until"] - work.now()
     return Poll(progress, after=left) if left > 0 else Done()

@@ -10,10 +10,10 @@ from ..steps import Done, Step
 
 
 class NoneResource(ResourceType):
-    """Put in place of another type by the environment; each of its attributes is None."""
+    """Replaces a type that the environment maps to it; each of its attributes is None."""
 
     description = (
-        "Stands in for a type that the environment's resource_registry switches off.\n\n"
+        "Replaces a type that the environment's resource_registry switches off.\n\n"
         "It takes any properties, makes nothing, has None for each attribute and is never replaced."
     )
     support_status = SupportStatus(version="5.0.0")
@@ -21,10 +21,10 @@ class NoneResource(ResourceType):
     attributes_schema = {ANY_NAME: Attribute()}
 
     def handle_create(self, target: ResourceView, work: StepContext) -> Step:
-        """The id is made from the key: the same for every repetition."""
+        """Return an id made from the key: the same for every repetition."""
         made = uuid.uuid5(uuid.NAMESPACE_OID, target.key)
         return Done(physical_id=str(made), data={"is_placeholder": "True"})
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
-        """None at all, so each is None."""
+        """Return no attribute, so each is None."""
         return {}

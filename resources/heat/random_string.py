@@ -1,4 +1,4 @@
-"""OS::Heat::RandomString: makes a secret once and keeps it."""
+"""OS::Heat::RandomString: creates a secret once and keeps it."""
 
 import secrets
 import string
@@ -36,7 +36,7 @@ def _minimum(what: str) -> Property:
 
 
 class RandomString(ResourceType):
-    """The string is made by the creation and kept in `data`; a repeated creation may make another."""
+    """The create generates the string and stores it in `data`; a repeated create may make another one."""
 
     description = (
         "Makes a random string, for passwords and other secrets of services.\n\n"
@@ -108,7 +108,10 @@ class RandomString(ResourceType):
     }
 
     def validate(self, properties: Mapping[str, Json]) -> None:
-        """:raises PropertyError: the minima do not fit into the length, or there is no character."""
+        """Check the length against the minima.
+
+        :raises PropertyError: the minima exceed the length, or there is no character.
+        """
         if any(
             name not in properties
             for name in ("length", "sequence", "character_classes", "character_sequences")
@@ -124,17 +127,17 @@ class RandomString(ResourceType):
             )
 
     def handle_create(self, target: ResourceView, work: StepContext) -> Step:
-        """Make the string."""
+        """Generate the string."""
         self.validate(target.properties)
         made = _generate(target.properties["length"], list(_needs(target.properties)))
         return Done(physical_id=target.physical_name, data={"value": made})
 
     def reference_id(self, target: ResourceView) -> Json:
-        """The string."""
+        """Return the string."""
         return target.data["value"] if target.physical_id is not None else target.name
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
-        """The string."""
+        """Return the string."""
         return {"value": target.data.get("value")}
 
 
@@ -143,7 +146,7 @@ def _needs(properties: Mapping[str, Json]) -> Iterator[Need]:
         yield item["sequence"], item["min"]
     classes = properties["character_classes"] or []
     if properties["sequence"]:
-        # The old property stands for a class; the default must not add letters to what was asked for.
+        # The old property names a class; the default must not add letters to it.
         kept = [] if classes == DEFAULT_CLASSES else classes
         classes = [*kept, {"class": properties["sequence"], "min": 1}]
     for item in classes:
@@ -151,7 +154,7 @@ def _needs(properties: Mapping[str, Json]) -> Iterator[Need]:
 
 
 def _generate(length: int, needs: list[Need]) -> str:
-    """At least the minimum of each need, the rest from all of them, in random order."""
+    """Return a string with the minimum of each need, the rest from all of them, in random order."""
     every = sorted({character for characters, _ in needs for character in characters})
     chosen = [
         secrets.choice(sorted(set(characters))) for characters, minimum in needs for _ in range(minimum)

@@ -1,4 +1,4 @@
-"""Signals as a wait condition handle keeps them: its metadata, a map from signal id to an entry.
+"""Signals as a wait condition handle stores them: its metadata, a map from signal id to an entry.
 
 Heat's handle writes the keys of an entry in lower case, the one of AWS with a capital; a condition reads
 both.
@@ -27,7 +27,7 @@ class Keys:
 
     @property
     def all(self) -> tuple[str, ...]:
-        """All of them; a signal has exactly these."""
+        """All names; a signal has exactly these."""
         return self.data, self.reason, self.status, self.id
 
 
@@ -46,7 +46,7 @@ class Received:
 
 
 def received(metadata: Mapping[str, Json]) -> list[Received]:
-    """The signals in a handle's metadata; entries that are none (the template may set some) are left out."""
+    """Return the signals in a handle's metadata, without other entries, which a template may set."""
     return list(_entries(metadata))
 
 
@@ -61,7 +61,7 @@ def _entries(metadata: Mapping[str, Json]) -> Iterator[Received]:
 
 
 def with_signal(metadata: Mapping[str, Json], signal: Mapping[str, Json], keys: Keys) -> Signal:
-    """Add a complete signal; one with an id that is there already replaces it.
+    """Add a complete signal; it replaces one with the same id.
 
     :raises SignalError: keys are missing or too many, or the status is not one of STATUSES.
     """
@@ -77,10 +77,10 @@ def with_signal(metadata: Mapping[str, Json], signal: Mapping[str, Json], keys: 
 
 
 def completed(details: Mapping[str, Json], metadata: Mapping[str, Json]) -> dict[str, Json]:
-    """A signal of Heat's form with what it leaves out: success, and the number of the signal as its id.
+    """Complete a signal of Heat's form: with success, and the number of the signal as its id.
 
-    Where that number is taken by a signal that named its id, the next free one is used, so that no
-    signal is lost (Heat overwrites the other one).
+    Where another signal has that number as its id, the next free one is used, so that no signal is lost (Heat
+    overwrites the other one).
     """
     number = len(metadata) + 1
     free = number

@@ -7,14 +7,14 @@ from ...template.residual import is_node
 from ..context import ChildGoal, GroupMember, Json, ResourceView
 from ..nested.batches import Batch
 from ..nested.groups import GroupResource
-from ..nested.members import Definition, Wanted, check_members, group_goal, values_of
+from ..nested.members import Definition, RequestedAttribute, check_members, group_goal, values_of
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 
 MAPS = "attributes"
 
 
 class ResourceChain(GroupResource):
-    """Its members are named 0, 1, 2 … in the order of the types."""
+    """A chain of members that are named 0, 1, 2 … in the order of the types."""
 
     description = (
         "One resource of each type of a list, all with the same properties.\n\n"
@@ -45,7 +45,7 @@ class ResourceChain(GroupResource):
     }
 
     def static_goal(self, known: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
-        """All members whose types are known; nothing is said where one is not."""
+        """Return a goal with all members, None while the types are unknown."""
         types, given = known.get("resources"), definition.properties.get("resource_properties")
         if types is None:
             return None
@@ -57,7 +57,7 @@ class ResourceChain(GroupResource):
     def step_goal(
         self, target: ResourceView, step: Batch | None, members: Sequence[GroupMember]
     ) -> ChildGoal:
-        """See Group."""
+        """Return the goal of the child for a step."""
         given = target.properties
         check_members(
             len(given["resources"]), given["resource_properties"] or {}, target.requested_attributes
@@ -70,14 +70,18 @@ class ResourceChain(GroupResource):
         )
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
-        """See the schema."""
+        """Return the requested attributes, with the references in the order of the types."""
         found = dict(super().attribute_values(target))
         references = found.pop("refs_map")
         return {**found, "refs": [references[name] for name in sorted(references, key=int)]}
 
 
 def _goal(
-    types: Sequence[Json], properties: Mapping[str, Json], wanted: Sequence[Wanted], *, concurrent: bool
+    types: Sequence[Json],
+    properties: Mapping[str, Json],
+    requested: Sequence[RequestedAttribute],
+    *,
+    concurrent: bool,
 ) -> ChildGoal:
     members: dict[str, Definition] = {}
     for index, kind in enumerate(types):
@@ -87,4 +91,4 @@ def _goal(
         if index and not concurrent:
             body["depends_on"] = [str(index - 1)]
         members[str(index)] = body
-    return group_goal(members, values_of(list(members), wanted, MAPS))
+    return group_goal(members, values_of(list(members), requested, MAPS))

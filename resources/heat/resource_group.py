@@ -1,4 +1,4 @@
-"""OS::Heat::ResourceGroup: so many resources of one definition, known by their numbers."""
+"""OS::Heat::ResourceGroup: a number of resources of one definition, named by their numbers."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from ..nested.batches import Batch, batches
 from ..nested.groups import GroupResource, Rollout
 from ..nested.members import (
     Definition,
-    Wanted,
+    RequestedAttribute,
     check_members,
     group_goal,
     next_members,
@@ -23,7 +23,7 @@ from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 MAPS = "attributes"
 _BATCH = {
     "max_batch_size": Property(
-        "integer", "Most members that are worked on at once.", default=1, constraints=(Range(minimum=1),)
+        "integer", "Most members that are changed at once.", default=1, constraints=(Range(minimum=1),)
     ),
     "pause_time": Property(
         "number", "Seconds between two batches.", default=0, constraints=(Range(minimum=0),)
@@ -37,15 +37,15 @@ _DEFINITION = {
 _REMOVAL = {
     "resource_list": Property(
         "list",
-        "Members to be removed, by name or by reference, also where their number is not to go down. The name "
-        "of a member that was removed so is not used again.",
+        "Members to be removed, by name or by reference, also where the count stays. The name of a "
+        "member that was removed so is not used again.",
         default=[],
     )
 }
 
 
 class ResourceGroup(GroupResource):
-    """Its members are named 0, 1, 2 …, without those that were removed on purpose."""
+    """A group of members that are named 0, 1, 2 …, without those that were removed on purpose."""
 
     description = (
         "Many resources of one definition.\n\n"
@@ -94,7 +94,7 @@ class ResourceGroup(GroupResource):
             schema={
                 "min_in_service": Property(
                     "integer",
-                    "Members that are not touched at any moment.",
+                    "Members that stay in service at any time.",
                     default=0,
                     constraints=(Range(minimum=0),),
                 ),
@@ -128,7 +128,7 @@ class ResourceGroup(GroupResource):
     }
 
     def static_goal(self, known: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
-        """One member, as in Heat: nothing is said of a group that has none."""
+        """Return a goal with one member, as Heat does; None for a group without members."""
         count = known.get("count", 1)
         given = definition.properties.get("resource_def")
         if not count or not isinstance(given, Mapping) or is_node(given) or is_node(given.get("type")):
@@ -137,7 +137,7 @@ class ResourceGroup(GroupResource):
         return _goal({"0": _body(given, variable, "0")}, definition.requested_attributes, copies=count)
 
     def create_rollout(self, target: ResourceView) -> Rollout:
-        """In batches, if the policy says so."""
+        """Return batches if the policy has them."""
         data = {"removed": _removed(target, None)}
         policy, count = target.update_policy.get("batch_create"), target.properties["count"]
         check_members(count, target.properties["resource_def"], target.requested_attributes)
@@ -149,7 +149,7 @@ class ResourceGroup(GroupResource):
     def update_rollout(
         self, target: ResourceView, changed: frozenset[str], members: Sequence[GroupMember], work: StepContext
     ) -> Rollout:
-        """In batches, if the definition of the members changes and the policy says so."""
+        """Return batches if the definition of the members changes and the policy has them."""
         check_members(
             target.properties["count"], target.properties["resource_def"], target.requested_attributes
         )
@@ -170,7 +170,7 @@ class ResourceGroup(GroupResource):
     def step_goal(
         self, target: ResourceView, step: Batch | None, members: Sequence[GroupMember]
     ) -> ChildGoal:
-        """See Group."""
+        """Return the goal of the child for a step."""
         count, removed = target.properties["count"], set(target.data.get("removed") or [])
         given, variable = target.properties["resource_def"], target.properties["index_var"]
         check_members(count, given, target.requested_attributes)
@@ -179,9 +179,12 @@ class ResourceGroup(GroupResource):
             return _goal({name: _body(given, variable, name) for name in names}, target.requested_attributes)
         order = {name: index for index, name in enumerate(names)}
 
-        def turn(member: tuple[str, Definition]) -> int:
-            """Who is beyond the group goes first, then who has the highest number; what is there only while
-            others are changed stays as it is."""
+        def order_of(member: tuple[str, Definition]) -> int:
+            """Return the member's place in the order of changes.
+
+            Members beyond the group are first, then those with the highest numbers.  Extra members,
+            which exist only while others are changed, are last.
+            """
             index = order.get(member[0])
             if index is None:
                 return 0
@@ -194,7 +197,7 @@ class ResourceGroup(GroupResource):
         ]
         there = {name for name, _ in old}
         found = next_members(
-            sorted(old, key=turn),
+            sorted(old, key=order_of),
             lambda name: _body(given, variable, name),
             (name for name in _names(removed) if name not in there),
             size=step.size,
@@ -203,7 +206,7 @@ class ResourceGroup(GroupResource):
         return _goal(found, target.requested_attributes)
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
-        """See the schema."""
+        """Return the requested attributes, and the names that were removed."""
         found = dict(super().attribute_values(target))
         references = found["refs_map"]
         numbered = sorted(references, key=lambda name: int(name))
@@ -216,7 +219,7 @@ def _names(removed: set[str]) -> Iterator[str]:
 
 
 def _body(given: Mapping[str, Json], variable: str, name: str) -> Definition:
-    """What a member of this name is; properties that are null are left out."""
+    """Return the definition of a member of this name, without properties that are null."""
     body: dict[str, Json] = {"type": given["type"]}
     properties = given.get("properties")
     if isinstance(properties, Mapping) and not is_node(properties):
@@ -228,14 +231,16 @@ def _body(given: Mapping[str, Json], variable: str, name: str) -> Definition:
     return body
 
 
-def _goal(members: Mapping[str, Definition], wanted: Sequence[Wanted], *, copies: int = 1) -> ChildGoal:
-    return group_goal(members, values_of(list(members), wanted, MAPS), copies=copies)
+def _goal(
+    members: Mapping[str, Definition], requested: Sequence[RequestedAttribute], *, copies: int = 1
+) -> ChildGoal:
+    return group_goal(members, values_of(list(members), requested, MAPS), copies=copies)
 
 
 def _removed(target: ResourceView, members: Sequence[GroupMember] | None) -> list[str]:
-    """Names that are not to be used.
+    """Return the names that are not to be used.
 
-    :param members: None: there is no group yet, so whatever is listed is the name of a member to be.
+    :param members: None: there is no group yet, so each listed item is the name of a future member.
     """
     before = set(target.data.get("removed") or [])
     known = {member.name for member in members or ()}

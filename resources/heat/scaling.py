@@ -1,4 +1,4 @@
-"""How a scaling group's new size follows from an adjustment: pure arithmetic, as Heat does it."""
+"""The new size of a scaling group after an adjustment: pure arithmetic, as in Heat."""
 
 import math
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ ADJUSTMENTS = (CHANGE, EXACT, PERCENT)
 
 @dataclass(frozen=True)
 class Bounds:
-    """Of a group's size, both allowed."""
+    """Bounds of a group's size, both inclusive."""
 
     least: int
     most: int
 
     def keep(self, size: float) -> int:
-        """The size, or the bound beyond which it is."""
+        """Return the size, or the bound that it exceeds."""
         return int(max(self.least, min(self.most, size)))
 
 
 def new_size(current: int, kind: str, adjustment: float, *, least_step: int | None, bounds: Bounds) -> int:
-    """The size after an adjustment.
+    """Return the size after an adjustment.
 
     A percentage is rounded towards zero, but to one member where it is less than that.
 

@@ -13,7 +13,7 @@ from .scaling import ADJUSTMENTS, PERCENT
 
 
 class ScalingPolicy(ResourceType):
-    """Says by how much; the group says within which bounds."""
+    """Defines by how much a signal scales; the group defines the bounds."""
 
     description = (
         "Takes signals, for example from an alarm, each of which makes a scaling group larger or smaller."
@@ -53,28 +53,29 @@ class ScalingPolicy(ResourceType):
     }
 
     def validate(self, properties: Mapping[str, Json]) -> None:
-        """:raises PropertyError: a least step of what is no percentage."""
+        """Check that a minimum step is given with a percentage only.
+
+        :raises PropertyError: it is not.
+        """
         kind = properties.get("adjustment_type", PERCENT)
         if properties.get("min_adjustment_step") is not None and kind != PERCENT:
-            raise PropertyError(
-                f"is of use only where adjustment_type is {PERCENT}", ("min_adjustment_step",)
-            )
+            raise PropertyError(f"is valid only where adjustment_type is {PERCENT}", ("min_adjustment_step",))
 
     def handle_create(self, target: ResourceView, work: StepContext) -> Step:
-        """Fix the URLs."""
+        """Store the URLs."""
         return Done(physical_id=target.physical_name, data=_addresses(target, work))
 
     def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
-        """The URLs name the stack, so those of another stack are of no use."""
+        """Store new URLs: they name the stack, so those of another stack are invalid."""
         check_named(target)
         return Done(data=_addresses(target, work))
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
-        """See the schema."""
+        """Return the URLs."""
         return {name: target.data.get(name) for name in self.attributes_schema}
 
     def handle_signal(self, target: ResourceView, details: Json) -> Signal:
-        """Scale the group, whatever the details say."""
+        """Request the scaling of the group, whatever the details are."""
         given = target.properties
         return Signal(
             metadata=target.metadata,
@@ -94,7 +95,7 @@ def _addresses(target: ResourceView, work: StepContext) -> Mapping[str, Json]:
 
 
 def _reason(details: Json) -> str:
-    """For the event, as Heat tells it."""
+    """Return the reason for the event, as Heat words it."""
     if not details:
         return "No signal details provided"
     if isinstance(details, Mapping) and {"previous", "current", "reason"} <= set(details):

@@ -12,7 +12,7 @@ _ELSEWHERE = ("region_name", "credential_secret_id", "ca_cert", "insecure")
 
 
 class StackResource(NestedType):
-    """In the same region and with the same credentials; other ones are refused."""
+    """A nested stack in the same region and with the same credentials; others are refused."""
 
     description = (
         "A stack of its own inside of this one.\n\n"
@@ -27,7 +27,7 @@ class StackResource(NestedType):
         "timeout": Property("integer", "Minutes that each of its actions may take.", update_allowed=True),
         "context": Property(
             "map",
-            "Where and as whom the stack is made.",
+            "Where and as whom the stack is created.",
             schema={
                 "region_name": Property("string", "Name of a region."),
                 "credential_secret_id": Property("string", "Id of a secret with credentials."),
@@ -43,23 +43,26 @@ class StackResource(NestedType):
     }
 
     def validate(self, properties: Mapping[str, Json]) -> None:
-        """:raises PropertyError: another region or other credentials are wanted."""
+        """Refuse another region and other credentials.
+
+        :raises PropertyError: the context has one.
+        """
         context = properties.get("context") or {}
-        wanted = [name for name in _ELSEWHERE if context.get(name)]
-        if wanted:
+        refused = [name for name in _ELSEWHERE if context.get(name)]
+        if refused:
             raise PropertyError(
                 "stacks in other regions, or with other credentials, are not supported: leave it out",
-                ("context", wanted[0]),
+                ("context", refused[0]),
             )
 
     def static_goal(self, known: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
-        """See NestedType."""
+        """Return the goal if the template and the parameters are known."""
         if "template" not in known or "parameters" not in known:
             return None
         return ChildGoal(known["template"], known["parameters"] or {})
 
     def child_goal(self, target: ResourceView, work: StepContext) -> ChildGoal:
-        """See NestedType."""
+        """Return the goal that the properties describe."""
         minutes = target.properties["timeout"]
         return ChildGoal(
             target.properties["template"],
@@ -68,5 +71,5 @@ class StackResource(NestedType):
         )
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
-        """The outputs, and the stack's name."""
+        """Return the outputs, and the stack's name."""
         return {**super().attribute_values(target), "stack_name": target.data.get("name")}

@@ -1,4 +1,4 @@
-"""OS::Heat::TestResource: waits, fails and is replaced as told."""
+"""OS::Heat::TestResource: waits, fails and is replaced as its properties say."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from ..schema import Attribute, Property, SupportStatus
 from ..steps import Done, Poll, Step
 
 FOREVER_STEP = 60.0
-"""Seconds between two looks of an endless wait."""
+"""Seconds between two polls of an endless wait."""
 
 
 def _seconds(action: str) -> Property:
@@ -92,7 +92,7 @@ class TestResource(ResourceType):
     attributes_schema = {"output": Attribute("The string that is kept.")}
 
     def handle_create(self, target: ResourceView, work: StepContext) -> Step:
-        """Store the value, unless it shall fail, and begin to wait."""
+        """Store the value, unless `fail` is set, and start to wait."""
         seconds = _with_attribute_wait(target, _wait_seconds(target, "create"))
         if target.properties["fail"]:
             return _wait(target, seconds, work)
@@ -100,11 +100,11 @@ class TestResource(ResourceType):
         return _wait(target, seconds, work, physical_id=target.physical_name, data=data)
 
     def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """See whether the time is over."""
-        return _look(target, progress, work)
+        """Poll whether the wait is over."""
+        return _poll(target, progress, work)
 
     def needs_replace(self, before: Mapping[str, Json], after: Mapping[str, Json]) -> bool:
-        """A new value replaces the resource if update_replace says so."""
+        """Return whether there is a new value and `update_replace` is set."""
         return bool(before.get("value") != after["value"] and after["update_replace"])
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
@@ -116,30 +116,33 @@ class TestResource(ResourceType):
         return _wait(target, seconds, work, data=None if target.properties["fail"] else {"value": value})
 
     def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """See whether the time is over."""
-        return _look(target, progress, work)
+        """Poll whether the wait is over."""
+        return _poll(target, progress, work)
 
     def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
-        """Begin to wait; deletion never fails."""
+        """Start to wait; a delete never fails."""
         return _wait(target, _wait_seconds(target, "delete"), work, may_fail=False)
 
     def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """See whether the time is over."""
-        return _look(target, progress, work, may_fail=False)
+        """Poll whether the wait is over."""
+        return _poll(target, progress, work, may_fail=False)
 
     def handle_check(self, target: ResourceView, work: StepContext) -> Step:
-        """:raises Final: it was never made."""
+        """Check that the resource was created.
+
+        :raises PermanentError: it was not.
+        """
         if target.physical_id is None:
             raise PermanentError("Resource not created", kind="Exception")
         return Done()
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
-        """The stored value."""
+        """Return the stored value."""
         return {"output": target.data.get("value")}
 
 
 def _wait_seconds(target: ResourceView, action: str) -> float:
-    """Negative: without end."""
+    """Return the seconds; a negative number means without end."""
     own = (target.properties["action_wait_secs"] or {}).get(action)
     return float(target.properties["wait_secs"] if own is None else own)
 
@@ -164,7 +167,7 @@ def _wait(
     return Poll(progress, after=after, physical_id=physical_id, data=data)
 
 
-def _look(target: ResourceView, progress: Json, work: StepContext, *, may_fail: bool = True) -> Step:
+def _poll(target: ResourceView, progress: Json, work: StepContext, *, may_fail: bool = True) -> Step:
     until = progress["until"]
     if until is None:
         return Poll(progress, after=FOREVER_STEP)

@@ -1,4 +1,4 @@
-"""OS::Heat::Value: hands a value on, converted to a type."""
+"""OS::Heat::Value: returns a value, converted to a type."""
 
 from collections.abc import Mapping
 
@@ -20,10 +20,10 @@ TYPES = {
 
 
 class Value(ResourceType):
-    """Its attribute is its property; see the description."""
+    """A value whose attribute is its property; see the description."""
 
     description = (
-        "Hands its property on as an attribute.\n\n"
+        "Makes its property an attribute.\n\n"
         "So an expression over parameters and other resources gets a name, and is written once."
     )
     support_status = SupportStatus(version="7.0.0")
@@ -39,28 +39,34 @@ class Value(ResourceType):
     attributes_schema = {
         "value": Attribute(
             "The value, converted to the type.",
-            # What is converted may not be told any more from other values.
+            # A converted secret cannot be recognised by its value.
             from_property="value",
         )
     }
 
     def validate(self, properties: Mapping[str, Json]) -> None:
-        """:raises PropertyError: the value does not fit the type."""
+        """Check the value against the type.
+
+        :raises PropertyError: it does not fit.
+        """
         if "value" in properties and "type" in properties:
             _converted(properties)
 
     def handle_create(self, target: ResourceView, work: StepContext) -> Step:
-        """Nothing but a name is made."""
+        """Return a name; nothing else is created."""
         return Done(physical_id=target.physical_name)
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
-        """The value."""
+        """Return the value."""
         return {"value": _converted(target.properties)}
 
 
 def _converted(properties: Mapping[str, Json]) -> Json:
-    """:raises PropertyError: the value does not fit the type."""
-    wanted = properties["type"]
-    if wanted is None:
+    """Return the value, converted.
+
+    :raises PropertyError: it does not fit the type.
+    """
+    value_type = properties["type"]
+    if value_type is None:
         return properties["value"]
-    return resolve_properties({"value": TYPES[wanted]}, {"value": properties["value"]})["value"]
+    return resolve_properties({"value": TYPES[value_type]}, {"value": properties["value"]})["value"]

@@ -1,4 +1,4 @@
-"""Wait conditions: end when enough signals have reached their handle, or in time fail.
+"""Wait conditions: complete when enough signals reached their handle, or fail after a time.
 
 The property `handle` is the reference of the handle, a URL whose path ends in
 ``/STACK_ID/resources/NAME/signal`` or ``/STACK_ID/resources/NAME/signal/ROW``; NAME is the handle's name in
@@ -23,9 +23,9 @@ TIMEOUT_TEXT = "Seconds until the condition fails if too few signals have come."
 COUNT_TEXT = "How many signals of success are needed."
 DATA_TEXT = "JSON text: a map from the id of each signal to its data."
 DESCRIPTION = (
-    "Holds the stack until something outside has said that it is ready.\n\n"
-    "It ends when its handle has enough signals of success, and fails at the first signal of failure or when "
-    "its time is over."
+    "Waits until something outside signals that it is ready.\n\n"
+    "It completes when its handle has enough signals of success. It fails at the first signal of failure, or "
+    "when it times out."
 )
 TIMEOUT_RANGE = (Range(minimum=1, maximum=43200),)
 LONGEST_REASONS = 4096
@@ -34,10 +34,10 @@ AT_LEAST_1 = (Range(minimum=1),)
 
 
 class WaitCondition(ResourceType):
-    """Heat's condition.  It is parked on its handle; a signal wakes it, so does the end of its time.
+    """Heat's condition.  It parks on its handle; a signal wakes it, and so does its timeout.
 
-    Signals are looked at before the clock: a condition that was met in time does not fail because the
-    look came late.  `data` has the signals that were there when the condition was met.
+    Signals are read before the clock: a condition that was met in time does not fail because the poll was
+    late.  `data` has the signals that met the condition.
     """
 
     names: typing.ClassVar[Mapping[str, str]] = {
@@ -56,32 +56,38 @@ class WaitCondition(ResourceType):
     attributes_schema = {"data": Attribute(DATA_TEXT, "string")}
 
     def handle_create(self, target: ResourceView, work: StepContext) -> Step:
-        """:raises Final: the handle is none of this stack."""
+        """Start to wait.
+
+        :raises PermanentError: the stack has no such handle.
+        """
         until = work.now() + target.properties[self.names["timeout"]]
-        return self._look(target, {"until": until}, work)
+        return self._poll(target, {"until": until}, work)
 
     def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """See whether enough signals are there."""
-        return self._look(target, progress, work)
+        """Poll whether there are enough signals."""
+        return self._poll(target, progress, work)
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
-        """Wait again, with the whole time; signals that are there count."""
+        """Wait again, for the whole time; earlier signals count."""
         return self.handle_create(target, work)
 
     def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """See whether enough signals are there."""
-        return self._look(target, progress, work)
+        """Poll whether there are enough signals."""
+        return self._poll(target, progress, work)
 
     def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
-        """It is not a thing that could be missing; its signals came to another stack."""
+        """Return Done: there is no thing that could be missing; the signals reached another stack."""
         return Done()
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
-        """The data of all signals by id, as JSON text."""
+        """Return the data of all signals by id, as JSON text."""
         return {self.names["data"]: target.data.get("signals", "{}")}
 
-    def _look(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """:raises Final: a signal of failure is there, or the time is over."""
+    def _poll(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Count the signals.
+
+        :raises PermanentError: there is a signal of failure, or the wait timed out.
+        """
         handle = work.sibling(_handle_name(target.properties[self.names["handle"]], target.stack.id))
         signals = received(handle.metadata)
         count = target.properties[self.names["count"]]
@@ -110,13 +116,16 @@ class AwsWaitCondition(WaitCondition):
 
 
 def _reasons(signals: list[Received], status: str) -> str:
-    """Those of all signals, as far as a text of a stack shall hold them."""
+    """Return the reasons of all signals with a status, bounded in length."""
     text = ";".join(signal.reason for signal in signals if signal.status == status)
     return text if len(text) <= LONGEST_REASONS else f"{text[:LONGEST_REASONS]}…"
 
 
 def _handle_name(reference: str, stack_id: str) -> str:
-    """:raises Final: the reference is no signal URL of this stack."""
+    """Return the name of the handle that a reference names.
+
+    :raises PermanentError: the reference is no signal URL of this stack.
+    """
     parts = [urllib.parse.unquote(part) for part in urllib.parse.urlsplit(reference).path.split("/")]
     match parts:
         case [*_, stack, "resources", name, "signal"] if stack == stack_id:

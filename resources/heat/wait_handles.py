@@ -1,6 +1,6 @@
 """Handles that take signals for wait conditions.
 
-A handle's reference (what get_resource yields) is the URL to which signals are posted; a wait condition
+A handle's reference (the value of get_resource) is the URL to which signals are posted; a wait condition
 finds its handle by it, see wait_conditions.py.
 """
 
@@ -22,14 +22,14 @@ TRANSPORTS = ("CFN_SIGNAL", "TEMP_URL_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL", "ZAQA
 
 
 class _Handle(ResourceType):
-    """What all handles share."""
+    """Base of the handles."""
 
     def handle_create(self, target: ResourceView, work: StepContext) -> Step:
-        """Fix the URL, so that it stays what clients were told even if the API moves."""
+        """Store the URL, so that clients keep the one they know even if the API moves."""
         return Done(physical_id=target.physical_name, data=self._address(target, work))
 
     def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
-        """The URL names the stack and the row, so that of another stack is of no use."""
+        """Store a new URL: it names the stack and the row, so that of another stack is invalid."""
         check_named(target)
         return Done(data=self._address(target, work))
 
@@ -43,7 +43,7 @@ class WaitConditionHandle(_Handle):
 
     description = (
         "Takes signals, for example from an instance that has finished its set-up.\n\n"
-        "A WaitCondition waits for them. The two are apart so that the instance can be told where to signal "
+        "A WaitCondition waits for them. The two are separate so that the instance can get the address "
         "before anything waits."
     )
     support_status = SupportStatus(version="2014.2")
@@ -52,7 +52,7 @@ class WaitConditionHandle(_Handle):
             "string",
             "How clients signal. TOKEN_SIGNAL: by an HTTP POST to the endpoint, with the token. CFN_SIGNAL: "
             "by an HTTP POST to a signed URL. HEAT_SIGNAL: by the signal call of the API, with credentials "
-            "of their own. NO_SIGNAL: nothing is handed out. The others need services not used here.",
+            "of their own. NO_SIGNAL: there is no address. The others need services not used here.",
             default="TOKEN_SIGNAL",
             constraints=(AllowedValues(values=TRANSPORTS),),
             support_status=SupportStatus(version="6.0.0"),
@@ -77,7 +77,10 @@ class WaitConditionHandle(_Handle):
     }
 
     def validate(self, properties: Mapping[str, Json]) -> None:
-        """:raises PropertyError: the transport needs a service that Stoker does not use."""
+        """Check that the transport is supported.
+
+        :raises PropertyError: it needs a service that Stoker does not use.
+        """
         transport = properties.get("signal_transport", "TOKEN_SIGNAL")
         if transport not in OFFERED:
             raise PropertyError(
@@ -85,11 +88,11 @@ class WaitConditionHandle(_Handle):
             )
 
     def reference_id(self, target: ResourceView) -> Json:
-        """The endpoint, which is of no use without the token."""
+        """Return the endpoint, which is useless without the token."""
         return target.data.get("endpoint", target.name)
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
-        """See the schema."""
+        """Return the attributes that the transport needs."""
         endpoint, token = target.data.get("endpoint"), target.data.get("token")
         match target.properties["signal_transport"]:
             case "TOKEN_SIGNAL":
@@ -127,7 +130,7 @@ class AwsWaitConditionHandle(_Handle):
     support_status = SupportStatus(version="2014.1")
 
     def reference_id(self, target: ResourceView) -> Json:
-        """The URL with its signature: a secret."""
+        """Return the URL with its signature: a secret."""
         return target.data.get("url", target.name)
 
     def handle_signal(self, target: ResourceView, details: Json) -> Signal:
@@ -141,17 +144,17 @@ class AwsWaitConditionHandle(_Handle):
 
 
 class UpdateWaitConditionHandle(AwsWaitConditionHandle):
-    """Is replaced by every update, so that all signals have to come again."""
+    """A handle that every update replaces, so that all signals have to arrive again."""
 
     description = (
-        "A handle that is a new one after each update.\n\n"
-        "Whoever signals has to do so again, at the new URL; so the end of the update means that the new "
+        "A handle that each update replaces.\n\n"
+        "All clients have to signal again, at the new URL; so the end of the update means that the new "
         "configuration has arrived everywhere."
     )
     always_replaced = True
 
     def needs_replace(self, before: Mapping[str, Json], after: Mapping[str, Json]) -> bool:
-        """Always."""
+        """Return True: every update replaces it."""
         return True
 
 

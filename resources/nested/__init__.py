@@ -1,0 +1,1 @@
+"""Resource types whose resources are stacks, and groups of them."""

@@ -1,4 +1,4 @@
-"""Base of the resource types whose things are stacks."""
+"""Base of the resource types whose resources are nested stacks."""
 
 import typing
 from collections.abc import Mapping, Sequence
@@ -12,19 +12,19 @@ from ..signals import Adjustment, Scaling
 from ..steps import Done, Park, Step
 
 ABORTED = " aborted due to breakpoint on resource "
-"""Part of the reason of a stack whose action a breakpoint has ended, before the resource's name."""
+"""Part of the reason of a stack whose action ended at a breakpoint, before the resource's name."""
 ADOPTED = "adopted"
-"""In the data of a resource that is to be adopted: the document of the stack that it was."""
+"""Key in the data of a resource that is adopted: the document of the nested stack."""
 BACKSTOP = 300.0
-"""Seconds after which a parent looks at its child even if nobody has woken it."""
+"""Seconds after which a parent polls its child without being woken."""
 
 
 class ChildFailed(PermanentError):
-    """The child came to a failure.
+    """The action of the nested stack failed.
 
-    :ivar path: of the resource inside of the child that failed first: ``resources.NAME…``; "" if none did.
-    :ivar stopped_at: the resource inside of the child, ``NAME/…``, at whose breakpoint its action ended; ""
-        if that was not why.
+    :ivar path: of the resource in the child that failed first: ``resources.NAME…``; "" if none did.
+    :ivar stopped_at: the resource in the child, ``NAME/…``, at whose breakpoint the action ended; "" if it
+        failed for another reason.
     """
 
     def __init__(self, reason: str, *, kind: str, path: str, stopped_at: str = "") -> None:
@@ -34,77 +34,78 @@ class ChildFailed(PermanentError):
 
 
 class NestedType(ResourceType):
-    """Base of the types whose things are stacks."""
+    """Base of the types whose resources are nested stacks."""
 
     always_updated = True
-    #: Attributes are those of the child's resources: the child has an output for each that is asked for.
+    #: Attributes are those of the child's resources: the child has an output for each requested one.
     has_member_attributes: typing.ClassVar[bool] = False
 
-    #: Whether `static_goal` says all of what the child will be, where it says anything.
+    #: `static_goal`, where it returns a goal, describes the child completely.
     previewable: typing.ClassVar[bool] = True
 
     def child_goal(self, target: ResourceView, work: StepContext) -> ChildGoal:
-        """What the child shall be."""
+        """Return the goal of the child."""
         raise NotImplementedError
 
     def static_goal(self, known: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
-        """What the child will be, as far as the properties are known at plan time; None: not enough of them
-        are.
+        """Return the goal as far as it is known at plan time, None if too few properties are known.
 
-        :param known: as ResourceType.validate gets them.
-        :param definition: holds the properties as they are, with residuals in them.
+        :param known: properties as ResourceType.validate gets them.
+        :param definition: has the properties with residuals.
         """
         return None
 
     def member_attribute(self, attribute: str, path: Sequence[str | int]) -> Sequence[str | int] | None:
-        """Return what of the members is asked for, of a type that `has_member_attributes`.
+        """Return the attribute of the members that a group's attribute reads.
+
+        It is called on a type that `has_member_attributes`.
 
         It becomes one of `ResourceView.requested_attributes`, and an attribute by that name, its parts
         joined by ", ".  None: it is the resource's own.
 
-        :raises LookupError: nothing can be told of that; the text says why.
+        :raises LookupError: there is no such attribute; the text says why.
         """
         return None
 
-    def plan_scaling(self, target: ResourceView, wanted: Adjustment, now: float) -> Scaling:
-        """What an adjustment by a signal comes to, for a group that takes them.
+    def plan_scaling(self, target: ResourceView, adjustment: Adjustment, now: float) -> Scaling:
+        """Return the new size of a group that a signal adjusts.
 
-        :raises NoAction: nothing is to be done now; says why.
+        :raises NoAction: nothing is to do now; the text says why.
         :raises NotSupported: the type cannot be scaled.
         """
         raise NotSupported(f"Resource {target.name} of type {target.type} cannot be scaled")
 
     def handle_scale(self, target: ResourceView, scaling: Scaling, work: StepContext) -> Step:
-        """Begin to bring the group to another size, beside whatever traversals its stack had."""
+        """Start to scale the group, independently of the traversals of its stack."""
         raise NotSupported(f"Resource {target.name} of type {target.type} cannot be scaled")
 
     def check_scale_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """See what the child has come to."""
-        return self._look(target, progress, work)
+        """Poll the child."""
+        return self._poll(target, progress, work)
 
     def handle_create(self, target: ResourceView, work: StepContext) -> Step:
-        """Begin the child."""
+        """Create the child."""
         child = target.physical_id or work.children.create(target.key, self.child_goal(target, work))
         return wait_for_child(child)
 
     def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """See what the child has come to."""
-        return self._look(target, progress, work)
+        """Poll the child."""
+        return self._poll(target, progress, work)
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
-        """Let the child find out what has changed."""
+        """Update the child, which detects what has changed."""
         child = target.physical_id
         if child is None:
-            raise PermanentError("the nested stack was never made")
+            raise PermanentError("the nested stack was never created")
         work.children.update(child, self.child_goal(target, work))
         return wait_for_child(child)
 
     def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """See what the child has come to."""
-        return self._look(target, progress, work)
+        """Poll the child."""
+        return self._poll(target, progress, work)
 
     def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
-        """Begin to delete the child."""
+        """Delete the child."""
         child = target.physical_id
         if child is None or work.children.state(child) is None:
             return Done()
@@ -112,7 +113,7 @@ class NestedType(ResourceType):
         return wait_for_child(child)
 
     def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """See whether it is gone."""
+        """Poll whether the child is deleted."""
         state = work.children.state(progress["child"])
         return Done() if state is None else self._wait_or_fail(state, progress)
 
@@ -121,33 +122,33 @@ class NestedType(ResourceType):
         return self._act(target, "suspend", work)
 
     def check_suspend_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """See what the child has come to."""
-        return self._look(target, progress, work)
+        """Poll the child."""
+        return self._poll(target, progress, work)
 
     def handle_resume(self, target: ResourceView, work: StepContext) -> Step:
         """Resume the child."""
         return self._act(target, "resume", work)
 
     def check_resume_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """See what the child has come to."""
-        return self._look(target, progress, work)
+        """Poll the child."""
+        return self._poll(target, progress, work)
 
     def handle_check(self, target: ResourceView, work: StepContext) -> Step:
         """Check the child."""
         return self._act(target, "check", work)
 
     def check_check_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """See what the child has come to."""
-        return self._look(target, progress, work)
+        """Poll the child."""
+        return self._poll(target, progress, work)
 
     def handle_snapshot(self, target: ResourceView, work: StepContext) -> Step:
-        """Begin a snapshot of the child."""
+        """Start a snapshot of the child."""
         child, _ = child_of(target, work)
         work.children.snapshot(child, target.key)
         return wait_for_child(child)
 
     def check_snapshot_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """See what the snapshot has come to."""
+        """Poll the snapshot."""
         child = progress["child"]
         taken, state = work.children.snapshot_state(child, target.key), work.children.state(child)
         if taken is None or state is None:
@@ -159,14 +160,14 @@ class NestedType(ResourceType):
         raise failure_of(state) if state.status == "FAILED" else PermanentError(taken.reason)
 
     def handle_delete_snapshot(self, target: ResourceView, work: StepContext) -> Step:
-        """Let the child delete its snapshot; nobody waits for that."""
+        """Delete the child's snapshot, without waiting for it."""
         child = target.physical_id
         if child is not None and work.children.state(child) is not None:
             work.children.delete_snapshot(child, target.key)
         return Done()
 
     def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
-        """Begin a child that takes over what the other one had."""
+        """Create a child that adopts the resources of another stack."""
         child, data = target.physical_id, dict(target.data)
         document = data.pop(ADOPTED, None)
         if child is None and document is None:
@@ -178,39 +179,39 @@ class NestedType(ResourceType):
         return self.wait_for_adoption(target, child)
 
     def check_adopt_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """See what the child has come to."""
+        """Poll the child."""
         return self.check_create_complete(target, progress, work)
 
     def adopted_goal(
         self, target: ResourceView, document: Mapping[str, Json], work: StepContext
     ) -> ChildGoal:
-        """What a child shall be that takes over what another one had.
+        """Return the goal of a child that adopts the resources of another stack.
 
-        :param document: of that one: its ``template`` and ``resources``, as it was exported.
+        :param document: the export of that stack, with ``template`` and ``resources``.
         """
         return self.child_goal(target, work)
 
     def wait_for_adoption(self, target: ResourceView, child: str) -> Step:
-        """Until the child has taken over all."""
+        """Return the step that waits for the adoption."""
         return replace(wait_for_child(child), data=target.data)
 
     def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
-        """The child of a lost step."""
+        """Return the child that a lost step created."""
         return work.children.find(key)
 
     def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
-        """A child that failed is repaired by an update of its own, as long as it is there."""
+        """Return whether the child is gone; a failed one is repaired by an update of its own."""
         return target.physical_id is None or work.children.state(target.physical_id) is None
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
-        """Its outputs, each by its name and all as ``outputs``."""
+        """Return the outputs, each by its name and all as ``outputs``."""
         outputs = target.data.get("outputs") or {}
         return {**outputs, "outputs": outputs}
 
     def child_data(
         self, target: ResourceView, child: str, state: ChildState, work: StepContext
     ) -> Mapping[str, Json]:
-        """What the resource remembers of a child whose action has ended well."""
+        """Return the data that the resource stores of a child whose action succeeded."""
         return {"outputs": dict(work.children.outputs(child)), "name": state.name}
 
     def _act(self, target: ResourceView, action: str, work: StepContext) -> Step:
@@ -220,7 +221,7 @@ class NestedType(ResourceType):
         work.children.act(child, action)
         return wait_for_child(child)
 
-    def _look(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def _poll(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         state = state_of(progress["child"], work)
         if state.is_over and state.status == "COMPLETE":
             return Done(data=self.child_data(target, progress["child"], state, work))
@@ -233,9 +234,9 @@ class NestedType(ResourceType):
 
 
 def child_of(target: ResourceView, work: StepContext) -> tuple[str, ChildState]:
-    """The stack that the resource stands for.
+    """Return the nested stack of a resource, with its state.
 
-    :raises ChildGone: it is not there.
+    :raises ChildGone: it does not exist.
     """
     if target.physical_id is None:
         raise ChildGone
@@ -243,7 +244,10 @@ def child_of(target: ResourceView, work: StepContext) -> tuple[str, ChildState]:
 
 
 def state_of(child: str, work: StepContext) -> ChildState:
-    """:raises ChildGone: the child is not there."""
+    """Return the state of a child.
+
+    :raises ChildGone: it does not exist.
+    """
     state = work.children.state(child)
     if state is None:
         raise ChildGone
@@ -251,12 +255,12 @@ def state_of(child: str, work: StepContext) -> ChildState:
 
 
 def wait_for_child(child: str) -> Park:
-    """Until somebody ends the child, or a long time has passed."""
+    """Return the step that waits for the end of the child's action."""
     return Park({"child": child}, f"stack:{child}", after=BACKSTOP, physical_id=child)
 
 
 def failure_of(state: ChildState) -> ChildFailed:
-    """What a failed child tells: the first cause, with the path to it.
+    """Return the error of a failed child: the first cause, with the path to it.
 
     A stack's reason reads ``Resource ACTION failed: KIND: resources.NAME…: MESSAGE``.
     """

@@ -1,11 +1,11 @@
-"""Base of the types that make many resources of one definition: each is a member of one child.
+"""Base of the types that create many resources of one definition: each is a member of one child.
 
-A group is changed in steps, each an update of the child.  The progress token says which steps are left; so
-any conductor goes on with the next one, and none is done twice:
+A group is changed in steps, each an update of the child.  The progress token has the remaining steps.  So any
+conductor continues with the next one, and none is done twice:
 
-* ``{"child", "left"}``: a step is under way; these come after it.
-* ``{"child", "left", "after", "due"}``: the first of `left` is to be begun, not before `due`; if the child's
-  traversal is not `after` any more, a lost attempt has begun it.
+* ``{"child", "left"}``: a step is in progress; these follow it.
+* ``{"child", "left", "after", "due"}``: the first of `left` is next, not before `due`; if the child's
+  traversal is no longer `after`, a lost attempt has started it.
 """
 
 import dataclasses
@@ -17,16 +17,16 @@ from ..context import ChildGoal, ChildState, GroupMember, Json, ResourceView, St
 from ..steps import Done, Poll, Step
 from .base import NestedType, child_of, failure_of, state_of, wait_for_child
 from .batches import Batch
-from .members import REFS_MAP, Wanted
+from .members import REFS_MAP, RequestedAttribute
 
 
 @dataclass(frozen=True)
 class Rollout:
-    """How a group comes to its goal.
+    """The steps in which a group reaches its goal.
 
-    :ivar steps: None: all that is left to do, at once.
-    :ivar pause: seconds between two of them.
-    :ivar data: what the resource has to remember before the first one begins.
+    :ivar steps: None as a step: everything that is left, at once.
+    :ivar pause: seconds between two steps.
+    :ivar data: stored with the resource before the first step starts.
     """
 
     steps: Sequence[Batch | None] = (None,)
@@ -39,68 +39,68 @@ class GroupResource(NestedType):
 
     has_member_attributes = True
     previewable = False
-    #: Attributes that are values of the group's own, not of its members'.
+    #: Attributes of the group itself, not of its members.
     own_attributes: typing.ClassVar[frozenset[str]] = frozenset()
-    #: Attributes of which the path says what of the members is wanted.
+    #: Attributes whose path names the attribute of the members.
     path_attributes: typing.ClassVar[frozenset[str]] = frozenset()
 
     def create_rollout(self, target: ResourceView) -> Rollout:
-        """The way to a new group."""
+        """Return the steps that create a group."""
         return Rollout()
 
     def update_rollout(
         self, target: ResourceView, changed: frozenset[str], members: Sequence[GroupMember], work: StepContext
     ) -> Rollout:
-        """The way from these members to what the properties say."""
+        """Return the steps from these members to what the properties say."""
         return Rollout()
 
     def step_goal(
         self, target: ResourceView, step: Batch | None, members: Sequence[GroupMember]
     ) -> ChildGoal:
-        """What the child shall be after a step.
+        """Return the goal of the child for a step.
 
         :param target: its data is that of the rollout.
-        :param members: those it has now.
+        :param members: members of the child now.
         """
         raise NotImplementedError
 
-    def member_attribute(self, attribute: str, path: Sequence[str | int]) -> Wanted | None:
-        """See NestedType."""
+    def member_attribute(self, attribute: str, path: Sequence[str | int]) -> RequestedAttribute | None:
+        """Return the attribute of the members that an attribute reads; see NestedType."""
         if attribute in self.path_attributes and not path:
             raise LookupError(f"{attribute} needs the name of an attribute of the members behind it")
         return None if attribute in self.own_attributes else [attribute, *path]
 
     def child_goal(self, target: ResourceView, work: StepContext) -> ChildGoal:
-        """All at once."""
+        """Return the goal of all steps at once."""
         return self.step_goal(target, None, ())
 
     def handle_create(self, target: ResourceView, work: StepContext) -> Step:
-        """Begin the child with the first step."""
+        """Create the child with the first step."""
         rollout = self.create_rollout(target)
         target = dataclasses.replace(target, data={**target.data, **rollout.data})
         child, first, *left = target.physical_id, *rollout.steps
         if child is None:
             child = work.children.create(target.key, self.step_goal(target, first, ()))
-        return _under_way(child, _stored(left), rollout.pause, data=target.data)
+        return _in_progress(child, _stored(left), rollout.pause, data=target.data)
 
     def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """Go on with the next step, if the last one has ended."""
-        return self._go_on(target, progress, work)
+        """Continue with the next step, if the last one is complete."""
+        return self._continue(target, progress, work)
 
     def adopted_goal(
         self, target: ResourceView, document: Mapping[str, Json], work: StepContext
     ) -> ChildGoal:
-        """With the members that the other group had."""
+        """Return a goal with the members of the other group."""
         template = document.get("template") or {}
         members = [GroupMember(name, body) for name, body in (template.get("resources") or {}).items()]
         return self.step_goal(target, None, members)
 
     def wait_for_adoption(self, target: ResourceView, child: str) -> Step:
-        """See NestedType."""
-        return _under_way(child, [], 0.0, data={**self.create_rollout(target).data, **target.data})
+        """Return the step that waits for the adoption."""
+        return _in_progress(child, [], 0.0, data={**self.create_rollout(target).data, **target.data})
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
-        """Decide on the steps; they are stored before the first one begins."""
+        """Decide on the steps, which are stored before the first one starts."""
         child, state = child_of(target, work)
         rollout = self.update_rollout(target, changed, work.children.members(child), work)
         return self.start_rollout(target, state, rollout, work)
@@ -108,30 +108,30 @@ class GroupResource(NestedType):
     def start_rollout(
         self, target: ResourceView, state: ChildState, rollout: Rollout, work: StepContext
     ) -> Step:
-        """Let the rollout be stored before its first step begins."""
+        """Return the step that stores the rollout before its first step starts."""
         child = str(target.physical_id)
         data = {**target.data, **rollout.data}
         return _next(child, state, _stored(rollout.steps), rollout.pause, due=work.now(), data=data)
 
     def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """Go on with the next step, if the last one has ended."""
-        return self._go_on(target, progress, work)
+        """Continue with the next step, if the last one is complete."""
+        return self._continue(target, progress, work)
 
     def child_data(
         self, target: ResourceView, child: str, state: ChildState, work: StepContext
     ) -> Mapping[str, Json]:
-        """With the names of the members that are sound, oldest first."""
+        """Add the names of the members that did not fail, oldest first."""
         names = [member.name for member in work.children.members(child) if not member.is_failed]
         return {**target.data, **super().child_data(target, child, state, work), "names": names}
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
-        """What others have asked for, and the references of the members."""
+        """Return the requested attributes, and the references of the members."""
         outputs = dict(target.data.get("outputs") or {})
         references = outputs.get(REFS_MAP) or {}
         known = [name for name in target.data.get("names") or [] if name in references]
         return {**outputs, "refs": [references[name] for name in known], REFS_MAP: references}
 
-    def _go_on(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+    def _continue(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         child, left, pause = progress["child"], progress["left"], progress["pause"]
         state = state_of(child, work)
         if "after" in progress:
@@ -140,9 +140,9 @@ class GroupResource(NestedType):
                     return Poll(progress, after=progress["due"] - work.now())
                 goal = self.step_goal(target, _step(left[0]), work.children.members(child))
                 work.children.update(child, goal)
-            return _under_way(child, left[1:], pause)
+            return _in_progress(child, left[1:], pause)
         if not state.is_over:
-            return _under_way(child, left, pause)
+            return _in_progress(child, left, pause)
         if state.status != "COMPLETE":
             raise failure_of(state)
         if left:
@@ -158,7 +158,7 @@ def _step(stored: Json) -> Batch | None:
     return None if stored is None else Batch(*stored)
 
 
-def _under_way(
+def _in_progress(
     child: str, left: Sequence[Json], pause: float, data: Mapping[str, Json] | None = None
 ) -> Step:
     progress = {"child": child, "left": left, "pause": pause}

@@ -1,4 +1,4 @@
-"""The template of a group's child: one resource for each member, and outputs for what others ask of them."""
+"""The template of a group's child: a resource for each member, and outputs for requested attributes."""
 
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from ..errors import PermanentError
 Json = typing.Any
 Definition = Mapping[str, Json]
 """A resource's body in a template: type, properties, metadata …; the properties are values."""
-Wanted = Sequence[str | int]
+RequestedAttribute = Sequence[str | int]
 """An attribute of a group, and the constant path below it."""
 
 VERSION = "2018-08-31"
@@ -19,22 +19,22 @@ MOST_MEMBERS = 100_000
 """Members of a group.  Their number may come from another resource; then only a step sees it."""
 REFS_MAP = "refs_map"
 _REFUSED = "StackValidationFailed"
-_ASKED = 50
+_REQUESTED = 50
 """Bytes of one attribute of one member in the template."""
 
 
-def output_name(wanted: Wanted) -> str:
-    """The output of the child, and the stored attribute of the group, that holds it."""
-    return ", ".join(str(part) for part in wanted)
+def output_name(requested: RequestedAttribute) -> str:
+    """Return the name of the child's output, and of the group's stored attribute, for a requested one."""
+    return ", ".join(str(part) for part in requested)
 
 
 def group_goal(
     members: Mapping[str, Definition], values: Mapping[str, Json], *, copies: int = 1
 ) -> ChildGoal:
-    """A child of these members.
+    """Return the goal of a child with these members.
 
     :param values: of its outputs, by name.
-    :param copies: see ChildGoal.
+    :param copies: as in ChildGoal.
     """
     outputs = {REFS_MAP: _by_name(members, lambda name: {"get_resource": name}), **values}
     template = {
@@ -45,13 +45,13 @@ def group_goal(
     return ChildGoal(template, generated=True, copies=copies)
 
 
-def values_of(names: Sequence[str], wanted: Iterable[Wanted], maps: str) -> dict[str, Json]:
-    """Outputs for what is asked of a group whose members are known by their names.
+def values_of(names: Sequence[str], requested: Iterable[RequestedAttribute], maps: str) -> dict[str, Json]:
+    """Return outputs for the requested attributes of a group with these members.
 
     :param maps: the attribute that gives a map instead of a list.
     """
     values: dict[str, Json] = {}
-    for parts in wanted:
+    for parts in requested:
         first, *path = parts
         if str(first).startswith("resource."):
             _, name, *rest = str(first).split(".", 2)
@@ -64,7 +64,7 @@ def values_of(names: Sequence[str], wanted: Iterable[Wanted], maps: str) -> dict
     return values
 
 
-def _of_member(name: str, path: Wanted) -> Json:
+def _of_member(name: str, path: RequestedAttribute) -> Json:
     return {"get_attr": [name, *path]} if path else {"get_resource": name}
 
 
@@ -73,7 +73,7 @@ def _by_name(names: Iterable[str], value: Callable[[str], Json]) -> dict[str, Js
 
 
 def with_index(value: Json, variable: str, name: str) -> Json:
-    """The value with the member's name in the place of the variable, in all texts but the keys of maps."""
+    """Replace the variable by the member's name in all texts of the value but the keys of maps."""
     if isinstance(value, str):
         return value.replace(variable, name)
     if isinstance(value, Mapping):
@@ -83,12 +83,12 @@ def with_index(value: Json, variable: str, name: str) -> Json:
     return value
 
 
-def check_members(count: int, body: Definition, wanted: Sequence[Wanted]) -> None:
-    """Refuse a group that would take too much memory, before its template is made.
+def check_members(count: int, body: Definition, requested: Sequence[RequestedAttribute]) -> None:
+    """Refuse a group that would take too much memory, before its template is generated.
 
     :param body: of one member.
-    :param wanted: of each member.
-    :raises Final: there would be too many members, or they would be too large together.
+    :param requested: attributes of each member.
+    :raises PermanentError: there are too many members, or they are too large together.
     """
     if count > MOST_MEMBERS:
         raise PermanentError(
@@ -97,7 +97,7 @@ def check_members(count: int, body: Definition, wanted: Sequence[Wanted]) -> Non
     budget = Budget()
     try:
         budget.take_stored(body)
-        budget.store((budget.stored + len(wanted) * _ASKED) * max(0, count - 1))
+        budget.store((budget.stored + len(requested) * _REQUESTED) * max(0, count - 1))
     except LimitExceeded as error:
         raise PermanentError(
             f"a group of {count} members is too large: {error.message}", kind=_REFUSED
@@ -106,31 +106,31 @@ def check_members(count: int, body: Definition, wanted: Sequence[Wanted]) -> Non
 
 def next_members(
     old: Sequence[tuple[str, Definition]],
-    wanted: Callable[[str], Definition],
+    define: Callable[[str], Definition],
     fresh: Iterator[str],
     *,
     size: int,
     updates: int,
 ) -> dict[str, Definition]:
-    """The members of a group after its next batch.
+    """Return the members of a group after its next batch.
 
-    :param old: those it has, in the order in which they are to be changed or removed.
-    :param wanted: what a member of this name shall be.
+    :param old: its members now, in the order in which they are changed or removed.
+    :param define: returns the new definition of a member, by name.
     :param fresh: names for new members.
-    :param size: how many members there shall be.
-    :param updates: how many may be given the wanted definition in this batch, new ones among them; new ones
-        are always made by it.
+    :param size: number of members after the batch.
+    :param updates: how many may get the new definition in this batch, new ones included; new members always
+        have it.
     """
     kept = old[max(0, len(old) - size) :] if size else []
     left = updates - (size - len(kept))
     members: dict[str, Definition] = {}
     for name, definition in kept:
-        new = wanted(name)
+        new = define(name)
         if left > 0 and new != definition:
             left -= 1
             definition = new
         members[name] = definition
     while len(members) < size:
         name = next(fresh)
-        members[name] = wanted(name)
+        members[name] = define(name)
     return members

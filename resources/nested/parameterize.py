@@ -1,8 +1,8 @@
-"""Values in a generated template that must not be read as part of it.
+"""Parameters for values in a generated template that must not be read as part of it.
 
-A resource type that generates its child's template puts resolved values into it.  Two sorts of them cannot
-stand there as they are: a map that looks like a function of the template language, and a secret, which is
-never stored in clear.  They become parameters of the child, the secrets hidden ones.
+A resource type that generates its child's template puts resolved values into it.  Two sorts of values become
+parameters of the child: a map that looks like a function of the template language, and a secret, which is
+never stored in clear.  The parameters of secrets are hidden.
 """
 
 import json
@@ -20,8 +20,8 @@ _SECTIONS = ("properties", "metadata")
 _FUNCTIONS = frozenset(FIRST) | REMOVED
 
 
-class _Lifter:
-    """One template's."""
+class _Parameters:
+    """The parameters of one template."""
 
     def __init__(self, is_secret: Callable[[Json], bool] | None) -> None:
         self._is_secret = is_secret
@@ -29,22 +29,22 @@ class _Lifter:
         self.values: dict[str, Json] = {}
         self._names: dict[str, str] = {}
 
-    def lift(self, value: Json) -> Json:
-        """The value as it can stand in the template."""
+    def replaced(self, value: Json) -> Json:
+        """Return the value with parameters in the place of those values."""
         if self._is_secret is None and is_node(value):
             return self._parameter("string", "", hidden=True)
         if isinstance(value, Mapping):
-            secret = any(self._tells(key) for key in value)
+            secret = any(self._contains_secret(key) for key in value)
             if secret or (len(value) == 1 and next(iter(value)) in _FUNCTIONS):
-                return self._parameter("json", value, hidden=secret or self._tells(value))
-            return {key: self.lift(item) for key, item in value.items()}
+                return self._parameter("json", value, hidden=secret or self._contains_secret(value))
+            return {key: self.replaced(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self.lift(item) for item in value]
-        if self._tells(value):
+            return [self.replaced(item) for item in value]
+        if self._contains_secret(value):
             return self._parameter("string" if isinstance(value, str) else "number", value, hidden=True)
         return value
 
-    def _tells(self, value: Json) -> bool:
+    def _contains_secret(self, value: Json) -> bool:
         return self._is_secret is not None and self._is_secret(value)
 
     def _parameter(self, kind: str, value: Json, *, hidden: bool) -> Json:
@@ -57,38 +57,38 @@ class _Lifter:
 
 
 def parameterize(goal: ChildGoal, is_secret: Callable[[Json], bool] | None) -> ChildGoal:
-    """The goal with those values as parameters; one that was not generated stays as it is.
+    """Return the goal with those values as parameters; a goal that was not generated is unchanged.
 
-    :param is_secret: whether a secret is told by a value; None: the template is only to be checked, and
-        holds residuals: of what is not known before a step only this is known, that it will stand there.
+    :param is_secret: returns whether a value contains a secret.  None: the template is only checked, and
+        contains residuals, whose values are unknown before a step.
     """
     if not goal.generated:
         return goal
     assert isinstance(goal.template, Mapping), "a generated template is a map"
-    lifter = _Lifter(is_secret)
+    made = _Parameters(is_secret)
     bodies = {
-        name: {key: lifter.lift(part) if key in _SECTIONS else part for key, part in body.items()}
+        name: {key: made.replaced(part) if key in _SECTIONS else part for key, part in body.items()}
         for name, body in goal.template["resources"].items()
     }
     template = {**goal.template, "resources": bodies}
-    if lifter.declared:
-        template["parameters"] = lifter.declared
-    return replace(goal, template=template, parameters={**goal.parameters, **lifter.values})
+    if made.declared:
+        template["parameters"] = made.declared
+    return replace(goal, template=template, parameters={**goal.parameters, **made.values})
 
 
 def restore_values(
     template: Mapping[str, Json], parameters: Mapping[str, Json]
 ) -> dict[str, Mapping[str, Json]]:
-    """The bodies of a lifted template's resources, with the values in their places again."""
+    """Return the resources' bodies of a parameterized template, with the values in their places."""
 
-    def lower(value: Json) -> Json:
+    def restored(value: Json) -> Json:
         if isinstance(value, Mapping):
             if len(value) == 1 and "get_param" in value:
                 return parameters.get(value["get_param"])
-            return {key: lower(item) for key, item in value.items()}
-        return [lower(item) for item in value] if isinstance(value, list | tuple) else value
+            return {key: restored(item) for key, item in value.items()}
+        return [restored(item) for item in value] if isinstance(value, list | tuple) else value
 
     return {
-        name: {key: lower(part) if key in _SECTIONS else part for key, part in body.items()}
+        name: {key: restored(part) if key in _SECTIONS else part for key, part in body.items()}
         for name, body in (template.get("resources") or {}).items()
     }

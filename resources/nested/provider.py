@@ -1,11 +1,11 @@
-"""A type that is the name of a template: the resource is a stack of that template."""
+"""The type of resources whose type is the name of a template: nested stacks of that template."""
 
 from ..context import ChildGoal, Json, ResourceView, StepContext
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 from .base import NestedType
 
 REFERENCE = "OS::stack_id"
-"""The output whose value get_resource yields, as in Heat."""
+"""Name of the output whose value get_resource returns, as in Heat."""
 
 
 class ProviderTemplate(NestedType):
@@ -20,11 +20,11 @@ class ProviderTemplate(NestedType):
     attributes_schema = {ANY_NAME: Attribute("An output."), "outputs": Attribute("All outputs.", "map")}
 
     def child_goal(self, target: ResourceView, work: StepContext) -> ChildGoal:
-        """See NestedType."""
+        """Return the goal: the template of that name, with the properties as parameters."""
         given = {name: value for name, value in target.properties.items() if value is not None}
         return ChildGoal(work.children.file(target.type), given)
 
     def reference_id(self, target: ResourceView) -> Json:
-        """What the template calls it, or else the stack's id."""
+        """Return the output that the template defines for it, or else the stack's id."""
         outputs = target.data.get("outputs") or {}
         return outputs.get(REFERENCE) or super().reference_id(target)

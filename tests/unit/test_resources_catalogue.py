@@ -114,13 +114,6 @@ def test_an_unknown_support_status_is_refused(catalogue):
         catalogue.matching(support_status="GOOD")
 
 
-def test_the_listing_has_descriptions_where_asked_for(catalogue):
-    assert catalogue.listing(["Acme::New"]) == ["Acme::New"]
-    assert catalogue.listing(["Acme::New"], with_description=True) == [
-        {"resource_type": "Acme::New", "description": "A new type."}
-    ]
-
-
 def test_types_of_third_parties_are_found(plugins):
     assert plugins({"one": {"Acme::New": New}, "two": {"Acme::Old": Old}}).names() == [
         "Acme::New",
