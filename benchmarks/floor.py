@@ -14,7 +14,7 @@ import uuid
 import psycopg
 import sqlalchemy as sa
 from stoker.cli.config import options
-from stoker.rpc.client import HintSender
+from stoker.rpc.client import OsloSender
 from stoker.rpc.transport import open_transport
 
 BATCH = 32
@@ -76,7 +76,7 @@ def _dsn(url: str) -> str:
 
 def _work(dsn: str, transport_url: str, first: int, count: int, barrier: object) -> None:
     transport = open_transport(options.load([], program="floor", files=[]), transport_url)
-    sender = HintSender(transport)
+    sender = OsloSender(transport)
     with psycopg.connect(dsn) as conn:
         conn.execute("SELECT 1")
         conn.commit()

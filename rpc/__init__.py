@@ -1,0 +1,1 @@
+"""Messages between Stoker's processes, and notifications for others."""

@@ -5,10 +5,11 @@ import typing
 import oslo_messaging
 
 from ..observe.recorder import SILENT, Recorder
-from .client import HintSender
+from .client import OsloSender
+from .contract import Hint, HintReceiver
 from .level import Level
 from .local import LocalBus
-from .server import HintReceiver, HintServer
+from .server import HintServer
 from .transport import open_transport
 
 LOCAL = "local:"
@@ -19,39 +20,37 @@ class MessageServer(typing.Protocol):
     """The receiving side of one conductor."""
 
     def start(self) -> None:
-        """Begin to receive; returns at once."""
+        """Start to receive; returns at once."""
 
     def stop(self) -> None:
-        """Stop receiving and wait for the calls in progress."""
+        """Stop receiving, and wait for the calls in progress."""
 
 
 class Bus(typing.Protocol):
-    """Sends, and gives servers that receive.  The sending methods are those of `client.HintSender`."""
+    """Sends hints, and makes servers that receive them."""
 
-    def run_tasks(self, traversal: typing.Any, task_ids: typing.Any) -> None:
-        """Tell any one conductor."""
+    def send(self, hint: Hint) -> None:
+        """See client.HintSender."""
 
-    def cancel(self, traversal: typing.Any, spared: typing.Any = (), request: str | None = None) -> None:
-        """Tell all."""
-
-    def stop_tasks(self, member: typing.Any, claims: typing.Any) -> None:
-        """Tell one."""
-
-    def look_now(self) -> None:
-        """Tell all."""
+    def poll_now(self) -> None:
+        """See client.HintSender."""
 
     def check(self) -> None:
-        """Try it, once."""
+        """Try the bus, once."""
 
     def listen(self, host: str, receiver: HintReceiver) -> MessageServer:
-        """A server that is not started yet."""
+        """Return a server that is not started yet."""
 
     def close(self) -> None:
         """Disconnect."""
 
 
-class OsloBus(HintSender):
-    """A bus on a message broker."""
+class OsloBus(OsloSender):
+    """A bus on a message broker.
+
+    :param recorder: counts what is sent, and what is refused.
+    :param level: see OsloSender.
+    """
 
     def __init__(
         self, transport: oslo_messaging.Transport, recorder: Recorder = SILENT, level: Level | None = None
@@ -69,11 +68,11 @@ class OsloBus(HintSender):
 
 
 def open_bus(conf: typing.Any, url: str, recorder: Recorder = SILENT, level: Level | None = None) -> Bus:
-    """The bus of a URL: ``local:``, or one of oslo.messaging's.
+    """Return the bus of a URL: ``local:``, or one of oslo.messaging's.
 
     :param conf: see `open_transport`.
     :param recorder: counts what is sent, and what is refused.
-    :param level: see HintSender.
+    :param level: see OsloSender.
     """
     if url.startswith(LOCAL):
         return LocalBus(recorder)

@@ -1,5 +1,6 @@
 """The sending side."""
 
+import abc
 import logging
 import typing
 from collections.abc import Sequence
@@ -8,19 +9,51 @@ import oslo_messaging
 
 from ..db.ids import MemberId, TaskId, TraversalId, host_of
 from ..observe import metrics
+from ..observe.logs import current_request
 from ..observe.recorder import SILENT, Recorder
-from .contract import LOWEST, WORK_TOPIC
+from .contract import LOWEST, MESSAGES, WORK_TOPIC, Hint, Reach, wire_form
 from .level import Level
 
 LOG = logging.getLogger(__name__)
 
 
-class HintSender:
-    """Casts hints to the conductors; may be used from any thread.
+class HintSender(abc.ABC):
+    """Sends hints to the conductors; implements engine.announce.Hints.  May be used from any thread."""
 
-    A broker that is away costs the hint, not the caller: the redelivery duty sends it again.
+    @abc.abstractmethod
+    def send(self, hint: Hint) -> None:
+        """Send a hint, or lose it: never an error for a broker that is unavailable."""
 
-    :param level: which versions may be sent; None: the oldest.
+    def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
+        """Announce ready tasks to any one conductor."""
+        self.send(Hint("run_tasks", {"traversal": traversal, "tasks": list(task_ids)}))
+
+    def cancel(
+        self, traversal: TraversalId, spared: Sequence[TaskId] = (), request: str | None = None
+    ) -> None:
+        """Announce to all conductors that a traversal is superseded.
+
+        :param spared: tasks of it that continue.
+        :param request: id of the user's request that cancels; None: the one that this thread works for.
+        """
+        arguments = {"traversal": traversal, "spared": list(spared), "request": request or current_request()}
+        self.send(Hint("cancel", arguments))
+
+    def stop_tasks(self, member: MemberId, claims: Sequence[tuple[TaskId, int]]) -> None:
+        """Ask the member's conductor to stop these tasks (with attempt)."""
+        self.send(Hint("stop_tasks", {"claims": [list(claim) for claim in claims]}, host_of(member)))
+
+    def poll_now(self) -> None:
+        """Ask all conductors to poll the ring's members now, and to report what they own."""
+        self.send(Hint("look_now", {}))
+
+
+class OsloSender(HintSender):
+    """Casts hints by a message broker.
+
+    A broker that is unavailable costs the hint, not the caller: the redelivery duty sends it again.
+
+    :param level: decides which versions may be sent; None: the oldest.
     """
 
     def __init__(
@@ -33,44 +66,31 @@ class HintSender:
         self._level = level
         target = oslo_messaging.Target(topic=WORK_TOPIC, version=LOWEST)
         self._client = oslo_messaging.get_rpc_client(transport, target)
-        self._everybody = self._client.prepare(fanout=True)
 
-    def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
-        """Tell any one conductor that these tasks are ready."""
-        self._cast(self._client, "run_tasks", traversal=traversal, tasks=list(task_ids))
-
-    def cancel(
-        self, traversal: TraversalId, spared: Sequence[TaskId] = (), request: str | None = None
-    ) -> None:
-        """Tell all conductors that this traversal is not the current one any more.
-
-        :param request: the id of the user's request that wishes it; told to those who understand it.
-        """
-        target, more = self._everybody, {}
-        if request is not None and self._level is not None and self._level.allows("1.1"):
-            target, more = self._client.prepare(fanout=True, version="1.1"), {"request": request}
-        self._cast(target, "cancel", traversal=traversal, spared=list(spared), **more)
-
-    def stop_tasks(self, member: MemberId, claims: Sequence[tuple[TaskId, int]]) -> None:
-        """Tell the member's conductor to stop these tasks (with attempt)."""
-        one = self._client.prepare(server=host_of(member))
-        self._cast(one, "stop_tasks", claims=[list(claim) for claim in claims])
-
-    def look_now(self) -> None:
-        """Tell all conductors to look at the ring's members now, and to report what they own."""
-        self._cast(self._everybody, "look_now")
+    def send(self, hint: Hint) -> None:
+        """See HintSender."""
+        version, arguments = wire_form(hint, self._allows)
+        client = self._client.prepare(**_target(hint), version=version)
+        try:
+            client.cast({}, hint.method, **arguments)
+            self._recorder.add(metrics.HINTS_SENT, hint.method)
+        except oslo_messaging.MessagingException as error:
+            self._recorder.add(metrics.HINTS_LOST, hint.method)
+            LOG.warning("Hint %s was lost, the broker is unavailable: %s", hint.method, error)
 
     def check(self) -> None:
-        """Try the broker, once: the conductors look at the ring, which does no harm.
+        """Try the broker, once: the conductors poll the ring, which does no harm.
 
-        :raises oslo_messaging.MessagingException: it does not answer.
+        :raises oslo_messaging.MessagingException: the broker is unavailable.
         """
         self._client.prepare(fanout=True, retry=0).cast({}, "look_now")
 
-    def _cast(self, client: typing.Any, method: str, **arguments: typing.Any) -> None:
-        try:
-            client.cast({}, method, **arguments)
-            self._recorder.add(metrics.HINTS_SENT, method)
-        except oslo_messaging.MessagingException as error:
-            self._recorder.add(metrics.HINTS_LOST, method)
-            LOG.warning("Hint %s was lost, the broker did not take it: %s", method, error)
+    def _allows(self, version: str) -> bool:
+        return self._level is not None and self._level.allows(version)
+
+
+def _target(hint: Hint) -> dict[str, typing.Any]:
+    reach = MESSAGES[hint.method].reach
+    if reach == Reach.HOST:
+        return {"server": hint.host}
+    return {"fanout": True} if reach == Reach.ALL else {}

@@ -1,34 +1,130 @@
-"""Topics, methods and versions of the messages between Stoker's processes.
+"""The contract between Stoker's processes: topic, messages and versions, each declared once.
 
-Every message is a cast that carries ids only.  It may be lost, doubled, late or out of order, and nothing
-but latency may change: the database says what is to be done, a message says where to look.
+Every message is a cast that carries ids only.  It may be lost, doubled, late or out of order, and nothing but
+latency may change: the database says what is to be done, a message says where to look.
 
-========== ============ ======= ========================================================
-method     to           since   arguments
-========== ============ ======= ========================================================
-run_tasks  any one      1.0     traversal: str, tasks: list[int]
-cancel     all          1.0     traversal: str, spared: list[int]
-..         ..           1.1     request: str, the id of the user's request that wishes it; for the log
-stop_tasks one host     1.0     claims: list[[task id, attempt]]: stop them, or say that you do not hold them
-look_now   all          1.0     none: look at the ring's members now, and report
-========== ============ ======= ========================================================
-
-Additions raise the minor version and keep old arguments; what removes or changes something raises the major
-one.  A message carries the version in which its form came up, and is sent in no newer form than all its
-neighbours know: see level.py.
+An addition raises the minor version and keeps the old arguments.  A removal or a change raises the major one.
+A message is sent in the oldest version that has all of its arguments, and without arguments that a neighbour
+does not understand: see level.py.
 """
 
-from collections.abc import Iterable
+import enum
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+from ..db.ids import TaskId, TraversalId
+
+Json = typing.Any
 WORK_TOPIC = "stoker.work"
 VERSIONS = {"1.0": "conductors of before release 0.1", "1.1": "conductors of release 0.1"}
-"""Those that can be sent, each with who understands it; the oldest first."""
+"""Versions that can be sent, each with who understands it; the oldest first."""
 LOWEST, *_, VERSION = VERSIONS
-"""VERSION is the highest one: what conductors say of themselves."""
+"""VERSION is the highest one, which conductors report as theirs."""
+
+
+class HintReceiver(typing.Protocol):
+    """A conductor, as messages reach it.  Called from the message bus's threads; must not block."""
+
+    def enqueue(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
+        """Take in tasks that are ready."""
+
+    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId], request: str | None) -> None:
+        """Stop the running tasks of a superseded traversal.
+
+        :param spared: tasks that continue.
+        :param request: id of the user's request that cancels, for the log; None: no user asked.
+        """
+
+    def stop_tasks(self, claims: Sequence[tuple[TaskId, int]]) -> None:
+        """Stop these tasks (with attempt), or answer that they are not held here."""
+
+    def poll_now(self) -> None:
+        """Poll the ring's members now, and report."""
+
+
+class Reach(enum.Enum):
+    """The conductors that get a message."""
+
+    ANY = "any one conductor"
+    ALL = "all conductors"
+    HOST = "the conductor of one host"
+
+
+@dataclass(frozen=True)
+class Message:
+    """A kind of message.
+
+    :ivar arguments: names on the wire, each with the version in which it came.
+    :ivar deliver: calls the receiver with the arguments of a message.
+    """
+
+    reach: Reach
+    arguments: Mapping[str, str]
+    deliver: Callable[..., None]
+
+
+@dataclass(frozen=True)
+class Hint:
+    """A message to be sent.
+
+    :ivar method: its kind, a key of MESSAGES.
+    :ivar arguments: values on the wire; None stands for an argument that is not given.
+    :ivar host: receiver of a message with the reach HOST.
+    """
+
+    method: str
+    arguments: Mapping[str, Json]
+    host: str | None = None
+
+
+def _run_tasks(receiver: HintReceiver, traversal: str, tasks: list[int]) -> None:
+    receiver.enqueue(TraversalId(traversal), [TaskId(task) for task in tasks])
+
+
+def _cancel(receiver: HintReceiver, traversal: str, spared: list[int], request: str | None = None) -> None:
+    receiver.cancel(TraversalId(traversal), [TaskId(task) for task in spared], request)
+
+
+def _stop_tasks(receiver: HintReceiver, claims: list[tuple[int, int]]) -> None:
+    receiver.stop_tasks([(TaskId(task), attempt) for task, attempt in claims])
+
+
+def _look_now(receiver: HintReceiver) -> None:
+    receiver.poll_now()
+
+
+MESSAGES: dict[str, Message] = {
+    "run_tasks": Message(Reach.ANY, {"traversal": "1.0", "tasks": "1.0"}, _run_tasks),
+    "cancel": Message(Reach.ALL, {"traversal": "1.0", "spared": "1.0", "request": "1.1"}, _cancel),
+    "stop_tasks": Message(Reach.HOST, {"claims": "1.0"}, _stop_tasks),
+    "look_now": Message(Reach.ALL, {}, _look_now),
+}
+"""All messages, by the name of their method on the wire, which never changes."""
+
+
+def deliver(receiver: HintReceiver, hint: Hint) -> None:
+    """Call the receiver with a message."""
+    MESSAGES[hint.method].deliver(
+        receiver, **{name: value for name, value in hint.arguments.items() if value is not None}
+    )
+
+
+def wire_form(hint: Hint, allows: Callable[[str], bool]) -> tuple[str, dict[str, Json]]:
+    """Return the version in which a message is sent, and its arguments in that version.
+
+    :param allows: returns whether messages of a version may be sent now; never asked about LOWEST.
+    """
+    version, arguments = LOWEST, {}
+    for name, value in hint.arguments.items():
+        since = MESSAGES[hint.method].arguments[name]
+        if value is not None and (since == LOWEST or allows(since)):
+            version, arguments[name] = max(version, since, key=parsed), value
+    return version, arguments
 
 
 def parsed(version: str) -> tuple[int, int]:
-    """(major, minor); of what is none: (0, 0).
+    """Return (major, minor) of a version; (0, 0) of a text that is none.
 
     >>> parsed("1.10") > parsed("1.9")
     True
@@ -38,8 +134,12 @@ def parsed(version: str) -> tuple[int, int]:
 
 
 def understood(spoken: Iterable[str]) -> str:
-    """The highest version that all understand who speak these; the lowest one where nobody is known, or one
-    of them cannot be reached by any."""
+    """Return the highest version that all neighbours understand.
+
+    It is the lowest one where no neighbour is known, or where no version reaches all of them.
+
+    :param spoken: the versions that the neighbours report.
+    """
     least = min(map(parsed, spoken), default=(0, 0))
-    fitting = [v for v in VERSIONS if parsed(v)[0] == least[0] and parsed(v) <= least]
-    return max(fitting, key=parsed, default=LOWEST)
+    common = [v for v in VERSIONS if parsed(v)[0] == least[0] and parsed(v) <= least]
+    return max(common, key=parsed, default=LOWEST)

@@ -1,4 +1,8 @@
-"""In which version messages are sent, while neighbours of different releases work together."""
+"""Decides in which version messages are sent while neighbours of different releases work together.
+
+oslo.messaging's version_cap is a constant of a client, and refuses what is newer.  Here the highest version
+changes as conductors come and go, and a message is sent without its newer arguments, not refused.
+"""
 
 import logging
 import threading
@@ -11,20 +15,20 @@ from .contract import LOWEST, parsed, understood
 LOG = logging.getLogger(__name__)
 AUTO = "auto"
 HOLDS = 5.0
-"""Seconds for which a process that sees no ring goes on without another look."""
+"""Seconds for which a version that was found holds in a process that sees no ring."""
 
 
 class Level:
     """The highest version that may be sent: the pin, or what all conductors that report understand.
 
-    It is looked at only when something is to be sent of which there is a newer form, and what was found holds
-    for a while, or until the ring changes: so an idle process reads nothing.  Thread-safe.
+    It reads the reports only when a message has a newer form, and the result holds for a while, or until the
+    ring changes: so an idle process reads nothing.  Thread-safe.
 
-    Who joins is in the ring a moment before it has said which version it speaks.  A message that it refuses
-    meanwhile is lost like any other.
+    A new conductor is in the ring a moment before it reports its version.  A message that it refuses by then
+    is lost like any other.
 
-    :param spoken: the versions that conductors say they understand; asks the database.
-    :param pin: the version that the operator wants, or AUTO; asked each time, for it may change at run time.
+    :param spoken: reads from the database which versions the conductors report.
+    :param pin: returns the version that the operator has pinned, or AUTO; it may change at run time.
     """
 
     def __init__(
@@ -42,30 +46,34 @@ class Level:
         self._until: float | None = None
 
     def allows(self, version: str) -> bool:
-        """Whether messages of that version may be sent now."""
+        """Return whether messages of that version may be sent now."""
         return parsed(version) <= parsed(self.version())
 
     def version(self) -> str:
-        """The highest one.  May ask the database; where that is away, what was known last."""
+        """Return the highest one; while the database is unavailable, the last one that was found."""
         if (pin := self._pin()) != AUTO:
             return pin
         with self._lock:
             if self._until is None or self._clock() >= self._until:
                 self._until = self._clock() + HOLDS
-                self._look()
+                self._read()
             return self._found
 
-    def look_again(self) -> None:
-        """Somebody has come or gone."""
+    def reset(self) -> None:
+        """Read the reports again at the next message: a conductor has come or gone."""
         with self._lock:
             self._until = None
 
-    def _look(self) -> None:
+    def _read(self) -> None:
         try:
             found = understood(self._spoken())
         except DatabaseError as error:
-            LOG.warning("Messages are sent in version %s still: %s", self._found, error)
+            LOG.warning(
+                "Reading the conductors' versions failed, still sending messages in version %s: %s",
+                self._found,
+                error,
+            )
             return
         if found != self._found:
-            LOG.info("Messages are sent in version %s now, which all conductors understand", found)
+            LOG.info("Sending messages in version %s, which all conductors understand", found)
             self._found = found

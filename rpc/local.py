@@ -1,24 +1,19 @@
 """Messages between the parts of one process: the embedded default, where no other process is to be reached.
 
-oslo.messaging on kombu's in-memory transport would do it too, but polls without a pause: a quarter of a core
-for each conductor that has nothing to do.
+oslo.messaging on kombu's in-memory transport would do it too, but it polls without a pause: an idle conductor
+then takes a quarter of a core.
 """
 
 import threading
-from collections.abc import Sequence
 
-from ..db.ids import MemberId, TaskId, TraversalId, host_of
 from ..observe import metrics
 from ..observe.recorder import SILENT, Recorder
-from .server import HintReceiver
+from .client import HintSender
+from .contract import MESSAGES, Hint, HintReceiver, Reach, deliver
 
 
-class LocalBus:
-    """Calls the receivers that listen, in the sender's thread.  Thread-safe.
-
-    The sending side is that of rpc.client.HintSender; `listen` gives what rpc.server.HintServer is.  See
-    rpc.bus.Bus.
-    """
+class LocalBus(HintSender):
+    """Calls the receivers that listen, in the sender's thread.  Thread-safe.  See rpc.bus.Bus."""
 
     def __init__(self, recorder: Recorder = SILENT) -> None:
         self._recorder = recorder
@@ -27,63 +22,44 @@ class LocalBus:
         self._hosts: dict[str, HintReceiver] = {}
         self._turn = 0
 
-    def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
-        """Tell one of those who listen, in turn; lost if nobody does."""
-        self._recorder.add(metrics.HINTS_SENT, "run_tasks")
+    def send(self, hint: Hint) -> None:
+        """See HintSender; a hint is lost if nobody listens."""
+        self._recorder.add(metrics.HINTS_SENT, hint.method)
+        for receiver in self._chosen(hint):
+            deliver(receiver, hint)
+
+    def _chosen(self, hint: Hint) -> list[HintReceiver]:
+        reach = MESSAGES[hint.method].reach
         with self._lock:
+            if reach == Reach.ALL:
+                return list(self._receivers)
+            if reach == Reach.HOST:
+                return [self._hosts[hint.host]] if hint.host in self._hosts else []
             self._turn += 1
-            chosen = self._receivers[self._turn % len(self._receivers)] if self._receivers else None
-        if chosen is not None:
-            chosen.enqueue(traversal, task_ids)
-
-    def cancel(
-        self, traversal: TraversalId, spared: Sequence[TaskId] = (), request: str | None = None
-    ) -> None:
-        """Tell all."""
-        self._recorder.add(metrics.HINTS_SENT, "cancel")
-        for receiver in self._all():
-            receiver.cancel(traversal, spared, request)
-
-    def stop_tasks(self, member: MemberId, claims: Sequence[tuple[TaskId, int]]) -> None:
-        """Tell the member's conductor; lost if it does not listen."""
-        self._recorder.add(metrics.HINTS_SENT, "stop_tasks")
-        with self._lock:
-            chosen = self._hosts.get(host_of(member))
-        if chosen is not None:
-            chosen.stop_tasks(claims)
-
-    def look_now(self) -> None:
-        """Tell all."""
-        self._recorder.add(metrics.HINTS_SENT, "look_now")
-        for receiver in self._all():
-            receiver.poll_now()
+            return [self._receivers[self._turn % len(self._receivers)]] if self._receivers else []
 
     def check(self) -> None:
-        """It is always there."""
+        """See Bus; it is always available."""
 
     def listen(self, host: str, receiver: HintReceiver) -> "LocalServer":
-        """A server that is not started yet."""
+        """See Bus."""
         return LocalServer(self, host, receiver)
 
     def close(self) -> None:
-        """There is nothing to disconnect."""
+        """See Bus; there is nothing to disconnect."""
 
     def add(self, host: str, receiver: HintReceiver) -> None:
-        """From now on it is told."""
+        """Deliver messages to the receiver from now on."""
         with self._lock:
             self._receivers.append(receiver)
             self._hosts[host] = receiver
 
     def remove(self, host: str, receiver: HintReceiver) -> None:
-        """From now on it is not."""
+        """Deliver no more messages to the receiver."""
         with self._lock:
             self._receivers = [other for other in self._receivers if other is not receiver]
             if self._hosts.get(host) is receiver:
                 del self._hosts[host]
-
-    def _all(self) -> list[HintReceiver]:
-        with self._lock:
-            return list(self._receivers)
 
 
 class LocalServer:
@@ -95,7 +71,7 @@ class LocalServer:
         self._receiver = receiver
 
     def start(self) -> None:
-        """Begin to receive."""
+        """Start to receive."""
         self._bus.add(self._host, self._receiver)
 
     def stop(self) -> None:

@@ -1,10 +1,10 @@
-"""Notifications for other services, by oslo.messaging's notifier.
+"""Sends notifications for other services, by oslo.messaging's notifier.
 
 =============================================== ===================================================
 event type                                      when
 =============================================== ===================================================
-orchestration.stack.ACTION.start, .end, .error  a stack has begun something, or ended it; as Heat's
-orchestration.breakpoint.reached, .cleared      a resource is held at a breakpoint, or is not any more
+orchestration.stack.ACTION.start, .end, .error  a stack has started or ended an action; as Heat's
+orchestration.breakpoint.reached, .cleared      a resource is held at a breakpoint, or is no longer
 =============================================== ===================================================
 
 One may be lost, with the process that was to send it; none is sent for what did not happen.
@@ -26,7 +26,7 @@ SERVICE = "orchestration"
 NO_DESCRIPTION = "No description"
 LEVELS = ("INFO", "DEBUG", "AUDIT", "SAMPLE", "WARN", "ERROR", "CRITICAL")
 NEED_A_BROKER = frozenset({"messaging", "messagingv2", "routing"})
-"""Drivers; the others write to a log, or nowhere."""
+"""Drivers that need a broker; the others write to a log, or nowhere."""
 UNUSED = "kombu+memory://"
 """A transport for a driver that sends nothing."""
 _ENDINGS = {"IN_PROGRESS": "start", "COMPLETE": "end"}
@@ -42,11 +42,11 @@ ACTIONS = (
     "RESTORE",
     "ADOPT",
 )
-"""Of stacks."""
+"""Actions of stacks."""
 
 
 class Notifier:
-    """Sends what the database says that is true now, with a thread of its own.  Thread-safe.
+    """Sends notifications of what is committed, with a thread of its own.  Thread-safe.
 
     :param sender: oslo.messaging's.
     :param level: one of LEVELS; failures have ERROR.
@@ -58,33 +58,33 @@ class Notifier:
         self._queue = SendQueue("notifications")
 
     def start(self) -> None:
-        """Begin to send; returns at once."""
+        """Start to send; returns at once."""
         self._queue.start()
 
     def stop(self) -> None:
-        """Send what waits, for two seconds at the most."""
+        """Send what waits, for two seconds at most."""
         self._queue.stop()
 
-    def tell(self, notices: Sequence[Notification]) -> None:
-        """Send them when their turn comes; returns at once."""
-        for notice in notices:
-            self._queue.put(functools.partial(self._send, notice))
+    def notify(self, notifications: Sequence[Notification]) -> None:
+        """Queue notifications; returns at once."""
+        for notification in notifications:
+            self._queue.put(functools.partial(self._send, notification))
 
-    def _send(self, notice: Notification) -> None:
-        failed = notice.kind == EventKind.STACK and notice.status == "FAILED"
+    def _send(self, notification: Notification) -> None:
+        failed = notification.kind == EventKind.STACK and notification.status == "FAILED"
         send = getattr(self._sender, "error" if failed else self._level.lower())
-        send({}, event_type(notice), payload(notice))
+        send({}, event_type(notification), payload(notification))
 
 
-def event_type(notice: Notification) -> str:
-    """Name of the notification."""
-    if notice.kind == EventKind.STACK:
-        return f"{SERVICE}.stack.{notice.action.lower()}.{_ENDINGS.get(notice.status, 'error')}"
-    return f"{SERVICE}.breakpoint.{notice.kind}"
+def event_type(notification: Notification) -> str:
+    """Return the event type of a notification."""
+    if notification.kind == EventKind.STACK:
+        return f"{SERVICE}.stack.{notification.action.lower()}.{_ENDINGS.get(notification.status, 'error')}"
+    return f"{SERVICE}.breakpoint.{notification.kind}"
 
 
 def event_types() -> dict[str, str]:
-    """All there are, each with its meaning."""
+    """Return all event types, each with its meaning."""
     meanings = {"start": "has begun", "end": "has ended well", "error": "has failed"}
     found = {
         f"{SERVICE}.stack.{action.lower()}.{ending}": f"The {action} of a stack {meaning}."
@@ -96,32 +96,34 @@ def event_types() -> dict[str, str]:
     return found
 
 
-def payload(notice: Notification) -> dict[str, Json]:
-    """Heat's (heat/engine/api.py, format_notification_body), without `user_identity`, which is not stored;
-    with the resource for a breakpoint."""
+def payload(notification: Notification) -> dict[str, Json]:
+    """Return the payload, as Heat's format_notification_body (heat/engine/api.py) makes it.
+
+    `user_identity` is empty, because it is not stored.  A breakpoint's has the resource, too.
+    """
     body: dict[str, Json] = {
-        "tenant_id": notice.tenant,
-        "user_id": notice.owner,
+        "tenant_id": notification.tenant,
+        "user_id": notification.owner,
         "user_identity": None,
-        "username": notice.owner,
-        "stack_identity": notice.stack_id,
-        "stack_name": notice.name,
-        "state": f"{notice.action}_{notice.status}",
-        "state_reason": notice.reason,
-        "create_at": iso_or_none(notice.created_at),
-        "updated_at": iso_or_none(notice.updated_at),
-        "description": notice.description or NO_DESCRIPTION,
-        "tags": list(notice.tags),
+        "username": notification.owner,
+        "stack_identity": notification.stack_id,
+        "stack_name": notification.name,
+        "state": f"{notification.action}_{notification.status}",
+        "state_reason": notification.reason,
+        "create_at": iso_or_none(notification.created_at),
+        "updated_at": iso_or_none(notification.updated_at),
+        "description": notification.description or NO_DESCRIPTION,
+        "tags": list(notification.tags),
     }
-    if notice.at is not None:
+    if notification.at is not None:
         body |= {
-            "parent_id": notice.parent_id,
-            "root_id": notice.root_id,
-            "resource_name": notice.at.name,
-            "resource_type": notice.at.type,
-            "physical_resource_id": notice.at.physical_id,
-            "hook": notice.at.hook,
-            "event_id": notice.at.event,
+            "parent_id": notification.parent_id,
+            "root_id": notification.root_id,
+            "resource_name": notification.at.name,
+            "resource_type": notification.at.type,
+            "physical_resource_id": notification.at.physical_id,
+            "hook": notification.at.hook,
+            "event_id": notification.at.event,
         }
     return body
 
@@ -129,19 +131,19 @@ def payload(notice: Notification) -> dict[str, Json]:
 def open_notifier(
     conf: typing.Any, *, publisher: str, level: str, url: str
 ) -> tuple[Notifier, oslo_messaging.Transport] | None:
-    """A notifier that is not started yet, and its connection; None: no driver is configured.
+    """Return a notifier that is not started yet, and its connection; None: no driver is configured.
 
     :param conf: see transport.open_transport; ``[oslo_messaging_notifications]`` is registered.
     :param url: of the broker, where ``[oslo_messaging_notifications] transport_url`` does not name another.
     :raises ValueError: there is no broker.
     :raises oslo_messaging.MessagingException: its URL is wrong.
     """
-    wanted = conf.oslo_messaging_notifications
-    if not wanted.driver:
+    options = conf.oslo_messaging_notifications
+    if not options.driver:
         return None
-    url = wanted.transport_url or url
+    url = options.transport_url or url
     if url.startswith(LOCAL):
-        if needy := sorted(NEED_A_BROKER & {*wanted.driver}):
+        if needy := sorted(NEED_A_BROKER & {*options.driver}):
             raise ValueError(f"driver {', '.join(needy)} needs a broker, {url} is inside of this process")
         url = UNUSED
     transport = oslo_messaging.get_notification_transport(conf, url=url)

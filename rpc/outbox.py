@@ -1,41 +1,31 @@
-"""Messages that wait for the broker."""
+"""Queues messages that wait for the broker.
+
+futurist's pool is no replacement: a full one rejects the newest message, but here the oldest is worth least;
+and its shutdown waits for an unavailable broker without a limit.
+"""
 
 import collections
 import functools
 import logging
 import threading
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from ..db.ids import MemberId, TaskId, TraversalId
-from ..observe.logs import current_request
+from .client import HintSender
+from .contract import Hint
 
 LOG = logging.getLogger(__name__)
 MOST = 10_000
 
 
-class Sender(typing.Protocol):
-    """What takes the hints out: rpc.client.HintSender."""
-
-    def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
-        """Cast to any one conductor."""
-
-    def cancel(
-        self, traversal: TraversalId, spared: Sequence[TaskId] = (), request: str | None = None
-    ) -> None:
-        """Cast to all conductors."""
-
-    def stop_tasks(self, member: MemberId, claims: Sequence[tuple[TaskId, int]]) -> None:
-        """Cast to one conductor."""
-
-
 class SendQueue:
-    """Sends with a thread of its own, in the order given, so that a slow or absent broker delays neither a
-    request nor the work pipeline.
+    """Sends messages in order, with a thread of its own.
 
-    Holds at most MOST messages; beyond that the oldest are dropped.
+    So a slow or unavailable broker delays neither a request nor the work loop.
 
-    :param name: of the thread, and of what is sent, for the log.
+    It holds MOST messages at most, and drops the oldest beyond that.
+
+    :param name: of the thread, and of the messages in the log.
     """
 
     def __init__(self, name: str) -> None:
@@ -46,11 +36,11 @@ class SendQueue:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin to send; returns at once."""
+        """Start to send; returns at once."""
         self._thread.start()
 
     def stop(self, wait: float = 2.0) -> bool:
-        """Send what waits, for `wait` seconds at the most; whether all was."""
+        """Send what waits, for `wait` seconds at most; return whether all was sent."""
         with self._soon:
             self._stopping = True
             self._soon.notify()
@@ -58,11 +48,11 @@ class SendQueue:
         return not self._thread.is_alive()
 
     def put(self, message: Callable[[], None]) -> None:
-        """Send it when its turn comes; returns at once."""
+        """Queue a message; returns at once."""
         with self._soon:
             if len(self._waiting) >= MOST:
                 self._waiting.popleft()
-                LOG.warning("The broker takes nothing: the oldest message in the %s was dropped", self._name)
+                LOG.warning("The broker is unavailable, dropping the oldest message of the %s", self._name)
             self._waiting.append(message)
             self._soon.notify()
 
@@ -76,24 +66,31 @@ class SendQueue:
             try:
                 send()
             except Exception:  # top of a thread: one message that cannot be sent must not stop the others
-                LOG.exception("A message in the %s was lost", self._name)
+                LOG.exception("A message of the %s was lost", self._name)
 
 
-class Outbox(SendQueue):
-    """Implements traversal.hints.Hints; a hint that is lost is repeated by redelivery."""
+class HintChannel(typing.Protocol):
+    """A way for hints out of this process, such as a bus."""
 
-    def __init__(self, sender: Sender) -> None:
-        super().__init__("outbox")
-        self._sender = sender
+    def send(self, hint: Hint) -> None:
+        """See client.HintSender."""
 
-    def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
-        """See Sender; returns at once."""
-        self.put(functools.partial(self._sender.run_tasks, traversal, list(task_ids)))
 
-    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
-        """See Sender, which is told for whose request this thread works; returns at once."""
-        self.put(functools.partial(self._sender.cancel, traversal, list(spared), current_request()))
+class Outbox(HintSender):
+    """Sends hints when their turn comes; redelivery repeats a hint that is lost."""
 
-    def stop_tasks(self, member: MemberId, claims: Sequence[tuple[TaskId, int]]) -> None:
-        """See Sender; returns at once."""
-        self.put(functools.partial(self._sender.stop_tasks, member, list(claims)))
+    def __init__(self, channel: HintChannel) -> None:
+        self._channel = channel
+        self._queue = SendQueue("outbox")
+
+    def start(self) -> None:
+        """Start to send; returns at once."""
+        self._queue.start()
+
+    def stop(self, wait: float = 2.0) -> bool:
+        """Send what waits, for `wait` seconds at most; return whether all was sent."""
+        return self._queue.stop(wait)
+
+    def send(self, hint: Hint) -> None:
+        """See HintSender; returns at once."""
+        self._queue.put(functools.partial(self._channel.send, hint))

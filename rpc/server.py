@@ -4,72 +4,46 @@ import logging
 import threading
 import time
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import oslo_messaging
 from oslo_messaging.rpc.dispatcher import RPCDispatcher, UnsupportedVersion
 from oslo_messaging.rpc.server import RPCServer
 
-from ..db.ids import TaskId, TraversalId
 from ..observe import metrics
 from ..observe.recorder import SILENT, Recorder
-from .contract import VERSION, WORK_TOPIC
+from .contract import MESSAGES, VERSION, WORK_TOPIC, Hint, HintReceiver, deliver
 
 LOG = logging.getLogger(__name__)
 WAKE_EVERY = 0.1
-TELL_EVERY = 60.0
+WARN_EVERY = 60.0
 """Seconds between two lines about messages of one kind that were refused."""
 
 
-class HintReceiver(typing.Protocol):
-    """What a conductor does with hints.  Called from the message bus's threads; must not block."""
+def _endpoint(receiver: HintReceiver) -> object:
+    """Return an object with a method for each message, as oslo.messaging expects it."""
 
-    def enqueue(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
-        """These tasks are ready."""
+    def responder(method: str) -> Callable[..., None]:
+        def respond(self: object, context: typing.Any, **arguments: typing.Any) -> None:
+            deliver(receiver, Hint(method, arguments))
 
-    def cancel(self, traversal: TraversalId, spared: Sequence[TaskId], request: str | None) -> None:
-        """This traversal is not the current one any more, as a user's request wishes, if one does; the spared
-        tasks of it go on."""
+        return respond
 
-    def stop_tasks(self, claims: Sequence[tuple[TaskId, int]]) -> None:
-        """These tasks (with attempt) are to stop, or have been taken away from us."""
-
-    def poll_now(self) -> None:
-        """Poll the ring's members and report."""
-
-
-class _Endpoint:
-    target = oslo_messaging.Target(version=VERSION)
-
-    def __init__(self, receiver: HintReceiver) -> None:
-        self._receiver = receiver
-
-    def run_tasks(self, context: typing.Any, traversal: str, tasks: list[int]) -> None:
-        self._receiver.enqueue(TraversalId(traversal), [TaskId(task) for task in tasks])
-
-    def cancel(
-        self, context: typing.Any, traversal: str, spared: list[int], request: str | None = None
-    ) -> None:
-        self._receiver.cancel(TraversalId(traversal), [TaskId(task) for task in spared], request)
-
-    def stop_tasks(self, context: typing.Any, claims: list[tuple[int, int]]) -> None:
-        self._receiver.stop_tasks([(TaskId(task), attempt) for task, attempt in claims])
-
-    def look_now(self, context: typing.Any) -> None:
-        self._receiver.poll_now()
+    methods: dict[str, typing.Any] = {method: responder(method) for method in MESSAGES}
+    return type("Endpoint", (), {"target": oslo_messaging.Target(version=VERSION), **methods})()
 
 
 class _Dispatcher(RPCDispatcher):  # type: ignore[misc]
-    """Refuses messages of versions that we do not understand, with a line that says what to do.
+    """Refuses messages of unknown versions, with a line in the log that says what to do.
 
-    :param endpoint: for those that we do.
+    :param endpoint: gets all others.
     """
 
-    def __init__(self, endpoint: _Endpoint, recorder: Recorder, clock: Callable[[], float]) -> None:
+    def __init__(self, endpoint: object, recorder: Recorder, clock: Callable[[], float]) -> None:
         super().__init__([endpoint], None)
         self._recorder = recorder
         self._clock = clock
-        self._told: dict[tuple[str, str], float] = {}
+        self._warn_at: dict[tuple[str, str], float] = {}
 
     def dispatch(self, incoming: typing.Any) -> typing.Any:
         """See RPCDispatcher."""
@@ -82,14 +56,14 @@ class _Dispatcher(RPCDispatcher):  # type: ignore[misc]
     def _refuse(self, method: str, version: str) -> None:
         self._recorder.add(metrics.HINTS_REFUSED, method)
         level, now = logging.DEBUG, self._clock()
-        if now >= self._told.get((method, version), now):
-            self._told[method, version] = now + TELL_EVERY
+        if now >= self._warn_at.get((method, version), now):
+            self._warn_at[method, version] = now + WARN_EVERY
             level = logging.ERROR
         LOG.log(
             level,
             "A message (%s) of version %s was refused, this conductor understands %s: pin what the others "
-            "send by [upgrade_levels] conductor until this one is upgraded. What it was about is found in "
-            "the database, later",
+            "send by [upgrade_levels] conductor until this one is upgraded. Its work is found in the "
+            "database, later",
             method,
             version,
             VERSION,
@@ -99,11 +73,11 @@ class _Dispatcher(RPCDispatcher):  # type: ignore[misc]
 class HintServer:
     """Listens on the work topic, shared with all conductors, and on the fan-out.
 
-    oslo.messaging's listener (18.3) sees that it shall stop when a message comes, or after it has waited for
-    one for up to 5 s.  So it is sent one, to its own address.
+    oslo.messaging's listener (18.3) notices a stop only when a message comes, or after it has waited for one
+    for up to 5 s.  So a stop sends it a message, to its own address.
 
-    :param host: stable over restarts, so that no queue is left behind by each incarnation.
-    :param recorder: counts what is refused.
+    :param host: stable over restarts, so that no incarnation leaves a queue behind.
+    :param recorder: counts refused messages.
     """
 
     def __init__(
@@ -115,25 +89,25 @@ class HintServer:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         target = oslo_messaging.Target(topic=WORK_TOPIC, server=host, version=VERSION)
-        self._server = RPCServer(transport, target, _Dispatcher(_Endpoint(receiver), recorder, clock))
+        self._server = RPCServer(transport, target, _Dispatcher(_endpoint(receiver), recorder, clock))
         self._myself = oslo_messaging.get_rpc_client(transport, target)
         self._ended = threading.Event()
 
     def start(self) -> None:
-        """Begin to receive; returns at once."""
+        """Start to receive; returns at once."""
         self._server.start()
 
     def stop(self) -> None:
-        """Stop receiving and wait for the calls in progress."""
+        """Stop receiving, and wait for the calls in progress."""
         threading.Thread(target=self._wake, name="wake", daemon=True).start()
         self._server.stop()
         self._server.wait()
         self._ended.set()
 
     def _wake(self) -> None:
-        """In a thread of its own, for a broker that is away may hold it."""
+        """Wake the listener; in a thread of its own, because an unavailable broker may block it."""
         while not self._ended.wait(WAKE_EVERY):
             try:
                 self._myself.cast({}, "look_now")
             except oslo_messaging.MessagingException as error:
-                LOG.debug("The listener could not be woken: %s", error)
+                LOG.debug("Waking the listener failed: %s", error)

@@ -1,4 +1,4 @@
-"""Opening the transport that client and server share."""
+"""Opens the transport that client and server share."""
 
 import typing
 
@@ -6,7 +6,7 @@ import oslo_messaging
 
 
 def open_transport(conf: typing.Any, url: str) -> oslo_messaging.Transport:
-    """A connection to the message bus.
+    """Return a connection to the message bus.
 
     :param conf: an oslo.config ConfigOpts, for oslo.messaging's own options; must be the process-wide one,
         since oslo.messaging 18.3 registers its tracing and metrics options there only.

@@ -209,7 +209,7 @@ class RingRebalance(Command):
         """Run the command."""
         session = session_of(self)
         bus = make_bus(session.conf)
-        bus.look_now()
+        bus.poll_now()
         bus.close()
         return self._wait(session, parsed.timeout) if parsed.wait else 0
 

@@ -68,7 +68,7 @@ def make_conductor(
             monitor=_make_monitor(core, scheduler, report, duties),
             backgrounds=backgrounds,
             recorder=parts.recorder,
-            ring_changed=parts.messaging.level.look_again,
+            ring_changed=parts.messaging.level.reset,
         )
     )
 

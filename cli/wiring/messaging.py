@@ -67,7 +67,7 @@ def make_level(conf: cfg.ConfigOpts, database: Database) -> Level:
 def make_bus(conf: cfg.ConfigOpts, recorder: Recorder = SILENT, level: Level | None = None) -> Bus:
     """Open the message bus.
 
-    :param level: see rpc.client.HintSender.
+    :param level: see rpc.client.OsloSender.
     :raises WrongConfiguration: the URL is malformed, or an option that another one needs is missing.
     """
     try:

@@ -61,7 +61,7 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
     make_sealer(conf)  # Checks the key before anything is opened.
     helpers = install(helper_limits(conf))
     notifications = make_notifier(conf)
-    listener = None if notifications is None else notifications.notifier.tell
+    listener = None if notifications is None else notifications.notifier.notify
     database, shard_count = open_database(conf, listener, count_troubles(recorder))
     sealer = make_sealer(conf, binds_tokens(database))
     addresses = make_addresses(conf, database, sealer)

@@ -71,7 +71,7 @@ def test_a_change_of_the_ring_makes_the_next_message_look_again() -> None:
     level = conductors.level()
     assert level.version() == "1.0"
     conductors.spoken = ("1.1",)
-    level.look_again()
+    level.reset()
     assert conductors.asked == 1
     assert (level.version(), conductors.asked) == ("1.1", 2)
 
@@ -81,7 +81,7 @@ def test_while_the_database_is_away_it_stays_as_it_was() -> None:
     level = conductors.level()
     assert level.version() == "1.1"
     conductors.away = True
-    level.look_again()
+    level.reset()
     assert level.version() == "1.1"
     fresh = conductors.level()
     assert fresh.version() == LOWEST

@@ -67,7 +67,7 @@ def notifier(conf: cfg.ConfigOpts) -> Iterator[Notifier]:
 
 @pytest.fixture
 def world(tmp_path: pathlib.Path, notifier: Notifier) -> World:
-    return World(tmp_path, hosts=2, listener=notifier.tell)
+    return World(tmp_path, hosts=2, listener=notifier.notify)
 
 
 def events(heard: Heard, count: int) -> list[str]:
@@ -172,7 +172,7 @@ def test_a_broker_that_takes_nothing_delays_nothing(tmp_path: pathlib.Path) -> N
 
     notifier = Notifier(Slow())
     notifier.start()
-    world = World(tmp_path, hosts=1, listener=notifier.tell)
+    world = World(tmp_path, hosts=1, listener=notifier.notify)
     assert settled(world, world.create("s", template(a={}))).status == "COMPLETE"
     assert began.wait(5)
     assert not stuck.is_set()

@@ -17,8 +17,8 @@ from stoker.db.ids import TaskId, TraversalId
 from stoker.observe import metrics
 from stoker.observe.logs import about
 from stoker.rpc.bus import Bus, OsloBus, open_bus
-from stoker.rpc.client import HintSender
-from stoker.rpc.contract import WORK_TOPIC
+from stoker.rpc.client import OsloSender
+from stoker.rpc.contract import WORK_TOPIC, Hint
 from stoker.rpc.level import Level
 from stoker.rpc.local import LocalBus
 from stoker.rpc.outbox import Outbox
@@ -88,7 +88,7 @@ def test_a_hint_reaches_exactly_one_and_all_get_their_share(
 
 def test_a_cancel_and_a_call_to_look_reach_all(bus: Bus, pair: tuple[Receiver, Receiver]) -> None:
     bus.cancel(OLD, [TaskId(3)])
-    bus.look_now()
+    bus.poll_now()
     for receiver in pair:
         wait_for(lambda told=receiver.told: len(told) == 2, 10)  # type: ignore[misc]
         assert sorted(map(str, receiver.told)) == ["('old', 'but', [3])", "look"]
@@ -115,12 +115,11 @@ def test_the_outbox_never_makes_its_caller_wait() -> None:
     stuck, began = threading.Event(), threading.Event()
 
     class Slow:
-        def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
+        def send(self, hint: Hint) -> None:
+            if hint.method == "cancel":
+                raise RuntimeError("broken")
             began.set()
             stuck.wait(30)
-
-        def cancel(self, traversal: TraversalId, spared: Sequence[TaskId], request: str | None) -> None:
-            raise RuntimeError("broken")
 
     outbox = Outbox(Slow())
     outbox.start()
@@ -157,13 +156,13 @@ def hearing(configuration: cfg.ConfigOpts, rabbitmq: RabbitMQ) -> Iterator[Heari
 def test_what_is_sent_keeps_to_the_version_that_all_understand(hearing: Hearing) -> None:
     spoken = ["1.0"]
     level = Level(lambda: spoken)
-    sender = HintSender(hearing.transport, level=level)
+    sender = OsloSender(hearing.transport, level=level)
     sender.cancel(OLD, [TaskId(1)], "req-1")
     spoken[:] = ["1.1"]
-    level.look_again()
+    level.reset()
     sender.cancel(OLD, [TaskId(2)], "req-1")
     sender.cancel(OLD, [TaskId(3)])
-    HintSender(hearing.transport).cancel(OLD, [TaskId(4)], "req-1")
+    OsloSender(hearing.transport).cancel(OLD, [TaskId(4)], "req-1")
     wait_for(lambda: len(hearing.receiver.told) == 4, 10)
     assert hearing.receiver.told == [
         (OLD, "but", [1]),
@@ -194,11 +193,11 @@ def test_a_version_that_is_not_understood_is_refused_with_what_to_do(
 def test_the_outbox_tells_whose_request_it_is() -> None:
     told: list[object] = []
 
-    class Sender:
-        def cancel(self, *given: object) -> None:
-            told.append(given)
+    class Channel:
+        def send(self, hint: Hint) -> None:
+            told.append(tuple(hint.arguments.values()))
 
-    outbox = Outbox(typing.cast(typing.Any, Sender()))
+    outbox = Outbox(Channel())
     outbox.start()
     outbox.cancel(OLD)
     with about(request="req-1"):

@@ -1,0 +1,107 @@
+"""Each message is declared once: names, arguments and versions on the wire never change."""
+
+import inspect
+
+import pytest
+from stoker.db.ids import MemberId, TaskId, TraversalId
+from stoker.rpc.client import HintSender
+from stoker.rpc.contract import LOWEST, MESSAGES, VERSIONS, Hint, Reach, deliver, wire_form
+
+TRAVERSAL = TraversalId("trv")
+WIRE = {
+    "run_tasks": (Reach.ANY, {"traversal": "1.0", "tasks": "1.0"}),
+    "cancel": (Reach.ALL, {"traversal": "1.0", "spared": "1.0", "request": "1.1"}),
+    "stop_tasks": (Reach.HOST, {"claims": "1.0"}),
+    "look_now": (Reach.ALL, {}),
+}
+
+
+class Kept(HintSender):
+    def __init__(self) -> None:
+        self.sent: list[Hint] = []
+
+    def send(self, hint: Hint) -> None:
+        self.sent.append(hint)
+
+
+class Called:
+    """A receiver that keeps how it was called."""
+
+    def __init__(self) -> None:
+        self.calls: list[object] = []
+
+    def enqueue(self, *given: object) -> None:
+        self.calls.append(("enqueue", *given))
+
+    def cancel(self, *given: object) -> None:
+        self.calls.append(("cancel", *given))
+
+    def stop_tasks(self, *given: object) -> None:
+        self.calls.append(("stop_tasks", *given))
+
+    def poll_now(self) -> None:
+        self.calls.append("poll_now")
+
+
+def all_hints() -> list[Hint]:
+    sender = Kept()
+    sender.run_tasks(TRAVERSAL, [TaskId(1)])
+    sender.cancel(TRAVERSAL, [TaskId(2)], "req-1")
+    sender.stop_tasks(MemberId("host/1"), [(TaskId(3), 4)])
+    sender.poll_now()
+    return sender.sent
+
+
+def test_the_wire_is_what_released_conductors_understand() -> None:
+    assert {name: (message.reach, dict(message.arguments)) for name, message in MESSAGES.items()} == WIRE
+
+
+def test_the_sender_sends_each_message_with_its_arguments() -> None:
+    sent = {hint.method: hint for hint in all_hints()}
+    assert sent.keys() == MESSAGES.keys()
+    for name, hint in sent.items():
+        assert list(hint.arguments) == list(MESSAGES[name].arguments)
+        assert (hint.host is not None) == (MESSAGES[name].reach == Reach.HOST)
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_the_receiver_takes_each_argument_and_needs_only_the_first_ones(name: str) -> None:
+    _, *parameters = inspect.signature(MESSAGES[name].deliver).parameters.values()
+    assert [parameter.name for parameter in parameters] == list(MESSAGES[name].arguments)
+    needed = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+    assert needed == [arg for arg, since in MESSAGES[name].arguments.items() if since == LOWEST]
+
+
+def test_what_is_sent_arrives() -> None:
+    receiver = Called()
+    for hint in all_hints():
+        deliver(receiver, hint)
+    assert receiver.calls == [
+        ("enqueue", "trv", [1]),
+        ("cancel", "trv", [2], "req-1"),
+        ("stop_tasks", [(3, 4)]),
+        "poll_now",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("request_id", "highest", "version", "extra"),
+    [
+        ("req-1", "1.1", "1.1", {"request": "req-1"}),
+        ("req-1", "1.0", "1.0", {}),
+        (None, "1.1", "1.0", {}),
+    ],
+)
+def test_a_message_is_sent_in_the_oldest_version_that_has_its_arguments(
+    request_id: str | None, highest: str, version: str, extra: dict[str, str]
+) -> None:
+    hint = Hint("cancel", {"traversal": "trv", "spared": [], "request": request_id})
+    found = wire_form(hint, lambda asked: asked in [*VERSIONS][: [*VERSIONS].index(highest) + 1])
+    assert found == (version, {"traversal": "trv", "spared": [], **extra})
+
+
+def test_without_a_newer_argument_nobody_asks_which_versions_are_allowed() -> None:
+    def asked(version: str) -> bool:
+        raise AssertionError("the database would be read")
+
+    assert wire_form(Hint("run_tasks", {"traversal": "trv", "tasks": [1]}), asked)[0] == LOWEST
