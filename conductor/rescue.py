@@ -32,11 +32,11 @@ class NothingToDo(Exception):
 
 
 @dataclass(frozen=True)
-class Treated:
+class RetriedTask:
     """A task, and what was done to it or why it was left alone."""
 
     path: str
-    told: str
+    result: str
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Retried:
     :ivar left: tasks that were left alone.
     """
 
-    treated: Sequence[Treated]
-    left: Sequence[Treated]
+    treated: Sequence[RetriedTask]
+    left: Sequence[RetriedTask]
 
 
 @dataclass(frozen=True)
@@ -106,13 +106,13 @@ class Rescue:
             It is retried even while a conductor that reports runs it: the operator says that the step hangs.
         :raises NothingToDo: none of these tasks is unfinished.
         """
-        treated: list[Treated] = []
-        left: list[Treated] = []
+        treated: list[RetriedTask] = []
+        left: list[RetriedTask] = []
         known: list[str] = []
         for found, children in self._pages(stack):
             known += [task.path for task in found]
-            wanted = [task for task in found if resource is None or _inside(task.path, resource)]
-            groups = self._sort(wanted, children, resource, left)
+            requested = [task for task in found if resource is None or _inside(task.path, resource)]
+            groups = self._sort(requested, children, resource, left)
             treated += self._treat(groups, left)
         if not known:
             raise NothingToDo(
@@ -183,7 +183,7 @@ class Rescue:
         found: Sequence[Unfinished],
         children: dict[str, Child],
         resource: str | None,
-        left: list[Treated],
+        left: list[RetriedTask],
     ) -> _Sorted:
         groups = _Sorted()
         for task in found:
@@ -193,10 +193,10 @@ class Rescue:
             if chosen is not None:
                 chosen.append(task)
             else:
-                left.append(Treated(task.path, why))
+                left.append(RetriedTask(task.path, why))
         return groups
 
-    def _treat(self, groups: _Sorted, left: list[Treated]) -> list[Treated]:
+    def _treat(self, groups: _Sorted, left: list[RetriedTask]) -> list[RetriedTask]:
         now = self._clock()
 
         def work(conn: Connection) -> tuple[set[TaskId], ReadyTasks]:
@@ -208,12 +208,12 @@ class Rescue:
             if task.id in changed and task.member is not None and self._works(task.member):
                 self._hints.stop_tasks(task.member, [(task.id, task.attempt)])
         announce_all(self._hints, ready)
-        left += [Treated(task.path, TAKEN_UP) for task, _ in _told(groups) if task.id not in changed]
-        return [Treated(task.path, told) for task, told in _told(groups) if task.id in changed]
+        left += [RetriedTask(task.path, TAKEN_UP) for task, _ in _results(groups) if task.id not in changed]
+        return [RetriedTask(task.path, result) for task, result in _results(groups) if task.id in changed]
 
 
-def _inside(path: str, wanted: str) -> bool:
-    return path == wanted or path.startswith(f"{wanted}/")
+def _inside(path: str, name: str) -> bool:
+    return path == name or path.startswith(f"{name}/")
 
 
 def _choose(
@@ -244,7 +244,7 @@ def _choose(
     return groups.woken, ""
 
 
-def _told(groups: _Sorted) -> Iterator[tuple[Unfinished, str]]:
+def _results(groups: _Sorted) -> Iterator[tuple[Unfinished, str]]:
     for task in groups.hinted:
         yield task, "its hint is sent again"
     for task in [*groups.orphaned, *groups.taken]:

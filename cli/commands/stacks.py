@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from cliff.command import Command
 from sqlalchemy.engine import Connection
 
-from ...conductor.rescue import NothingToDo, Rescue, Treated
+from ...conductor.rescue import NothingToDo, Rescue, RetriedTask
 from ...db.connections import server_time
 from ...db.ids import MemberId
 from ...db.queries import inspections
@@ -194,9 +194,9 @@ def _rescue(command: Command, session: Session, fleet: ConductorFleet) -> typing
         )
 
 
-def _tell(command: Command, treated: typing.Sequence[Treated]) -> None:
+def _tell(command: Command, treated: typing.Sequence[RetriedTask]) -> None:
     for item in treated:
-        command.app.stdout.write(f"{item.path}: {item.told}\n")
+        command.app.stdout.write(f"{item.path}: {item.result}\n")
 
 
 def _instead(stack: Stack) -> str:

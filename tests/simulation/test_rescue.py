@@ -41,7 +41,7 @@ def retry(world: World, stack: Stack, resource: str | None = None) -> dict[str, 
 
 def told(done: Retried) -> dict[str, str]:
     assert not done.left
-    return {item.path: item.told for item in done.treated}
+    return {item.path: item.result for item in done.treated}
 
 
 def attempts(world: World, stack: Stack) -> list[tuple[str, int]]:
@@ -79,7 +79,7 @@ def test_what_is_taken_up_at_this_moment_is_left_alone(world: World, monkeypatch
 
     monkeypatch.setattr(Rescue, "_treat", meanwhile)
     done = rescue(world).retry(world.stack(stack.id))
-    assert (done.treated, [(item.path, item.told) for item in done.left]) == (
+    assert (done.treated, [(item.path, item.result) for item in done.left]) == (
         [],
         [("a", "somebody has taken it up meanwhile")],
     )
@@ -126,7 +126,7 @@ def test_a_step_that_hangs_is_taken_away_only_when_it_is_named(world: World) -> 
     done = rescue(world).retry(stack)
     assert not done.treated
     assert {item.path for item in done.left} == {"a", "b"}
-    assert "--resource a takes it away" in {item.path: item.told for item in done.left}["a"]
+    assert "--resource a takes it away" in {item.path: item.result for item in done.left}["a"]
     assert retry(world, stack, "a") == {"a": f"taken away from {holder.host}, and handed out again"}
     world.deliver(0, next(host for host in world.conductors if host != holder.host))
     world.calm()
@@ -333,7 +333,7 @@ def test_what_waits_for_a_step_under_its_conductors_new_name_is_left_alone(world
 
     made = Rescue(database=world.database, hints=world.bus, clock=world.clock, works=renamed, grace=GRACE)
     done = made.retry(world.stack(StackId(child_of(world, stack))))
-    assert [item.told for item in done.left] == ["somebody has taken it up meanwhile"]
+    assert [item.result for item in done.left] == ["somebody has taken it up meanwhile"]
     state = world.database.read(lambda conn: conn.execute(sa.select(t.c.state).where(waiting)).scalar_one())
     assert state == TaskState.PARKED
 
