@@ -31,12 +31,12 @@ IDENTIFIER = "X-Openstack-Request-Id"
 NAMED = "/v1/{tenant_id}/stacks/{stack_name}"
 """The path of a stack without its id, whose operation redirects to the full path."""
 BELOW_A_NAME = ("resources", "events", "template", "environment", "files", "outputs", "actions")
-"""What may follow a stack's bare name in the place of its id: the request is redirected to the full path."""
+"""Path segments that may follow a stack's bare name in the place of its id: such a request is redirected."""
 
 
 @dataclass(frozen=True)
 class _Api:
-    """What every responder needs.
+    """The collaborators of every responder.
 
     :ivar lookup: redirects from a stack's name to its full path.
     """
@@ -132,7 +132,7 @@ def _check_address(path: Mapping[str, str], query: Mapping[str, Sequence[str]]) 
         if any("\0" in value for value in (name, *values)):
             raise bad_request("A parameter of the query must not hold a NUL character")
     if len(path.get("tenant_id", "")) > TENANT_LENGTH:
-        raise bad_request(f"A tenant's id has {TENANT_LENGTH} characters or less")
+        raise bad_request(f"A project's id has {TENANT_LENGTH} characters or less")
 
 
 def _answer(req: falcon.Request, resp: falcon.Response, reply: Reply) -> None:

@@ -295,4 +295,4 @@ class Reply:
 
 ACCEPTED = Reply({"code": "202 Accepted", "title": "Accepted", "message": "The request is accepted."}, 202)
 """The answer to a request that is carried out later.  It is an object, as in Heat: openstacksdk, and with it
-Ansible, look for the stack in this body and fail on ``null``."""
+Ansible, expect the stack in this body and fail on ``null``."""

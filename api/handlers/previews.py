@@ -22,7 +22,7 @@ NOT_SHOWN = "what becomes of the resources inside of it is not known before the 
 
 
 IGNORABLE = ("99001",)
-"""Errors that a validation may pass over: that a service is away which a type needs; none is here."""
+"""Errors that a validation may ignore: a service that a type needs is unavailable; no type here needs one."""
 
 
 def create(call: Request) -> Reply:

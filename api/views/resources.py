@@ -35,12 +35,12 @@ class StackLookup:
         self.unseal = unsealer(sealer)
 
     def reference_id(self, resource: str) -> Json:
-        """See Lookup; None until the resource is created."""
+        """Return the reference of a resource; None until the resource is created."""
         found = self._resources.get(resource)
         return None if found is None else in_clear(found.reference_id, self.unseal)
 
     def attribute(self, resource: str, name: str) -> Json:
-        """See Lookup; None until the resource is created."""
+        """Return an attribute of a resource; None until the resource is created."""
         found = self._resources.get(resource)
         if found is None:
             return None

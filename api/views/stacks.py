@@ -17,7 +17,7 @@ from ..request import HttpRequest, link, stack_url
 Json = typing.Any
 
 NO_DESCRIPTION = "No description"
-"""What Heat shows of a template that has none."""
+"""The text that Heat shows for a template that has none."""
 
 
 def stack_summary(call: HttpRequest, stack: ListedStack, *, project: bool = False) -> dict[str, Json]:

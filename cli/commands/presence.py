@@ -1,4 +1,4 @@
-"""The conductors that are alive: only their group tells.
+"""The conductors that are alive: only their group knows.
 
 The table of conductors holds the last report of each, however old it is.
 """
@@ -165,7 +165,7 @@ def _reported(found: Presence, host: str) -> float | None:
 
 
 def _skews(there: Sequence[ConductorRecord], now: float, moved: Set[str]) -> dict[str, float]:
-    """Return by how many seconds hosts' clocks differ; a slow clock makes a new report look old.
+    """Return by how many seconds hosts' clocks differ; a new report seems old by a slow clock.
 
     :param moved: hosts that have reported between the two reads.
     """

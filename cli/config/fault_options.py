@@ -12,6 +12,6 @@ TASK_LOSSES = [
         help="Number of conductors that may die or go silent while they run the same task; then its "
         "resource fails. Lower protects conductors from a step that kills them, higher protects a "
         "step that only ran beside such a one. An orderly stop does not count. At least 2: one "
-        "loss does not tell which task caused it.",
+        "loss does not show which task caused it.",
     ),
 ]

@@ -14,7 +14,7 @@ PROJECT = "stoker"
 VARIABLE = "STOKER_CONFIG_FILE"
 """All programs read it: a program under a WSGI server has no command line."""
 PLACES = ("~/.stoker", "~", "/etc/stoker", "/etc")
-"""Where oslo.config looks: oslo_config.cfg.find_config_files."""
+"""The folders that oslo.config searches: oslo_config.cfg.find_config_files."""
 
 
 def named(environment: Mapping[str, str] = os.environ) -> list[pathlib.Path]:
@@ -42,6 +42,6 @@ def missing(conf: cfg.ConfigOpts) -> str | None:
     names = " or ".join(dict.fromkeys([f"{PROJECT}.conf", f"{conf.prog}.conf"]))
     places = ", ".join(str(pathlib.Path(place).expanduser()) for place in PLACES)
     return (
-        f"no configuration was found: looked for {names} in {places}; name another file by --config-file "
+        f"no configuration was found: searched for {names} in {places}; name another file by --config-file "
         f"or by the environment variable {VARIABLE}"
     )

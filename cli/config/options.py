@@ -84,8 +84,7 @@ CONDUCTOR = [
         min=0.01,
         max=1000,
         mutable=True,
-        help="Share of the stacks that this conductor looks after, relative to the other conductors' "
-        "weights.",
+        help="Share of the stacks that this conductor owns, relative to the other conductors' weights.",
     ),
     cfg.IntOpt(
         "most_written_off",
@@ -200,7 +199,7 @@ def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
 def load(arguments: list[str], *, program: str, files: list[pathlib.Path] | None = None) -> cfg.ConfigOpts:
     """Read the process's configuration from the command line and the files that it names.
 
-    It is the process-wide object, for oslo.messaging looks for its own options there only.
+    It is the process-wide object, for oslo.messaging reads its own options there only.
 
     :param files: in place of those that files.py finds.
     :raises WrongConfiguration: a file is missing, or the value of an option is invalid.

@@ -137,7 +137,7 @@ def run_command(command: Callable[[], int]) -> int:
 def end_process(code: int) -> typing.NoReturn:
     """End the process after everything was stopped in order.
 
-    Python's own end would wait up to a second for each idle thread of a pool, and for ever for a thread that
+    Python's own end would wait up to a second for each idle thread of a pool, and forever for a thread that
     hangs in a plugin's call, which had its time already.
     """
     logging.shutdown()

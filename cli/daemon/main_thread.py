@@ -119,7 +119,7 @@ def _exit_code(part: Callable[[], int]) -> int:
     """Return the exit code of a part; 1 if it fails."""
     try:
         return part()
-    except Exception:  # top of the main thread: without a stop the other threads would go on for ever
+    except Exception:  # top of the main thread: without a stop the other threads would run forever
         LOG.exception("The daemon failed: it stops all of its threads, and ends")
         return 1
 

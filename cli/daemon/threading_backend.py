@@ -1,4 +1,4 @@
-"""Tells oslo.service that this process uses threads; to be imported before any other module of oslo."""
+"""Selects the threading backend of oslo.service; to be imported before any other module of oslo."""
 
 import sys
 

@@ -293,7 +293,7 @@ class WorkerParent:
                 self._stop(1)
 
     def _announce(self, worker: _Worker) -> None:
-        """Tell systemd that all workers serve: once after the start, and after each reload."""
+        """Notify systemd that all workers serve: once after the start, and after each reload."""
         with self._lock:
             worker.ready = True
             self._reloading.discard(worker.pid)

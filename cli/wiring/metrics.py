@@ -28,7 +28,7 @@ StartResponse = Callable[[str, list[tuple[str, str]]], object]
 
 
 def make_recorder(program: str) -> Prometheus:
-    """Make a recorder, which also tells the release.
+    """Make a recorder, which also reports the release.
 
     :raises WrongConfiguration: the directory that several processes share cannot be used.
     """

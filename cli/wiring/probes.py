@@ -83,7 +83,7 @@ def unreachable(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str | None]]:
 
 
 def answers(conf: cfg.ConfigOpts, option: str, check: Check, within: float = WITHIN) -> str | None:
-    """Return the fault of a server; None: it answers.  A library may retry for ever, so it gets a thread.
+    """Return the fault of a server; None: it answers.  A library may retry without end, so it gets a thread.
 
     :param within: seconds.
     """

@@ -1,4 +1,4 @@
-"""What every duty gets: one context with the collaborators and the settings of the conductor."""
+"""The context of every duty: the collaborators and the settings of the conductor."""
 
 import time
 import typing

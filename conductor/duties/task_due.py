@@ -110,7 +110,7 @@ class TaskDue:
     def _release_unstopped(self, mine: Iterable[DueTask], now: float) -> None:
         """Release tasks that were not stopped in time.
 
-        If the traversal goes on, the next claim finds the task expired.
+        If the traversal continues, the next claim finds the task expired.
         """
         running = [task for task in mine if task.state == TaskState.RUNNING and task.stop_by is not None]
         silent = [task for task in running if not _is_unanswered(task, now)]

@@ -142,7 +142,7 @@ def test_without_a_configuration_it_is_said_where_one_was_looked_for(
     done = programs.run([BIN / program, *arguments], env=env)
     told = done.stdout + done.stderr
     assert done.returncode in (1, 2), told
-    assert "no configuration was found: looked for stoker.conf or stoker-" in told
+    assert "no configuration was found: searched for stoker.conf or stoker-" in told
     assert f"{tmp_path}/.stoker, {tmp_path}, /etc/stoker, /etc; name another file by --config-file" in told
     assert "STOKER_CONFIG_FILE" in told
     assert "sqlite" not in told.lower()
