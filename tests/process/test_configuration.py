@@ -297,8 +297,8 @@ def test_what_was_deleted_is_purged_by_hand(tmp_path: pathlib.Path, database: st
     [
         (revisions.EXPANDED, 1, "run `stoker-manage db sync --contract`"),
         (revisions.NEWEST, 0, ""),
-        ("0004_expand", 1, "of the next release: upgrade all daemons to it"),
-        ("0004_contract", 2, "install the newer one that has migrated it"),
+        (f"{revisions.NUMBER + 1:04}_expand", 1, "of the next release: upgrade all daemons to it"),
+        (f"{revisions.NUMBER + 1:04}_contract", 2, "install the newer one that has migrated it"),
         ("0001", 2, "run `stoker-manage db sync --expand`, or, if no daemon of an older release runs, "),
     ],
 )
