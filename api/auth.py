@@ -17,7 +17,7 @@ class RequestContext:
 
     :ivar credentials: what policy rules may ask for.
     :ivar everywhere: may see and change other tenants' stacks, by their ids.
-    :ivar delegator: what it takes to hand the caller's rights over; None: Keystone has not said who it is.
+    :ivar trustor: the user whose rights can be delegated; None: Keystone has not named the caller.
     """
 
     tenant: str
@@ -25,7 +25,7 @@ class RequestContext:
     roles: frozenset[str] = frozenset()
     credentials: Mapping[str, object] = field(default_factory=dict)
     everywhere: bool = False
-    delegator: Trustor | None = None
+    trustor: Trustor | None = None
 
     def may_see(self, tenant: str) -> bool:
         """Return whether the project's stacks exist for the caller."""

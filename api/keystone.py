@@ -52,7 +52,7 @@ class KeystoneAuthentication:
                 "Forbidden",
                 f"You are not authorized to use tenant {tenant}: the token is for {project}",
             )
-        return replace(caller, everywhere=everywhere, delegator=_delegator(caller, headers))
+        return replace(caller, everywhere=everywhere, trustor=_trustor(caller, headers))
 
     def authorize(self, caller: RequestContext, rule: str) -> None:
         """See Authenticator."""
@@ -79,7 +79,7 @@ def _type_rules(type_name: str) -> list[str]:
     return [f"{TYPE_RULE}{type_name}", *([f"{TYPE_RULE}{family}::*"] if found else [])]
 
 
-def _delegator(caller: RequestContext, headers: Mapping[str, str]) -> Trustor:
+def _trustor(caller: RequestContext, headers: Mapping[str, str]) -> Trustor:
     return Trustor(
         user_id=headers.get("X-USER-ID", ""),
         project_id=caller.tenant,

@@ -99,7 +99,7 @@ def create_request(call: HttpRequest) -> CreateRequest:
         abort_on_breakpoint=boolean(body.get(ABORT), ABORT, default=False),
         tags=tags(body.get("tags")),
         adopted=adopted,
-        delegator=call.caller.delegator,
+        trustor=call.caller.trustor,
     )
 
 
@@ -152,7 +152,7 @@ def update_request(call: HttpRequest, *, existing: bool) -> UpdateRequest:
         disable_rollback=None if rollback is None else boolean(rollback, "disable_rollback", default=True),
         abort_on_breakpoint=None if abort is None else boolean(abort, ABORT, default=False),
         tags=tags(body["tags"]) if body.get("tags") is not None else None,
-        delegator=call.caller.delegator,
+        trustor=call.caller.trustor,
     )
 
 

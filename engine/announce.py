@@ -27,7 +27,7 @@ class Hints(typing.Protocol):
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
         """Fan out to all conductors: stop what runs for this superseded traversal.
 
-        :param spared: tasks of it that go on, because their work is still needed.
+        :param spared: tasks of it that continue, because their work is still needed.
         """
 
     def stop_tasks(self, member: MemberId, claims: Sequence[tuple[TaskId, int]]) -> None:

@@ -118,9 +118,9 @@ def _chosen(
     return [item for item in fits if any(_matches(item, name) for name in names)]
 
 
-def _matches(item: HeldTask, wanted: str) -> bool:
+def _matches(item: HeldTask, pattern: str) -> bool:
     """Return whether the task matches a name as Heat's client reads it: a wildcard stays on its level."""
-    names, patterns = item.path.split("/"), wanted.split("/")
+    names, patterns = item.path.split("/"), pattern.split("/")
     return len(names) == len(patterns) and all(map(fits, names, patterns))
 
 

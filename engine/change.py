@@ -61,7 +61,7 @@ def commit_update(
     :raises NotUpdatable: see start_update.
     """
     stack_id, types = change.stack.id, RegisteredTypeFacts(context.registry)
-    wanted = len(change.compiled.plan.resources)
+    defined = len(change.compiled.plan.resources)
 
     def start(conn: Connection, scope: TraversalScope) -> Started | None:
         guard(conn)
@@ -69,7 +69,7 @@ def commit_update(
 
     def count(conn: Connection) -> int:
         # Replacements may add rows until the stack is locked.
-        return update_ids_needed(2 * len(resources.of_stack(conn, stack_id)), wanted)
+        return update_ids_needed(2 * len(resources.of_stack(conn, stack_id)), defined)
 
     started = context.start_traversal(stack_id, count, start)
     if started is not None:

@@ -70,7 +70,7 @@ def compile_previewed_child(
         if goal is None:
             return None
         secret = secret_parameters(goal.parameters, preview.kept(definition), lambda value: False)
-        wanted = goal_of_child(
+        child_goal = goal_of_child(
             replace(parameterize(goal, None), secret=secret),
             definition.name,
             static_facade(definition),
@@ -78,6 +78,6 @@ def compile_previewed_child(
             files=parent.files,
             unseal=parent.sealer.open,
         )
-        return context.compiler.compile(wanted, identity, parent.sealer, tree=False)
+        return context.compiler.compile(child_goal, identity, parent.sealer, tree=False)
     except TemplateError:
         return None

@@ -25,7 +25,7 @@ class NewStack:
 
     :ivar deadline: from the present moment to the moment at which the creation has timed out; both in
         seconds since the epoch.
-    :ivar adopted: things to take over, by the resource's name; None: all of them are created.
+    :ivar adopted: existing resources to take over, by name; None: all resources are created.
     :ivar breakpoints_hold: False: no breakpoint stops the creation.
     :ivar parent: the stack that it is nested in, and `parent_resource_id` the resource that it belongs to.
     """

@@ -57,8 +57,8 @@ class NestedStackActions(NestedStackReader):
         parent = self.parent(nest, key)
 
         def start(conn: Connection, scope: TraversalScope) -> Started:
-            wanted = SnapshotRequest(None, self.deadline(parent, scope.now), id=child_snapshot_id(nest.key))
-            return start_snapshot(conn, wanted, scope)[0]
+            request = SnapshotRequest(None, self.deadline(parent, scope.now), id=child_snapshot_id(nest.key))
+            return start_snapshot(conn, request, scope)[0]
 
         if self.snapshot_of(nest, key) is not None:
             return

@@ -40,7 +40,7 @@ class NestedStacks(NestedStackActions):
         if deepest and parent.depth + 1 > deepest:
             raise PermanentError(f"stacks may be nested {deepest} levels deep", kind="StackValidationFailed")
         compiled = self._compile(parent, nest, goal, Identity(nest.child_name, own, parent.tenant))
-        things = (adopted or {}).items()
+        entries = (adopted or {}).items()
         new = NewStack(
             id=own,
             name=nest.child_name,
@@ -49,7 +49,7 @@ class NestedStacks(NestedStackActions):
             deadline=lambda now: self.deadline(parent, now, goal),
             abort_on_breakpoint=parent.abort_on_breakpoint,
             breakpoints_hold=self.breakpoints_hold(parent),
-            adopted=None if adopted is None else {n: AdoptedResource.of(entry or {}) for n, entry in things},
+            adopted=None if adopted is None else {n: AdoptedResource.of(entry or {}) for n, entry in entries},
             parent=parent,
             parent_resource_id=nest.resource_id,
         )
@@ -82,7 +82,7 @@ class NestedStacks(NestedStackActions):
 
     def _compile(self, parent: Stack, nest: ParentResource, goal: ChildGoal, identity: Identity) -> Compiled:
         sealer = self._context.sealer_of(parent)
-        wanted = goal_of_child(
+        child_goal = goal_of_child(
             goal,
             nest.resource_name,
             nest.facade,
@@ -91,6 +91,6 @@ class NestedStacks(NestedStackActions):
             unseal=sealer.open,
         )
         try:
-            return self._context.compiler.compile(wanted, identity, sealer, tree=False)
+            return self._context.compiler.compile(child_goal, identity, sealer, tree=False)
         except TemplateError as error:
             raise PermanentError(str(error), kind="StackValidationFailed") from error

@@ -122,12 +122,12 @@ class Signals:
         return woken is not None
 
 
-def _named(conn: typing.Any, stack: Stack, wanted: str) -> Resource:
+def _named(conn: typing.Any, stack: Stack, name: str) -> Resource:
     try:
-        return resources.by_name(conn, stack.id, wanted)
+        return resources.by_name(conn, stack.id, name)
     except NotFound:
         for resource in resources.of_stack(conn, stack.id):
-            if resource.physical_id == wanted and resource.replaced_by is None:
+            if resource.physical_id == name and resource.replaced_by is None:
                 return resource
         raise
 

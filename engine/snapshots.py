@@ -76,7 +76,7 @@ class SnapshotRequest:
 
 
 def start_snapshot(
-    conn: Connection, wanted: SnapshotRequest, scope: TraversalScope
+    conn: Connection, request: SnapshotRequest, scope: TraversalScope
 ) -> tuple[Started, Snapshot]:
     """Begin a snapshot.
 
@@ -87,16 +87,16 @@ def start_snapshot(
     if stack.status == Status.IN_PROGRESS:
         raise ActionInProgress(stack.name, stack.action)
     check_action(stack, TaskKind.SNAPSHOT)
-    if wanted.most and len(snapshots.of_stack(conn, stack.id)) >= wanted.most:
+    if request.most and len(snapshots.of_stack(conn, stack.id)) >= request.most:
         raise LimitExceeded(
-            f"You have reached the maximum snapshots per stack, {wanted.most}. Please delete some snapshots."
+            f"You have reached the maximum snapshots per stack, {request.most}. Please delete some snapshots."
         )
     previous = kept_goal(stack)
-    acting = begin(conn, stack, scope, action="SNAPSHOT", deadline_at=wanted.deadline_at, previous=previous)
+    acting = begin(conn, stack, scope, action="SNAPSHOT", deadline_at=request.deadline_at, previous=previous)
     made = Snapshot(
-        id=wanted.id or SnapshotId(str(uuid.uuid4())),
+        id=request.id or SnapshotId(str(uuid.uuid4())),
         stack_id=stack.id,
-        name=wanted.name,
+        name=request.name,
         action="CREATE",
         status=Status.IN_PROGRESS,
         reason="",

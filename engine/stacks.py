@@ -53,7 +53,7 @@ class StackOperations:
             tags=tuple(request.tags),
             adopted=request.adopted,
         )
-        with context.delegations.begin(stack_id, request.delegator) as delegation:
+        with context.delegations.begin(stack_id, request.trustor) as delegation:
             return create_stack(
                 context, new, compiled, lambda conn: context.delegations.confirm(conn, delegation)
             )

@@ -35,7 +35,7 @@ class Updates:
         :raises Changing: other requests have changed the stack each time that the goal was compiled.
         :raises DelegationRefused, KeystoneUnavailable: the stack needs a new credential and cannot get one.
         """
-        self._context.delegations.renew(stack.root_id, request.delegator)
+        self._context.delegations.renew(stack.root_id, request.trustor)
         self._retry(stack, lambda now: self._change(now, request))
 
     def restore(self, stack: Stack, snapshot_id: SnapshotId) -> None:

@@ -96,7 +96,7 @@ def secret_parameters(
     :param given: the parameters, in clear.
     :param kept: the properties of the child's resource, with secrets still sealed; those of a child whose
         template is a file are its parameters, others have them in ``parameters``.
-    :param is_secret: judges the value of a parameter that stands in neither.
+    :param is_secret: decides for the value of a parameter that is in neither.
     """
     places = (kept, members(kept).get("parameters"))
 

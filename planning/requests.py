@@ -90,7 +90,7 @@ class CreateRequest:
     :ivar timeout_mins: None: the service's default.
     :ivar adopted: resources to take over, by name; None: all of them are created.
     :ivar abort_on_breakpoint: reaching a breakpoint ends the stack's action.
-    :ivar delegator: the user who requests it, as Keystone knows them.
+    :ivar trustor: the user who requests it, as Keystone knows them.
     """
 
     tenant: str
@@ -102,7 +102,7 @@ class CreateRequest:
     abort_on_breakpoint: bool = False
     tags: Sequence[str] = ()
     adopted: Mapping[str, AdoptedResource] | None = None
-    delegator: Trustor | None = None
+    trustor: Trustor | None = None
 
     @property
     def action(self) -> str:
@@ -120,7 +120,7 @@ class UpdateRequest:
     :ivar timeout_mins: None: as it was.
     :ivar disable_rollback: None: as it was; abort_on_breakpoint likewise.
     :ivar tags: None: none, or with `existing` those it has.
-    :ivar delegator: the user who requests it, as Keystone knows them.
+    :ivar trustor: the user who requests it, as Keystone knows them.
     """
 
     goal: Goal
@@ -131,7 +131,7 @@ class UpdateRequest:
     disable_rollback: bool | None = None
     abort_on_breakpoint: bool | None = None
     tags: Sequence[str] | None = None
-    delegator: Trustor | None = None
+    trustor: Trustor | None = None
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ class TaskDefinition:
     :ivar type: as written in the template; `plugin`: what the environment makes of it.
     :ivar properties: residuals; see template/residual.py.
     :ivar insists: a permanent failure is retried too, because no user would see it.
-    :ivar wanted: as of Target.
+    :ivar wanted: the requested attributes, see ResourceDefinition; the key is stored, so its name stays.
     :ivar retain: a deletion keeps the physical resource.
     """
 

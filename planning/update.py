@@ -118,7 +118,7 @@ class StillToBeAdopted(Exception):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"Resource {name} is still to be adopted, and would be something else by this update: update the "
+            f"Resource {name} is still to be adopted, and this update would change it: update the "
             "stack with the template and parameters that it was adopted with first, or leave the resource out"
         )
 
@@ -415,7 +415,7 @@ def _refers_to_any(definition: ResourceDefinition, names: Container[str]) -> boo
 def _is_unmade(row: Resource, types: TypeFacts) -> bool:
     """Return whether no task of it has begun but an adoption that was stopped.
 
-    A stopped adoption has changed nothing, unless a nested stack goes on with it.
+    A stopped adoption has changed nothing, unless a nested stack continues it.
     """
     if row.action == "ADOPT" and row.was_stopped:
         return row.physical_id is None or not types.nested(row.plugin)

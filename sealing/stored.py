@@ -220,10 +220,10 @@ def _is_made(metadata: Json) -> bool:
 
 def _code_in(definition: Json) -> Container[str]:
     """Return the names of the entries of metadata that the template defines by functions."""
-    wanted = (definition or {}).get("metadata", {})
-    if _is_made(wanted):
+    declared = (definition or {}).get("metadata", {})
+    if _is_made(declared):
         return _Everything()
-    return {key for key, value in members(wanted).items() if is_deferred(value)}
+    return {key for key, value in members(declared).items() if is_deferred(value)}
 
 
 class _Everything:

@@ -96,11 +96,11 @@ class Scene:
         return True
 
     def create(self, name: str = "s") -> Stack:
-        return self.orders.create(CreateRequest("t", name, Goal(TEMPLATE), delegator=WHO))
+        return self.orders.create(CreateRequest("t", name, Goal(TEMPLATE), trustor=WHO))
 
     def update(self, stack: Stack) -> None:
         now = self.world.stack(stack.id)
-        self.updates.update(now, UpdateRequest(Goal(TEMPLATE), delegator=WHO))
+        self.updates.update(now, UpdateRequest(Goal(TEMPLATE), trustor=WHO))
 
     def let_pass(self, seconds: float) -> None:
         self.world.clock.now += seconds
