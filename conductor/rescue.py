@@ -11,12 +11,12 @@ from sqlalchemy.engine import Connection
 
 from ..db import stacks
 from ..db.engine import Database
-from ..db.ids import MemberId, TaskId, host_of
+from ..db.ids import AwaitedKind, MemberId, TaskId, host_of
 from ..db.queries import inspections
 from ..db.queries.inspections import Child, Unfinished
 from ..db.rows import ReadyTasks, Stack
 from ..db.states import Status, TaskState
-from ..db.work import cancel, endings, losses, operator, orphans, tasks
+from ..db.work import cancel, due_tasks, endings, losses, member_claims, orphans
 from ..engine import cancel as ending
 from ..engine.announce import Hints, announce_all
 from .steps.orphans import record_expired
@@ -169,7 +169,9 @@ class Rescue:
 
         def read(conn: Connection) -> tuple[list[Unfinished], dict[str, Child]]:
             found = inspections.page(conn, stack.id, after=last, limit=PAGE)
-            return found, inspections.children(conn, {task.waits_on or "" for task in found})
+            return found, inspections.children(
+                conn, [task.waits_on for task in found if task.waits_on is not None]
+            )
 
         while True:
             found, children = self._database.read(read)
@@ -220,7 +222,6 @@ def _choose(
     task: Unfinished, groups: _Sorted, children: dict[str, Child], *, gone: bool, named: bool
 ) -> tuple[list[Unfinished] | None, str]:
     """Return the group of the task; None and the reason where the task is left alone."""
-    kind, _, key = (task.waits_on or "").partition(":")
     host = host_of(task.member) if task.member is not None else ""
     if task.state == TaskState.READY:
         return groups.hinted, ""
@@ -234,12 +235,26 @@ def _choose(
         return None, f"it is held at a breakpoint: openstack stack continue {task.stack_id} {task.resource}"
     if task.state == TaskState.CANCELLED:
         return (groups.buried, "") if gone else (None, f"{host} is asked again; no stack waits for it")
-    if kind == "step":
-        return (groups.abandoned, "") if gone else (None, f"a step on {host} may still make it")
-    child = children.get(key)
-    if kind == "stack" and child is not None and child.status == Status.IN_PROGRESS and not named:
+    return _choose_parked(task, groups, children, gone=gone, named=named)
+
+
+def _choose_parked(
+    task: Unfinished, groups: _Sorted, children: dict[str, Child], *, gone: bool, named: bool
+) -> tuple[list[Unfinished] | None, str]:
+    """Return the group of a parked task; None and the reason where the task is left alone."""
+    awaited = task.waits_on
+    if awaited is None:
+        return groups.woken, ""
+    if awaited.kind == AwaitedKind.STEP:
+        return (
+            (groups.abandoned, "")
+            if gone
+            else (None, f"a step on {host_of(task.member or MemberId(''))} may still make it")
+        )
+    child = children.get(awaited.key)
+    if awaited.is_stack and child is not None and child.status == Status.IN_PROGRESS and not named:
         return None, f"it waits for the nested stack {child.name}, which is in progress"
-    if kind == "resource" and not named:
+    if awaited.kind == AwaitedKind.RESOURCE and not named:
         return None, f"it waits for a signal; --resource {task.path} lets it look again"
     return groups.woken, ""
 
@@ -269,12 +284,12 @@ def _carry_out(conn: Connection, groups: _Sorted, now: float) -> tuple[set[TaskI
         (groups.orphaned, None),
         (groups.taken, functools.partial(record_expired, now=now)),
     ):
-        held = operator.still_claimed(conn, [(task.id, task.attempt) for task in claims])
+        held = member_claims.still_claimed(conn, [(task.id, task.attempt) for task in claims])
         changed |= {task_id for task_id, _ in held}
-        ready.merge(tasks.release(conn, held, now=now, taken=taken))
+        ready.merge(member_claims.release(conn, held, now=now, taken=taken))
     for found, move in (
-        (groups.hinted, operator.restart_hints),
-        (groups.woken, operator.wake),
+        (groups.hinted, due_tasks.restart_hints),
+        (groups.woken, due_tasks.wake_parked),
     ):
         moved = move(conn, [task.id for task in found], now=now)
         changed |= {task_id for ids in moved.values() for task_id in ids}

@@ -1,0 +1,1 @@
+"""Rows, transactions and the schema: all that is stored."""

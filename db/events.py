@@ -11,31 +11,10 @@ from sqlalchemy.engine import Connection
 from . import trees, upserts
 from .errors import NotFound
 from .ids import StackId
+from .rows import Event
 from .schema import tables
 
 Json = typing.Any
-
-
-@dataclass(frozen=True)
-class Event:
-    """A record of what happened to a stack or a resource.
-
-    :ivar id: None before it is stored.
-    :ivar at: seconds since the epoch.
-    """
-
-    uuid: str
-    stack_id: StackId
-    resource_name: str
-    resource_type: str
-    physical_id: str | None
-    action: str
-    status: str
-    reason: str
-    at: float
-    conductor: str | None = None
-    properties: Json = None
-    id: int | None = None
 
 
 def new(**fields: typing.Any) -> Event:

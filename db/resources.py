@@ -1,5 +1,6 @@
 """Rows of resources."""
 
+import functools
 import typing
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict
@@ -189,9 +190,11 @@ def set_status(
 
 def delete_many(conn: Connection, ids: Iterable[ResourceId]) -> None:
     """Delete rows."""
-    r, wanted = tables.resource, sorted(set(ids))
-    for start in range(0, len(wanted), 500):
-        conn.execute(sa.delete(r).where(r.c.id.in_(wanted[start : start + 500])))
+    for part in chunks(ids):
+        conn.execute(_DELETE, {"ids": part})
+
+
+_DELETE = sa.delete(tables.resource).where(tables.resource.c.id.in_(IDS))
 
 
 def change_many(conn: Connection, changes: Mapping[ResourceId, Mapping[str, Json]]) -> None:
@@ -199,3 +202,30 @@ def change_many(conn: Connection, changes: Mapping[ResourceId, Mapping[str, Json
     r = tables.resource
     for resource_id, columns in sorted(changes.items()):
         conn.execute(sa.update(r).where(r.c.id == resource_id).values(**columns))
+
+
+def store_changes(conn: Connection, rows: Iterable[Mapping[str, Json]], *, now: float) -> None:
+    """Set columns of rows, in the order of their ids; the statements for equal columns are sent together.
+
+    :param rows: columns and their values, with the row's id as ``row_id``.
+    """
+    by_columns: dict[tuple[str, ...], list[dict[str, Json]]] = {}
+    for row in sorted(rows, key=lambda row: row["row_id"]):
+        columns = tuple(sorted({*row, "updated_at"} - {"row_id"}))
+        by_columns.setdefault(columns, []).append({**row, "updated_at": now})
+    for columns, values in sorted(by_columns.items()):
+        conn.execute(_set_columns(columns), values)
+
+
+@functools.lru_cache(maxsize=256)
+def _set_columns(columns: tuple[str, ...]) -> sa.Update:
+    r = tables.resource
+    values: dict[str, Json] = {name: sa.bindparam(name) for name in columns}
+    return sa.update(r).where(r.c.id == sa.bindparam("row_id")).values(values)
+
+
+def replace_by(conn: Connection, resource_id: ResourceId, new: Resource) -> None:
+    """Store the replacement of a resource that cannot be updated."""
+    r = tables.resource
+    insert_many(conn, [new])
+    conn.execute(sa.update(r).where(r.c.id == resource_id).values(replaced_by=new.id))

@@ -7,7 +7,17 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .ids import ContentId, MemberId, ResourceId, SnapshotId, StackId, TaskId, TraversalId, TraversalNumber
+from .ids import (
+    ContentId,
+    MemberId,
+    ResourceId,
+    SnapshotId,
+    StackId,
+    TaskId,
+    TraversalId,
+    TraversalNumber,
+    WaitsOn,
+)
 from .states import (
     DeadlinePolicy,
     Standing,
@@ -21,12 +31,12 @@ from .states import (
 Json = typing.Any
 
 GOAL = ("template", "environment", "files")
-"""What of a goal that is stored as JSON are ids of contents."""
+"""Keys of a stored goal whose values are ids of contents."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListedStack:
-    """A stack as lists show it: without what may be long; see tables.py for what the columns mean."""
+    """A stack as lists show it, without columns that may be long; see tables.py for their meanings."""
 
     id: StackId
     tenant: str
@@ -105,10 +115,10 @@ class Resource:
 
     @property
     def is_there(self) -> bool:
-        """Whether checks, suspensions and the like have something to act on: whether it was made.
+        """Return whether the resource was made, so that checks, suspensions and the like can act on it.
 
-        What was being deleted is not there either: a deletion that was given up may yet take place, so
-        nothing makes the resource sound again but its replacement.
+        A resource that was being deleted does not count: a cancelled deletion may yet take place, so only a
+        replacement repairs it.
         """
         unmade = self.action == "INIT" or (
             self.action in ("CREATE", "ADOPT") and self.status == Status.FAILED
@@ -117,7 +127,10 @@ class Resource:
 
     @property
     def was_stopped(self) -> bool:
-        """Whether its action was stopped before its end."""
+        """Return whether its action was cancelled before its end.
+
+        Rows of older releases have only the reason to say so, see `states.stopped_reason`.
+        """
         return self.status == Status.FAILED and self.reason.startswith(stopped_reason(self.action))
 
 
@@ -138,7 +151,7 @@ class Snapshot:
 
     @property
     def contents(self) -> list[ContentId]:
-        """Template, environment and files, in this order."""
+        """Return the ids of template, environment and files, in this order."""
         return [ContentId(self.goal[name]) for name in GOAL]
 
 
@@ -150,15 +163,15 @@ class Task:
     :ivar spare_id: for an update: the id of the resource's replacement, should it need one; for a snapshot:
         of the copy that it keeps of the resource.
     :ivar attempt: grows with each claim; a result counts only if it carries the latest one.
-    :ivar restricted: what an update of the resource must not do: update, replace.
+    :ivar restricted: what an update of the resource may not do: update, replace.
     :ivar timeout: seconds the action may take over all its attempts' polls; None: no limit.
     :ivar inputs: resource name -> resource id, for all that the resource needs.
     :ivar hooks: breakpoints still ahead, with their options.
     :ivar hook: the breakpoint at which it is held now.
-    :ivar stepped: it is held before it begins, whatever `hooks` says.
+    :ivar stepped: the user single-steps: it is held before it starts, whatever `hooks` says.
     :ivar finish_id: of the traversal's row; None: no traversal counts it.
-    :ivar waits_on: what a parked task waits for; see tables.py.
-    :ivar request: the id of the user's request that wanted it, if one did.
+    :ivar waits_on: what a parked task waits for; None: only for `due_at`.
+    :ivar request: the id of the user's request that it belongs to; None: a duty started it.
     :ivar losses: see losses.py.
     """
 
@@ -186,7 +199,7 @@ class Task:
     restricted: Sequence[str] = ()
     inputs: Mapping[str, ResourceId] = field(default_factory=dict)
     successors: Sequence[TaskId] = ()
-    waits_on: str | None = None
+    waits_on: WaitsOn | None = None
     hooks: Mapping[str, Json] | None = None
     hook: str | None = None
     stepped: bool = False
@@ -195,15 +208,21 @@ class Task:
 
     @property
     def inherited(self) -> bool:
-        """It was begun by a traversal that was superseded, and goes on for another one."""
+        """Return whether it began in a superseded traversal, and continues for a newer one."""
         return self.standing == Standing.CARRIED_OVER
 
     @classmethod
     def of(cls, row: Mapping[str, typing.Any]) -> "Task":
-        """From a row of the table."""
-        words = {"kind": TaskKind, "state": TaskState, "standing": Standing}
+        """Return the value of a row."""
+        words: dict[str, typing.Any] = {"kind": TaskKind, "state": TaskState, "standing": Standing}
         own = {name: row[name] for name in cls.__dataclass_fields__}
+        if row["waits_on"] is not None:
+            words["waits_on"] = WaitsOn.parse
         return cls(**{**own, **{name: kind(row[name]) for name, kind in words.items()}})
+
+    def to_row(self) -> dict[str, typing.Any]:
+        """Return the columns that store the value."""
+        return {**vars(self), "waits_on": None if self.waits_on is None else str(self.waits_on)}
 
 
 class ReadyTasks(dict[TraversalId, list[TaskId]]):
@@ -230,7 +249,7 @@ class Traversal:
     :ivar failure: first cause; None: nothing has failed yet.
     :ivar aborted: the failure is a breakpoint that ends the action, so what is there is not rolled back.
     :ivar waits_for_paused_children: the deadline of a nested stack that it waits for was paused.
-    :ivar request: the id of the user's request that wanted it, if one did.
+    :ivar request: the id of the user's request that it belongs to; None: a duty started it.
     :ivar due_at: when the purge may take it; None: it is running.
     """
 
@@ -264,3 +283,25 @@ class Traversal:
             "waits_for_paused_children": bool,
         }
         return cls(**{**row, **{name: kind(row[name]) for name, kind in words.items()}})
+
+
+@dataclass(frozen=True)
+class Event:
+    """A record of what happened to a stack or a resource.
+
+    :ivar id: None before it is stored.
+    :ivar at: seconds since the epoch.
+    """
+
+    uuid: str
+    stack_id: StackId
+    resource_name: str
+    resource_type: str
+    physical_id: str | None
+    action: str
+    status: str
+    reason: str
+    at: float
+    conductor: str | None = None
+    properties: Json = None
+    id: int | None = None

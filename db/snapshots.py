@@ -1,6 +1,6 @@
-"""Rows of snapshots, and what becomes of them when a traversal ends.
+"""Rows of snapshots.
 
-What a snapshot keeps of each resource is a row of the table of resources, see `resources.copies`.
+A snapshot's copies of resources are rows of the table of resources, see `resources.copies`.
 """
 
 import typing
@@ -19,7 +19,7 @@ from .states import Status
 
 Json = typing.Any
 CONCERNED = ("SNAPSHOT", "DELETE")
-"""Actions of a stack that do something to its snapshots."""
+"""Actions of a stack that change its snapshots."""
 
 
 def insert(conn: Connection, snapshot: Snapshot) -> None:
@@ -29,7 +29,7 @@ def insert(conn: Connection, snapshot: Snapshot) -> None:
 
 
 def rename_content(conn: Connection, snapshot_id: SnapshotId, old: ContentId, new: ContentId) -> bool:
-    """Let a snapshot refer to one content in the place of another; False: there is no such snapshot."""
+    """Let a snapshot refer to the new content instead of the old one; return False if it does not exist."""
     s = tables.snapshot
     query = sa.select(s.c.goal).where(s.c.id == snapshot_id).with_for_update()
     goal = conn.execute(query).scalar()
@@ -42,7 +42,10 @@ def rename_content(conn: Connection, snapshot_id: SnapshotId, old: ContentId, ne
 
 
 def get(conn: Connection, stack_id: StackId, snapshot_id: SnapshotId) -> Snapshot:
-    """:raises NotFound: the stack has no such snapshot."""
+    """Return a snapshot of a stack.
+
+    :raises NotFound: the stack has no such snapshot.
+    """
     s = tables.snapshot
     wanted = sa.select(s).where(s.c.id == snapshot_id, s.c.stack_id == stack_id)
     row = conn.execute(wanted).mappings().first()
@@ -52,14 +55,14 @@ def get(conn: Connection, stack_id: StackId, snapshot_id: SnapshotId) -> Snapsho
 
 
 def of_stack(conn: Connection, stack_id: StackId) -> list[Snapshot]:
-    """All snapshots of a stack, the oldest first."""
+    """Return all snapshots of a stack, the oldest first."""
     s = tables.snapshot
     rows = conn.execute(sa.select(s).where(s.c.stack_id == stack_id).order_by(s.c.created_at, s.c.id))
     return [Snapshot(**dict(row)) for row in rows.mappings()]
 
 
 def begin_deletion(conn: Connection, seen: Snapshot, traversal: TraversalId, reason: str) -> Snapshot | None:
-    """Let the traversal delete the snapshot; None if it is not as `seen` any more."""
+    """Let the traversal delete the snapshot; return None if it is not as `seen` any more."""
     s = tables.snapshot
     columns: dict[str, Json] = {
         "action": "DELETE",
@@ -81,9 +84,9 @@ def begin_deletion(conn: Connection, seen: Snapshot, traversal: TraversalId, rea
 
 
 def take_over(conn: Connection, stack_id: StackId, traversal: TraversalId) -> list[TraversalId]:
-    """Let the deletion of their stack, whose row the caller holds, delete all snapshots.
+    """Let the deletion of a stack, whose row the caller has locked, delete all its snapshots.
 
-    :returns: traversals of deletions of single ones, which it supersedes.
+    :returns: traversals that delete single snapshots, which it supersedes.
     """
     found = of_stack(conn, stack_id)
     for snapshot in found:
@@ -92,9 +95,9 @@ def take_over(conn: Connection, stack_id: StackId, traversal: TraversalId) -> li
 
 
 def end(conn: Connection, traversals: Iterable[TraversalId], *, reason: str, failed: bool) -> None:
-    """Bring what the traversals do to snapshots to its end; called in the transaction that ends them.
+    """End the actions of traversals on snapshots, in the transaction that ends the traversals.
 
-    What was to be deleted goes if they have not failed.
+    Snapshots that were being deleted are deleted unless that has failed.
     """
     s, wanted = tables.snapshot, sorted(set(traversals))
     running = (s.c.traversal.in_(wanted), s.c.status == Status.IN_PROGRESS)
@@ -108,12 +111,3 @@ def _forget(conn: Connection, ids: Sequence[SnapshotId]) -> None:
     for snapshot_id in ids:
         content.set_uses(conn, snapshot_id, [])
     conn.execute(sa.delete(tables.snapshot).where(tables.snapshot.c.id.in_(ids)))
-
-
-def being_deleted(stack_ids: Iterable[StackId]) -> sa.Select[typing.Any]:
-    """Selects the traversals that delete single snapshots of these stacks now, for one who has ended what the
-    stacks themselves did."""
-    s = tables.snapshot
-    return sa.select(s.c.traversal).where(
-        s.c.stack_id.in_(sorted(stack_ids)), s.c.status == Status.IN_PROGRESS
-    )

@@ -25,7 +25,7 @@ S = typing.TypeVar("S", bound=ListedStack)
 def insert(conn: Connection, stack: Stack) -> None:
     """Store a new stack with its tags.
 
-    :raises NameTaken: a living stack of the tenant has the name; the transaction cannot go on.
+    :raises NameTaken: a living stack of the project has the name; the transaction cannot continue.
     """
     row = asdict(stack)
     del row["tags"]
@@ -133,7 +133,7 @@ def _one(conn: Connection, query: sa.Select[typing.Any], key: str) -> Stack:
 
 
 def is_taken(conn: Connection, tenant: str, name: str) -> bool:
-    """Return whether a living top-level stack of the tenant has the name."""
+    """Return whether a living top-level stack of the project has the name."""
     s = tables.stack
     query = sa.select(s.c.id).where(s.c.tenant == tenant, s.c.live_name == name)
     return conn.execute(query).first() is not None
@@ -261,7 +261,7 @@ def in_progress_by_shard(conn: Connection) -> dict[int, int]:
 
 @dataclass(frozen=True)
 class LateStack:
-    """A stack whose deadline has passed, as it is while its row is locked."""
+    """A stack whose row is locked, because its deadline has passed."""
 
     id: StackId
     name: str

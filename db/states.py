@@ -1,11 +1,11 @@
-"""States of a task and of a stack, and the moves between them that are allowed."""
+"""States and kinds of tasks, the allowed transitions between states, and statuses of stacks."""
 
 import enum
 from collections.abc import Mapping
 
 
 class TaskState(enum.StrEnum):
-    """Where a task stands; what `due_at` means in each state is said beside it."""
+    """The states of a task, and the meaning of `due_at` in each of them."""
 
     WAITING = "waiting"  #: predecessors unfinished; due_at none
     READY = "ready"  #: may be claimed, a hint was sent; due_at: send the hint again
@@ -20,7 +20,7 @@ class TaskState(enum.StrEnum):
 FINAL = frozenset({TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED})
 UNSTARTED = frozenset({TaskState.WAITING, TaskState.READY, TaskState.PARKED, TaskState.HELD})
 ACTIVE = frozenset({TaskState.READY, TaskState.RUNNING, TaskState.PARKED})
-"""Something goes on there, or will without anybody's doing."""
+"""States in which a task runs, or will run without a user's request."""
 
 TRANSITIONS: Mapping[TaskState, frozenset[TaskState]] = {
     TaskState.WAITING: frozenset(
@@ -34,7 +34,7 @@ TRANSITIONS: Mapping[TaskState, frozenset[TaskState]] = {
     TaskState.READY: frozenset({TaskState.RUNNING, TaskState.CANCELLED}),
     TaskState.RUNNING: frozenset(
         {
-            TaskState.READY,  # given back: handed over, or its conductor died
+            TaskState.READY,  # released: its conductor stops, or has died
             TaskState.RUNNING,  # progress
             TaskState.PARKED,
             TaskState.HELD,
@@ -52,7 +52,7 @@ TRANSITIONS: Mapping[TaskState, frozenset[TaskState]] = {
 
 
 class TaskKind(enum.StrEnum):
-    """What a task does; all but FINISH name the plugin's action."""
+    """The kinds of tasks, most of which are named like the type's action."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -64,49 +64,49 @@ class TaskKind(enum.StrEnum):
     SNAPSHOT = "snapshot"
     DELETE_SNAPSHOT = "delete_snapshot"  #: of a copy that a snapshot keeps
     ADOPT = "adopt"
-    OBSERVE = "observe"  #: a check before an update: what it finds is that one's business, and fails nothing
-    SCALE = "scale"  #: of a group, because of a signal: beside the traversals, see engine/scaling.py
+    OBSERVE = "observe"  #: a check before an update, which decides by its result; it fails nothing
+    SCALE = "scale"  #: scales a group after a signal, beside the traversals: see engine/scaling.py
     FINISH = "finish"  #: no task, but a traversal in its old form: see legacy_finish_tasks.py
 
 
 class TraversalState(enum.StrEnum):
-    """State of a traversal; `due_at` tells when the purge may take one that is not running."""
+    """The states of a traversal; the purge may take one that does not run when `due_at` has passed."""
 
-    RUNNING = "running"  #: tasks of it are not final, or its end is just being stored
-    DONE = "done"  #: none of its tasks was left, so it has ended what its stack did
-    CANCELLED = "cancelled"  #: what its stack did was ended without it
+    RUNNING = "running"  #: some of its tasks are open, or its end is being stored
+    DONE = "done"  #: all its tasks are final, so it has ended its stack's action
+    CANCELLED = "cancelled"  #: its stack's action has ended without it
 
 
 class DeadlinePolicy(enum.StrEnum):
-    """What the deadline of a stack does while all that is unfinished is held at breakpoints."""
+    """The two ways in which a stack's deadline behaves while breakpoints hold all unfinished work."""
 
     PAUSES = "pauses"
     COUNTS = "counts"
 
 
 class Standing(enum.StrEnum):
-    """Of a task towards its stack's present traversal."""
+    """The relations of a task to its stack's present traversal."""
 
-    OWN = "own"  #: it belongs to it, as far as it knows
-    SUPERSEDED = "left"  #: it ran when its traversal was superseded: its result is recorded, and nothing more
-    CARRIED_OVER = "adopted"  #: begun by a superseded one, but it does what is still wanted: it goes on
+    OWN = "own"  #: its traversal was the present one when its row was written last
+    SUPERSEDED = "left"  #: it was running when its traversal was superseded: only its result is recorded
+    CARRIED_OVER = "adopted"  #: it began in a superseded traversal, and continues for a newer one
 
 
 DELETING = frozenset({TaskKind.DELETE, TaskKind.CLEANUP})
 REMOVING = frozenset({*DELETING, TaskKind.DELETE_SNAPSHOT})
-"""Kinds after whose good end the row is gone."""
+"""Kinds whose success deletes the row."""
 UNDECIDED = frozenset({TaskKind.UPDATE, TaskKind.CLEANUP, TaskKind.OBSERVE})
-"""Kinds of which only the step finds whether there is something to do; it shows the action's beginning."""
+"""Kinds whose step finds whether there is anything to do, and shows the action's start then."""
 
 ACTING = frozenset({TaskKind.SUSPEND, TaskKind.RESUME, TaskKind.CHECK, TaskKind.SNAPSHOT})
-"""Kinds that act on what is there, and leave the rest alone."""
+"""Kinds that act on existing resources only."""
 
 SILENT = frozenset({TaskKind.DELETE_SNAPSHOT, TaskKind.SCALE})
-"""Kinds that show nothing on a resource, nor among the events; that a group was not scaled is one, though."""
+"""Kinds that change neither a resource's status nor the events; only a failed scaling is an event."""
 
 
 class Status(enum.StrEnum):
-    """Of a stack's or a resource's last action."""
+    """The statuses of a stack's or a resource's last action."""
 
     IN_PROGRESS = "IN_PROGRESS"
     COMPLETE = "COMPLETE"
@@ -114,15 +114,18 @@ class Status(enum.StrEnum):
 
 
 def stopped_reason(action: str) -> str:
-    """The reason of a resource whose action was stopped before its end; why may stand behind it."""
+    """Return the reason of a resource whose action was cancelled; a colon and the cause may follow it."""
     return f"{action} aborted"
 
 
+POST_DELETE = "post-delete"
+"""The breakpoint at which a resource's row is kept although the resource is deleted."""
+
 REDELIVER_AFTER = 5.0
-"""Seconds after which the hint of a ready task is sent again; grows by doubling with each repetition."""
+"""Seconds after which the hint of a ready task is repeated; the interval doubles with each repetition."""
 REDELIVER_MOST = 60.0
 
 
 def redelivery_delay(redelivered: int) -> float:
-    """Seconds until the next repetition of a hint that was repeated `redelivered` times."""
+    """Return the seconds until the next repetition of a hint that was repeated `redelivered` times."""
     return float(min(REDELIVER_MOST, REDELIVER_AFTER * 2 ** min(redelivered, 10)))

@@ -17,7 +17,6 @@ from dataclasses import asdict
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import snapshots
 from .ids import StackId, TraversalId, TraversalNumber
 from .legacy_finish_tasks import FINISH_TASK, ROW, TRIED, Form
 from .rows import Traversal
@@ -153,10 +152,15 @@ def close(conn: Connection, stack_ids: Collection[StackId], *, now: float) -> No
                 form.read["stack_id"].in_(sorted(stack_ids)),
                 form.which,
                 form.read["state"] == TraversalState.RUNNING,
-                form.read["traversal"].not_in(snapshots.being_deleted(stack_ids)),
+                form.read["traversal"].not_in(_deleting_snapshots(stack_ids)),
             )
             .values(**form.written(values))
         )
+
+
+def _deleting_snapshots(stack_ids: Collection[StackId]) -> sa.Select[typing.Any]:
+    s = tables.snapshot.c
+    return sa.select(s.traversal).where(s.stack_id.in_(sorted(stack_ids)), s.status == Status.IN_PROGRESS)
 
 
 def due(conn: Connection, now: float, *, limit: int, after: tuple[float, int] = (0.0, 0)) -> list[Traversal]:

@@ -7,12 +7,12 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..db import snapshots, stacks, traversals
-from ..db.ids import StackId, TaskId, TraversalId
+from ..db.ids import StackId, TaskId, TraversalId, WaitsOn
 from ..db.rows import ReadyTasks, Stack
 from ..db.schema import tables
 from ..db.stacks import DueStack, LateStack
 from ..db.states import Status, TaskKind, TaskState
-from ..db.work import cancel, endings, tasks
+from ..db.work import cancel, due_tasks, endings
 from .announce import Hints, announce_all
 
 
@@ -110,7 +110,7 @@ def _fail(
 ) -> None:
     """Fail the actions of stacks whose rows are locked."""
     for stack in late:
-        tasks.cancel_unstarted(conn, stack.id, stack.traversal, now=now)
+        cancel.cancel_unstarted(conn, stack.id, stack.traversal, now=now)
     ids = [stack.id for stack in late]
     stacks.fail_locked(conn, ids, reason, now, rollback=rollback)
     _end_snapshots(conn, late, reason)
@@ -151,10 +151,10 @@ def _stop(conn: Connection, late: Sequence[LateStack], now: float, grace: float)
 def _wake(conn: Connection, late: Sequence[LateStack], now: float) -> ReadyTasks:
     """Make the tasks of parents ready that wait for the stacks."""
     t = tables.task
-    names = [f"stack:{stack.id}" for stack in late]
+    names = [str(WaitsOn.stack(stack.id)) for stack in late]
     # Few stacks are nested, so one query finds those that a task waits for.
     awaited = conn.execute(sa.select(t.c.waits_on).where(t.c.waits_on.in_(names)).distinct()).scalars()
     woken = ReadyTasks()
     for name in sorted(awaited):
-        woken.merge(tasks.wake(conn, name, now=now))
+        woken.merge(due_tasks.wake(conn, WaitsOn.parse(name), now=now))
     return woken

@@ -8,7 +8,7 @@ from sqlalchemy.engine import Connection
 
 from ..db import content, resources, stacks
 from ..db.rows import Resource, Stack
-from ..db.work import tasks
+from ..db.work import cancel, tasks
 from ..db.work.cancel import CarryOver
 from ..planning.breakpoints import PlannedBreakpoints
 from ..planning.plan import TraversalScope, tasks_by_resource
@@ -114,9 +114,9 @@ def start_update(conn: Connection, change: Change, scope: TraversalScope, types:
         environment_changed = any(goal[key] != getattr(stack, key) for key in ("files_id", "environment_id"))
         begun_plan = planner(_rows(conn, stack, change), running=begun)
         carry_over = replace(
-            carry_over, wanted=begun_plan.to_carry_over(environment_changed=environment_changed)
+            carry_over, tasks=begun_plan.to_carry_over(environment_changed=environment_changed)
         )
-    carried = tasks.cancel_unstarted(conn, stack.id, stack.traversal, now=scope.now, heir=carry_over)
+    carried = cancel.cancel_unstarted(conn, stack.id, stack.traversal, now=scope.now, carry_over=carry_over)
     running = running_of(conn, stack)
     continued = {row: task for row, task in begun.items() if task.id in carried}
     try:

@@ -6,7 +6,7 @@ from sqlalchemy.engine import Connection
 
 from ..db import resources, snapshots, stacks
 from ..db.states import Status
-from ..db.work import tasks
+from ..db.work import cancel
 from ..planning.plan import TraversalScope, plan_delete
 from .announce import Started
 from .cancel import cancel_nested
@@ -30,7 +30,7 @@ def start_delete(
         return None
     deleting = begin(conn, stack, scope, action="DELETE", deadline_at=scope.now + timeout)
     for traversal in (stack.traversal, *snapshots.take_over(conn, stack.id, scope.traversal)):
-        tasks.cancel_unstarted(conn, stack.id, traversal, now=scope.now)
+        cancel.cancel_unstarted(conn, stack.id, traversal, now=scope.now)
     # The nested stacks are deleted when their resources are; nothing more is done for them until then.
     inside = cancel_nested(conn, [stack.id], now=scope.now, grace=scope.defaults.cancel_grace)
     running = running_of(conn, stack, on_copies=True)

@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 
 from ..db import events, resources, stacks, traversals
 from ..db.errors import NotFound
-from ..db.rows import Resource, Stack, Task
+from ..db.rows import Event, Resource, Stack, Task
 from ..db.states import FINAL, Status
 from ..db.work import tasks
 from ..planning.action import plan_scaling
@@ -33,7 +33,7 @@ class ScalingRequest:
     """
 
     adjustment: Adjustment
-    event: events.Event
+    event: Event
 
 
 def scale(context: EngineContext, stack: Stack, request: ScalingRequest) -> None:

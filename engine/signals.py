@@ -5,10 +5,10 @@ import typing
 
 from ..db import events, resources
 from ..db.errors import NotFound
-from ..db.ids import ResourceId
-from ..db.rows import ReadyTasks, Resource, Stack
+from ..db.ids import ResourceId, WaitsOn
+from ..db.rows import Event, ReadyTasks, Resource, Stack
 from ..db.states import Status
-from ..db.work import tasks
+from ..db.work import due_tasks
 from ..resources.errors import NoAction, NotSupported
 from ..resources.signals import Adjustment, Signal
 from ..sealing.stored import metadata_changed
@@ -115,7 +115,7 @@ class Signals:
             ):
                 return None
             events.add_many(conn, [_event(resource, "SIGNAL", Status.COMPLETE, reason, now)])
-            return tasks.wake(conn, f"resource:{resource.id}", now=now)
+            return due_tasks.wake(conn, WaitsOn.resource(resource.id), now=now)
 
         woken = self._context.database.write(change)
         announce_all(self._context.hints, woken or ReadyTasks())
@@ -132,7 +132,7 @@ def _named(conn: typing.Any, stack: Stack, name: str) -> Resource:
         raise
 
 
-def _event(resource: Resource, action: str, status: Status, reason: str, now: float) -> events.Event:
+def _event(resource: Resource, action: str, status: Status, reason: str, now: float) -> Event:
     return events.new(
         stack_id=resource.stack_id,
         resource_name=resource.name,

@@ -50,7 +50,7 @@ PENDING: tuple[str, ...] = (
     "api/",
     *("conductor/background.py", "conductor/monitor.py", "conductor/ownership.py", "conductor/rescue.py"),
     *("conductor/scheduler.py", "conductor/service.py"),
-    "db/",
+    "db/schema/migrations/versions/0001_initial.py",  # Was released: a test compares its hash.
     "engine/",
     "keystone/",
     "planning/",

@@ -7,10 +7,10 @@ from sqlalchemy.engine import Connection
 
 from ...db import events
 from ...db.errors import NotFound
-from ...db.events import Event, EventQuery
+from ...db.events import EventQuery
 from ...db.ids import StackId
 from ...db.queries import stack_list
-from ...db.rows import ListedStack, Stack
+from ...db.rows import Event, ListedStack, Stack
 from ..context import Request
 from ..errors import Fault, bad_request, not_found
 from ..request import Reply, link, shortened, stack_url

@@ -77,7 +77,7 @@ def _query(call: Request, *, everybody: bool) -> StackQuery:
     call.flag("show_hidden")  # No stack is hidden; only the value is judged.
     tenant = None if everybody else call.caller.tenant
     return StackQuery(
-        tenant=tenant,
+        project_id=tenant,
         filters=_filters(call),
         tags=call.parts("tags"),
         tags_any=call.parts("tags_any") or call.parts("tags-any"),
@@ -102,7 +102,7 @@ def _check_marker(conn: Connection, query: StackQuery) -> None:
         found = stack_list.get_listed(conn, query.marker)
     except NotFound:
         found = None
-    if found is None or query.tenant not in (None, found.tenant):
+    if found is None or query.project_id not in (None, found.tenant):
         raise bad_request(f'The marker "{shortened(query.marker)}" is not the id of a stack')
 
 

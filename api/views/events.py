@@ -2,8 +2,7 @@
 
 import typing
 
-from ...db.events import Event
-from ...db.rows import ListedStack
+from ...db.rows import Event, ListedStack
 from ...observe.instants import iso_or_none
 from ..request import HttpRequest, link, stack_url
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...db.conductors import STOPPED
-from ...db.ids import MemberId, host_of
+from ...db.ids import AwaitedKind, MemberId, host_of
 from ...db.queries.inspections import Child, LongStep, Unfinished
 from ...db.states import REDELIVER_MOST, Standing, Status, TaskState, redelivery_delay
 from ...db.work.cancel import ASK_RARELY, MARGIN
@@ -204,16 +204,16 @@ def _duty(fleet: ConductorFleet, cause: str, owner: str, planned: Reason) -> Rea
 
 
 def _parked(task: Unfinished, fleet: ConductorFleet, context: DiagnosisContext) -> Reason:
-    kind, _, key = (task.waits_on or "").partition(":")
-    if kind == "stack":
-        return _on_child(task, fleet, context.children.get(key))
+    awaited = task.waits_on
+    if awaited is not None and awaited.is_stack:
+        return _on_child(task, fleet, context.children.get(awaited.key))
     owner, command = fleet.owner_of(task.shard), fleet.retry(task.stack_id, task.resource)
-    if kind == "resource":
-        handle = context.handles.get(key, "?")
+    if awaited is not None and awaited.kind == AwaitedKind.RESOURCE:
+        handle = context.handles.get(awaited.key, "?")
         why = f"it waits for a signal to {handle}, which has not arrived"
         signal = f"openstack stack resource signal {task.stack_id} {shlex.quote(handle)}"
         planned = Reason("signal", why, "polls it a last time, and it fails", task.due_at, (signal,))
-    elif kind == "step":
+    elif awaited is not None:
         why = f"the step on {host_of(task.member or MemberId('?'))} that may still create it has not returned"
         return Reason("step", why, "it is removed when that step ends, or its conductor does")
     else:
@@ -221,7 +221,7 @@ def _parked(task: Unfinished, fleet: ConductorFleet, context: DiagnosisContext) 
         why = f"it will be retried ({left}): {task.reason}"
         planned = Reason("retry", why, "retries it", task.due_at, (command,))
     if owner is None:
-        commands = (*planned.commands, *fleet.revive()) if kind else fleet.revive()
+        commands = (*planned.commands, *fleet.revive()) if awaited else fleet.revive()
         return Reason(planned.cause, planned.why, "nothing: no conductor is alive", None, commands)
     return _duty(fleet, planned.cause, owner, planned)
 
@@ -231,7 +231,7 @@ def _on_child(task: Unfinished, fleet: ConductorFleet, child: Child | None) -> R
     owner, command = fleet.owner_of(task.shard), fleet.retry(task.stack_id, task.resource)
     if child is not None and child.status == Status.IN_PROGRESS:
         then = "the end of that stack resumes it"
-        if child.stands:
+        if child.is_paused:
             return Reason(
                 "nested", f"it waits for the nested stack {name}, which is held at breakpoints", then
             )

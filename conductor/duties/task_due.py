@@ -10,9 +10,9 @@ from sqlalchemy.engine import Connection
 from ...db.ids import MemberId, TaskId, TraversalId
 from ...db.rows import ReadyTasks
 from ...db.states import FINAL, TaskState
-from ...db.work import cancel, clear_breakpoints, tasks
+from ...db.work import cancel, clear_breakpoints, due_tasks, member_claims
 from ...db.work.claim import stack_names
-from ...db.work.tasks import DueTask
+from ...db.work.due_tasks import DueTask
 from ...engine.announce import announce_all
 from ...observe import metrics
 from ...observe.logs import about, named
@@ -47,7 +47,7 @@ class TaskDue:
         now = self._context.clock()
 
         def read(conn: Connection, after: tuple[float, int]) -> list[DueTask]:
-            return tasks.due(conn, now, limit=self._page, after=after)
+            return due_tasks.due(conn, now, limit=self._page, after=after)
 
         pages = self._scan.pages(
             read, start=(0.0, 0), position=lambda task: (task.due_at, task.id), size=self._page
@@ -70,14 +70,14 @@ class TaskDue:
     def _repeat_hints(self, mine: Iterable[DueTask], now: float) -> None:
         ready = [task for task in mine if task.state == TaskState.READY]
         if ready:
-            repeated = self._context.database.write(lambda conn: tasks.repeat_hints(conn, ready, now=now))
+            repeated = self._context.database.write(lambda conn: due_tasks.repeat_hints(conn, ready, now=now))
             self._context.recorder.add(metrics.HINTS_REPEATED, amount=len(repeated))
             self._announce(ready, repeated)
 
     def _wake(self, mine: Iterable[DueTask], now: float) -> None:
         parked = [task for task in mine if task.state == TaskState.PARKED]
         if parked:
-            woken = self._context.database.write(lambda conn: tasks.wake_parked(conn, parked, now=now))
+            woken = self._context.database.write(lambda conn: due_tasks.wake_due(conn, parked, now=now))
             self._announce(parked, woken)
 
     def _time_out(self, mine: Iterable[DueTask], now: float) -> None:
@@ -122,7 +122,8 @@ class TaskDue:
         if claims:
             self._context.recorder.add(metrics.TAKEN_AWAY, amount=len(claims))
             keep = functools.partial(record_expired, now=now)
-            for freed in self._for_claims(claims, functools.partial(tasks.release, now=now, taken=keep)):
+            release = functools.partial(member_claims.release, now=now, taken=keep)
+            for freed in self._for_claims(claims, release):
                 announce_all(self._context.hints, freed)
 
     def _log(self, level: int, found: Sequence[DueTask], text: str) -> list[Claimed]:

@@ -7,7 +7,7 @@ from sqlalchemy.engine import Connection
 from ...db import traversals
 from ...db.ids import TraversalId
 from ...db.rows import Traversal
-from ...db.work import tasks
+from ...db.work import due_tasks
 from .context import DutyContext
 from .slice_scan import SliceScan
 
@@ -41,4 +41,4 @@ class TraversalPurge:
 
 
 def _purge(conn: Connection, part: Sequence[TraversalId]) -> int:
-    return tasks.purge_traversal(conn, part[0])
+    return due_tasks.purge_traversal(conn, part[0])

@@ -8,12 +8,12 @@ from sqlalchemy.engine import Connection
 from ...db.engine import Database
 from ...db.errors import NotFound
 from ...db.ids import MemberId
+from ...db.outcomes import OrphanedCreate
 from ...db.rows import ReadyTasks, Task
 from ...db.states import TaskKind
 from ...db.work import claim as claims
 from ...db.work import orphans
 from ...db.work.claim import Claim
-from ...db.work.orphans import OrphanedCreate
 from ...planning.task_definition import TaskDefinition
 from ...resources.errors import PermanentError
 from ...template.errors import TemplateError

@@ -6,12 +6,12 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from ...db.ids import WaitsOn
+from ...db.outcomes import OrphanedCreate, Outcome
 from ...db.rows import Resource
 from ...db.states import SILENT, UNDECIDED, Status, TaskKind, TaskState, stopped_reason
 from ...db.work import breakpoint_rules, losses
 from ...db.work.claim import Claim, Claimant, action_of, resource_event
-from ...db.work.commit import Outcome
-from ...db.work.orphans import OrphanedCreate
 from ...planning.task_definition import TaskDefinition
 from ...resources.errors import PermanentError, RetryableError, StepError, StepTimedOut
 from ...resources.nested.base import ABORTED, ChildFailed
@@ -181,7 +181,7 @@ class Outcomes:
             changes=values,
             **begun,
             due_at=min(known) if known else None,
-            waits_on=step.waits_on,
+            waits_on=WaitsOn.parse(step.waits_on),
             seen=step.seen,
         )
         return StepResult(self.claim, outcome)

@@ -4,8 +4,8 @@ import threading
 import typing
 from dataclasses import dataclass
 
+from ...db.outcomes import Outcome
 from ...db.work.claim import Claim, Claimant
-from ...db.work.commit import Outcome
 
 Json = typing.Any
 

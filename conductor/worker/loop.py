@@ -29,9 +29,9 @@ import sqlalchemy as sa
 from ...db.engine import Database
 from ...db.errors import RowLocked, Unavailable
 from ...db.ids import MemberId, TaskId, TraversalId
+from ...db.outcomes import Outcome
 from ...db.work import commit
 from ...db.work.claim import Claimant
-from ...db.work.commit import Outcome
 from ...engine.announce import Hints, announce_all
 from ..steps.results import StepResult, Steps
 from .cancellation import Cancellation

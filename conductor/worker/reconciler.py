@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 from ...db.engine import Database
 from ...db.errors import RowLocked, Unavailable
 from ...db.rows import ReadyTasks
-from ...db.work import cancel_answers, tasks
+from ...db.work import member_claims
 from ...db.work.claim import Claim, Claimant
 from ...engine.announce import Hints, announce_all
 from ..steps.orphans import record_hung, resolve_late
@@ -70,7 +70,7 @@ class Reconciler:
         if self.unfinished or self.locked_claims.retries:
             self.requeue([self.unfinished.popleft() for _ in range(len(self.unfinished))])
         if self.uncertain:
-            claimed = self.database.read(lambda conn: tasks.claims_of(conn, who.member))
+            claimed = self.database.read(lambda conn: member_claims.of_member(conn, who.member))
             keys = [(task_id, attempt) for task_id, attempt, _ in claimed]
             if unknown := [key for key in keys if self.held.get(key) is None]:
                 self.requeue(unknown)
@@ -85,7 +85,7 @@ class Reconciler:
         """
         now = self.clock()
         for part, freed in self.locked_claims.run(
-            self.database, claims, lambda conn, part: tasks.release(conn, part, now=now)
+            self.database, claims, lambda conn, part: member_claims.release(conn, part, now=now)
         ):
             for key in part:
                 if (held := self.held.get(key)) is not None:
@@ -99,7 +99,7 @@ class Reconciler:
 
         def work(conn: Connection, part: Sequence[ClaimKey]) -> ReadyTasks:
             over = [key for key in part if not self.runs(key)]
-            return cancel_answers.answer(conn, who.member, asked=part, over=over, now=now)
+            return member_claims.answer(conn, who.member, asked=part, over=over, now=now)
 
         for part, freed in self.locked_answers.run(self.database, asked, work):
             announce_all(self.hints, freed)

@@ -1,0 +1,1 @@
+"""Reads of several tables, for lists and reports."""

@@ -1,4 +1,4 @@
-"""What one needs to say why a stack is not finished: reads only, few statements whatever its size."""
+"""Reads that explain why a stack is not finished: few statements, whatever its size."""
 
 import typing
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -8,27 +8,28 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import events, trees
-from ..ids import MemberId, StackId, TaskId, TraversalId
+from ..ids import AwaitedKind, MemberId, StackId, TaskId, TraversalId, WaitsOn
 from ..legacy_finish_tasks import IS_TASK
 from ..rows import Stack
 from ..schema import tables
 from ..stacks import with_tags
 from ..states import ACTIVE, Standing, Status, TaskKind, TaskState
 from ..work import breakpoint_rules
+from ..work.tasks import WAITS_FOR_STACK
 
 SHOWN = sorted({*ACTIVE, TaskState.HELD})
 
 
 @dataclass(frozen=True)
 class Unfinished:
-    """A task that is not over, and what stands around it.
+    """A task that is not final, and its surroundings.
 
-    :ivar begun: its step has stored progress: it stands between two looks, or is in one.
+    :ivar begun: its step has stored progress, so it is polling, or waits for its next poll.
     :ivar told_at: when its resource's row was written last.
-    :ivar traversal_now: the one that its stack has now.
-    :ivar request: the id of the user's request that wanted it, if one did.
-    :ivar path: names from the stack that was asked for down to its resource: ``NESTED/…/NAME``.
-    :ivar held_since: when it reached the breakpoint at which it is held; None: nobody knows any more.
+    :ivar traversal_now: the present traversal of its stack.
+    :ivar request: the id of the user's request that it belongs to; None: a duty started it.
+    :ivar path: names from the requested stack down to its resource: ``NESTED/…/NAME``.
+    :ivar held_since: when it came to the breakpoint that holds it; None: that event was purged.
     """
 
     id: TaskId
@@ -46,7 +47,7 @@ class Unfinished:
     stop_by: float | None
     retries_left: int
     redelivered: int
-    waits_on: str | None
+    waits_on: WaitsOn | None
     hook: str | None
     resource: str
     type: str
@@ -64,23 +65,24 @@ class Unfinished:
 class Child:
     """A nested stack that a task waits for.
 
-    :ivar stands: its clock stands, for all that is unfinished there is held.
+    :ivar is_paused: its deadline is paused, because breakpoints hold all that is unfinished there.
     """
 
     id: StackId
     name: str
     action: str
     status: str
-    stands: bool
+    is_paused: bool
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """What a stack, and those nested in it, still have to do.
+    """The unfinished work of a stack and of those nested in it.
 
-    :ivar tasks: those of which something can be said, the most telling ones first.
-    :ivar counts: of all that is not over, by state.
-    :ivar children: by id, and `handles` the names of the resources by id, for which some of the tasks wait.
+    :ivar tasks: tasks whose state explains something, the most important ones first.
+    :ivar counts: number of all tasks that are not final, by state.
+    :ivar children: nested stacks that tasks wait for, by id.
+    :ivar handles: names of the resources that tasks wait for, by id.
     """
 
     tasks: Sequence[Unfinished]
@@ -109,13 +111,13 @@ class LongStep:
     claimed_at: float
 
 
-def find(conn: Connection, wanted: str, tenant: str | None = None, *, limit: int = 5) -> list[Stack]:
-    """The stack of that id; else those of that name which are not deleted, nested ones too.
+def find(conn: Connection, wanted: str, project_id: str | None = None, *, limit: int = 5) -> list[Stack]:
+    """Return the stack of that id, or else those of that name that are not deleted, nested ones too.
 
-    :param tenant: only this project's.
+    :param project_id: id of the project whose stacks are searched; None: all projects.
     """
     s = tables.stack
-    mine = () if tenant is None else (s.c.tenant == tenant,)
+    mine = () if project_id is None else (s.c.tenant == project_id,)
     for which in (
         s.c.id == wanted,
         s.c.live_name == wanted,
@@ -128,10 +130,10 @@ def find(conn: Connection, wanted: str, tenant: str | None = None, *, limit: int
 
 
 def waiting(conn: Connection, stack_id: StackId, *, present: Collection[str], limit: int) -> Waiting:
-    """What is not over in the stack and in those nested in it.
+    """Return the unfinished work of the stack and of those nested in it.
 
-    :param present: names of the members that work: what others hold comes first.
-    :param limit: of the tasks.
+    :param present: names of the members that are alive: tasks that others hold come first.
+    :param limit: number of tasks that are read at most.
     """
     t, s = tables.task, tables.stack
     rows = conn.execute(_tasks(stack_id, present).limit(limit)).mappings().all()
@@ -153,7 +155,7 @@ def waiting(conn: Connection, stack_id: StackId, *, present: Collection[str], li
 
 
 def _with_reached(conn: Connection, found: Sequence[Unfinished]) -> list[Unfinished]:
-    """The event that tells of a breakpoint is what keeps the moment at which it was reached."""
+    """Add the moments at which breakpoints were hit, which only their events hold."""
     held = {(t.stack_id, t.resource, breakpoint_rules.reached_reason(t.hook)): t.id for t in found if t.hook}
     told = events.latest(conn, {stack for stack, _, _ in held}, {reason for _, _, reason in held})
     since = {held[key]: at for key, at in told.items() if key in held}
@@ -161,9 +163,9 @@ def _with_reached(conn: Connection, found: Sequence[Unfinished]) -> list[Unfinis
 
 
 def page(conn: Connection, stack_id: StackId, *, after: int, limit: int) -> list[Unfinished]:
-    """The same tasks in the order of their ids.
+    """Return a page of the same tasks in the order of their ids.
 
-    :param after: id of the last one seen.
+    :param after: id of the last task of the page before.
     """
     t = tables.task
     query = _tasks(stack_id, ()).order_by(None).where(t.c.id > after).order_by(t.c.id).limit(limit)
@@ -175,7 +177,7 @@ def page(conn: Connection, stack_id: StackId, *, after: int, limit: int) -> list
 def _tasks(stack_id: StackId, present: Collection[str]) -> sa.Select[typing.Any]:
     t, s, r = tables.task, tables.stack, tables.resource
     own = [t.c[name] for name in Unfinished.__dataclass_fields__ if name in t.c and name != "reason"]
-    for_child = sa.func.coalesce(t.c.waits_on, "").like("stack:%")
+    for_child = WAITS_FOR_STACK
     absent = t.c.member.not_in(sorted(present)) if present else t.c.member > ""
     rank = sa.case(
         (t.c.state == TaskState.CANCELLED, 7),  # Nothing waits for it any more.
@@ -217,6 +219,7 @@ def _unfinished(row: Mapping[str, typing.Any], where: Mapping[str, str]) -> Unfi
             **known,
             "kind": TaskKind(row["kind"]),
             "state": TaskState(row["state"]),
+            "waits_on": None if row["waits_on"] is None else WaitsOn.parse(row["waits_on"]),
             "standing": Standing(row["standing"]),
             "begun": progress is not None and progress["task"] == row["id"],
             "resource": name,
@@ -228,10 +231,10 @@ def _unfinished(row: Mapping[str, typing.Any], where: Mapping[str, str]) -> Unfi
     )
 
 
-def children(conn: Connection, awaited: Iterable[str]) -> dict[str, Child]:
-    """The nested stacks among what tasks wait for, by their ids."""
+def children(conn: Connection, awaited: Iterable[WaitsOn]) -> dict[str, Child]:
+    """Return the nested stacks that tasks wait for, by their ids."""
     s = tables.stack
-    ids = sorted(name.partition(":")[2] for name in awaited if name.startswith("stack:"))
+    ids = sorted(one.key for one in awaited if one.is_stack)
     if not ids:
         return {}
     rows = conn.execute(
@@ -243,9 +246,9 @@ def children(conn: Connection, awaited: Iterable[str]) -> dict[str, Child]:
     }
 
 
-def _handles(conn: Connection, awaited: Iterable[str]) -> dict[str, str]:
+def _handles(conn: Connection, awaited: Iterable[WaitsOn]) -> dict[str, str]:
     r = tables.resource
-    ids = sorted(int(name.partition(":")[2]) for name in awaited if name.startswith("resource:"))
+    ids = sorted(int(one.key) for one in awaited if one.kind == AwaitedKind.RESOURCE)
     if not ids:
         return {}
     rows = conn.execute(sa.select(r.c.id, r.c.name).where(r.c.id.in_(ids)))
@@ -253,8 +256,10 @@ def _handles(conn: Connection, awaited: Iterable[str]) -> dict[str, str]:
 
 
 def failed_resources(conn: Connection, stack_id: StackId, *, limit: int) -> list[FailedResource]:
-    """The resources of the stack and of those nested in it whose last action failed, the first cause first:
-    what is nested fails before what it is nested in."""
+    """Return the failed resources of the stack and of those nested in it, the first cause first.
+
+    A nested stack fails before the resource that it is nested in.
+    """
     s, r = tables.stack, tables.resource
     rows = conn.execute(
         sa.select(r.c.stack_id, r.c.name, r.c.action, r.c.reason)
@@ -273,7 +278,7 @@ def failed_resources(conn: Connection, stack_id: StackId, *, limit: int) -> list
 
 
 def longest_steps(conn: Connection, present: Collection[str], *, limit: int) -> list[LongStep]:
-    """The running tasks of these members that were claimed longest ago and have stored no progress since."""
+    """Return the running tasks of these members that were claimed longest ago, and have no progress since."""
     t, s, r = tables.task, tables.stack, tables.resource
     if not present:
         return []

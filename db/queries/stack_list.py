@@ -28,14 +28,14 @@ SORT_KEYS = {
 class StackQuery:
     """A selection of stacks, and their order.
 
-    :ivar tenant: id of the project; None: stacks of all projects.
+    :ivar project_id: id of the project; None: all projects.
     :ivar filters: column -> values, one of which must match.
     :ivar tags: all of them; tags_any: one of them; not_tags: not all of them; not_tags_any: none of them.
     :ivar marker: id of the last stack already seen.
     :ivar sort: (column, descending) pairs; the id is always the last key.
     """
 
-    tenant: str | None
+    project_id: str | None
     filters: Mapping[str, Sequence[str]] = field(default_factory=dict)
     tags: Sequence[str] = ()
     tags_any: Sequence[str] = ()
@@ -59,7 +59,7 @@ def list_stacks(conn: Connection, query: StackQuery, kind: type[S]) -> list[S]:
     wanted = _select(kind).where(*_conditions(query))
     if query.marker is not None:
         last = get_listed(conn, query.marker)
-        if query.tenant not in (None, last.tenant):
+        if query.project_id not in (None, last.tenant):
             raise NotFound("Stack", query.marker)
         wanted = wanted.where(_after(last, keys))
     for column, descending in keys:
@@ -152,8 +152,8 @@ def _beyond(column: sa.Column[typing.Any], value: typing.Any, descending: bool) 
 def _conditions(query: StackQuery) -> list[sa.ColumnElement[bool]]:
     s = tables.stack
     found: list[sa.ColumnElement[bool]] = []
-    if query.tenant is not None:
-        found.append(s.c.tenant == query.tenant)
+    if query.project_id is not None:
+        found.append(s.c.tenant == query.project_id)
     if not query.show_deleted:
         found.append(s.c.deleted_at.is_(None))
     if not query.show_nested:

@@ -5,13 +5,51 @@ SQLite, PostgreSQL and MariaDB.  Migrations in `migrations/` bring a database to
 test compares them).
 """
 
+import json
+import re
 import typing
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
+from sqlalchemy.engine import Dialect
 
-from .column_types import CleanText, Instant, RowId
-from .column_types import JsonText as JsonText
-from .column_types import LongText as LongText
+LongText = sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
+RowId = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+Instant: sa.Double[float] = sa.Double()
+
+
+class JsonText(sa.types.TypeDecorator[typing.Any]):
+    """A JSON value as compact text; SQL NULL is None."""
+
+    impl = LongText
+    cache_ok = True
+
+    def process_bind_param(self, value: typing.Any, dialect: Dialect) -> str | None:
+        """Return the text to store."""
+        return None if value is None else json.dumps(value, separators=(",", ":"))
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> typing.Any:
+        """Return the value of a stored text."""
+        return None if value is None else json.loads(value)
+
+
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+
+
+class CleanText(sa.types.TypeDecorator[str]):
+    """A long text from outside, such as a plugin's error message.
+
+    What no database takes, or not each of them (NUL, half of a surrogate pair), becomes U+FFFD: a strange
+    message must not make its resource's failure impossible to store.
+    """
+
+    impl = LongText
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Return the text without what a database refuses."""
+        return None if value is None else _UNSTORABLE.sub("\ufffd", value)
+
 
 metadata = sa.MetaData()
 
@@ -107,15 +145,15 @@ stack = sa.Table(
     sa.Index("ix_stack_name", "tenant", "name"),
 )
 
-#: What a user has handed over, so that work goes on for him when his token has expired; of a stack that has
-#: no parent, for all that is nested in it.
+#: Credentials that users have delegated, so that work continues when their tokens have expired.  A root stack
+#: has one for all stacks nested in it.
 credential = sa.Table(
     "credential",
     metadata,
     _uuid("root_id", primary_key=True),
     sa.Column("body", JsonText, nullable=False),  # sealed
     sa.Column("created_at", Instant, nullable=False),
-    # From when on it may be given back, because the stack is deleted.
+    # From when on it may be revoked, because the stack is deleted.
     sa.Column("unused_at", Instant),
     sa.Index("ix_credential_unused", "unused_at"),
 )
@@ -234,7 +272,7 @@ task = sa.Table(
     sa.Column("pending", sa.Integer, nullable=False),
     sa.Column("attempt", sa.Integer, nullable=False, default=0),
     sa.Column("member", sa.String(320)),
-    # When it was claimed last, for those who look why it is not over.
+    # When it was claimed last, for who diagnoses why it is not final.
     sa.Column("claimed_at", Instant),
     sa.Column("shard", sa.Integer, nullable=False),
     sa.Column("due_at", Instant),
@@ -247,7 +285,7 @@ task = sa.Table(
     sa.Column("redelivered", sa.Integer, nullable=False, default=0),
     sa.Column("finish_id", RowId),  # the id of the traversal's row
     sa.Column("definition", JsonText),
-    sa.Column("standing", sa.String(8), nullable=False, default="own"),  # see states.Standing
+    sa.Column("standing", sa.String(8), nullable=False, default="own"),  # see `states.py`
     sa.Column("restricted", JsonText, nullable=False),  # what an update must not do: update, replace
     sa.Column("inputs", JsonText, nullable=False),  # {resource name: resource id}
     sa.Column("successors", JsonText, nullable=False),  # [task id]
@@ -257,12 +295,12 @@ task = sa.Table(
     sa.Column("hooks", JsonText),
     # The breakpoint at which it is held now.
     sa.Column("hook", sa.String(16)),
-    # The user goes on step by step: it is held before it begins, whatever `hooks` says.
+    # The user single-steps: it is held before it starts, whatever `hooks` says.
     sa.Column("stepped", sa.Boolean, nullable=False, default=False),
     # No task has any of these two; see legacy_finish_tasks.py.
     sa.Column("held", sa.Integer, nullable=False, default=0),
     sa.Column("reason", CleanText),
-    # The user's request that wanted it; NULL: a duty did, or the release that made it knew no better.
+    # The user's request that it belongs to; NULL: a duty started it, or an older release stored it.
     sa.Column("request", sa.String(64)),
     # Conductors that were lost while they held it, since a step of it ended last; see losses.py.
     sa.Column("losses", JsonText),

@@ -1,0 +1,1 @@
+"""Tasks: their transitions, claims and results."""

@@ -1,4 +1,4 @@
-"""Names of breakpoints, and at which of them a task stops; pure."""
+"""Names of breakpoints, and rules which of them hold a task; pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,11 +12,10 @@ _ACTIONS = {
     TaskKind.UPDATE: "update",
     **dict.fromkeys(DELETING, "delete"),
 }
-POST_DELETE = "post-delete"
 
 
 def stop_at(task: Task, phase: str) -> str | None:
-    """The breakpoint at which the task is to be held before its action begins, or after it has ended.
+    """Return the breakpoint that holds the task before its action starts, or after it has ended; or None.
 
     :param phase: PRE or POST.
     """
@@ -27,50 +26,50 @@ def stop_at(task: Task, phase: str) -> str | None:
 
 
 def is_post(hook: str | None) -> bool:
-    """Whether the action has ended when the breakpoint is reached."""
+    """Return whether the breakpoint comes after the action."""
     return hook is not None and hook.startswith(POST)
 
 
 def aborts(task: Task, hook: str) -> bool:
-    """Whether the stack's action ends where the task reaches the breakpoint."""
+    """Return whether the breakpoint aborts the stack's action."""
     return bool((task.hooks or {}).get(hook, {}).get("abort"))
 
 
 def limit(task: Task, hook: str) -> float | None:
-    """Seconds that the task may be held there; None: for ever."""
+    """Return the seconds after which the breakpoint expires; None: it does not."""
     found: float | None = (task.hooks or {}).get(hook, {}).get("timeout")
     return found
 
 
 def fails_at_limit(task: Task, hook: str) -> bool:
-    """Whether the end of that time ends the stack's action; else the task goes on."""
+    """Return whether the breakpoint, when it expires, fails the stack's action; else it is cleared."""
     return bool((task.hooks or {}).get(hook, {}).get("then") == "fail")
 
 
 def abort_reason(hook: str, resource: str) -> str:
-    """What the stack shows when a breakpoint has ended its action."""
+    """Return the status reason of a stack whose action a breakpoint has aborted."""
     return f"{paused_action(hook)} aborted due to breakpoint on resource {resource}"
 
 
 def paused_action(hook: str) -> str:
-    """The action that waits there, as users see it."""
+    """Return the action that the breakpoint holds, as users see it."""
     return hook.partition("-")[2].upper()
 
 
 def reached_reason(hook: str) -> str:
-    """Heat's words; its client looks for them among the events."""
+    """Return the reason of an event in Heat's words, by which its client finds it."""
     return f"{paused_action(hook)} paused until Hook {hook} is cleared"
 
 
 NAMED = 10
-"""Breakpoints that a stack's status reason names."""
+"""Breakpoints that a stack's status reason names at most."""
 
 
 def paused_reason(action: str, found: Sequence[tuple[str, str]], count: int) -> str:
-    """Status reason of a stack that is held.
+    """Return the status reason of a stack that breakpoints hold.
 
-    :param found: hook and resource of the first NAMED.
-    :param count: of all.
+    :param found: hook and resource of the first NAMED breakpoints.
+    :param count: number of all breakpoints.
     """
     named = ", ".join(f"{hook} on {resource}" for hook, resource in found[:NAMED])
     more = f", and {count - NAMED} more" if count > NAMED else ""
@@ -78,20 +77,23 @@ def paused_reason(action: str, found: Sequence[tuple[str, str]], count: int) -> 
 
 
 def cleared_reason(hook: str) -> str:
-    """Heat's words; its client looks for them among the events."""
+    """Return the reason of an event in Heat's words, by which its client finds it."""
     return f"Hook {hook} is cleared"
 
 
 @dataclass(frozen=True)
 class BreakpointHit:
-    """A task that reaches a breakpoint; the caller holds its row."""
+    """A task that comes to a breakpoint; the caller has locked its row."""
 
     task: Task
     hook: str
 
 
 def partition(unblocked: Iterable[Task]) -> tuple[list[Task], list[BreakpointHit]]:
-    """Waiting tasks without predecessors: those that may begin, and those that are to be held."""
+    """Divide waiting tasks without predecessors into those that may run, and those that a breakpoint holds.
+
+    Only the step of an undecided kind finds whether there is anything to do, so its outcome holds the task.
+    """
     free: list[Task] = []
     stops: list[BreakpointHit] = []
     for task in unblocked:

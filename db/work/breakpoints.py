@@ -1,8 +1,8 @@
-"""Reaching breakpoints: a task that could go on is held instead, and nothing but rows changes.
+"""Holds at breakpoints: a task that could run is held instead, which changes nothing but rows.
 
-A task whose breakpoint is known when it is planned becomes held when its last predecessor has ended; it was
-never claimed.  Whether an update, or the cleanup after it, has anything to do only its step finds, so these
-are held by what the step came to; and so are those that stop behind their action.
+A task whose breakpoint is known from its plan becomes held when its last predecessor has ended; no conductor
+has claimed it then.  Only the step of an update, or of a cleanup, finds whether there is anything to do.  So
+such tasks are held by the outcome of their steps, and so are tasks that stop after their action.
 """
 
 from collections import Counter
@@ -15,104 +15,96 @@ from sqlalchemy.engine import Connection
 from .. import events, notifications, resources, traversals, trees
 from ..ids import ResourceId, StackId, TaskId, TraversalId
 from ..notifications import AtBreakpoint, EventKind
-from ..rows import Resource, Task
+from ..rows import Event, Resource, Task
 from ..schema import tables
 from ..states import Status, TaskState
-from . import breakpoint_rules, deadlines
+from . import breakpoint_rules, deadlines, transitions
 from .breakpoint_rules import NAMED, BreakpointHit
-from .countdown import FinishedTask, mark_ready, unblock
+from .countdown import FinishedTask, count_down
 
 
-def count_down(conn: Connection, ended: Sequence[FinishedTask], *, now: float) -> dict[TaskId, TraversalId]:
-    """Take the tasks off the counts of their traversals and successors; the tasks that became ready."""
-    ready, stops = go_on(conn, unblock(conn, ended, now=now), by=None, now=now)
-    standing = {stop.task.finish_id for stop in stops}
-    standing |= deadlines.newer_traversals(conn, [final.task for final in ended])
-    for number in sorted(i for i in standing if i is not None):
+def advance(conn: Connection, ended: Sequence[FinishedTask], *, now: float) -> dict[TaskId, TraversalId]:
+    """Take tasks off the counts, and unblock or hold their successors; return the tasks made ready."""
+    ready, hits = unblock(conn, count_down(conn, ended, now=now), by=None, now=now)
+    numbers = {hit.task.finish_id for hit in hits}
+    numbers |= deadlines.newer_traversals(conn, [one.task for one in ended])
+    for number in sorted(i for i in numbers if i is not None):
         deadlines.pause_deadline(conn, number, now=now)
     return ready
 
 
-def go_on(
-    conn: Connection, unblocked: Sequence[Task], *, by: str | None, now: float
+def unblock(
+    conn: Connection, counted_down: Sequence[Task], *, by: str | None, now: float
 ) -> tuple[dict[TaskId, TraversalId], list[BreakpointHit]]:
-    """Make ready what may begin, and hold the others; whether the clock stands now is the caller's to ask."""
-    free, stops = partition(conn, unblocked)
-    aborted = hold(conn, stops, by=by, now=now)
-    return mark_ready(conn, [task for task in free if task.traversal not in aborted], now=now), stops
+    """Unblock the tasks that may run, and hold the others; the caller pauses deadlines where that is due."""
+    free, hits = partition(conn, counted_down)
+    aborted = hold(conn, hits, by=by, now=now)
+    ready = [task for task in free if task.traversal not in aborted]
+    transitions.unblock(conn, [task.id for task in ready], now=now)
+    return {task.id: task.traversal for task in ready}, hits
 
 
 def partition(conn: Connection, unblocked: Iterable[Task]) -> tuple[list[Task], list[BreakpointHit]]:
-    """Those that may begin, and those that are to be held.
+    """Divide tasks into those that may run, and those that a breakpoint holds.
 
-    None is held whose resource an adopted task of an older traversal has deleted before it: nobody could see
-    it, or let it go on.
+    No task is held whose resource a carried-over task has deleted before: nobody could see it, or clear it.
     """
-    free, stops = breakpoint_rules.partition(unblocked)
-    if not stops:
-        return free, stops
-    rows = resources.by_ids(conn, {ResourceId(stop.task.resource_id or 0) for stop in stops})
-    gone = [stop.task for stop in stops if stop.task.resource_id not in rows]
-    return [*free, *gone], [stop for stop in stops if stop.task.resource_id in rows]
+    free, hits = breakpoint_rules.partition(unblocked)
+    if not hits:
+        return free, hits
+    rows = resources.by_ids(conn, {ResourceId(hit.task.resource_id or 0) for hit in hits})
+    gone = [hit.task for hit in hits if hit.task.resource_id not in rows]
+    return [*free, *gone], [hit for hit in hits if hit.task.resource_id in rows]
 
 
-def hold(conn: Connection, stops: Sequence[BreakpointHit], *, by: str | None, now: float) -> set[TraversalId]:
-    """Hold the tasks at their breakpoints, and tell it; the traversals that this has ended instead, of which
-    nothing more begins.
+def hold(conn: Connection, hits: Sequence[BreakpointHit], *, by: str | None, now: float) -> set[TraversalId]:
+    """Hold tasks at their breakpoints, and notify that; return the traversals that a breakpoint has aborted.
+
+    Nothing more starts in those.
 
     :param by: host of the conductor, for the events; None: the API.
     """
-    if not stops:
+    if not hits:
         return set()
-    rows = resources.by_ids(conn, {ResourceId(stop.task.resource_id or 0) for stop in stops})
+    rows = resources.by_ids(conn, {ResourceId(hit.task.resource_id or 0) for hit in hits})
     aborted: set[TraversalId] = set()
-    for stop in sorted(stops, key=lambda stop: stop.task.id):
-        if breakpoint_rules.aborts(stop.task, stop.hook) and stop.task.traversal not in aborted:
-            aborted.add(stop.task.traversal)
-            _abort(conn, stop, rows, now=now)
-    kept = [stop for stop in stops if stop.task.traversal not in aborted]
+    for hit in sorted(hits, key=lambda hit: hit.task.id):
+        if breakpoint_rules.aborts(hit.task, hit.hook) and hit.task.traversal not in aborted:
+            aborted.add(hit.task.traversal)
+            _abort(conn, hit, rows, now=now)
+    kept = [hit for hit in hits if hit.task.traversal not in aborted]
     _store(conn, kept, now=now)
-    counts = Counter(stop.task.finish_id for stop in kept if stop.task.finish_id is not None)
+    counts = Counter(hit.task.finish_id for hit in kept if hit.task.finish_id is not None)
     for number, count in sorted(counts.items()):
         traversals.count_held(conn, number, count)
-    for stack_id, traversal in sorted({(stop.task.stack_id, stop.task.traversal) for stop in kept}):
+    for stack_id, traversal in sorted({(hit.task.stack_id, hit.task.traversal) for hit in kept}):
         show_on_stack(conn, stack_id, traversal)
-    told = [(stop, ResourceId(stop.task.resource_id or 0)) for stop in kept if stop.task.resource_id in rows]
-    notify(conn, EventKind.REACHED, [(rows[row_id], stop.hook) for stop, row_id in told], by, now)
+    told = [(hit, ResourceId(hit.task.resource_id or 0)) for hit in kept if hit.task.resource_id in rows]
+    notify(conn, EventKind.REACHED, [(rows[row_id], hit.hook) for hit, row_id in told], by, now)
     return aborted
 
 
-def _store(conn: Connection, stops: Sequence[BreakpointHit], *, now: float) -> None:
-    t = tables.task
-    groups: dict[tuple[str, float | None], list[int]] = {}
-    for stop in stops:
-        groups.setdefault((stop.hook, breakpoint_rules.limit(stop.task, stop.hook)), []).append(stop.task.id)
+def _store(conn: Connection, hits: Sequence[BreakpointHit], *, now: float) -> None:
+    groups: dict[tuple[str, float | None], list[TaskId]] = {}
+    for hit in hits:
+        groups.setdefault((hit.hook, breakpoint_rules.limit(hit.task, hit.hook)), []).append(hit.task.id)
+    # In the order of their ids, as all rows are written.
     for (hook, seconds), ids in sorted(groups.items(), key=lambda group: min(group[1])):
-        values = {
-            "state": TaskState.HELD,
-            "hook": hook,
-            "due_at": None if seconds is None else now + seconds,
-            # How long it is held is no part of its resource's timeout.
-            "expires_at": None,
-            "member": None,
-            "waits_on": None,
-        }
-        conn.execute(sa.update(t).where(t.c.id.in_(sorted(ids))).values(**values))
+        transitions.hold(conn, ids, hook=hook, due_at=None if seconds is None else now + seconds)
 
 
-def _abort(conn: Connection, stop: BreakpointHit, rows: dict[ResourceId, Resource], *, now: float) -> None:
-    """End the action as a failure does: nothing more begins, and what runs ends."""
-    t = tables.task
-    conn.execute(sa.update(t).where(t.c.id == stop.task.id).values(state=TaskState.CANCELLED, due_at=None))
-    found = rows.get(ResourceId(stop.task.resource_id or 0))
-    reason = breakpoint_rules.abort_reason(stop.hook, "" if found is None else found.name)
-    unblock(conn, [FinishedTask(stop.task, failure=reason, aborts=True)], now=now)
+def _abort(conn: Connection, hit: BreakpointHit, rows: dict[ResourceId, Resource], *, now: float) -> None:
+    """End the action as a failure does: nothing more starts, and what runs ends."""
+    transitions.cancel(conn, [hit.task.id])
+    found = rows.get(ResourceId(hit.task.resource_id or 0))
+    reason = breakpoint_rules.abort_reason(hit.hook, "" if found is None else found.name)
+    count_down(conn, [FinishedTask(hit.task, failure=reason, aborts=True)], now=now)
 
 
 def notify(
     conn: Connection, fact: EventKind, found: Sequence[tuple[Resource, str]], by: str | None, now: float
 ) -> None:
-    """Store the events of resources at their breakpoints, and tell those who listen.
+    """Store the events of resources at their breakpoints, and notify them.
 
     :param fact: REACHED or CLEARED.
     :param by: host of the conductor; None: the API.
@@ -134,8 +126,8 @@ def notify(
     )
 
 
-def _event_of(row: Resource, reason: str, by: str | None, now: float) -> events.Event:
-    """What happened at a resource whose state it does not change."""
+def _event_of(row: Resource, reason: str, by: str | None, now: float) -> Event:
+    """Return an event at a resource that does not change the resource's status."""
     return events.new(
         stack_id=row.stack_id,
         resource_name=row.name,
@@ -153,8 +145,8 @@ def _event_of(row: Resource, reason: str, by: str | None, now: float) -> events.
 class HeldTask:
     """A task at a breakpoint, and its resource.
 
-    :ivar until: when the breakpoint's own limit ends it; None: it has none.
-    :ivar path: names from the stack that was asked for down to the resource's: ``NESTED/…/NAME``.
+    :ivar until: when the breakpoint expires; None: it has no limit.
+    :ivar path: names from the requested stack down to the resource: ``NESTED/…/NAME``.
     """
 
     id: TaskId
@@ -168,8 +160,10 @@ class HeldTask:
 
 
 def held_in_tree(conn: Connection, stack_id: StackId) -> tuple[list[HeldTask], dict[TraversalId, StackId]]:
-    """What is held in a stack and in those nested in it, parents first, with the paths; and their traversals
-    that are in progress."""
+    """Return the held tasks of a stack and of those nested in it, parents first; and their traversals.
+
+    Only traversals in progress are returned, with their stacks.
+    """
     s, r = tables.stack, tables.resource
     query = (
         sa.select(s.c.id, s.c.parent_id, s.c.traversal, s.c.status, r.c.name.label("resource"))
@@ -192,7 +186,7 @@ def held_in_tree(conn: Connection, stack_id: StackId) -> tuple[list[HeldTask], d
 
 
 def held_of(conn: Connection, traversal: TraversalId, *, limit: int | None = None) -> list[HeldTask]:
-    """The tasks of a traversal that are held, in id order, by the index on the traversal."""
+    """Return the held tasks of a traversal in id order, by the index on the traversal."""
     t, r = tables.task, tables.resource
     rows = conn.execute(
         sa.select(

@@ -1,8 +1,8 @@
-"""Stopping a traversal: what has not started is cancelled, and nothing of it comes back to life.
+"""Cancels of a traversal's tasks: unstarted ones end at once, and running ones get cancel requests.
 
-Two sides meet here.  Who stops a traversal cancels its tasks; who puts a claimed task back (parked, or
-given back) looks whether the traversal was stopped.  Both hold the task's row while they look, so one of
-them sees the other.
+Two transactions may meet here.  One cancels the traversal's tasks.  The other one releases or parks a claimed
+task of it, and checks first whether the traversal was cancelled.  Both lock the task's row before they read,
+so the second one sees the first, and no cancelled traversal runs on.
 """
 
 import itertools
@@ -14,76 +14,88 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..batches import chunks
-from ..ids import MemberId, StackId, TaskId, TraversalId
+from ..ids import MemberId, StackId, TaskId, TraversalId, WaitsOn
 from ..legacy_finish_tasks import IS_TASK
 from ..schema import tables
-from ..states import UNSTARTED, Standing, Status, TaskState, stopped_reason
-from . import breakpoint_rules, transitions
+from ..states import POST_DELETE, UNSTARTED, Standing, Status, TaskState, stopped_reason
+from . import transitions
 
 BEGUN = (TaskState.PARKED, TaskState.READY)
 
 ASK_AGAIN = 1.0
-"""Seconds after which a conductor that has not answered is asked to stop once more."""
+"""Seconds after which a conductor that has not answered gets the next cancel request."""
 ASK_RARELY = 10.0
-"""The same, once the task has been taken away from it."""
+"""The same, once the task was cancelled without its answer."""
 MARGIN = 0.5
-"""Seconds, past the moment at which a conductor gives a step up by itself, after which the owner does it."""
+"""Seconds that the owner waits longer than the conductor itself, before it expires a step."""
 
 
 @dataclass(frozen=True)
 class CarryOver:
-    """A traversal that takes tasks over from the one it supersedes.
+    """A traversal that carries over tasks of the one that it supersedes.
 
-    :ivar wanted: tasks that have begun and do what is still wanted.  Its plan counts them, see tasks.inherit.
+    :ivar tasks: tasks that have begun and whose goal the traversal repeats.  Its plan counts them, see
+        tasks.inherit.
     """
 
     traversal: TraversalId
-    wanted: Collection[TaskId] = ()
+    tasks: Collection[TaskId] = ()
 
 
 def cancel_unstarted(
-    conn: Connection, stack_id: StackId, traversal: TraversalId, *, now: float, heir: CarryOver | None = None
+    conn: Connection,
+    stack_id: StackId,
+    traversal: TraversalId,
+    *,
+    now: float,
+    carry_over: CarryOver | None = None,
 ) -> list[TaskId]:
-    """Cancel what no conductor works on now; the tasks that the heir has taken over instead.
+    """Cancel the tasks that no conductor runs now; return the tasks that the new traversal carries over.
 
-    For one who has superseded the traversal or ended its stack in this transaction: also the rows of
-    running tasks are locked, so that one which is being parked or given back at this moment is either seen
-    here as it is afterwards, or sees there that the traversal was stopped.
+    The caller has superseded the traversal, or ended its stack, in this transaction.  The rows of running
+    tasks are locked, too.  So a task that is parked or released at this moment is read here as it is
+    afterwards, or its transaction reads that the traversal is over.
 
-    A resource whose action had begun (its task is parked, or waits for its next try) is shown as FAILED.
-    One that was held at a breakpoint is as it was; of one that was held behind its deletion the row goes.
+    A resource whose action has begun (its task is parked, or waits for a retry) is shown as FAILED.  One
+    that is held at a breakpoint stays as it is.  If it is held after its deletion, its row is deleted.
+
+    :param carry_over: what the new traversal carries over; None: nothing.
     """
     t = tables.task
-    # Also what runs for it under an older traversal, see put_back.
+    # Tasks of older traversals that were carried over run for it, too, see carry_over.py.
     adopted = sa.and_(
         t.c.stack_id == stack_id, t.c.state == TaskState.RUNNING, t.c.standing == Standing.CARRIED_OVER
     )
     known = sa.and_(t.c.traversal == traversal, t.c.state.in_(sorted({*UNSTARTED, TaskState.RUNNING})))
     rows = _locked(conn, conn.execute(_found(known)).scalars(), conn.execute(_found(adopted)).scalars())
-    taken = [row.id for row in rows if heir is not None and row.id in heir.wanted and row.state in BEGUN]
-    if heir is not None:
+    taken = [
+        row.id for row in rows if carry_over is not None and row.id in carry_over.tasks and row.state in BEGUN
+    ]
+    if carry_over is not None:
         for part in chunks(taken):
-            conn.execute(sa.update(t).where(t.c.id.in_(part)).values(traversal=heir.traversal, losses=None))
+            conn.execute(
+                sa.update(t).where(t.c.id.in_(part)).values(traversal=carry_over.traversal, losses=None)
+            )
     _cancel(conn, [row for row in rows if row.id not in set(taken)], now=now)
     return [TaskId(task_id) for task_id in taken]
 
 
 def cancel_behind_failure(conn: Connection, traversal: TraversalId, *, now: float) -> int:
-    """As cancel_unstarted, for one who holds the row of the traversal, with a failure in it.
+    """Cancel the tasks of a traversal that have not started, because another task has failed.
 
-    Running tasks go on, and so do nested stacks; who parks one of them looks at that row first.
+    The caller has locked the traversal's row, with a failure in it.  Running tasks end by themselves, and so
+    do nested stacks.  Who parks a running task reads that row first.
 
-    :returns: by how much the traversal has to be counted down.
+    :returns: the number of open tasks by which the traversal has to be counted down.
     """
     t = tables.task
     known = sa.and_(t.c.traversal == traversal, t.c.state.in_(sorted(UNSTARTED)))
     rows = _locked(conn, conn.execute(_found(known)).scalars())
-    return _cancel(conn, [row for row in rows if not waits_for_child(row.waits_on)], now=now)
+    return _cancel(conn, [row for row in rows if not _waits_for_stack(row.waits_on)], now=now)
 
 
-def waits_for_child(waits_on: str | None) -> bool:
-    """Whether a parked task waits for a nested stack: for work that goes on."""
-    return waits_on is not None and waits_on.startswith("stack:")
+def _waits_for_stack(waits_on: str | None) -> bool:
+    return waits_on is not None and WaitsOn.parse(waits_on).is_stack
 
 
 def _found(known: sa.ColumnElement[bool]) -> sa.Select[typing.Any]:
@@ -91,10 +103,10 @@ def _found(known: sa.ColumnElement[bool]) -> sa.Select[typing.Any]:
 
 
 def _locked(conn: Connection, *found: Iterable[int]) -> list[typing.Any]:
-    """The tasks as they are once nobody else changes them.
+    """Lock tasks that were found without locks, and return them as they are then.
 
-    Found without locks, then locked by id: InnoDB walks the index of states while it locks, and would miss a
-    task that changes its state, and with it its place in the index, at this moment.
+    InnoDB would walk the index of states while it locks.  It would miss a task that changes its state at this
+    moment, and so its place in the index.  So the ids come first, and the locks by id.
     """
     t = tables.task
     columns = (t.c.id, t.c.state, t.c.resource_id, t.c.attempt, t.c.hook, t.c.waits_on)
@@ -107,10 +119,10 @@ def _locked(conn: Connection, *found: Iterable[int]) -> list[typing.Any]:
 
 
 def _cancel(conn: Connection, rows: Iterable[typing.Any], *, now: float) -> int:
-    """Cancel those that have not started; how many they are."""
+    """Cancel the tasks that have not started; return how many."""
     unstarted = [row for row in rows if row.state in UNSTARTED]
     transitions.cancel(conn, [row.id for row in unstarted])
-    deleted = [row.resource_id for row in unstarted if row.hook == breakpoint_rules.POST_DELETE]
+    deleted = [row.resource_id for row in unstarted if row.hook == POST_DELETE]
     for part in chunks(deleted):
         conn.execute(sa.delete(tables.resource).where(tables.resource.c.id.in_(part)))
     show_aborted(conn, [row.resource_id for row in unstarted if row.attempt > 0], now=now)
@@ -118,7 +130,7 @@ def _cancel(conn: Connection, rows: Iterable[typing.Any], *, now: float) -> int:
 
 
 def show_aborted(conn: Connection, resource_ids: Iterable[int | None], *, now: float) -> None:
-    """Show those of the resources whose action is in progress as FAILED."""
+    """Show the resources whose action is in progress as FAILED."""
     r = tables.resource
     for part in chunks(i for i in resource_ids if i is not None):
         conn.execute(
@@ -131,10 +143,10 @@ def show_aborted(conn: Connection, resource_ids: Iterable[int | None], *, now: f
 def stopped(
     conn: Connection, traversals: Iterable[tuple[StackId, TraversalId]]
 ) -> set[tuple[StackId, TraversalId]]:
-    """Those of the traversals that were superseded, or whose stack has ended; the deletion of a snapshot
-    goes on whatever its stack does.
+    """Return the traversals that were superseded, or whose stack has ended.
 
-    The caller holds a task of each.
+    A traversal that deletes a single snapshot runs on, whatever its stack does.  The caller has locked a task
+    of each traversal.
     """
     asked = set(traversals)
     if not asked:
@@ -152,9 +164,9 @@ def stopped(
 def superseded(
     conn: Connection, traversals: Iterable[tuple[StackId, TraversalId]]
 ) -> set[tuple[StackId, TraversalId]]:
-    """Those of the traversals that are not their stack's last one, whether that has ended or not.
+    """Return the traversals that are not their stack's latest one, whether that has ended or not.
 
-    The caller holds a task of each.
+    The caller has locked a task of each traversal.
     """
     asked, s = set(traversals), tables.stack
     if not asked:
@@ -181,9 +193,10 @@ def _deleting_snapshots(
 
 
 def ask_to_stop(conn: Connection, task_ids: Iterable[TaskId], *, now: float, stop_by: float) -> None:
-    """Note that the running tasks are to stop; who was asked before keeps the time given then.
+    """Store that the running tasks are cancelled; a task that was cancelled before keeps its `stop_by`.
 
-    Their owner asks their conductors again until they have ended, and takes them away after `stop_by`.
+    The owner repeats the cancel request until the steps have ended, and cancels the tasks without an answer
+    after `stop_by`.
     """
     t = tables.task
     for part in chunks(task_ids):
@@ -195,9 +208,9 @@ def ask_to_stop(conn: Connection, task_ids: Iterable[TaskId], *, now: float, sto
 
 
 def expire(conn: Connection, claims: Iterable[tuple[TaskId, int]], *, now: float, grace: float) -> None:
-    """Note that the action's own time is over for these running tasks (with attempt).
+    """Store that the action's timeout is over for these running tasks (with attempt).
 
-    Their conductors know that by themselves, so they are not asked.
+    Their conductors know that by themselves, so they get no cancel request.
     """
     t = tables.task
     for task_id, attempt in sorted(claims):
@@ -214,8 +227,10 @@ def expire(conn: Connection, claims: Iterable[tuple[TaskId, int]], *, now: float
 
 
 def put_off(conn: Connection, claims: Iterable[tuple[TaskId, int]], *, now: float) -> list[TaskId]:
-    """For tasks (with attempt) whose conductors are asked again now: when the next time comes; those that
-    still have not ended."""
+    """Schedule the next cancel request for tasks (with attempt) whose conductors get one now.
+
+    :returns: the tasks that still have not ended.
+    """
     t = tables.task
     left: list[TaskId] = []
     for task_id, attempt in sorted(claims):
@@ -241,7 +256,7 @@ def put_off(conn: Connection, claims: Iterable[tuple[TaskId, int]], *, now: floa
 
 
 def answered(conn: Connection, claims: Iterable[tuple[TaskId, int]], member: MemberId) -> None:
-    """The member knows that these tasks (with attempt) were taken away from it: it is not asked again."""
+    """Store that a member has answered for cancelled tasks (with attempt): it gets no more requests."""
     t = tables.task
     for task_id, attempt in sorted(claims):
         conn.execute(
@@ -258,9 +273,9 @@ def answered(conn: Connection, claims: Iterable[tuple[TaskId, int]], member: Mem
 
 @dataclass(frozen=True)
 class Unanswered:
-    """A step that was asked to stop and has not ended.
+    """A step that was cancelled and has not ended.
 
-    :ivar stop_by: when it is, or was, taken away from the conductor.
+    :ivar stop_by: when its task is, or was, cancelled without the conductor's answer.
     """
 
     resource: str
@@ -269,7 +284,7 @@ class Unanswered:
 
 
 def unanswered(conn: Connection, stack_id: StackId) -> list[Unanswered]:
-    """Those of a stack."""
+    """Return the steps of a stack that were cancelled and have not ended."""
     t, r = tables.task, tables.resource
     rows = conn.execute(
         sa.select(r.c.name, t.c.member, t.c.stop_by)

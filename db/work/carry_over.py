@@ -16,11 +16,11 @@ from .cancel import stopped, superseded
 
 @dataclass(frozen=True)
 class RequeueRequest:
-    """What the tasks are to wait for.
+    """The reasons for which claimed tasks are to wait in the database again.
 
     :ivar begun: whether a task's action will have begun, where that changes now.
-    :ivar done: those whose action has ended: they wait at a breakpoint behind it.
-    :ivar nested: those that wait for nested stacks, which go on where another task has failed.
+    :ivar done: tasks whose action has ended, and that wait at a breakpoint after it.
+    :ivar nested: tasks that wait for nested stacks, which run on where another task has failed.
     """
 
     begun: Mapping[TaskId, bool] = field(default_factory=dict)
@@ -28,46 +28,49 @@ class RequeueRequest:
     nested: Collection[TaskId] = ()
 
 
-def requeue(conn: Connection, claimed: Sequence[Task], wishes: RequeueRequest) -> set[TaskId]:
-    """Claimed tasks are to wait in the database again: those of them that have to be cancelled instead, for
-    their traversal was stopped, or is one in which a task failed.
+def stopped_tasks(conn: Connection, claimed: Sequence[Task], request: RequeueRequest) -> set[TaskId]:
+    """Return the claimed tasks that must be cancelled instead of waiting in the database again.
 
-    One that runs for the stack's present traversal, though its own was superseded, becomes that one's own:
-    who stops the present one will find it.  The caller holds the tasks, and gets the traversals' rows.
+    Their traversal was stopped, or a task of it has failed.  A carried-over task moves to the stack's present
+    traversal, so that who stops that one finds it.  The caller has locked the tasks; this locks the
+    traversals.
     """
     own = [task for task in claimed if not task.inherited]
     failed = traversals.lock_failed(conn, {task.finish_id for task in own if task.finish_id is not None})
-    behind = {task.id for task in own if task.finish_id in failed and task.id not in wishes.nested}
-    return behind | left_behind(conn, claimed, wishes)
+    behind = {task.id for task in own if task.finish_id in failed and task.id not in request.nested}
+    return behind | superseded_tasks(conn, claimed, request)
 
 
-def left_behind(
-    conn: Connection, claimed: Sequence[Task], wishes: RequeueRequest = RequeueRequest()
+def superseded_tasks(
+    conn: Connection, claimed: Sequence[Task], request: RequeueRequest = RequeueRequest()
 ) -> set[TaskId]:
-    """As put_back, but where a task failed others may go on."""
+    """Return the claimed tasks whose traversal was stopped or superseded, so that they must be cancelled.
+
+    Unlike `stopped_tasks` it lets tasks run on where another task of their traversal has failed.
+    """
     own = [task for task in claimed if not task.inherited]
     over = stopped(conn, [(task.stack_id, task.traversal) for task in own if task.kind != TaskKind.SCALE])
     over |= superseded(conn, [(task.stack_id, task.traversal) for task in own if task.kind == TaskKind.SCALE])
     ended = {task.id for task in own if (task.stack_id, task.traversal) in over}
-    return ended | {task.id for task in claimed if task.inherited and not _moved(conn, task, wishes)}
+    return ended | {task.id for task in claimed if task.inherited and not _moved(conn, task, request)}
 
 
-def _moved(conn: Connection, task: Task, wishes: RequeueRequest) -> bool:
-    """Whether there is a traversal that it goes on for, which it belongs to now.
+def _moved(conn: Connection, task: Task, request: RequeueRequest) -> bool:
+    """Move a carried-over task to the stack's present traversal; return False if none can carry it on.
 
-    Only a creation of which is stored what it was given: what it refers to may become something else now; and
-    an adoption, which changes nothing: what follows it would replace what was to be adopted.
+    Two kinds of tasks move.  A creation moves once its properties are stored, because what it refers to may
+    become something else now.  An adoption changes nothing, and the update behind it would replace the thing.
     """
     t, r = tables.task, tables.resource
     progress = conn.execute(sa.select(r.c.progress).where(r.c.id == task.resource_id)).scalar()
     has_begun = progress is not None and progress["task"] == task.id
     found = traversals.get_running(conn, task.stack_id)
-    if found is None or (traversals.lock_failed(conn, [found.id]) and task.id not in wishes.nested):
+    if found is None or (traversals.lock_failed(conn, [found.id]) and task.id not in request.nested):
         return False
     own = task.traversal == found.traversal
-    is_begun = task.kind == TaskKind.CREATE and wishes.begun.get(task.id, has_begun)
+    is_begun = task.kind == TaskKind.CREATE and request.begun.get(task.id, has_begun)
     if not (is_begun or task.kind == TaskKind.ADOPT):
-        return own and task.id in wishes.done
+        return own and task.id in request.done
     if own:
         return True
     values = {"traversal": found.traversal, "finish_id": found.id, "losses": None}

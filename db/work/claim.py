@@ -1,4 +1,4 @@
-"""Claiming ready tasks: the step from "may be done" to "is done by this member, as this attempt"."""
+"""Claims of ready tasks: from then on one member runs them, as a new attempt."""
 
 import functools
 import typing
@@ -10,9 +10,8 @@ from sqlalchemy.engine import Connection
 
 from .. import events, resources
 from ..batches import IDS, chunks
-from ..events import Event
 from ..ids import MemberId, ResourceId, StackId, TaskId
-from ..rows import Resource, Task
+from ..rows import Event, Resource, Task
 from ..schema import tables
 from ..states import ACTING, DELETING, SILENT, UNDECIDED, Status, TaskKind, TaskState
 from . import transitions
@@ -22,7 +21,7 @@ Json = typing.Any
 
 @dataclass(frozen=True)
 class InputValue:
-    """What another resource gives to those that refer to it; `id` is that of its newest row."""
+    """The values of a resource that others refer to; `id` is the id of its newest row."""
 
     id: ResourceId
     reference_id: Json
@@ -31,10 +30,7 @@ class InputValue:
 
 @dataclass(frozen=True)
 class Claim:
-    """A task that this member holds, with all it needs: no further read is due before its step.
-
-    :ivar begun: an earlier attempt of this task has stored progress, so the step looks instead of starts.
-    """
+    """A task that this member holds, with all that its step needs to read."""
 
     task: Task
     resource: Resource
@@ -45,16 +41,16 @@ class Claim:
 
     @property
     def begun(self) -> bool:
-        """See the class."""
+        """Return whether an earlier attempt has stored progress, so that the step polls instead of starts."""
         progress = self.resource.progress
         return progress is not None and progress["task"] == self.task.id
 
 
 @dataclass(frozen=True)
 class Claimant:
-    """Who claims.
+    """A member that claims tasks.
 
-    :ivar host: shown in events.
+    :ivar host: its conductor's name, as events show it.
     """
 
     member: MemberId
@@ -84,12 +80,12 @@ _IN_PROGRESS = (
 
 @dataclass(frozen=True)
 class Claimed:
-    """What claiming brought.
+    """The result of claiming tasks.
 
-    :ivar started: events of the claims' beginning, to be stored by the caller.
-    :ivar gone: tasks taken that have nothing to do: their resource another task has deleted meanwhile, or its
-        creation, which still went on when they were planned, has come to nothing.
-    :ivar locked: tasks not taken, because another transaction has locked their resource's row.
+    :ivar started: events of the actions that start with the claims; the caller stores them.
+    :ivar gone: claimed tasks that have nothing to do.  Another task has deleted their resource meanwhile, or
+        its creation, which still ran when they were planned, has failed.
+    :ivar locked: tasks not claimed, because another transaction has locked their resource's row.
     """
 
     claims: Sequence[Claim] = ()
@@ -106,14 +102,14 @@ def claim(
     now: float,
     waiting: Sequence[Task] = (),
 ) -> Claimed:
-    """Claim those of the tasks that are ready and that nobody else is claiming now.
+    """Claim the tasks that are ready and that nobody else claims now.
 
-    It waits for no lock: tasks are skipped whose row, or whose resource's row, another transaction holds.
+    It waits for no lock: it skips tasks whose row, or whose resource's row, another transaction holds.
 
-    A task is ready only while its traversal is the current one, for whoever supersedes a traversal cancels
-    its ready tasks in the same transaction.
+    A task is ready only while its traversal is the current one: who supersedes a traversal cancels its ready
+    tasks in the same transaction.
 
-    :param waiting: tasks to be claimed too, that this transaction has just counted down to no predecessor.
+    :param waiting: tasks to claim, too, which this transaction has just counted down to no predecessor.
     """
     seen = list(waiting)
     for part in chunks(task_ids):
@@ -138,18 +134,18 @@ def claim(
 
 
 def _is_shown(task: Task) -> bool:
-    """Whether its claim is shown on the resource, whose row is written for it."""
+    """Return whether the resource shows the claim, so that its row is written."""
     return task.kind not in UNDECIDED and task.kind not in SILENT
 
 
 def _worked_on(task: Task, rows: Mapping[ResourceId, Resource]) -> Resource | None:
-    """The task's resource; None: it has nothing to do."""
+    """Return the task's resource; None: the task has nothing to do."""
     row = rows.get(task.resource_id) if task.resource_id is not None else None
     return None if row is not None and task.kind in ACTING and not row.is_there else row
 
 
 def read(conn: Connection, task: Task) -> Claim | None:
-    """The claim of a task that somebody holds; None if its resource is gone."""
+    """Return the claim of a task that a member holds; None: its resource is deleted."""
     wanted = {ResourceId(i) for i in task.inputs.values()}
     if task.resource_id is not None:
         wanted.add(task.resource_id)
@@ -176,7 +172,7 @@ def lock(conn: Connection, task: Task) -> bool:
 
 
 def _with_replacements(conn: Connection, rows: Mapping[ResourceId, Resource]) -> dict[ResourceId, Resource]:
-    """With the replacements of those that were replaced."""
+    """Add the replacements of the resources that were replaced."""
     found = dict(rows)
     ids = {row.replaced_by for row in rows.values() if row.replaced_by is not None}
     while missing := ids - found.keys():
@@ -187,7 +183,7 @@ def _with_replacements(conn: Connection, rows: Mapping[ResourceId, Resource]) ->
 
 
 def _newest(rows: Mapping[ResourceId, Resource], resource_id: ResourceId) -> Resource | None:
-    """The resource, or what it was replaced by."""
+    """Return the resource, or its last replacement."""
     found = rows.get(resource_id)
     while found is not None and found.replaced_by is not None and found.replaced_by in rows:
         found = rows[found.replaced_by]
@@ -221,7 +217,7 @@ def _expiry(task: Task, now: float) -> float | None:
 
 
 def stack_names(conn: Connection, stack_ids: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """(name, tenant) of each stack."""
+    """Return the name and the project's id of each stack."""
     found = _stacks(conn, stack_ids)
     return {stack_id: (name, tenant) for stack_id, (name, tenant, _) in found.items()}
 
@@ -234,7 +230,7 @@ def _stacks(conn: Connection, stack_ids: Iterable[str]) -> dict[str, tuple[str, 
 def _mark_in_progress(
     conn: Connection, begun: Sequence[tuple[Task, Resource]], *, who: Claimant, now: float
 ) -> list[Event]:
-    """Show the action on the resource; the events of it.  Not again for a later attempt of the same task."""
+    """Show the action on the resources, unless an earlier attempt has; return the events of that."""
     by_action: dict[str, list[int]] = {}
     started: list[Event] = []
     for task, resource in begun:
@@ -251,7 +247,7 @@ def _mark_in_progress(
 
 
 def action_of(kind: TaskKind) -> str:
-    """As users see it."""
+    """Return the action of a kind of task as users see it."""
     if kind == TaskKind.OBSERVE:
         return "CHECK"
     if kind == TaskKind.SCALE:
@@ -262,7 +258,7 @@ def action_of(kind: TaskKind) -> str:
 def resource_event(
     resource: Resource, kind: TaskKind, status: Status, reason: str, who: Claimant, now: float
 ) -> Event:
-    """The event of a resource's action reaching a status."""
+    """Return the event of a resource's action that reaches a status."""
     return events.new(
         stack_id=resource.stack_id,
         resource_name=resource.name,
@@ -279,7 +275,7 @@ def resource_event(
 def _claim(
     task: Task, resource: Resource, rows: Mapping[ResourceId, Resource], stack: tuple[str, str, StackId]
 ) -> Claim:
-    # What is adopted stands on what was there before, also where that is to be replaced.
+    # An adoption refers to the rows that existed before, even where those are to be replaced.
     current = rows.get if task.kind == TaskKind.ADOPT else functools.partial(_newest, rows)
     inputs = {
         name: InputValue(found.id, found.reference_id, found.attributes or {})

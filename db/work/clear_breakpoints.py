@@ -1,5 +1,6 @@
-"""Leaving breakpoints: one transaction that lets held tasks go on."""
+"""Clears of breakpoints: one transaction that lets held tasks run."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,14 +15,17 @@ from ..legacy_finish_tasks import IS_TASK
 from ..notifications import EventKind
 from ..rows import ReadyTasks, Task
 from ..schema import tables
-from ..states import REDELIVER_AFTER, TaskState
-from . import breakpoint_rules, breakpoints, deadlines, endings
-from .countdown import FinishedTask, unblock
+from ..states import POST_DELETE, TaskState
+from . import breakpoint_rules, breakpoints, deadlines, endings, transitions
+from .countdown import FinishedTask, count_down
 
 
 @dataclass(frozen=True)
 class Cleared:
-    """:ivar ready: to be announced by hints: what goes on, what waited for it, parents' tasks woken."""
+    """The result of clearing breakpoints.
+
+    :ivar ready: tasks for which hints are to be sent: those cleared, their successors, and parents' tasks.
+    """
 
     ready: ReadyTasks = field(default_factory=ReadyTasks)
 
@@ -29,12 +33,12 @@ class Cleared:
 def clear(
     conn: Connection, task_ids: Iterable[TaskId], *, stepping: bool | None, by: str | None, now: float
 ) -> Cleared | None:
-    """Let all of the tasks go on, or none: None if one of them is not held, or not any more.
+    """Clear all of the tasks, or none; return None if one of them is not held.
 
-    The order of locks is that of `commits`.
+    The order of locks is that of `commit.exchange`.
 
-    :param stepping: True: whatever of the traversal still waits is held before it begins; False: it is not
-        any more; None: as it was.
+    :param stepping: True: each task of the traversal that still waits is held before it starts; False: it is
+        not held for that any more; None: it stays as it was.
     :param by: host of the conductor, for the events; None: the API.
     """
     wanted = set(task_ids)
@@ -67,34 +71,20 @@ def _lock(conn: Connection, task_ids: Iterable[TaskId]) -> list[Task]:
 
 
 def _store(conn: Connection, found: Sequence[Task], *, now: float) -> None:
-    t = tables.task
-    statement = (
-        sa.update(t)
-        .where(t.c.id == sa.bindparam("row_id"))
-        .values(
-            state=sa.bindparam("reached"),
-            hook=None,
-            hooks=sa.bindparam("ahead"),
-            stepped=sa.false(),
-            due_at=sa.bindparam("due"),
-            redelivered=0,
-        )
-    )
-    changed = [
-        {
-            "row_id": task.id,
-            "reached": TaskState.DONE if breakpoint_rules.is_post(task.hook) else TaskState.READY,
-            "ahead": {hook: given for hook, given in (task.hooks or {}).items() if hook != task.hook} or None,
-            "due": None if breakpoint_rules.is_post(task.hook) else now + REDELIVER_AFTER,
-        }
-        for task in found
-    ]
-    conn.execute(statement, changed)
+    """Let tasks that were held before their action run, and end those that were held after it."""
+    transitions.complete(conn, [task.id for task in found if breakpoint_rules.is_post(task.hook)])
+    groups: dict[str, list[TaskId]] = {}
+    for task in found:
+        if not breakpoint_rules.is_post(task.hook):
+            ahead = {hook: options for hook, options in (task.hooks or {}).items() if hook != task.hook}
+            groups.setdefault(json.dumps(ahead), []).append(task.id)
+    for ahead_text, ids in sorted(groups.items(), key=lambda group: min(group[1])):
+        transitions.clear(conn, ids, ahead=json.loads(ahead_text) or None, now=now)
 
 
 def _deleted(found: Sequence[Task]) -> set[int | None]:
-    """Rows that were kept only to show where the breakpoint is."""
-    return {task.resource_id for task in found if task.hook == breakpoint_rules.POST_DELETE}
+    """Return the resources whose rows were kept only to show the breakpoint."""
+    return {task.resource_id for task in found if task.hook == POST_DELETE}
 
 
 def _numbers(found: Sequence[Task]) -> list[TraversalNumber]:
@@ -102,12 +92,12 @@ def _numbers(found: Sequence[Task]) -> list[TraversalNumber]:
 
 
 def set_stepping(conn: Connection, traversal: TraversalId, stepping: bool | None) -> None:
-    """Let what waits in the traversal be held before it begins, or not any more; None: leave it."""
+    """Set whether each waiting task of a traversal is held before it starts; None changes nothing."""
     if stepping is None:
         return
     t = tables.task
     waiting = (t.c.traversal == traversal, t.c.state == TaskState.WAITING, IS_TASK)
-    # Locked in id order, as everybody does.
+    # Locked in the order of ids, as all rows are.
     ids = conn.execute(sa.select(t.c.id).where(*waiting, t.c.stepped.is_not(stepping))).scalars()
     for part in chunks(ids):
         list(conn.execute(sa.select(t.c.id).where(t.c.id.in_(part)).order_by(t.c.id).with_for_update()))
@@ -117,8 +107,8 @@ def set_stepping(conn: Connection, traversal: TraversalId, stepping: bool | None
 def _go_on(conn: Connection, found: Sequence[Task], *, by: str | None, now: float) -> Cleared:
     ready = {task.id: task.traversal for task in found if not breakpoint_rules.is_post(task.hook)}
     ended = [task for task in found if breakpoint_rules.is_post(task.hook)]
-    free, _ = breakpoints.go_on(
-        conn, unblock(conn, [FinishedTask(task) for task in ended], now=now), by=by, now=now
+    free, _ = breakpoints.unblock(
+        conn, count_down(conn, [FinishedTask(task) for task in ended], now=now), by=by, now=now
     )
     ready.update(free)
     for stack_id, traversal in sorted({(task.stack_id, task.traversal) for task in found}):
@@ -131,7 +121,7 @@ def _go_on(conn: Connection, found: Sequence[Task], *, by: str | None, now: floa
 def _end(
     conn: Connection, numbers: Iterable[TraversalNumber], *, by: str | None, now: float
 ) -> dict[TaskId, TraversalId]:
-    """End the traversals of which nothing is left; parents' tasks that this has woken."""
+    """End the traversals without open tasks; return the parents' tasks that were woken."""
     woken: dict[TaskId, TraversalId] = {}
     for number in sorted(numbers):
         done = endings.finish(conn, number, by=by, now=now)
@@ -148,8 +138,7 @@ def _by_traversal(ready: Mapping[TaskId, TraversalId]) -> ReadyTasks:
 
 
 def expire(conn: Connection, task_ids: Iterable[TaskId], *, by: str | None, now: float) -> Cleared:
-    """What the breakpoints' own limits say, for those of the tasks that are held and due: they go on, or the
-    stack's action ends."""
+    """Expire breakpoints of held tasks that are due: clear them, or fail the stack's action, as they say."""
     due = [task for task in _lock(conn, task_ids) if task.due_at is not None and task.due_at <= now]
     fail = [task for task in due if breakpoint_rules.fails_at_limit(task, task.hook or "")]
     stopped = {task.traversal for task in fail}
@@ -165,12 +154,12 @@ def expire(conn: Connection, task_ids: Iterable[TaskId], *, by: str | None, now:
 
 
 def _fail(conn: Connection, task: Task, *, by: str | None, now: float) -> Cleared:
-    hook, t = task.hook or "", tables.task
-    state = TaskState.DONE if breakpoint_rules.is_post(hook) else TaskState.CANCELLED
+    hook = task.hook or ""
     rows = resources.by_ids(conn, [ResourceId(task.resource_id or 0)])
     name = next((row.name for row in rows.values()), "")
-    conn.execute(sa.update(t).where(t.c.id == task.id).values(state=state, hook=None, due_at=None))
+    end = transitions.complete if breakpoint_rules.is_post(hook) else transitions.cancel
+    end(conn, [task.id])
     resources.delete_many(conn, [row.id for row in rows.values() if row.id in _deleted([task])])
     reason = breakpoint_rules.abort_reason(hook, name)
-    unblock(conn, [FinishedTask(task, failure=reason, aborts=True)], now=now)
+    count_down(conn, [FinishedTask(task, failure=reason, aborts=True)], now=now)
     return Cleared(_by_traversal(_end(conn, _numbers([task]), by=by, now=now)))

@@ -1,12 +1,12 @@
-"""A stack's clock, which stands while all that is unfinished is held at breakpoints, or is behind that.
+"""Pauses of a stack's deadline while a breakpoint holds, or blocks, all unfinished work.
 
-While it stands the deadline is NULL and the seconds that were left are kept: no scan for deadlines finds the
-stack, and no duty has to move anything.
+While it is paused, `deadline_at` is NULL and the seconds left are stored.  So no scan for deadlines finds the
+stack, and no duty has to move its deadline.
 
-A task that waits for a nested stack whose clock stands is behind a breakpoint, too.  So the transaction that
-stops a child's clock looks at its parent's, up to the root; and the one that lets it go on lets theirs.  Both
-go from the child to the parent, and who looks whether all children stand locks their rows: of one whose child
-goes on at this moment and one who is about to stop the parent's clock, the second sees the first.
+A task that waits for a nested stack with a paused deadline is blocked by a breakpoint, too.  So a transaction
+that pauses a child's deadline checks its parent's, up to the root, and one that resumes it resumes theirs.
+Both go from the child to the parent.  Who checks whether all children are paused locks their rows.  So of two
+transactions, one that resumes a child and one that pauses its parent, the second sees the first.
 """
 
 import typing
@@ -17,21 +17,23 @@ from sqlalchemy.engine import Connection
 
 from .. import traversals
 from ..batches import BATCH, chunks
-from ..ids import StackId, TaskId, TraversalId, TraversalNumber
-from ..rows import Task, Traversal
+from ..ids import StackId, TaskId, TraversalId, TraversalNumber, WaitsOn
+from ..rows import ReadyTasks, Task, Traversal
 from ..schema import tables
 from ..states import ACTIVE, DeadlinePolicy, Standing, Status, TaskKind, TaskState
+from . import transitions
+from .tasks import AWAITED_STACK, WAITS_FOR_STACK, Locked, by_traversal, lock
 
-LOOK_AGAIN = 300.0
-"""Seconds after which a task that waits for a nested stack looks at it even if nobody has woken it."""
+POLL_CHILD_AFTER = 300.0
+"""Seconds after which a task polls the nested stack that it waits for even if nobody has woken it."""
 
 
 def pause_deadline(conn: Connection, number: TraversalNumber, *, now: float) -> None:
-    """Pause the stack's deadline if nothing goes on any more in the traversal but some task is held.
+    """Pause the stack's deadline if no task of the traversal can run, but some task is held.
 
-    Who takes the last active task away holds the traversal's row, so that of two who end tasks at once the
-    second one sees the first.  Also tasks of older traversals count that still run: what waits for them goes
-    on without anybody's doing.
+    Who ends the last active task holds the traversal's row.  So of two transactions that end tasks at once,
+    the second sees the first.  Running tasks of older traversals count as active, because their successors
+    run after them.
     """
     s, found = tables.stack, traversals.get(conn, number)
     if found is None or not found.may_pause or found.deadline_policy == DeadlinePolicy.COUNTS:
@@ -44,10 +46,10 @@ def pause_deadline(conn: Connection, number: TraversalNumber, *, now: float) -> 
             s.c.id == found.stack_id,
             s.c.traversal == found.traversal,
             s.c.status == Status.IN_PROGRESS,
-            # One that has passed strikes.
+            # A deadline that has passed is not paused: the stack times out.
             s.c.deadline_at > now,
         )
-        # Some databases see the new deadline in the second assignment: the order is of importance there.
+        # MariaDB reads the new deadline in the second assignment, so the order matters there.
         .ordered_values((s.c.remaining, s.c.deadline_at - now), (s.c.deadline_at, None))
     )
     if done.rowcount:
@@ -55,11 +57,13 @@ def pause_deadline(conn: Connection, number: TraversalNumber, *, now: float) -> 
 
 
 def pause_parents(conn: Connection, parked: Iterable[TaskId], *, now: float) -> None:
-    """What these parents' tasks wait for stands now: nobody has to look at them, and their stacks' clocks may
-    stand, too.  The caller holds the tasks."""
+    """Pause the deadlines of stacks whose tasks wait for paused nested stacks, where nothing else runs.
+
+    Nobody has to poll these tasks meanwhile.  The caller holds their rows.
+    """
     t, numbers = tables.task, set[TraversalNumber]()
     for part in chunks(parked):
-        # How long the child stands is no part of the resource's timeout.
+        # The time for which the child is paused is no part of the resource's timeout.
         conn.execute(sa.update(t).where(t.c.id.in_(part)).values(due_at=None, expires_at=None))
         found = conn.execute(sa.select(t.c.finish_id).where(t.c.id.in_(part))).scalars()
         numbers |= {TraversalNumber(number) for number in found if number is not None}
@@ -69,25 +73,20 @@ def pause_parents(conn: Connection, parked: Iterable[TaskId], *, now: float) -> 
 
 
 def _waiting_for(conn: Connection, stack_id: StackId) -> Sequence[typing.Any]:
-    """The parked tasks that wait for a stack; their rows are locked."""
+    """Return the parked tasks that wait for a stack, and lock their rows."""
     t = tables.task
     return conn.execute(
         sa.select(t.c.id, t.c.finish_id, t.c.stack_id, t.c.traversal, t.c.timeout)
-        .where(t.c.waits_on == f"{_CHILD}{stack_id}", t.c.state == TaskState.PARKED)
+        .where(t.c.waits_on == str(WaitsOn.stack(stack_id)), t.c.state == TaskState.PARKED)
         .order_by(t.c.id)
         .with_for_update()
     ).all()
 
 
-_CHILD = "stack:"
-
-
 def _rests(conn: Connection, traversal: Traversal) -> bool:
-    """Whether nothing goes on by itself in a traversal, nor in the nested stacks that it waits for; and
-    something is held, there or here."""
+    """Return whether a traversal, with the nested stacks it waits for, has held tasks and nothing to run."""
     t, s = tables.task, tables.stack
-    # With coalesce, for what is parked until a retry waits on nothing, and NOT NULL is NULL.
-    for_child = sa.and_(t.c.state == TaskState.PARKED, sa.func.coalesce(t.c.waits_on, "").like(f"{_CHILD}%"))
+    for_child = sa.and_(t.c.state == TaskState.PARKED, WAITS_FOR_STACK)
     of_it = t.c.traversal == traversal.traversal
     active = sa.select(t.c.id).where(of_it, t.c.state.in_(sorted(ACTIVE)), sa.not_(for_child))
     # Nothing waits for a snapshot that is deleted beside the stack, but the stack's deletion takes it over.
@@ -99,9 +98,9 @@ def _rests(conn: Connection, traversal: Traversal) -> bool:
         return False
     if conn.execute(running.limit(1)).first() is not None:
         return False
-    theirs = s.c.id == sa.func.substr(t.c.waits_on, len(_CHILD) + 1)
+    theirs = s.c.id == AWAITED_STACK
     child = sa.select(s.c.id).join(t, theirs).where(of_it, for_child)
-    # Most often there is one that goes on, and then none has to be locked.
+    # Most often one of them is not paused, and then none has to be locked.
     if conn.execute(child.where(s.c.remaining.is_(None)).limit(1)).first() is not None:
         return False
     children = conn.execute(child).scalars().all()
@@ -114,7 +113,7 @@ def _rests(conn: Connection, traversal: Traversal) -> bool:
 
 
 def resume_deadline(conn: Connection, stack_id: StackId, traversal: TraversalId, *, now: float) -> None:
-    """Let a clock that stands go on with the time that was left, and those of the stacks around it."""
+    """Resume a paused deadline with the seconds left, and those of the stacks around it."""
     s, t = tables.stack, tables.task
     done = conn.execute(
         sa.update(s)
@@ -123,26 +122,40 @@ def resume_deadline(conn: Connection, stack_id: StackId, traversal: TraversalId,
     )
     for task in _waiting_for(conn, stack_id) if done.rowcount else ():
         expires_at = None if task.timeout is None else now + task.timeout
-        due_at = now + (LOOK_AGAIN if task.timeout is None else min(LOOK_AGAIN, task.timeout))
+        due_at = now + (POLL_CHILD_AFTER if task.timeout is None else min(POLL_CHILD_AFTER, task.timeout))
         conn.execute(sa.update(t).where(t.c.id == task.id).values(due_at=due_at, expires_at=expires_at))
         resume_deadline(conn, StackId(task.stack_id), TraversalId(task.traversal), now=now)
+
+
+def wake(conn: Connection, parked: Sequence[Locked], *, now: float) -> ReadyTasks:
+    """Let parked tasks be claimed, whose rows the caller has locked; return them by traversal, for hints.
+
+    A nested stack may have ended while its deadline was paused, and its parent's with it: so the deadlines of
+    the tasks' stacks resume.
+    """
+    transitions.wake(conn, [row.id for row in parked], now=now)
+    for stack_id, traversal in sorted({(row.stack_id, row.traversal) for row in parked}):
+        resume_deadline(conn, stack_id, traversal, now=now)
+    return by_traversal(parked)
+
+
+def wake_parents(conn: Connection, stack_id: StackId, *, now: float) -> ReadyTasks:
+    """Wake the tasks that wait for a nested stack, which has ended; return them by traversal, for hints."""
+    t = tables.task
+    waiting = sa.and_(t.c.waits_on == str(WaitsOn.stack(stack_id)), t.c.state == TaskState.PARKED)
+    return wake(conn, lock(conn, waiting), now=now)
 
 
 def newer_traversals(conn: Connection, ended: Sequence[Task]) -> set[TraversalNumber]:
     """Return newer traversals of which tasks have waited for these, which ran for an older one.
 
-    The ids of a plan are one block of which the traversal's is the last.
+    Only a task that was running when its traversal was superseded, or that a newer one carries over, has
+    successors in another traversal than its own.
     """
     t = tables.task
-    newer: Iterable[int] = (
-        successor
-        for task in ended
-        if task.finish_id is not None
-        for successor in task.successors
-        if successor > task.finish_id
-    )
+    newer = (successor for task in ended if task.standing != Standing.OWN for successor in task.successors)
     found: set[TraversalNumber] = set()
     for part in chunks(newer):
         rows = conn.execute(sa.select(t.c.finish_id).where(t.c.id.in_(part)).distinct()).scalars()
         found.update(TraversalNumber(number) for number in rows if number is not None)
-    return found
+    return found - {task.finish_id for task in ended if task.finish_id is not None}

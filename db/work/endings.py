@@ -9,11 +9,11 @@ from sqlalchemy.engine import Connection
 
 from .. import credentials, events, notifications, snapshots, stacks, traversals
 from ..ids import StackId, TaskId, TraversalId, TraversalNumber
-from ..rows import Stack
+from ..rows import Event, Stack, Task
 from ..schema import tables
 from ..stacks import LateStack
 from ..states import Status, TraversalState
-from . import deadlines, tasks
+from . import deadlines
 
 ROLLBACK_STARTED = "Stack ROLLBACK started"
 PLANNED_WITHIN = 3600.0
@@ -31,17 +31,21 @@ class Ended:
 
 @dataclass(frozen=True)
 class Failure:
-    """:ivar rolled_back: where that is wished for the stack."""
+    """The reason why a stack's action fails.
+
+    :ivar rolled_back: roll back, if the stack's options request that.
+    """
 
     reason: str
     rolled_back: bool = True
 
 
 def finish(conn: Connection, number: TraversalNumber, *, by: str | None, now: float) -> Ended | None:
-    """End the traversal if none of its tasks is left; None if some are, or if it was superseded.  Where all
-    that are left are held, or behind that, the stack's deadline is paused.
+    """End a traversal without open tasks; return None if some are open, or if it was superseded.
 
-    :param by: host of the conductor that does it, for the event.
+    Where breakpoints hold or block all open tasks, the stack's deadline is paused.
+
+    :param by: host of the conductor, for the event; None: the API.
     """
     found = traversals.lock(conn, number)
     if found is None or found.state != TraversalState.RUNNING:
@@ -51,13 +55,40 @@ def finish(conn: Connection, number: TraversalNumber, *, by: str | None, now: fl
             deadlines.pause_deadline(conn, number, now=now)
         return None
     traversals.end(conn, number, now=now)
-    # At a breakpoint the user wants to see what is there, and to go on from it.
+    # A user who aborts at a breakpoint reads what is there, and updates it: so that is not rolled back.
     failure = None if found.failure is None else Failure(found.failure, rolled_back=not found.aborted)
     ended = end_stack(conn, found.stack_id, found.traversal, failure, by=by, now=now)
     if ended is None:  # It may have been that of a snapshot alone.
         failed = found.failure is not None
         snapshots.end(conn, [found.traversal], reason=found.failure or "", failed=failed)
     return ended
+
+
+def finish_all(
+    conn: Connection,
+    over: Sequence[Task],
+    *,
+    held: Sequence[Task] = (),
+    parked: Sequence[TaskId] = (),
+    by: str | None,
+    now: float,
+) -> tuple[list[tuple[StackId, Status]], dict[TaskId, TraversalId]]:
+    """Finish the traversals of tasks that have ended or are held, and those that have waited for them.
+
+    :param parked: tasks that wait for nested stacks whose deadlines are paused; the caller holds their rows.
+    :param by: host of the conductor, for the events; None: the API.
+    :returns: the stacks that have ended, with their statuses; and the parents' tasks that were woken.
+    """
+    deadlines.pause_parents(conn, parked, now=now)
+    numbers = {task.finish_id for task in (*over, *held)} | deadlines.newer_traversals(conn, over)
+    ended: list[tuple[StackId, Status]] = []
+    woken: dict[TaskId, TraversalId] = {}
+    for number in sorted(number for number in numbers if number is not None):
+        done = finish(conn, number, by=by, now=now)
+        if done is not None:
+            ended.append((done.stack_id, done.status))
+            woken.update(done.woken)
+    return ended, woken
 
 
 def end_stack(
@@ -69,8 +100,11 @@ def end_stack(
     by: str | None,
     now: float,
 ) -> Ended | None:
-    """Bring the stack to COMPLETE, or to FAILED, and from there to its rollback where that is wished; None if
-    it was superseded."""
+    """End a stack's action as COMPLETE or FAILED, and start its rollback where that is requested.
+
+    :param failure: None: it is COMPLETE.
+    :returns: None: the traversal was superseded.
+    """
     stack = stacks.lock(conn, stack_id)
     if stack.traversal != traversal or stack.status != Status.IN_PROGRESS:
         return None
@@ -88,7 +122,7 @@ def end_stack(
             stacks.forgo_rollback(conn, stack_id)
     record_stack_events(conn, [stack], status, reason, by=by, now=now)
     begin_rollbacks(conn, [stack_id], now=now)
-    woken = tasks.wake(conn, f"stack:{stack_id}", now=now)
+    woken = deadlines.wake_parents(conn, stack_id, now=now)
     return Ended(
         stack_id=stack_id,
         status=status,
@@ -97,15 +131,15 @@ def end_stack(
 
 
 def begin_rollbacks(conn: Connection, stack_ids: Sequence[StackId], *, now: float) -> None:
-    """Turn those of the stacks that this transaction has failed, and that are to be rolled back, to a
-    traversal that does that: so nobody sees them as failed meanwhile.
+    """Start a traversal that rolls back each stack that this transaction has failed and marked for that.
 
-    It has no tasks yet, for to plan it may take long; a duty finds it by `rollback_at`.
+    So nobody sees the stack as failed before its rollback.  The traversal has no tasks yet, because its plan
+    may take long: a duty finds the stack by `rollback_at`, and plans it.
     """
     s = tables.stack
     waiting = sa.and_(s.c.id.in_(sorted(stack_ids)), s.c.rollback_at.is_not(None))
     query = sa.select(s.c.id, s.c.name, s.c.traversal, s.c.reason)
-    begun: list[events.Event] = []
+    begun: list[Event] = []
     for stack_id, name, traversal, cause in conn.execute(query.where(waiting).order_by(s.c.id)).all():
         reason = f"{ROLLBACK_STARTED}: {cause}"
         columns = {
@@ -152,8 +186,8 @@ def record_stack_events(
 
 def stack_event(
     stack: Stack | LateStack, status: Status, reason: str, *, by: str | None, now: float
-) -> events.Event:
-    """The stack's own event: it stands in the list under the stack's name."""
+) -> Event:
+    """Return the stack's own event, which lists show under the stack's name."""
     return events.new(
         stack_id=stack.id,
         resource_name=stack.name,

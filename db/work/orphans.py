@@ -1,25 +1,26 @@
-"""What a step may have left behind that did not stop: its thread may still make the thing it was about to.
+"""Orphaned creates: things that a detached step may still make.
 
-Such a thing must not be forgotten, and must not hold up the stack.  So the resource, with its idempotency
-key, is copied into a stack of its own: nested in the first one, and with nothing to do but to delete it.  The
-deletion is parked until the thread has come back, or its conductor is gone; then it is a task like any other.
+Such a thing must not be lost, and must not block the stack.  So the resource, with its idempotency key, is
+copied into a stack of its own, which is nested in the first one and only deletes it.  The deletion is parked
+until the thread has ended or its conductor is dead.  Then it is a task like any other.
 """
 
 import typing
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import resources, sequences, stacks, traversals
-from ..ids import MemberId, ResourceId, StackId, TaskId, TraversalId, TraversalNumber
-from ..rows import ReadyTasks, Resource, Task, Traversal
+from ..ids import MemberId, ResourceId, StackId, TaskId, TraversalId, TraversalNumber, WaitsOn
+from ..outcomes import OrphanedCreate
+from ..rows import ReadyTasks, Task, Traversal
 from ..schema import tables
 from ..states import FINAL, Status, TaskKind, TaskState
-from . import task_rows, transitions
-from .task_rows import Locked, by_traversal
+from . import tasks, transitions
+from .tasks import Locked, by_traversal
 
 RETRIES = 5
 INSISTS = {"insists": True}
@@ -27,29 +28,8 @@ INSISTS = {"insists": True}
 NAME_LENGTH = 255
 
 
-@dataclass(frozen=True)
-class OrphanedCreate:
-    """A creation that was given up.
-
-    :ivar task: as it was claimed by the conductor that runs it still.
-    :ivar resource: with its key, and with its properties as they were given to the step.
-    """
-
-    task: Task
-    resource: Resource
-
-    @property
-    def step(self) -> str:
-        """What its deletion waits for."""
-        return _step(self.task.id, self.task.attempt)
-
-
-def _step(task_id: TaskId, attempt: int) -> str:
-    return f"step:{task_id}:{attempt}"
-
-
 def record(conn: Connection, left: OrphanedCreate, *, now: float) -> TaskId:
-    """Store it, to be deleted when its step has come back; the deletion's task."""
+    """Store an orphaned create, to be deleted once its step has ended; return the deletion's task."""
     stack = stacks.get(conn, left.task.stack_id)
     first = sequences.reserve(conn, 3)
     task_id, number = TaskId(first + 1), TraversalNumber(first + 2)
@@ -105,16 +85,18 @@ def record(conn: Connection, left: OrphanedCreate, *, now: float) -> TaskId:
         request=left.task.request,
         **shared,
     )
-    task_rows.insert_many(conn, [deletion])
+    tasks.insert_many(conn, [deletion])
     traversals.insert(conn, Traversal(id=number, open_tasks=1, action="DELETE", **shared))
     return task_id
 
 
 def keep_stray(conn: Connection, left: OrphanedCreate, *, now: float) -> None:
-    """Store it, if its task has come to nothing: another attempt finds by the key what it makes, or has made
-    it already.  One that is stored already waits for its step under the name that the conductor has now."""
+    """Record the create of a detached step, unless another attempt finds, or has found, what it makes.
+
+    A create that is recorded already waits for its step under the conductor's present name from now on.
+    """
     t = tables.task
-    waiting = sa.and_(t.c.waits_on == left.step, t.c.state == TaskState.PARKED)
+    waiting = sa.and_(t.c.waits_on == str(left.step), t.c.state == TaskState.PARKED)
     renamed = conn.execute(sa.update(t).where(waiting).values(member=left.task.member))
     if renamed.rowcount:
         return
@@ -126,14 +108,14 @@ def keep_stray(conn: Connection, left: OrphanedCreate, *, now: float) -> None:
 
 
 def resolve(conn: Connection, left: OrphanedCreate, physical_id: str | None, *, now: float) -> ReadyTasks:
-    """The step has ended after all: what it has made is deleted now; the tasks made ready.
+    """Delete what a detached step has made, now that the step has ended; return the tasks made ready.
 
-    :param physical_id: of what it says that it has made.
+    :param physical_id: of the thing that the step has made; None: it has made nothing.
     """
     t, r = tables.task, tables.resource
     found = conn.execute(
         sa.select(t.c.id, t.c.resource_id)
-        .where(t.c.waits_on == left.step, t.c.state == TaskState.PARKED)
+        .where(t.c.waits_on == str(left.step), t.c.state == TaskState.PARKED)
         .with_for_update()
     ).first()
     if found is not None:
@@ -145,18 +127,20 @@ def resolve(conn: Connection, left: OrphanedCreate, physical_id: str | None, *, 
         return ReadyTasks()
     if physical_id is not None:
         conn.execute(sa.update(r).where(r.c.id == row_id).values(physical_id=physical_id))
-    return _wake(conn, task_rows.lock_many(conn, [task_id], TaskState.PARKED), now=now)
+    return _wake(conn, tasks.lock_many(conn, [task_id], TaskState.PARKED), now=now)
 
 
 def _is_nobodys(conn: Connection, left: OrphanedCreate, physical_id: str) -> bool:
-    """Whether what a step has made belongs to no resource, and none will find it: its own was deleted
-    meanwhile, for its conductor counted as gone; or a later attempt has made another one, as the type does
-    not find things by their key; or there is no later attempt that would."""
+    """Return whether the thing that a step has made belongs to no resource, and none will find it.
+
+    Its resource was deleted meanwhile, because its conductor counted as dead.  Or a later attempt has made
+    another thing, because the type does not find things by their key.  Or no later attempt would find it.
+    """
     t = tables.task
     task = conn.execute(sa.select(t.c.state, t.c.attempt).where(t.c.id == left.task.id)).first()
     if task == (TaskState.DONE, left.task.attempt):
-        # Nothing but a stored result ends a task as done under its own attempt: the step came back before,
-        # and only the answer was lost.  Where the thing is by now is the business of those who have it.
+        # Only a stored result completes a task under its own attempt: the step had ended before, and only the
+        # answer of the database was lost.  The resource has the thing, or another one has got it from there.
         return False
     row = resources.by_ids(conn, [left.resource.id]).get(left.resource.id)
     if row is None:
@@ -167,8 +151,10 @@ def _is_nobodys(conn: Connection, left: OrphanedCreate, physical_id: str) -> boo
 
 
 def _was_abandoned(conn: Connection, left: OrphanedCreate, physical_id: str) -> bool:
-    """Whether the resource's row went with an abandoned stack, and the user has the thing now: then the last
-    event that names it is not one of its deletion."""
+    """Return whether the resource's stack was abandoned, so that the user has the thing now.
+
+    The last event that names the thing is not one of its deletion then.
+    """
     e = tables.event
     action = conn.execute(
         sa.select(e.c.action)
@@ -184,17 +170,17 @@ def _was_abandoned(conn: Connection, left: OrphanedCreate, physical_id: str) -> 
 
 
 def without_step(conn: Connection, claims: Iterable[tuple[TaskId, int]], *, now: float) -> ReadyTasks:
-    """No step of these claims (task, attempt) runs: the deletions wait no longer; the tasks made ready."""
+    """Wake the deletions that wait for these claims (task, attempt), of which no step runs; return them."""
     t = tables.task
-    awaited = sorted(_step(*claim) for claim in claims)
+    awaited = sorted(str(WaitsOn.step(*claim)) for claim in claims)
     found = conn.execute(
         sa.select(t.c.id).where(t.c.waits_on.in_(awaited), t.c.state == TaskState.PARKED)
     ).scalars()
-    return _wake(conn, task_rows.lock_many(conn, list(found), TaskState.PARKED), now=now)
+    return _wake(conn, tasks.lock_many(conn, list(found), TaskState.PARKED), now=now)
 
 
 def of_member(conn: Connection, member: MemberId) -> list[tuple[TaskId, int]]:
-    """(task, shard) of the deletions that wait for steps of a conductor."""
+    """Return (task, shard) of the deletions that wait for steps of a conductor."""
     t = tables.task
     rows = conn.execute(
         sa.select(t.c.id, t.c.shard).where(t.c.member == member, t.c.state == TaskState.PARKED)
@@ -205,11 +191,11 @@ def of_member(conn: Connection, member: MemberId) -> list[tuple[TaskId, int]]:
 def abandon(
     conn: Connection, task_ids: Iterable[TaskId], *, now: float, member: MemberId | None = None
 ) -> ReadyTasks:
-    """The conductor is gone, and its steps with it: the deletions wait no longer; the tasks made ready.
+    """Wake deletions that wait for steps of a dead conductor; return those made ready, by traversal.
 
-    :param member: spare those that wait for it under another name by now.
+    :param member: leave out deletions that wait for it under another name by now.
     """
-    locked = task_rows.lock_many(conn, task_ids, TaskState.PARKED)
+    locked = tasks.lock_many(conn, task_ids, TaskState.PARKED)
     if member is not None:
         waiting = {task_id for task_id, _ in of_member(conn, member)}
         locked = [row for row in locked if row.id in waiting]

@@ -1,22 +1,7 @@
 """Every change of a task's state: one function for each word of the state table.
 
-No other module writes ``task.state``; ``tests/unit/test_db_boundaries.py`` holds that.  The words and what
-they mean:
-
-===========  ==========================================  ==========
-word         from                                        to
-===========  ==========================================  ==========
-unblock      waiting                                     ready
-claim        ready; waiting, if just counted down        running
-hold         waiting, running                            held
-clear        held                                        ready
-park         running                                     parked
-wake         parked                                      ready
-release      running                                     ready
-complete     running, held                               done
-fail         running                                     failed
-cancel       waiting, ready, running, parked, held       cancelled
-===========  ==========================================  ==========
+No other module writes ``task.state``; ``tests/unit/test_db_boundaries.py`` holds that.  `ALL` lists the words
+with their arrows, and doc/glossary.md says what they mean.
 
 Callers have locked the rows and have seen their states.  Each statement compares the state again, so a row in
 any other state stays as it is: a mistake of a caller costs a lost update, never a second run of a task.
@@ -30,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..batches import IDS, chunks
-from ..ids import MemberId, TaskId
+from ..ids import MemberId, TaskId, WaitsOn
 from ..schema import tables
 from ..states import REDELIVER_AFTER, TRANSITIONS, TaskState
 
@@ -112,7 +97,7 @@ def unblock(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> int:
 
 def _claim_statement() -> sa.Update:
     now = sa.bindparam("now", type_=sa.Float)
-    # Counted from the first claim: what an action may take in all is not given to each attempt anew.
+    # Counted from the first claim: all attempts of an action share one timeout.
     expiry = sa.func.coalesce(_T.expires_at, now + _T.timeout)
     # A task that has expired already is claimed to be failed.  That takes a moment, in which the duty for
     # expired claims must not take it away again.
@@ -163,12 +148,14 @@ _CLEARED = {"hook": None, "stepped": sa.false(), "redelivered": 0}
 _CLEAR = CLEAR.statement(**_CLEARED, hooks=sa.bindparam("ahead"), due_at=sa.bindparam("due"))
 
 
-def clear(conn: Connection, task_id: TaskId, *, ahead: Mapping[str, typing.Any] | None, now: float) -> int:
-    """Let a task that was held before its action go on; return whether it was held, as 0 or 1.
+def clear(
+    conn: Connection, task_ids: Iterable[TaskId], *, ahead: Mapping[str, typing.Any] | None, now: float
+) -> int:
+    """Let tasks run that were held before their action; return how many.
 
-    :param ahead: breakpoints that it has still ahead, with their options.
+    :param ahead: breakpoints that they have still ahead, with their options.
     """
-    return _run(conn, _CLEAR, [task_id], ahead=ahead, due=now + REDELIVER_AFTER)
+    return _run(conn, _CLEAR, task_ids, ahead=ahead, due=now + REDELIVER_AFTER)
 
 
 # Who waits in the database has had no lost conductor since its step ended, see losses.py.
@@ -187,18 +174,19 @@ def park(
     conn: Connection,
     task_id: TaskId,
     *,
-    waits_on: str | None,
+    waits_on: WaitsOn | None,
     due_at: float | None,
     retries_left: int | None = None,
 ) -> int:
     """Let a task wait in the database; return whether it was running, as 0 or 1.
 
     :param due_at: when it is woken at the latest; None: only by what it waits for.
-    :param retries_left: it waits to be tried again, so often and with its whole time; None: its try goes on.
+    :param retries_left: it waits for a retry with its whole timeout, and so many are left; None: it polls.
     """
+    awaited = None if waits_on is None else str(waits_on)
     if retries_left is None:
-        return _run(conn, _PARK, [task_id], awaited=waits_on, due=due_at)
-    return _run(conn, _PARK_TO_RETRY, [task_id], awaited=waits_on, due=due_at, left=retries_left)
+        return _run(conn, _PARK, [task_id], awaited=awaited, due=due_at)
+    return _run(conn, _PARK_TO_RETRY, [task_id], awaited=awaited, due=due_at, left=retries_left)
 
 
 _CLAIMABLE = {"member": None, "waits_on": None, "stop_by": None, "redelivered": 0}
@@ -237,7 +225,7 @@ def fail(conn: Connection, task_ids: Iterable[TaskId]) -> int:
 
 
 def cancel(conn: Connection, task_ids: Iterable[TaskId], *, ask_at: float | None = None) -> int:
-    """End tasks that shall not go on; return how many.
+    """End tasks that are not to run on; return how many.
 
     :param ask_at: a conductor may still be running their steps: the rows keep its name, and it is asked to
         stop them again at this moment.  None: no step of them runs.

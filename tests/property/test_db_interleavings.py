@@ -13,7 +13,7 @@ from stoker.db.engine import Database
 from stoker.db.ids import TaskId
 from stoker.db.schema import upgrade
 from stoker.db.states import Status, TaskState
-from stoker.db.work import tasks
+from stoker.db.work import member_claims, tasks
 from stoker.db.work.claim import Claim
 
 Needs = dict[str, list[str]]
@@ -108,7 +108,7 @@ class Run:
         """The claimant is gone; another gives its claim back."""
         claim = self.held.pop(name)
         seen = [(claim.task.id, claim.task.attempt)]
-        self.database.write(lambda conn: tasks.release(conn, seen, now=NOW))
+        self.database.write(lambda conn: member_claims.release(conn, seen, now=NOW))
         if self.twin.failed:
             # It goes on, though nothing else starts: its resource is half made.
             [again] = claim_all(self.database, [claim.task.id], B)

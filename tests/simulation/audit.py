@@ -15,10 +15,11 @@ from simulation.world import World
 from sqlalchemy.engine import Connection
 from stoker.db.engine import Database
 from stoker.db.ids import TaskId
+from stoker.db.outcomes import Outcome
 from stoker.db.states import FINAL, TRANSITIONS, UNSTARTED, TaskState
 from stoker.db.work import commit
 from stoker.db.work.claim import Claimant
-from stoker.db.work.commit import Exchange, Outcome
+from stoker.db.work.commit import Exchange
 
 PER_TURN, PER_TASK = 40, 16
 """Statements of one transaction of the work loop: so many, and so many for each result and each claim.  What

@@ -127,10 +127,10 @@ class Breaks:
 
     def _waits_for_one_that_stands(self, task: Task) -> bool:
         """Whether it waits for a nested stack whose clock stands."""
-        kind, _, child = (task.waits_on or "").partition(":")
-        if task.state != TaskState.PARKED or kind != "stack":
+        awaited = task.waits_on
+        if task.state != TaskState.PARKED or awaited is None or not awaited.is_stack:
             return False
-        found = self.world.database.read(lambda conn: stacks.living(conn, StackId(child)))
+        found = self.world.database.read(lambda conn: stacks.living(conn, StackId(awaited.key)))
         return found is not None and found.remaining is not None
 
     def _runs(self, stack: Stack) -> bool:

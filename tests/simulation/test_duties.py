@@ -10,7 +10,7 @@ from simulation.world import SimConductor, World
 from stoker.conductor.duties.stack_timeouts import StackTimeouts
 from stoker.db import events
 from stoker.db.events import EventQuery
-from stoker.db.ids import StackId, TaskId
+from stoker.db.ids import StackId, TaskId, WaitsOn
 from stoker.db.rows import Stack, Task
 from stoker.db.schema import tables
 from stoker.db.stacks import DueStack
@@ -122,7 +122,7 @@ def wait_for_end(world: World, child: StackId, parent: Stack) -> TaskId:
         state=TaskState.PARKED,
         pending=0,
         shard=parent.shard,
-        waits_on=f"stack:{child}",
+        waits_on=WaitsOn.stack(StackId(str(child))),
     )
     world.database.write(lambda conn: tasks.insert_many(conn, [task]))
     return task.id

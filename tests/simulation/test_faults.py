@@ -6,8 +6,8 @@ import typing
 import pytest
 from simulation.world import SELF_STOP, TIMEOUT, World
 from stoker.db import events, traversals
-from stoker.db.events import Event, EventQuery
-from stoker.db.rows import Stack
+from stoker.db.events import EventQuery
+from stoker.db.rows import Event, Stack
 from stoker.db.states import Status, TaskState
 from stoker.db.work import tasks
 

@@ -4,14 +4,16 @@ import pathlib
 import typing
 
 import pytest
+import sqlalchemy as sa
 from simulation.helpers import ended, on, template
 from simulation.world import World
 from stoker.conductor.worker.unstorable import LockedOut
 from stoker.db import resources
 from stoker.db.errors import RowLocked
 from stoker.db.ids import ResourceId
+from stoker.db.schema import tables
 from stoker.db.states import REDELIVER_AFTER, Status
-from stoker.db.work import commit, tasks
+from stoker.db.work import commit, member_claims
 
 Json = typing.Any
 
@@ -21,8 +23,8 @@ def test_others_go_on_while_one_is_locked_out(
 ) -> None:
     world = World(tmp_path, hosts=1, threads=8)
     made = [world.create(f"s{number}", template(a={"looks": 3, "after": 1})) for number in range(6)]
-    t = commit.tables.resource
-    rows = world.database.read(lambda conn: conn.execute(commit.sa.select(t.c.id, t.c.stack_id)).all())
+    t = tables.resource
+    rows = world.database.read(lambda conn: conn.execute(sa.select(t.c.id, t.c.stack_id)).all())
     locked = {ResourceId(row.id) for row in rows if row.stack_id == made[2].id}
     real = commit.exchange
 
@@ -47,8 +49,8 @@ def test_others_go_on_while_a_claims_resource_is_locked(
 ) -> None:
     world = World(tmp_path, hosts=1, threads=8)
     made = [world.create(f"s{number}", template(a={}, b={"needs": on("a")})) for number in range(6)]
-    t = commit.tables.resource
-    rows = world.database.read(lambda conn: conn.execute(commit.sa.select(t.c.id, t.c.stack_id)).all())
+    t = tables.resource
+    rows = world.database.read(lambda conn: conn.execute(sa.select(t.c.id, t.c.stack_id)).all())
     locked = {ResourceId(row.id) for row in rows if row.stack_id == made[2].id}
     real, tries = resources.lock_free, []
 
@@ -75,10 +77,10 @@ def test_what_is_given_back_does_not_wait_for_what_is_locked(
 ) -> None:
     world = World(tmp_path, hosts=1, threads=8)
     first, second = (world.create(name, template(a={"looks": 3, "after": 1})) for name in ("s0", "s1"))
-    t = commit.tables.task
-    rows = world.database.read(lambda conn: conn.execute(commit.sa.select(t.c.id, t.c.stack_id)).all())
+    t = tables.task
+    rows = world.database.read(lambda conn: conn.execute(sa.select(t.c.id, t.c.stack_id)).all())
     locked = {row.id for row in rows if row.stack_id == first.id}
-    real = tasks.release
+    real = member_claims.release
     given: list[int] = []
 
     def release(conn: Json, seen: Json, **options: Json) -> Json:
@@ -87,11 +89,13 @@ def test_what_is_given_back_does_not_wait_for_what_is_locked(
         given.extend(task_id for task_id, _ in seen)
         return real(conn, seen, **options)
 
-    monkeypatch.setattr(tasks, "release", release)
+    monkeypatch.setattr(member_claims, "release", release)
     waits = LockedOut[tuple[int, int]](lambda: world.clock.now, lambda claim: claim)
 
     def give_back(*claims: tuple[int, int]) -> None:
-        for _ in waits.run(world.database, claims, lambda conn, part: tasks.release(conn, part, now=0.0)):
+        for _ in waits.run(
+            world.database, claims, lambda conn, part: member_claims.release(conn, part, now=0.0)
+        ):
             pass
 
     ids = sorted(row.id for row in rows)

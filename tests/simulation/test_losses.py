@@ -15,7 +15,7 @@ from stoker.db.ids import TaskId
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskState
-from stoker.db.work import losses, task_rows
+from stoker.db.work import losses, tasks
 
 Json = typing.Any
 
@@ -45,7 +45,7 @@ def wait_hanging(world: World) -> SimConductor:
 
 def lost_with(world: World, stack: Stack, name: str) -> list[str]:
     """The hosts that are stored as lost with the resource's task."""
-    found = world.database.read(lambda conn: task_rows.of_traversal(conn, world.stack(stack.id).traversal))
+    found = world.database.read(lambda conn: tasks.of_traversal(conn, world.stack(stack.id).traversal))
     [task] = [task for task in found if task.resource_id == rows(world, stack)[name].id]
     return list(losses.hosts(task))
 
@@ -130,7 +130,7 @@ def test_in_quarantine_one_task_runs_at_a_time_so_that_the_innocent_one_ends_wel
 
 def claim_both(world: World, stack: Stack, host: str) -> None:
     """The conductor gets the hints of all that is ready, and runs what it may."""
-    ready = world.database.read(lambda conn: task_rows.of_traversal(conn, stack.traversal))
+    ready = world.database.read(lambda conn: tasks.of_traversal(conn, stack.traversal))
     ids = [task.id for task in ready if task.state == TaskState.READY]
     world.bus.hints.clear()
     conductor = world.conductors[host]
@@ -198,8 +198,8 @@ def test_a_retry_of_the_operators_begins_at_zero(world: World) -> None:
 
 def test_a_step_that_was_detached_lets_the_next_task_begin(world: World) -> None:
     stack = world.create("s", template(a={"hangs": ["create"]}, b={"hangs": ["create"]}))
-    tasks = world.database.read(lambda conn: task_rows.of_traversal(conn, stack.traversal))
-    ids = [task.id for task in tasks if task.state == TaskState.READY]
+    found = world.database.read(lambda conn: tasks.of_traversal(conn, stack.traversal))
+    ids = [task.id for task in found if task.state == TaskState.READY]
     lose_twice(world, ids)
     claim_both(world, stack, "host0")
     conductor = world.conductors["host0"]

@@ -8,7 +8,7 @@ from simulation.helpers import chain, template_of
 from simulation.world import World
 from stoker.db import events, resources
 from stoker.db.events import EventQuery
-from stoker.db.rows import Resource, Stack
+from stoker.db.rows import Event, Resource, Stack
 from stoker.db.states import Status
 
 Json = typing.Any
@@ -28,7 +28,7 @@ def rows_of(world: World, stack: Stack) -> dict[str, Resource]:
     return {row.name: row for row in found}
 
 
-def events_of(world: World, stack: Stack) -> list[events.Event]:
+def events_of(world: World, stack: Stack) -> list[Event]:
     found = world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
     return [event for event, _ in found]
 

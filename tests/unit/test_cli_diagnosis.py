@@ -9,7 +9,7 @@ from stoker.cli.commands.diagnosis import DiagnosisContext, explain
 from stoker.cli.commands.fleet import ConductorFleet, Reason, health_problems
 from stoker.cli.commands.stack_report import StackReport, as_json, as_text, of_stack
 from stoker.db.conductors import STOPPED, ConductorRecord
-from stoker.db.ids import ContentId, MemberId, StackId, TaskId, TraversalId
+from stoker.db.ids import ContentId, MemberId, StackId, TaskId, TraversalId, WaitsOn
 from stoker.db.queries.inspections import Child, LongStep, Unfinished, Waiting
 from stoker.db.rows import Stack
 from stoker.db.states import Standing, Status, TaskKind, TaskState
@@ -221,20 +221,20 @@ def test_threads_that_were_written_off_are_told() -> None:
 
 
 def test_what_waits_in_the_database_says_for_what() -> None:
-    signal = why(parked(waits_on="resource:7"), handles={"7": "hand le"})
+    signal = why(parked(waits_on=WaitsOn.parse("resource:7")), handles={"7": "hand le"})
     assert signal.why == "it waits for a signal to hand le, which has not arrived"
     assert signal.commands == ("openstack stack resource signal S 'hand le'",)
     again = why(parked(reason="will be tried again: quota"))
     assert again.why == "it will be retried (3 retries left): will be tried again: quota"
     assert again.commands == (f"{RETRY} --resource server",)
-    left = why(parked(waits_on="step:4:1", member=ONE))
+    left = why(parked(waits_on=WaitsOn.parse("step:4:1"), member=ONE))
     assert left.why == "the step on one that may still create it has not returned"
 
 
 def test_a_nested_stack_is_told_with_its_state() -> None:
     def on_child(status: str, stands: bool = False) -> Reason:
         child = Child(StackId("C"), "shop-web", "CREATE", status, stands)
-        return why(parked(waits_on="stack:C", due_at=NOW + 200), children={"C": child})
+        return why(parked(waits_on=WaitsOn.parse("stack:C"), due_at=NOW + 200), children={"C": child})
 
     assert on_child("IN_PROGRESS").why == "it waits for the nested stack shop-web (CREATE_IN_PROGRESS)"
     assert on_child("IN_PROGRESS", True).why.endswith("which is held at breakpoints")

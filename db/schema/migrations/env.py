@@ -1,4 +1,4 @@
-"""Alembic's entry: runs the migrations on the connection that upgrade.py hands over."""
+"""Alembic's entry: runs the migrations on the connection that upgrade.py opens."""
 
 from alembic import context
 from stoker.db.schema import tables

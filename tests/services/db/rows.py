@@ -12,12 +12,13 @@ import sqlalchemy as sa
 from stoker.db import resources, sequences, stacks, traversals
 from stoker.db.engine import Database
 from stoker.db.ids import ContentId, MemberId, ResourceId, StackId, TaskId, TraversalId, TraversalNumber
+from stoker.db.outcomes import Outcome
 from stoker.db.rows import Resource, Snapshot, Stack, Task, Traversal
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import tasks
 from stoker.db.work.claim import Claim, Claimant
-from stoker.db.work.commit import Exchange, Outcome, exchange
+from stoker.db.work.commit import Exchange, exchange
 
 NOW = 1_800_000_000.0
 A, B = (Claimant(MemberId(f"{host}/1"), host) for host in ("a", "b"))

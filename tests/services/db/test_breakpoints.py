@@ -26,7 +26,7 @@ from stoker.db.events import EventQuery
 from stoker.db.ids import TaskId
 from stoker.db.queries import inspections
 from stoker.db.states import Status, TaskState
-from stoker.db.work import breakpoints, clear_breakpoints, tasks
+from stoker.db.work import breakpoints, cancel, clear_breakpoints, due_tasks
 from stoker.db.work.clear_breakpoints import Cleared
 
 NEEDS: dict[str, list[str]] = {"a": [], "b": ["a"], "c": ["b"], "d": []}
@@ -91,7 +91,7 @@ def test_a_held_task_is_never_claimed(database: Database) -> None:
     assert (list(done.claims), dict(done.ready)) == ([], {})
     assert claim_all(database, graph.ids) != []
     assert states(database, graph)["b"] == TaskState.HELD
-    due = database.read(lambda conn: tasks.due(conn, NOW + 1e9, limit=99))
+    due = database.read(lambda conn: due_tasks.due(conn, NOW + 1e9, limit=99))
     assert graph.tasks["b"] not in [found.id for found in due], "it costs no duty anything"
 
 
@@ -159,7 +159,7 @@ def test_a_superseded_deletion_that_was_held_behind_its_end_leaves_no_row(databa
     [a] = claim_all(database, [graph.tasks["a"]])
     shown = {"action": "DELETE", "status": Status.COMPLETE, "reason": "gone"}
     step(database, [outcome(a, TaskState.HELD, hook="post-delete", remove=True, changes=shown)], slots=0)
-    database.write(lambda conn: tasks.cancel_unstarted(conn, graph.stack.id, graph.traversal, now=NOW))
+    database.write(lambda conn: cancel.cancel_unstarted(conn, graph.stack.id, graph.traversal, now=NOW))
     with pytest.raises(Exception, match="could not be found"):
         resource(database, graph.resources["a"])
 
@@ -189,7 +189,7 @@ def test_the_end_of_a_breakpoints_time_is_seen_by_the_duty(database: Database) -
     graph = graph_of(database)
     set_task(database, graph.tasks["b"], hooks={"pre-create": {"timeout": 50}})
     finish(database, graph, "a")
-    due = database.read(lambda conn: tasks.due(conn, NOW + 50, limit=99))
+    due = database.read(lambda conn: due_tasks.due(conn, NOW + 50, limit=99))
     assert [found.id for found in due if found.state == TaskState.HELD] == [graph.tasks["b"]]
 
     def lapse(now: float) -> Cleared:

@@ -24,7 +24,7 @@ from stoker.db.engine import Database
 from stoker.db.events import EventQuery
 from stoker.db.ids import MemberId, TaskId
 from stoker.db.states import Status, TaskState
-from stoker.db.work import tasks
+from stoker.db.work import member_claims, tasks
 from stoker.db.work.claim import Claim, Claimant
 
 
@@ -75,7 +75,7 @@ def test_a_claim_shows_the_action_on_the_resource_and_in_the_events_once(databas
     [held] = claim_all(database, graph.ids)
     shown = resource(database, graph.resources["one"])
     assert (shown.action, shown.status) == ("CREATE", Status.IN_PROGRESS)
-    database.write(lambda conn: tasks.release(conn, [(held.task.id, 1)], now=NOW))
+    database.write(lambda conn: member_claims.release(conn, [(held.task.id, 1)], now=NOW))
     [again] = claim_all(database, graph.ids, B)
     assert (again.task.attempt, again.task.member) == (2, B.member)
     assert event_texts(database, graph) == [("one", "CREATE", "IN_PROGRESS")]
@@ -86,7 +86,7 @@ def test_an_attempt_after_one_that_stored_progress_has_begun(database: Database)
     [held] = claim_all(database, graph.ids)
     progress = {"task": held.task.id, "token": {"n": 1}}
     step(database, [outcome(held, TaskState.RUNNING, changes={"progress": progress})])
-    database.write(lambda conn: tasks.release(conn, [(held.task.id, 1)], now=NOW))
+    database.write(lambda conn: member_claims.release(conn, [(held.task.id, 1)], now=NOW))
     [again] = claim_all(database, graph.ids, B)
     assert again.begun
     assert again.resource.progress == progress
@@ -103,7 +103,7 @@ def test_only_ready_tasks_can_be_claimed(database: Database) -> None:
 def test_a_timeout_counts_from_the_first_claim_over_all_attempts(database: Database) -> None:
     graph = store_graph(database, {"one": []}, timeout=60.0)
     claim_all(database, graph.ids)
-    database.write(lambda conn: tasks.release(conn, [(graph.tasks["one"], 1)], now=NOW))
+    database.write(lambda conn: member_claims.release(conn, [(graph.tasks["one"], 1)], now=NOW))
     [again] = claim_all(database, graph.ids, now=NOW + 50)
     assert again.task.expires_at == NOW + 60
 
@@ -111,7 +111,7 @@ def test_a_timeout_counts_from_the_first_claim_over_all_attempts(database: Datab
 def test_a_task_claimed_after_its_timeout_is_not_due_at_once(database: Database) -> None:
     graph = store_graph(database, {"one": []}, timeout=60.0)
     claim_all(database, graph.ids)
-    database.write(lambda conn: tasks.release(conn, [(graph.tasks["one"], 1)], now=NOW))
+    database.write(lambda conn: member_claims.release(conn, [(graph.tasks["one"], 1)], now=NOW))
     [again] = claim_all(database, graph.ids, now=NOW + 100)
     assert again.task.expires_at == NOW + 60
     assert task(database, again.task.id).due_at == NOW + 130

@@ -24,10 +24,10 @@ from stoker.db import events, resources
 from stoker.db.engine import Database
 from stoker.db.errors import NotFound
 from stoker.db.events import EventQuery
+from stoker.db.outcomes import Outcome
 from stoker.db.queries import stack_list
 from stoker.db.states import Status, TaskState
-from stoker.db.work import tasks
-from stoker.db.work.commit import Outcome
+from stoker.db.work import member_claims, tasks
 
 WIDE = 12
 
@@ -40,7 +40,7 @@ def stack_events(database: Database, graph: Graph) -> list[str]:
 def test_the_result_of_a_superseded_attempt_is_refused_and_nothing_of_it_stored(database: Database) -> None:
     graph = store_graph(database, {"one": []})
     [late] = claim_all(database, graph.ids, A)
-    database.write(lambda conn: tasks.release(conn, [(late.task.id, late.task.attempt)], now=NOW))
+    database.write(lambda conn: member_claims.release(conn, [(late.task.id, late.task.attempt)], now=NOW))
     [current] = claim_all(database, graph.ids, B)
     changes = {"physical_id": "late", "status": Status.COMPLETE}
     assert len(step(database, [outcome(late, changes=changes)], who=A).refused) == 1

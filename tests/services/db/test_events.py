@@ -7,9 +7,9 @@ from services.db.rows import NOW, a_stack, new_id, raised, store, together
 from stoker.db import events
 from stoker.db.engine import Database
 from stoker.db.errors import NotFound
-from stoker.db.events import Event, EventQuery
+from stoker.db.events import EventQuery
 from stoker.db.ids import StackId
-from stoker.db.rows import Stack
+from stoker.db.rows import Event, Stack
 
 
 def an_event(stack_id: StackId, name: str, **fields: typing.Any) -> Event:

@@ -21,7 +21,7 @@ from stoker.db.rows import Stack, Task
 from stoker.db.schema import revisions, tables, upgrade
 from stoker.db.schema.revisions import Fit, fit_of, place_of
 from stoker.db.states import TaskKind, TaskState
-from stoker.db.work import tasks
+from stoker.db.work import member_claims, tasks
 from stoker.db.work.claim import claim
 
 VERSIONS = pathlib.Path(upgrade.__file__).parent / "migrations/versions"
@@ -277,7 +277,7 @@ def work_on(database: Database) -> None:
     found = database.write(lambda conn: claim(conn, [1, 2, 3], who=A, now=NOW))  # type: ignore[list-item]
     assert [c.task.request for c in found.claims] == [None, None, "req-1"]
     ids = [(c.task.id, c.task.attempt) for c in found.claims]
-    database.write(lambda conn: tasks.release(conn, ids, now=NOW))
+    database.write(lambda conn: member_claims.release(conn, ids, now=NOW))
     states = database.read(lambda conn: [tasks.get(conn, task_id) for task_id, _ in ids])
     assert {task.state for task in states if task} == {TaskState.READY}
 

@@ -69,7 +69,7 @@ def test_tasks_of_all_levels_are_named_by_their_paths(database: Database) -> Non
     ]
     assert found.counts == {TaskState.RUNNING: 1, TaskState.PARKED: 1, TaskState.WAITING: 1}
     child = found.children[inner.stack.id]
-    assert (child.name, child.action, child.status, child.stands) == (
+    assert (child.name, child.action, child.status, child.is_paused) == (
         "shop-web",
         "CREATE",
         Status.IN_PROGRESS,

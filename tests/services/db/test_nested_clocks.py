@@ -17,6 +17,7 @@ from services.db.rows import (
     together,
 )
 from stoker.db.engine import Database
+from stoker.db.ids import WaitsOn
 from stoker.db.states import TaskState
 from stoker.db.work import clear_breakpoints
 
@@ -38,7 +39,7 @@ def tree_of(database: Database) -> tuple[Graph, list[Graph]]:
         set_task(database, child.tasks["b"], hooks={"pre-create": {}})
         children.append(child)
         [claim] = claim_all(database, [parent.tasks[name]])
-        waits = outcome(claim, TaskState.PARKED, waits_on=f"stack:{child.stack.id}", due_at=NOW + 300)
+        waits = outcome(claim, TaskState.PARKED, waits_on=WaitsOn.stack(child.stack.id), due_at=NOW + 300)
         step(database, [waits], slots=0)
     return parent, children
 

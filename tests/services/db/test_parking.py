@@ -21,21 +21,21 @@ from services.db.rows import (
 )
 from stoker.db import resources
 from stoker.db.engine import Database
-from stoker.db.ids import MemberId, ResourceId, TaskId, TraversalId
+from stoker.db.ids import MemberId, ResourceId, TaskId, TraversalId, WaitsOn
+from stoker.db.outcomes import Outcome
 from stoker.db.states import Status, TaskState, redelivery_delay
-from stoker.db.work import tasks
+from stoker.db.work import due_tasks, member_claims
 from stoker.db.work.claim import Claim
-from stoker.db.work.commit import Outcome
 
 
 def parked_on_resource(held: Claim, waits_for: ResourceId, seen: int) -> Outcome:
-    return outcome(held, TaskState.PARKED, due_at=NOW + 3600, waits_on=f"resource:{waits_for}", seen=seen)
+    return outcome(held, TaskState.PARKED, due_at=NOW + 3600, waits_on=WaitsOn.resource(waits_for), seen=seen)
 
 
 def signal(database: Database, resource_id: ResourceId, seen: int) -> list[TaskId]:
     def change(conn: sa.Connection) -> Mapping[TraversalId, list[TaskId]]:
         assert resources.set_metadata(conn, resource_id, seen=seen, metadata={"n": seen + 1}, now=NOW)
-        return tasks.wake(conn, f"resource:{resource_id}", now=NOW)
+        return due_tasks.wake(conn, WaitsOn.resource(resource_id), now=NOW)
 
     return [task_id for ids in database.write(change).values() for task_id in ids]
 
@@ -90,7 +90,7 @@ def test_the_end_of_a_child_wakes_its_parent_in_the_same_transaction(database: D
     parent = store_graph(database, {"child": []})
     [held] = claim_all(database, parent.ids)
     child = child_of(database, parent)
-    parked = outcome(held, TaskState.PARKED, due_at=NOW + 3600, waits_on=f"stack:{child.stack.id}")
+    parked = outcome(held, TaskState.PARKED, due_at=NOW + 3600, waits_on=WaitsOn.stack(child.stack.id))
     step(database, [parked])
     [inner] = claim_all(database, child.ids, B)
     done = step(database, [outcome(inner)], who=B, slots=0)
@@ -104,7 +104,7 @@ def test_the_end_of_a_child_at_the_moment_of_the_parking_is_never_lost(database:
         [held] = claim_all(database, parent.ids)
         child = child_of(database, parent)
         [inner] = claim_all(database, child.ids, B)
-        parked = outcome(held, TaskState.PARKED, due_at=NOW + 3600, waits_on=f"stack:{child.stack.id}")
+        parked = outcome(held, TaskState.PARKED, due_at=NOW + 3600, waits_on=WaitsOn.stack(child.stack.id))
         results = together(
             lambda parked=parked: step(database, [parked], slots=0),  # type: ignore[misc]
             lambda inner=inner: step(database, [outcome(inner)], who=B, slots=0),  # type: ignore[misc]
@@ -121,7 +121,7 @@ def test_what_is_due_comes_in_order_page_by_page_whatever_its_state(database: Da
         set_task(database, task_id, due_at=None if moment is None else NOW + moment)
     found, after = [], (0.0, 0)
     while True:
-        page = database.read(lambda conn: tasks.due(conn, NOW + 10, limit=2, after=after))  # noqa: B023
+        page = database.read(lambda conn: due_tasks.due(conn, NOW + 10, limit=2, after=after))  # noqa: B023
         found += [item.id for item in page]
         if len(page) < 2:
             break
@@ -131,10 +131,13 @@ def test_what_is_due_comes_in_order_page_by_page_whatever_its_state(database: Da
 
 def test_a_hint_is_repeated_by_one_of_many_and_ever_more_rarely(database: Database) -> None:
     graph = store_graph(database, {"one": [], "two": []})
-    seen = database.read(lambda conn: tasks.due(conn, NOW + 5, limit=9))
+    seen = database.read(lambda conn: due_tasks.due(conn, NOW + 5, limit=9))
     claim_all(database, [graph.tasks["two"]])
     results = together(
-        *(lambda: database.write(lambda conn: tasks.repeat_hints(conn, seen, now=NOW + 5)) for _ in range(4))
+        *(
+            lambda: database.write(lambda conn: due_tasks.repeat_hints(conn, seen, now=NOW + 5))
+            for _ in range(4)
+        )
     )
     assert sorted(results, key=str) == [[graph.tasks["one"]], [], [], []]
     stored = task(database, graph.tasks["one"])
@@ -146,11 +149,11 @@ def test_a_parked_task_is_woken_when_it_is_due_and_not_before(database: Database
     graph = store_graph(database, {"one": []})
     [held] = claim_all(database, graph.ids)
     step(database, [outcome(held, TaskState.PARKED, due_at=NOW + 9)])
-    assert database.read(lambda conn: tasks.due(conn, NOW + 8, limit=9)) == []
-    seen = database.read(lambda conn: tasks.due(conn, NOW + 9, limit=9))
-    assert database.write(lambda conn: tasks.wake_parked(conn, seen, now=NOW + 8)) == []
+    assert database.read(lambda conn: due_tasks.due(conn, NOW + 8, limit=9)) == []
+    seen = database.read(lambda conn: due_tasks.due(conn, NOW + 9, limit=9))
+    assert database.write(lambda conn: due_tasks.wake_due(conn, seen, now=NOW + 8)) == []
     results = together(
-        *(lambda: database.write(lambda conn: tasks.wake_parked(conn, seen, now=NOW + 9)) for _ in range(4))
+        *(lambda: database.write(lambda conn: due_tasks.wake_due(conn, seen, now=NOW + 9)) for _ in range(4))
     )
     assert sorted(results, key=str) == [[held.task.id], [], [], []]
 
@@ -159,22 +162,24 @@ def test_only_the_attempt_that_was_seen_is_given_back(database: Database) -> Non
     graph = store_graph(database, {"one": [], "two": []})
     claim_all(database, graph.ids)
     one, two = graph.ids
-    freed = database.write(lambda conn: tasks.release(conn, [(one, 1), (two, 9)], now=NOW))
+    freed = database.write(lambda conn: member_claims.release(conn, [(one, 1), (two, 9)], now=NOW))
     assert freed == {graph.traversal: [one]}
     assert (task(database, one).state, task(database, one).due_at) == (TaskState.READY, NOW + 5)
     assert task(database, two).state == TaskState.RUNNING
-    assert database.write(lambda conn: tasks.release(conn, [(one, 1)], now=NOW)) == {}
+    assert database.write(lambda conn: member_claims.release(conn, [(one, 1)], now=NOW)) == {}
 
 
 def test_who_claims_what_can_be_listed(database: Database) -> None:
     graph = store_graph(database, {"one": [], "two": [], "three": []})
     one, two, _ = graph.ids
-    assert database.read(tasks.claiming_members) == []
+    assert database.read(member_claims.claiming_members) == []
     claim_all(database, [one])
     claim_all(database, [two], B)
-    assert sorted(database.read(tasks.claiming_members)) == ["a/1", "b/1"]
-    assert database.read(lambda conn: tasks.claims_of(conn, B.member)) == [(two, 1, graph.stack.shard)]
-    assert database.read(lambda conn: tasks.claims_of(conn, MemberId("c/1"))) == []
+    assert sorted(database.read(member_claims.claiming_members)) == ["a/1", "b/1"]
+    assert database.read(lambda conn: member_claims.of_member(conn, B.member)) == [
+        (two, 1, graph.stack.shard)
+    ]
+    assert database.read(lambda conn: member_claims.of_member(conn, MemberId("c/1"))) == []
 
 
 def test_metadata_changes_only_if_it_is_as_it_was_seen(database: Database) -> None:

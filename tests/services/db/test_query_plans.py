@@ -9,16 +9,34 @@ import sqlalchemy as sa
 from services.db.rows import NOW, a_resource, a_snapshot, a_stack, on
 from stoker.db import content, events, resources, snapshots, stacks, traversals
 from stoker.db.engine import Database
-from stoker.db.ids import ContentId, MemberId, ResourceId, StackId, TaskId, TraversalId, TraversalNumber
+from stoker.db.ids import (
+    ContentId,
+    MemberId,
+    ResourceId,
+    StackId,
+    TaskId,
+    TraversalId,
+    TraversalNumber,
+    WaitsOn,
+)
 from stoker.db.queries import task_counts
 from stoker.db.rows import Task, Traversal
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind, TaskState
-from stoker.db.work import breakpoints, clear_breakpoints, deadlines, endings, tasks
+from stoker.db.work import (
+    breakpoints,
+    cancel,
+    clear_breakpoints,
+    deadlines,
+    due_tasks,
+    endings,
+    member_claims,
+    tasks,
+)
 from stoker.db.work.breakpoint_rules import BreakpointHit
 from stoker.db.work.claim import Claimant, claim
+from stoker.db.work.due_tasks import DueTask
 from stoker.db.work.endings import stack_event
-from stoker.db.work.tasks import DueTask
 
 COUNT = 2000
 BIG = ("stack", "traversal", "task", "resource", "event", "content", "content_use", "stack_tag", "snapshot")
@@ -43,29 +61,29 @@ PURGED = Traversal(TraversalNumber(10**9), TRAVERSAL, STACK, 1, 0, due_at=NOW)
 WHO = Claimant(MemberId("a/1"), "a")
 
 DUTIES: dict[str, typing.Callable[[sa.Connection], object]] = {
-    "tasks due": lambda conn: tasks.due(conn, NOW, limit=500),
+    "tasks due": lambda conn: due_tasks.due(conn, NOW, limit=500),
     "traversals due": lambda conn: traversals.due(conn, NOW, limit=500),
     "traversals due, next page": lambda conn: traversals.due(conn, NOW, limit=500, after=(NOW - 1, 5)),
     "present traversal of a stack": lambda conn: traversals.get_running(conn, STACK),
     "count down": lambda conn: traversals.count_down(conn, TraversalNumber(8), 1, failure="why"),
     "purge of a traversal later": lambda conn: traversals.keep(conn, PURGED),
-    "tasks due, next page": lambda conn: tasks.due(conn, NOW, limit=500, after=(NOW - 1, 5)),
+    "tasks due, next page": lambda conn: due_tasks.due(conn, NOW, limit=500, after=(NOW - 1, 5)),
     "stack deadlines": lambda conn: stacks.due(conn, NOW, limit=500),
     "stack deadlines, next page": lambda conn: stacks.due(conn, NOW, limit=500, after=(NOW - 1, STACK)),
     "tasks by state": lambda conn: task_counts.page(conn, after=TaskId(5), limit=500),
-    "members that claim": tasks.claiming_members,
-    "claims of a member": lambda conn: tasks.claims_of(conn, MemberId("gone/1")),
-    "give back": lambda conn: tasks.release(conn, [(TaskId(3), 1)], now=NOW),
-    "repeat hints": lambda conn: tasks.repeat_hints(conn, DUE, now=NOW),
-    "wake parked": lambda conn: tasks.wake_parked(conn, DUE, now=NOW),
-    "wake": lambda conn: tasks.wake(conn, "resource:1", now=NOW),
+    "members that claim": member_claims.claiming_members,
+    "claims of a member": lambda conn: member_claims.of_member(conn, MemberId("gone/1")),
+    "give back": lambda conn: member_claims.release(conn, [(TaskId(3), 1)], now=NOW),
+    "repeat hints": lambda conn: due_tasks.repeat_hints(conn, DUE, now=NOW),
+    "wake parked": lambda conn: due_tasks.wake_due(conn, DUE, now=NOW),
+    "wake": lambda conn: due_tasks.wake(conn, WaitsOn.parse("resource:1"), now=NOW),
     "claim": lambda conn: claim(conn, [TaskId(4)], who=WHO, now=NOW),
     "end of a stack": lambda conn: endings.end_stack(
         conn, STACK, TRAVERSAL, endings.Failure("why"), by=None, now=NOW
     ),
-    "supersede": lambda conn: tasks.cancel_unstarted(conn, STACK, TRAVERSAL, now=NOW),
+    "supersede": lambda conn: cancel.cancel_unstarted(conn, STACK, TRAVERSAL, now=NOW),
     "running of a stack": lambda conn: tasks.running_of_stack(conn, STACK),
-    "purge of a traversal": lambda conn: tasks.purge_traversal(conn, TRAVERSAL),
+    "purge of a traversal": lambda conn: due_tasks.purge_traversal(conn, TRAVERSAL),
     "deleted stacks": lambda conn: stacks.deleted_before(conn, NOW, limit=500),
     "purge of stacks": lambda conn: stacks.purge(conn, [STACK]),
     "snapshots' copies": lambda conn: resources.copies(conn, STACK),

@@ -21,7 +21,7 @@ TAGS = {"none": (), "x": ("x",), "y": ("y",), "xy": ("x", "y"), "xyz": ("x", "y"
 
 
 def found(database: Database, **query: typing.Any) -> list[ListedStack]:
-    wanted = StackQuery(**{"tenant": "tenant", **query})
+    wanted = StackQuery(**{"project_id": "tenant", **query})
     listed = database.read(lambda conn: list_stacks(conn, wanted, ListedStack))
     if wanted.limit is None and wanted.marker is None:
         assert database.read(lambda conn: count_stacks(conn, wanted)) == len(listed)
@@ -40,8 +40,8 @@ def test_a_tenant_sees_its_own_living_top_level_stacks(database: Database) -> No
     assert names(database) == {"mine"}
     assert names(database, show_nested=True) == {"mine", "nested"}
     assert names(database, show_deleted=True) == {"mine", "gone"}
-    assert names(database, tenant=None) == {"mine", "foreign"}
-    assert names(database, tenant="nobody") == set()
+    assert names(database, project_id=None) == {"mine", "foreign"}
+    assert names(database, project_id="nobody") == set()
 
 
 def test_filters_match_one_of_the_values_of_every_column(database: Database) -> None:
@@ -129,7 +129,7 @@ def test_a_marker_must_be_a_stack_of_the_tenant(database: Database) -> None:
     for marker in (new_id(), foreign.id):
         with pytest.raises(NotFound):
             found(database, marker=marker)
-    assert found(database, tenant=None, marker=foreign.id) == []
+    assert found(database, project_id=None, marker=foreign.id) == []
 
 
 def test_more_stacks_than_one_query_can_name_are_listed_with_their_tags(database: Database) -> None:

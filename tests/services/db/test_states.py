@@ -9,14 +9,15 @@ import sqlalchemy as sa
 from services.db.rows import NOW, A, Graph, new_id, set_task, step, store_graph, task
 from stoker.db import stacks
 from stoker.db.engine import Database
+from stoker.db.ids import WaitsOn
+from stoker.db.outcomes import Outcome
 from stoker.db.rows import Task
 from stoker.db.schema import tables
 from stoker.db.states import FINAL, TRANSITIONS, UNSTARTED, TaskState
-from stoker.db.work import breakpoints, clear_breakpoints, tasks, transitions
+from stoker.db.work import breakpoints, cancel, clear_breakpoints, due_tasks, member_claims, transitions
 from stoker.db.work.claim import claim
-from stoker.db.work.commit import Outcome
 from stoker.db.work.countdown import FinishedTask
-from stoker.db.work.tasks import DueTask
+from stoker.db.work.due_tasks import DueTask
 
 W, READY, RUN, PARK, HELD = (
     TaskState.WAITING,
@@ -53,13 +54,13 @@ def waiting(database: Database, graph: Graph) -> list[Task]:
 def supersede(database: Database, graph: Graph) -> None:
     def work(conn: sa.Connection) -> None:
         stacks.begin(conn, graph.stack.id, seen=graph.traversal, traversal=new_id())
-        tasks.cancel_unstarted(conn, graph.stack.id, graph.traversal, now=NOW)
+        cancel.cancel_unstarted(conn, graph.stack.id, graph.traversal, now=NOW)
 
     database.write(work)
 
 
 def release(database: Database, graph: Graph) -> None:
-    database.write(lambda conn: tasks.release(conn, [(graph.tasks["one"], 1)], now=NOW))
+    database.write(lambda conn: member_claims.release(conn, [(graph.tasks["one"], 1)], now=NOW))
 
 
 def release_superseded(database: Database, graph: Graph) -> None:
@@ -73,7 +74,7 @@ def reach(database: Database, graph: Graph) -> None:
     set_task(database, one, hooks={"pre-create": {}})
     done = FinishedTask(replace(task(database, one), successors=[one], finish_id=None))
     set_task(database, one, pending=1)
-    database.write(lambda conn: breakpoints.count_down(conn, [done], now=NOW))
+    database.write(lambda conn: breakpoints.advance(conn, [done], now=NOW))
     set_task(database, one, hooks=None, pending=0)
 
 
@@ -129,18 +130,20 @@ OPERATIONS: dict[str, tuple[Operation, Moves]] = {
         {W: READY},
     ),
     "wake": (
-        lambda database, graph: database.write(lambda conn: tasks.wake(conn, "resource:1", now=NOW)),
+        lambda database, graph: database.write(
+            lambda conn: due_tasks.wake(conn, WaitsOn.parse("resource:1"), now=NOW)
+        ),
         {PARK: READY},
     ),
     "wake parked": (
         lambda database, graph: database.write(
-            lambda conn: tasks.wake_parked(conn, due_now(database, graph), now=NOW)
+            lambda conn: due_tasks.wake_due(conn, due_now(database, graph), now=NOW)
         ),
         {PARK: READY},
     ),
     "repeat hints": (
         lambda database, graph: database.write(
-            lambda conn: tasks.repeat_hints(conn, due_now(database, graph), now=NOW)
+            lambda conn: due_tasks.repeat_hints(conn, due_now(database, graph), now=NOW)
         ),
         {READY: READY},
     ),

@@ -33,7 +33,8 @@ from stoker.db.ids import TraversalNumber
 from stoker.db.rows import Task
 from stoker.db.stacks import DueStack
 from stoker.db.states import Status, TaskState, TraversalState
-from stoker.db.work import commit, endings, tasks
+from stoker.db.work import commit, due_tasks, endings, member_claims, tasks
+from stoker.db.work.cancel import cancel_unstarted
 from stoker.db.work.claim import Claim
 from stoker.engine import cancel
 
@@ -44,7 +45,7 @@ def supersede(conn: sa.Connection, graph: Graph) -> list[Task]:
     """As the start of a new traversal does; what still runs."""
     stack = stacks.lock(conn, graph.stack.id)
     assert stacks.begin(conn, stack.id, seen=stack.traversal, traversal=new_id(), action="DELETE")
-    tasks.cancel_unstarted(conn, stack.id, stack.traversal, now=NOW)
+    cancel_unstarted(conn, stack.id, stack.traversal, now=NOW)
     return tasks.running_of_stack(conn, stack.id)
 
 
@@ -58,7 +59,7 @@ def park(database: Database, held: Claim) -> None:
 
 
 def give_back(database: Database, held: Claim) -> None:
-    database.write(lambda conn: tasks.release(conn, [(held.task.id, held.task.attempt)], now=NOW))
+    database.write(lambda conn: member_claims.release(conn, [(held.task.id, held.task.attempt)], now=NOW))
 
 
 PUT_BACK = pytest.mark.parametrize("put_back", [park, give_back])
@@ -134,7 +135,7 @@ def test_who_supersedes_waits_for_a_task_that_is_just_being_put_back(
             parked = outcome(held, TaskState.PARKED, due_at=NOW + 9)
             commit.exchange(conn, [parked], [], who=A, now=NOW, slots=0)
         else:
-            tasks.release(conn, [(held.task.id, 1)], now=NOW)
+            member_claims.release(conn, [(held.task.id, 1)], now=NOW)
         threads.append(threading.Thread(target=lambda: database.write(lambda other: supersede(other, graph))))
         threads[-1].start()
         stored.wait(0.3)  # the other has begun, and waits for this one's row
@@ -250,11 +251,11 @@ def test_tasks_of_a_superseded_traversal_are_purged_but_not_while_one_runs(datab
         if item.id == graph.number
     ]
     assert old.state == TraversalState.CANCELLED
-    assert database.write(lambda conn: tasks.purge_traversal(conn, graph.traversal)) == 1
+    assert database.write(lambda conn: due_tasks.purge_traversal(conn, graph.traversal)) == 1
     assert task(database, held.task.id).state == TaskState.RUNNING
     assert traversal_of(database, graph.number).due_at == NOW + 120
     step(database, [outcome(held)], who=A)
-    assert database.write(lambda conn: tasks.purge_traversal(conn, graph.traversal)) == 2
+    assert database.write(lambda conn: due_tasks.purge_traversal(conn, graph.traversal)) == 2
     assert database.read(lambda conn: tasks.of_traversal(conn, graph.traversal)) == []
 
 

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 from services.db.rows import NOW, A, set_task, store_graph, task
 from stoker.db.engine import Database
-from stoker.db.ids import TaskId
+from stoker.db.ids import TaskId, WaitsOn
 from stoker.db.states import REDELIVER_AFTER, TRANSITIONS, TaskState
 from stoker.db.work import transitions
 from stoker.db.work.transitions import Transition
@@ -17,8 +17,8 @@ MOVES: dict[str, Move] = {
     "unblock": lambda conn, one: transitions.unblock(conn, [one], now=NOW),
     "claim": lambda conn, one: transitions.claim(conn, [one], member=A.member, now=NOW),
     "hold": lambda conn, one: transitions.hold(conn, [one], hook="pre-create", due_at=None),
-    "clear": lambda conn, one: transitions.clear(conn, one, ahead=None, now=NOW),
-    "park": lambda conn, one: transitions.park(conn, one, waits_on="resource:1", due_at=NOW),
+    "clear": lambda conn, one: transitions.clear(conn, [one], ahead=None, now=NOW),
+    "park": lambda conn, one: transitions.park(conn, one, waits_on=WaitsOn.parse("resource:1"), due_at=NOW),
     "park to retry": lambda conn, one: transitions.park(conn, one, waits_on=None, due_at=NOW, retries_left=1),
     "wake": lambda conn, one: transitions.wake(conn, [one], now=NOW),
     "release": lambda conn, one: transitions.release(conn, [one], due_at=NOW),

@@ -19,6 +19,7 @@ from services.db.rows import (
     new_id,
     outcome,
     raised,
+    set_task,
     stack_of,
     step,
     store_graph,
@@ -31,7 +32,7 @@ from stoker.db.ids import StackId, TraversalId, TraversalNumber
 from stoker.db.rows import Traversal
 from stoker.db.schema import revisions, tables, upgrade
 from stoker.db.states import DeadlinePolicy, Status, TaskKind, TaskState, TraversalState
-from stoker.db.work import breakpoints, endings, tasks
+from stoker.db.work import breakpoints, due_tasks, endings, tasks
 
 FORMS = ("row", "finish task")
 
@@ -251,9 +252,9 @@ def test_a_traversal_in_the_older_form_is_worked_on_to_its_end(expanded: Databas
     }
     run(expanded, graph)
     assert stack_of(expanded, graph.stack.id).status == Status.COMPLETE
-    assert expanded.read(lambda conn: tasks.due(conn, NOW + 100, limit=9)) == []
+    assert expanded.read(lambda conn: due_tasks.due(conn, NOW + 100, limit=9)) == []
     [over] = expanded.read(lambda conn: traversals.due(conn, NOW + 100, limit=9))
-    assert expanded.write(lambda conn: tasks.purge_traversal(conn, over.traversal)) == 3
+    assert expanded.write(lambda conn: due_tasks.purge_traversal(conn, over.traversal)) == 3
     assert old_forms(expanded) == 0
 
 
@@ -364,6 +365,8 @@ def test_a_traversal_that_begins_while_the_schema_is_contracted_is_not_left_in_t
 
 def test_a_deadline_pauses_in_both_forms(in_form: Database) -> None:
     graph = store_graph(in_form, {"a": []}, stack=a_stack(deadline_at=NOW + 100), hooks={"pre-create": {}})
+    # As a task is that the plan, or the last predecessor's end, brings to its breakpoint.
+    set_task(in_form, graph.tasks["a"], state=TaskState.WAITING)
     held = in_form.read(lambda conn: tasks.of_traversal(conn, graph.traversal))
 
     def hold(conn: sa.Connection) -> None:

@@ -26,7 +26,7 @@ def upgrade() -> None:
 
 
 def _create(number: sa.types.TypeEngine[int], text: sa.types.TypeEngine[str]) -> None:
-    """With values that differ by case apart on MariaDB, as in the other tables."""
+    """Create the table, in which values that differ by case differ on MariaDB, as in the other tables."""
     is_mariadb = getattr(op.get_bind().dialect, "is_mariadb", False)
     collate = "utf8mb4_nopad_bin" if is_mariadb else "utf8mb4_bin"
     op.create_table(

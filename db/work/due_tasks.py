@@ -1,0 +1,148 @@
+"""Tasks that are due: duties find them by one index, repeat their hints, wake them, and purge the finished.
+
+An operator may do the same before the tasks are due.
+"""
+
+import typing
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from .. import traversals
+from ..batches import chunks
+from ..ids import MemberId, StackId, TaskId, TraversalId, WaitsOn
+from ..legacy_finish_tasks import IS_TASK
+from ..rows import ReadyTasks
+from ..schema import tables
+from ..states import FINAL, REDELIVER_AFTER, TaskKind, TaskState, redelivery_delay
+from . import deadlines, transitions
+from .tasks import by_traversal, lock, lock_many
+
+PURGE_AGAIN = 60.0
+"""Seconds until the next try to purge a traversal of which something still runs."""
+
+
+def wake(conn: Connection, waits_on: WaitsOn, *, now: float) -> ReadyTasks:
+    """Let the tasks be claimed that are parked for `waits_on`; return them by traversal."""
+    t = tables.task
+    parked = lock(conn, sa.and_(t.c.waits_on == str(waits_on), t.c.state == TaskState.PARKED))
+    return deadlines.wake(conn, parked, now=now)
+
+
+def wake_parked(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> ReadyTasks:
+    """Let parked tasks be claimed, whatever they wait for; return those that were parked, by traversal.
+
+    A step that is woken too early polls, and parks its task again.
+    """
+    return deadlines.wake(conn, lock_many(conn, task_ids, TaskState.PARKED), now=now)
+
+
+@dataclass(frozen=True)
+class DueTask:
+    """A task whose `due_at` has passed, as duties read it."""
+
+    id: TaskId
+    traversal: TraversalId
+    stack_id: StackId
+    shard: int
+    state: TaskState
+    kind: TaskKind
+    attempt: int
+    redelivered: int
+    due_at: float
+    expires_at: float | None
+    stop_by: float | None
+    member: MemberId | None
+    request: str | None = None
+
+
+def _due_statement() -> sa.Select[typing.Any]:
+    t = tables.task
+    last_due: sa.BindParameter[float] = sa.bindparam("last_due")
+    behind = sa.or_(t.c.due_at > last_due, t.c.id > sa.bindparam("last_id"))
+    return (
+        sa.select(*(t.c[name] for name in DueTask.__dataclass_fields__))
+        .where(t.c.due_at <= sa.bindparam("now"), t.c.due_at >= last_due, behind, IS_TASK)
+        .order_by(t.c.due_at, t.c.id)
+        .limit(sa.bindparam("most"))
+    )
+
+
+_DUE = _due_statement()
+
+
+def due(conn: Connection, now: float, *, limit: int, after: tuple[float, int] = (0.0, 0)) -> list[DueTask]:
+    """Return the tasks with due_at <= now, the oldest first, by the index on due_at.
+
+    :param after: (due_at, id) of the last task of the page before.
+    """
+    last_due, last_id = after
+    rows = conn.execute(_DUE, {"now": now, "last_due": last_due, "last_id": last_id, "most": limit})
+    return [
+        DueTask(**{**row, "state": TaskState(row["state"]), "kind": TaskKind(row["kind"])})
+        for row in rows.mappings()
+    ]
+
+
+def repeat_hints(conn: Connection, seen: Sequence[DueTask], *, now: float) -> list[TaskId]:
+    """Schedule the next repetition of ready tasks' hints; return the tasks still ready, to be hinted at now.
+
+    Rows that others hold are skipped: what they do to the task comes first, and the next round finds it.
+    """
+    t = tables.task
+    by_count: dict[int, list[int]] = {}
+    for task in seen:
+        by_count.setdefault(task.redelivered, []).append(task.id)
+    repeated: list[TaskId] = []
+    for count, ids in sorted(by_count.items()):
+        for part in chunks(ids):
+            still = sa.and_(t.c.id.in_(part), t.c.state == TaskState.READY, t.c.redelivered == count)
+            found = [row.id for row in lock(conn, still, skip_locked=True)]
+            conn.execute(
+                sa.update(t)
+                .where(t.c.id.in_(found))
+                .values(redelivered=count + 1, due_at=now + redelivery_delay(count + 1))
+            )
+            repeated.extend(found)
+    return repeated
+
+
+def restart_hints(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> ReadyTasks:
+    """Repeat the hints of ready tasks from the first interval on; return the tasks, to be hinted at now."""
+    t, ready = tables.task, lock_many(conn, task_ids, TaskState.READY)
+    for part in chunks(row.id for row in ready):
+        conn.execute(sa.update(t).where(t.c.id.in_(part)).values(redelivered=0, due_at=now + REDELIVER_AFTER))
+    return by_traversal(ready)
+
+
+def wake_due(conn: Connection, seen: Sequence[DueTask], *, now: float) -> list[TaskId]:
+    """Let the parked tasks be claimed that are due; return those that were still parked."""
+    t = tables.task
+    woken: list[TaskId] = []
+    for part in chunks(task.id for task in seen):
+        due = sa.and_(t.c.id.in_(part), t.c.state == TaskState.PARKED, t.c.due_at <= now)
+        found = lock(conn, due, skip_locked=True)
+        transitions.wake(conn, [row.id for row in found], now=now)
+        woken.extend(row.id for row in found)
+    return woken
+
+
+def purge_traversal(conn: Connection, traversal: TraversalId) -> int:
+    """Delete the final tasks of a traversal that has ended, and then its row; return how many rows.
+
+    While some tasks still run (the traversal was superseded, or timed out) those are kept, and so is its row,
+    which is due again later: tasks of a newer traversal may wait for their end.
+    """
+    t = tables.task
+    work = (t.c.traversal == traversal, IS_TASK)
+    # A task that a conductor has not answered for stays: nobody would ask that conductor again.
+    gone = conn.execute(
+        sa.delete(t).where(*work, t.c.state.in_(sorted(FINAL)), t.c.member.is_(None))
+    ).rowcount
+
+    def has_tasks() -> bool:
+        return conn.execute(sa.select(t.c.id).where(*work).limit(1)).scalar() is not None
+
+    return gone + traversals.purge(conn, traversal, again=PURGE_AGAIN, has_tasks=has_tasks)

@@ -1,0 +1,126 @@
+"""Claims of members: reading them, and releasing those whose conductors cannot work on them any more."""
+
+from collections.abc import Callable, Sequence
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from ..batches import chunks
+from ..ids import MemberId, TaskId, TraversalId
+from ..rows import ReadyTasks, Task
+from ..schema import tables
+from ..states import REDELIVER_AFTER, TaskState
+from . import cancel, losses, orphans, transitions
+from .breakpoints import advance
+from .cancel import ASK_AGAIN, show_aborted
+from .carry_over import superseded_tasks
+from .countdown import FinishedTask
+from .losses import Loss
+from .tasks import by_traversal
+
+Taken = Callable[[Connection, Task], None]
+
+
+def release(
+    conn: Connection,
+    seen: Sequence[tuple[TaskId, int]],
+    *,
+    now: float,
+    taken: Taken | None = None,
+    loss: Loss | None = None,
+) -> ReadyTasks:
+    """Release claims (task, attempt) whose conductor cannot work on them any more.
+
+    The next claim raises the attempt, so a late result of the old attempt is refused.  A task whose traversal
+    was superseded, or whose stack has ended, is cancelled instead, and its successors are counted down.
+
+    :param taken: the conductor may still run the steps.  It is called with each task that is cancelled here;
+        those keep their conductor's name until that has answered.
+    :param loss: the conductor died or went silent: the loss is counted for the tasks that are released.
+    :returns: the tasks made ready, by traversal.
+    """
+    t = tables.task
+    attempts = dict(seen)
+    freed = ReadyTasks()
+    for part in chunks(attempts):
+        rows = conn.execute(
+            sa.select(t)
+            .where(t.c.id.in_(part), t.c.state == TaskState.RUNNING)
+            .order_by(t.c.id)
+            .with_for_update()
+        ).mappings()
+        found = [task for task in (Task.of(dict(row)) for row in rows) if task.attempt == attempts[task.id]]
+        over = superseded_tasks(conn, found)
+        if loss is not None:
+            losses.count(conn, [task for task in found if task.id not in over], loss)
+        ended = [task for task in found if task.id in over]
+        others = [task for task in found if task.id not in over]
+        transitions.release(conn, [task.id for task in others], due_at=now + REDELIVER_AFTER)
+        freed.merge(by_traversal(others))
+        for task_id, traversal in _cancel(conn, ended, taken, now=now).items():
+            freed.add(traversal, task_id)
+    return freed
+
+
+def _cancel(
+    conn: Connection, ended: Sequence[Task], taken: Taken | None, *, now: float
+) -> dict[TaskId, TraversalId]:
+    """Cancel running tasks; return the tasks that became ready by it."""
+    if not ended:
+        return {}
+    ask_at = None if taken is None else now + ASK_AGAIN
+    transitions.cancel(conn, [task.id for task in ended], ask_at=ask_at)
+    show_aborted(conn, [task.resource_id for task in ended], now=now)
+    if taken is not None:
+        for task in ended:
+            taken(conn, task)
+    return advance(conn, [FinishedTask(task) for task in ended], now=now)
+
+
+Claims = Sequence[tuple[TaskId, int]]
+
+
+def answer(conn: Connection, member: MemberId, *, asked: Claims, over: Claims, now: float) -> ReadyTasks:
+    """Store a conductor's answer about claims (task, attempt) that it was asked to stop and does not hold.
+
+    :param asked: all of the claims: the conductor is not asked for them again.
+    :param over: those of which no step runs: a step that never began leaves nothing behind.
+    :returns: the tasks made ready, by traversal.
+    """
+    ready = release(conn, over, now=now)
+    cancel.answered(conn, asked, member)
+    ready.merge(orphans.without_step(conn, over, now=now))
+    return ready
+
+
+def of_member(conn: Connection, member: MemberId) -> list[tuple[TaskId, int, int]]:
+    """Return (task, attempt, shard) of all claims of a member."""
+    t = tables.task
+    rows = conn.execute(
+        sa.select(t.c.id, t.c.attempt, t.c.shard).where(t.c.member == member, t.c.state == TaskState.RUNNING)
+    )
+    return [(TaskId(task_id), attempt, shard) for task_id, attempt, shard in rows]
+
+
+# Not "IS NOT NULL": a SQLite built without STAT4 reads the whole index for that, the NULLs too.
+_CLAIMING = sa.select(tables.task.c.member).where(tables.task.c.member > "").distinct()
+
+
+def claiming_members(conn: Connection) -> list[MemberId]:
+    """Return all members that hold a claim now."""
+    return [MemberId(member) for member in conn.execute(_CLAIMING).scalars()]
+
+
+def still_claimed(conn: Connection, claims: Claims) -> list[tuple[TaskId, int]]:
+    """Return those of the claims (task, attempt) that hold, and lock their tasks."""
+    t, attempts = tables.task, dict(claims)
+    found: list[tuple[TaskId, int]] = []
+    for part in chunks(attempts):
+        rows = conn.execute(
+            sa.select(t.c.id, t.c.attempt)
+            .where(t.c.id.in_(part), t.c.state == TaskState.RUNNING)
+            .order_by(t.c.id)
+            .with_for_update()
+        )
+        found += [(TaskId(task_id), attempt) for task_id, attempt in rows if attempts[task_id] == attempt]
+    return found

@@ -1,0 +1,32 @@
+"""Which tasks a group commit claims: those that it has made ready come first, one for each stored outcome."""
+
+import typing
+
+import pytest
+from stoker.db.work.commit import choose
+
+CASES: dict[str, tuple[dict[str, typing.Any], list[str], list[int]]] = {
+    "nothing": ({}, [], []),
+    "hints only": ({"hinted": [1, 2, 3], "slots": 2}, [], [1, 2]),
+    "a successor for each outcome": ({"free": ["a", "b"], "slots": 9, "fresh": 2}, ["a", "b"], []),
+    "more successors than outcomes": ({"free": ["a", "b"], "slots": 9, "fresh": 1}, ["a"], []),
+    "more successors than slots": ({"free": ["a", "b"], "slots": 1, "fresh": 2}, ["a"], []),
+    "continued after successors": ({"free": ["a"], "ready": [7, 8], "slots": 9, "fresh": 2}, ["a"], [7]),
+    "hints fill what is left": (
+        {"free": ["a"], "ready": [7], "hinted": [1, 2], "slots": 3, "fresh": 2},
+        ["a"],
+        [7, 1],
+    ),
+    "no slots": ({"free": ["a"], "ready": [7], "hinted": [1], "slots": 0, "fresh": 1}, [], []),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_commit_claims(case: str) -> None:
+    given, own, others = CASES[case]
+    usual: dict[str, typing.Any] = {"free": [], "ready": [], "hinted": [], "slots": 0, "fresh": 0}
+    given = {**usual, **given}
+    chosen = choose(
+        given["free"], given["ready"], given["hinted"], slots=given["slots"], fresh=given["fresh"]
+    )
+    assert (list(chosen[0]), chosen[1]) == (own, others)
