@@ -5,7 +5,6 @@ import contextlib
 import threading
 import time
 import typing
-import urllib.error
 from collections.abc import Callable, Sequence
 
 import sqlalchemy as sa
@@ -97,7 +96,9 @@ class Load:
         self._thread.join()
 
     def _run(self) -> None:
+        tried = 0
         while not self._stop.wait(0.1):
-            with contextlib.suppress(urllib.error.URLError):
-                self._deployment.create(f"s{self.count}", templates.layered(2, 3, wait_secs=1))
+            tried += 1  # What an API that stops has not answered it may have stored: the next has another name.
+            with contextlib.suppress(OSError):
+                self._deployment.create(f"s{tried}", templates.layered(2, 3, wait_secs=1))
                 self.count += 1
