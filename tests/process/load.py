@@ -98,7 +98,7 @@ class Load:
     def _run(self) -> None:
         tried = 0
         while not self._stop.wait(0.1):
-            tried += 1  # What an API that stops has not answered it may have stored: the next has another name.
+            tried += 1  # What an API that stops has not answered may be stored: the next has another name.
             with contextlib.suppress(OSError):
                 self._deployment.create(f"s{tried}", templates.layered(2, 3, wait_secs=1))
                 self.count += 1
