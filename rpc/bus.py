@@ -13,7 +13,7 @@ from .server import HintServer
 from .transport import open_transport
 
 LOCAL = "local:"
-"""Scheme of the URL that stands for the inside of this process."""
+"""Scheme of the URL that means: inside of this process."""
 
 
 class MessageServer(typing.Protocol):
@@ -30,10 +30,10 @@ class Bus(typing.Protocol):
     """Sends hints, and makes servers that receive them."""
 
     def send(self, hint: Hint) -> None:
-        """See client.HintSender."""
+        """Send a hint, or lose it, as client.HintSender does."""
 
     def poll_now(self) -> None:
-        """See client.HintSender."""
+        """Ask all conductors to poll the ring's members now, and to report what they own."""
 
     def check(self) -> None:
         """Try the bus, once."""
@@ -59,11 +59,11 @@ class OsloBus(OsloSender):
         self._transport = transport
 
     def listen(self, host: str, receiver: HintReceiver) -> HintServer:
-        """See Bus."""
+        """Return a server that is not started yet."""
         return HintServer(self._transport, host, receiver, self._recorder)
 
     def close(self) -> None:
-        """See Bus."""
+        """Disconnect."""
         self._transport.cleanup()
 
 

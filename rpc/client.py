@@ -68,7 +68,7 @@ class OsloSender(HintSender):
         self._client = oslo_messaging.get_rpc_client(transport, target)
 
     def send(self, hint: Hint) -> None:
-        """See HintSender."""
+        """Cast a hint, or log that it was lost."""
         version, arguments = wire_form(hint, self._allows)
         client = self._client.prepare(**_target(hint), version=version)
         try:

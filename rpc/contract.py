@@ -1,7 +1,7 @@
 """The contract between Stoker's processes: topic, messages and versions, each declared once.
 
 Every message is a cast that carries ids only.  It may be lost, doubled, late or out of order, and nothing but
-latency may change: the database says what is to be done, a message says where to look.
+latency may change: the database says what is to be done, a message says where it is.
 
 An addition raises the minor version and keeps the old arguments.  A removal or a change raises the major one.
 A message is sent in the oldest version that has all of its arguments, and without arguments that a neighbour

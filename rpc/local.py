@@ -13,7 +13,7 @@ from .contract import MESSAGES, Hint, HintReceiver, Reach, deliver
 
 
 class LocalBus(HintSender):
-    """Calls the receivers that listen, in the sender's thread.  Thread-safe.  See rpc.bus.Bus."""
+    """Implements rpc.bus.Bus: calls the receivers that listen, in the sender's thread.  Thread-safe."""
 
     def __init__(self, recorder: Recorder = SILENT) -> None:
         self._recorder = recorder
@@ -23,7 +23,7 @@ class LocalBus(HintSender):
         self._turn = 0
 
     def send(self, hint: Hint) -> None:
-        """See HintSender; a hint is lost if nobody listens."""
+        """Deliver a hint at once; it is lost if nobody listens."""
         self._recorder.add(metrics.HINTS_SENT, hint.method)
         for receiver in self._chosen(hint):
             deliver(receiver, hint)
@@ -39,14 +39,14 @@ class LocalBus(HintSender):
             return [self._receivers[self._turn % len(self._receivers)]] if self._receivers else []
 
     def check(self) -> None:
-        """See Bus; it is always available."""
+        """Return: this bus is always available."""
 
     def listen(self, host: str, receiver: HintReceiver) -> "LocalServer":
-        """See Bus."""
+        """Return a server that is not started yet."""
         return LocalServer(self, host, receiver)
 
     def close(self) -> None:
-        """See Bus; there is nothing to disconnect."""
+        """Return: there is nothing to disconnect."""
 
     def add(self, host: str, receiver: HintReceiver) -> None:
         """Deliver messages to the receiver from now on."""

@@ -73,7 +73,7 @@ class HintChannel(typing.Protocol):
     """A way for hints out of this process, such as a bus."""
 
     def send(self, hint: Hint) -> None:
-        """See client.HintSender."""
+        """Send a hint, or lose it, as client.HintSender does."""
 
 
 class Outbox(HintSender):
@@ -92,5 +92,5 @@ class Outbox(HintSender):
         return self._queue.stop(wait)
 
     def send(self, hint: Hint) -> None:
-        """See HintSender; returns at once."""
+        """Queue a hint to be sent; returns at once."""
         self._queue.put(functools.partial(self._channel.send, hint))

@@ -46,7 +46,7 @@ class _Dispatcher(RPCDispatcher):  # type: ignore[misc]
         self._warn_at: dict[tuple[str, str], float] = {}
 
     def dispatch(self, incoming: typing.Any) -> typing.Any:
-        """See RPCDispatcher."""
+        """Dispatch a message, as RPCDispatcher does, or refuse its version."""
         try:
             return super().dispatch(incoming)
         except UnsupportedVersion as error:
@@ -73,8 +73,8 @@ class _Dispatcher(RPCDispatcher):  # type: ignore[misc]
 class HintServer:
     """Listens on the work topic, shared with all conductors, and on the fan-out.
 
-    oslo.messaging's listener (18.3) notices a stop only when a message comes, or after it has waited for one
-    for up to 5 s.  So a stop sends it a message, to its own address.
+    oslo.messaging's listener (18.3) notices a stop when a message comes; without one it waits for up to 5 s.
+    So a stop sends it a message, to its own address.
 
     :param host: stable over restarts, so that no incarnation leaves a queue behind.
     :param recorder: counts refused messages.

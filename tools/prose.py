@@ -54,7 +54,6 @@ PENDING: tuple[str, ...] = (
     "engine/",
     "keystone/",
     "planning/",
-    "rpc/",
     "sealing/",
 )
 """The start of the paths that are not clean yet.  This list only shrinks."""
