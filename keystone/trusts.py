@@ -38,7 +38,7 @@ class KeystoneTrusts:
         self._session = functools.lru_cache(KEPT)(make_session)
 
     def delegate(self, who: Trustor, mark: str) -> Json:
-        """See TrustProvider."""
+        """Create a trust of the user's, and return its id as the credential."""
         if missing := sorted({*self._roles} - {*who.roles}):
             raise DelegationRefused(f"you do not have the roles {', '.join(missing)} in the project")
         try:
@@ -69,7 +69,7 @@ class KeystoneTrusts:
         return {"trust": made.json()["trust"]["id"]}
 
     def marked(self, mark: str) -> Sequence[Json]:
-        """See TrustProvider.
+        """Return the trusts that Keystone has with this mark: at most one.
 
         Keystone can only list all trusts of the service's account.
         """
@@ -82,11 +82,11 @@ class KeystoneTrusts:
         return [{"trust": trust["id"]} for trust in answer.json()["trusts"] if trust.get(MARK) == mark]
 
     def session(self, credential: Json) -> Session:
-        """See TrustProvider."""
+        """Return a session that is scoped to the trust; it has a token, and renews it."""
         return self._checked(self._session(credential["trust"]))
 
     def is_good(self, credential: Json) -> bool:
-        """See TrustProvider."""
+        """Return whether Keystone accepts the trust now."""
         try:
             self._checked(self._make(credential["trust"]))
         except CredentialGone:
@@ -94,7 +94,7 @@ class KeystoneTrusts:
         return True
 
     def revoke(self, credential: Json) -> None:
-        """See TrustProvider."""
+        """Delete the trust; no error if it is gone."""
         trust = credential["trust"]
         try:
             # A cached session may have a token that Keystone has revoked already, so this one is new.
