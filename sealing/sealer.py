@@ -25,8 +25,8 @@ class SealError(ValueError):
 class Sealer:
     """The keys; makes sealers for the places where tokens are stored.
 
-    :param keys: base64 of 32, 48 or 64 random bytes each; the first one seals, all of them open, so a new
-        key is put in front and the old one kept until nothing sealed by it is left.
+    :param keys: base64 of 32, 48 or 64 random bytes each; the first one seals, all of them open.  So a new
+        key is put in front, and the old one is kept until nothing sealed by it is left.
     :param binds: returns whether new tokens are bound; False while programs run that cannot open those.
     """
 

@@ -17,8 +17,8 @@ PURPOSE = "signal"
 class SignalAddresses:
     """Makes addresses and verifies their signatures; pure.
 
-    A signature is HMAC-SHA256 over what the address names: tenant, stack, resource and the row of that.  So
-    it is verified without the database; whether the row still exists has to be looked up after that.
+    A signature is HMAC-SHA256 over what the address names: project, stack, resource and the row of that.  So
+    it is verified without the database.  The caller looks up afterwards whether the row still exists.
 
     :param root: under which the API is reached from outside, without a slash at its end.
     :param key: the installation's own, `KEY_BYTES` random bytes; see db/settings.py.
