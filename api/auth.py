@@ -16,7 +16,7 @@ class RequestContext:
     """The caller of a request, and the project that it is for.
 
     :ivar credentials: what policy rules may ask for.
-    :ivar everywhere: may see and change other tenants' stacks, by their ids.
+    :ivar everywhere: may see and change other projects' stacks, by their ids.
     :ivar trustor: the user whose rights can be delegated; None: Keystone has not named the caller.
     """
 
@@ -60,13 +60,13 @@ class NoAuthentication:
     """
 
     def identify(self, tenant: str, headers: Mapping[str, str]) -> RequestContext:
-        """See Authenticator."""
+        """Return the caller, with the name of a user where a header gives one."""
         project = headers.get("X-PROJECT-ID") or headers.get("X-TENANT-ID")
         if project is not None and project != tenant:
             raise Fault(
                 403,
                 "Forbidden",
-                f"You are not authorized to use tenant {tenant}: the request's project is {project}",
+                f"You are not authorized to use project {tenant}: the request's project is {project}",
             )
         user = headers.get("X-AUTH-USER") or headers.get("X-USER-NAME")
         if user is not None and len(user) > USER_LENGTH:
@@ -74,10 +74,10 @@ class NoAuthentication:
         return RequestContext(tenant=tenant, user=user)
 
     def authorize(self, caller: RequestContext, rule: str) -> None:
-        """See Authenticator."""
+        """Allow all rules but those for nobody."""
         if rule in _FOR_NOBODY:
             raise Fault(403, "Forbidden", f"You are not authorized to do {rule}")
 
     def may_use(self, caller: RequestContext, type_name: str) -> bool:
-        """See Authenticator."""
+        """Return True: all types are for everybody."""
         return True

@@ -1,7 +1,7 @@
 """Reads a request's body within its limit, parses it, and refuses texts that no database or answer can hold.
 
-oslo.middleware's sizelimit is no replacement.  It answers 413 as plain text, not in Heat's shape, without
-reading the rest of the body, so that a client that still sends sees a broken pipe in the place of the reason.
+oslo.middleware's sizelimit is no replacement.  It answers 413 as plain text, not in Heat's shape.
+It does not read the rest of the body, so a client that still sends sees a broken pipe in place of the reason.
 """
 
 import json
@@ -18,8 +18,10 @@ MAX_DEPTH = 128
 """Most levels of objects and lists in each other: a template's own limit, and those around a template."""
 
 DRAINED = 8
-"""A body up to this many times the limit is read to its end before it is refused: a client that still
-sends when the connection closes would see a broken pipe in the place of the reason."""
+"""A body up to this many times the limit is read to its end before it is refused.
+
+A client that still sends when the connection closes would see a broken pipe in place of the reason.
+"""
 
 _PIECE = 65536
 _TOO_LARGE = "RequestLimitExceeded"

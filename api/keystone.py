@@ -25,7 +25,7 @@ class KeystoneAuthentication:
         self._enforcer = enforcer
 
     def identify(self, tenant: str, headers: Mapping[str, str]) -> RequestContext:
-        """See auth.Authenticator.  Without a tenant in the path no token is needed.
+        """Return the caller that a token names.  Without a project in the path no token is needed.
 
         A token is for one project, and the path must name the same; an admin's (rule ``context_is_admin``)
         may name any.
@@ -50,17 +50,20 @@ class KeystoneAuthentication:
             raise Fault(
                 403,
                 "Forbidden",
-                f"You are not authorized to use tenant {tenant}: the token is for {project}",
+                f"You are not authorized to use project {tenant}: the token is for {project}",
             )
         return replace(caller, everywhere=everywhere, trustor=_trustor(caller, headers))
 
     def authorize(self, caller: RequestContext, rule: str) -> None:
-        """See Authenticator."""
+        """Check that the policy allows the caller to do what the rule is for."""
         if not self._allows(caller, rule):
             raise Fault(403, "Forbidden", f"You are not authorized to do {rule}")
 
     def may_use(self, caller: RequestContext, type_name: str) -> bool:
-        """See Authenticator.  A type without a rule, here or in the operator's file, is for everybody."""
+        """Return whether the caller may have resources of a type.
+
+        A type without a rule, here or in the operator's file, is for everybody.
+        """
         self._enforcer.load_rules()
         rules = [rule for rule in _type_rules(type_name) if rule in self._enforcer.rules]
         return all(self._allows(caller, rule) for rule in rules)
