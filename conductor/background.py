@@ -34,7 +34,7 @@ class BackgroundPool:
         self._keys: set[Hashable] = set()
 
     def submit(self, key: Hashable, work: Callable[[], None]) -> bool:
-        """See Background."""
+        """Run the work soon; return False if the queue is full or work of this key has not ended."""
         with self._lock:
             if key in self._keys:
                 return False

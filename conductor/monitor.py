@@ -134,7 +134,7 @@ _WAITS = {
     ClaimState.DETACHED: "waits to be stored",
     ClaimState.REQUEUING: "waits to be requeued",
 }
-"""What a claimed task waits for while no step of it runs."""
+"""Cause of a claimed task's wait, by its state, while no step of it runs."""
 
 
 def _tasks(found: Iterable[ClaimedTask], now: float) -> Iterator[Sequence[str]]:

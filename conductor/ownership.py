@@ -37,23 +37,23 @@ class Ownership:
         self._listeners.append(listener)
 
     def member(self) -> MemberId | None:
-        """See slice.Ring."""
+        """Return our own name; None while we may not work: not in the group, or not sure of it."""
         name = self._membership.member()
         return None if name is None else MemberId(name)
 
     def owns(self, shard: int) -> bool:
-        """See slice.Ring."""
+        """Return whether the shard belongs to our slice."""
         assignment = self._assignment
         if assignment is None or self._membership.member() is None:
             return False
         return assignment.owner_of(shard) == self._host
 
     def is_deputy(self, shard: int) -> bool:
-        """See slice.Ring.
+        """Return whether the shard would belong to our slice if its owner were gone.
 
-        The deputy acts for an owner that is silent before the membership notices it, and it is the one that
-        owns the shard afterwards.  It never acts just after a change: the new owner needs time to see the
-        change, too.
+        Such a deputy acts for a silent owner before the membership notices the silence.  It is the conductor
+        that owns the shard afterwards.  It never acts just after a change, because the new owner needs time
+        to see the change, too.
         """
         assignment = self._assignment
         if assignment is None or self._membership.member() is None:
@@ -70,7 +70,7 @@ class Ownership:
         return without[owner].owner_of(shard) == self._host
 
     def shards_owned(self) -> int:
-        """See slice.Ring."""
+        """Return the number of shards in our slice."""
         return len(self.shards())
 
     def shards(self) -> frozenset[int]:
@@ -81,11 +81,11 @@ class Ownership:
         return assignment.shards_of(self._host)
 
     def version(self) -> str:
-        """See slice.Ring."""
+        """Return the fingerprint of the view: equal on all conductors that see the same members."""
         return self._membership.view().version
 
     def present(self) -> frozenset[MemberId]:
-        """See slice.Ring."""
+        """Return all members of the group, including ourselves."""
         return frozenset(MemberId(member.name) for member in self._membership.view().members)
 
     def _changed(self, view: View) -> None:

@@ -255,7 +255,7 @@ def _choose_parked(
     if awaited.is_stack and child is not None and child.status == Status.IN_PROGRESS and not named:
         return None, f"it waits for the nested stack {child.name}, which is in progress"
     if awaited.kind == AwaitedKind.RESOURCE and not named:
-        return None, f"it waits for a signal; --resource {task.path} lets it look again"
+        return None, f"it waits for a signal; --resource {task.path} lets it poll again"
     return groups.woken, ""
 
 
@@ -263,7 +263,7 @@ def _results(groups: _Sorted) -> Iterator[tuple[Unfinished, str]]:
     for task in groups.hinted:
         yield task, "its hint is sent again"
     for task in [*groups.orphaned, *groups.taken]:
-        yield task, f"taken away from {host_of(task.member or MemberId(''))}, and handed out again"
+        yield task, f"taken away from {host_of(task.member or MemberId(''))}, and requeued"
     for task in groups.woken:
         yield task, "woken"
     for task in groups.abandoned:

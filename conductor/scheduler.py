@@ -155,7 +155,7 @@ class Scheduler:
                 loop = _loop(name)
                 with self._liveness.at_work(loop) if policy.is_vital else contextlib.nullcontext():
                     self._run(name)
-        except Exception:  # top of a duty: the next round tries again, the other duties go on
+        except Exception:  # top of a duty: the next round tries again, the other duties continue
             LOG.exception("Duty %s failed", name)
         finally:
             self._liveness.beat(_loop(name))
@@ -195,7 +195,7 @@ class _Lane:
     def start(self) -> None:
         """Start; returns at once.
 
-        It starts all threads here, because futurist's pool goes on counting a thread that could not start.
+        It starts all threads here, because futurist's pool keeps counting a thread that could not start.
 
         :raises RuntimeError: the process can have no more threads.
         """

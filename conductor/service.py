@@ -105,7 +105,7 @@ class Conductor:
         return self._parts.work.loop.in_progress
 
     def enqueue(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
-        """See rpc.contract.HintReceiver."""
+        """Take in tasks that are ready, or announce them again where this conductor cannot run them."""
         parts = self._parts
         parts.recorder.add(metrics.HINTS_RECEIVED, "run_tasks")
         if parts.progress.in_doubt and parts.ownership.member() is None and parts.ownership.present():
@@ -117,17 +117,17 @@ class Conductor:
             parts.work.loop.enqueue(task_ids)
 
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId], request: str | None = None) -> None:
-        """See rpc.contract.HintReceiver."""
+        """Stop the running tasks of a superseded traversal, but for the spared ones."""
         self._parts.recorder.add(metrics.HINTS_RECEIVED, "cancel")
         self._parts.work.loop.cancel(traversal, spared, request)
 
     def stop_tasks(self, claims: Sequence[tuple[TaskId, int]]) -> None:
-        """See rpc.contract.HintReceiver."""
+        """Stop these tasks (with attempt), or answer that they are not held here."""
         self._parts.recorder.add(metrics.HINTS_RECEIVED, "stop_tasks")
         self._parts.work.loop.stop(claims)
 
     def poll_now(self) -> None:
-        """See rpc.contract.HintReceiver."""
+        """Poll the ring's members now, and report."""
         self._parts.recorder.add(metrics.HINTS_RECEIVED, "look_now")
         self._parts.membership.poll_now()
         self._parts.scheduler.soon("ConductorReport")

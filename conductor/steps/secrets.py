@@ -18,8 +18,8 @@ SHORTEST_REDACTED = 3
 class Secrets:
     """Opens sealed values, remembers what was in them, and finds it again.  For one step.
 
-    What a plugin made of a secret by more than putting it into a longer text is not found; the type's
-    schema has to call that attribute sensitive, or name the property that it hands on.
+    It finds a secret within a longer text, but not what a plugin made of a secret in another way.  Then the
+    type's schema has to call that attribute sensitive, or name the property that it passes on.
 
     :ivar properties: names of the resource's properties that hold secrets.
     """

@@ -107,7 +107,7 @@ def test_what_a_conductor_holds_that_is_gone_is_done_by_others_before_its_member
     world.calm()
     [holder] = [host for host, c in world.conductors.items() if c.loop.in_progress]
     world.pause(holder)
-    assert retry(world, stack) == {"a": f"taken away from {holder}, and handed out again"}
+    assert retry(world, stack) == {"a": f"taken away from {holder}, and requeued"}
     assert attempts(world, stack) == [(TaskState.READY, 1)]
     world.deliver(0, next(host for host in world.conductors if host != holder))
     world.calm()
@@ -127,7 +127,7 @@ def test_a_step_that_hangs_is_taken_away_only_when_it_is_named(world: World) -> 
     assert not done.treated
     assert {item.path for item in done.left} == {"a", "b"}
     assert "--resource a takes it away" in {item.path: item.result for item in done.left}["a"]
-    assert retry(world, stack, "a") == {"a": f"taken away from {holder.host}, and handed out again"}
+    assert retry(world, stack, "a") == {"a": f"taken away from {holder.host}, and requeued"}
     world.deliver(0, next(host for host in world.conductors if host != holder.host))
     world.calm()
     assert len(world.cloud.things) == 2, "another attempt has made it"
