@@ -1,6 +1,6 @@
 """The hidden parameters of a tree of stacks, found before the root is compiled; pure.
 
-A name that any template of the tree declares hidden is hidden in all of the tree: its values are sealed in
+A name that any template of the tree declares hidden is hidden in all of the tree.  Its values are sealed in
 each environment, among the parameters of each stack, and in whatever is made of them.  The names are
 listed in the environment's ``encrypted_param_names``, which each nested stack gets from the stack around it.
 """
@@ -20,13 +20,13 @@ from .requests import EXISTING, Goal
 
 Json = typing.Any
 SECRET_TEMPLATE = (
-    "must not be made of the value of a hidden parameter, for a template is stored and shown; hand it over "
+    "must not be made of the value of a hidden parameter, for a template is stored and shown; pass it "
     "as a parameter of the nested stack"
 )
 _HOLDERS = frozenset(
     {"template", "type", "properties", "resource", "resource_def", "resource_properties", "resources"}
 )
-"""Keys in the properties of nested types under which a template, or the name of one, may stand."""
+"""Keys in the properties of nested types under which a template, or the name of one, may be."""
 DEEPEST = 20
 """Levels of templates inside of texts that are searched where nested stacks may be as deep as they like."""
 

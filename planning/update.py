@@ -54,21 +54,24 @@ class RegisteredTypeFacts:
         self._registry = registry
 
     def always_replaced(self, type_name: str) -> bool:
-        """See TypeFacts."""
+        """Return whether every update replaces it."""
         plugin = self._get(type_name)
         return plugin is not None and plugin.always_replaced
 
     def always_updated(self, type_name: str) -> bool:
-        """See TypeFacts."""
+        """Return whether every update updates it."""
         plugin = self._get(type_name)
         return plugin is not None and plugin.always_updated
 
     def nested(self, type_name: str) -> bool:
-        """See TypeFacts."""
+        """Return whether its resources are stacks."""
         return self._registry.is_nested(type_name)
 
     def asked_first(self, row: Resource) -> bool:
-        """See TypeFacts."""
+        """Return whether only a step can replace the resource.
+
+        Its type then prepares replacements, or decides whether a failed resource can be kept.
+        """
         plugin = self._get(row.plugin)
         if plugin is None:
             return False
@@ -77,7 +80,7 @@ class RegisteredTypeFacts:
         return row.status == Status.FAILED and survives_failure(plugin, action=row.action)
 
     def observable(self, row: Resource) -> bool:
-        """See TypeFacts."""
+        """Return whether the resource's type can compare it with what really exists."""
         plugin = self._get(row.plugin)
         return plugin is not None and observable(plugin)
 
@@ -167,7 +170,7 @@ class UpdatePlanner:
         self._spared: list[TaskId] = []
 
     def to_carry_over(self, *, environment_changed: bool) -> frozenset[TaskId]:
-        """Return the older tasks that go on because they create a resource by its new definition.
+        """Return the older tasks that continue because they create a resource by its new definition.
 
         Their progress is stored, so nothing that they have created can be lost.
 
