@@ -40,7 +40,7 @@ class Started:
 
     :ivar ready: tasks to announce: its own, and those of parents that the end of an empty plan has woken.
     :ivar superseded: older traversals of which tasks still run: the conductors are to stop them.
-    :ivar spared: of these tasks those that go on.
+    :ivar spared: of these tasks those that continue.
     """
 
     stack: Stack

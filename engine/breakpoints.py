@@ -67,7 +67,7 @@ class BreakpointOperations:
             chosen = _chosen(found, stack, names, hook)
             done = self._clear(conn, [item.id for item in chosen], stepping)
             if done is None:
-                raise InvalidHook(f"Stack {stack.name} went on meanwhile; look where it is held now")
+                raise InvalidHook(f"Stack {stack.name} continued meanwhile; read where it is held now")
             for traversal in sorted(traversals):
                 clear_breakpoints.set_stepping(conn, traversal, stepping)
             return chosen, done

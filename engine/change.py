@@ -106,8 +106,8 @@ def start_update(conn: Connection, change: Change, scope: TraversalScope, types:
         rolling_back=change.action == "ROLLBACK",
         observing=change.converge,
     )
-    # Tasks of the superseded traversal that create a resource by its new definition are carried over: two
-    # plans are made, one that finds them and one that knows which of them have been taken.
+    # Tasks of the superseded traversal that create a resource by its new definition are carried over.  So
+    # two plans are made: one that finds them, and one that knows which of them have been taken.
     begun = tasks_by_resource(tasks.begun_of_traversal(conn, stack.traversal))
     carry_over = CarryOver(scope.traversal)
     if begun:

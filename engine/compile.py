@@ -30,7 +30,7 @@ class GoalCompiler:
         self._limits = limits
 
     def compile(self, goal: Goal, identity: Identity, sealer: BoundSealer, *, tree: bool = True) -> Compiled:
-        """See Compiler."""
+        """Compile a goal and check it against the resource types, within the goal's budget."""
         template = load_template(
             goal.template, max_bytes=0 if goal.generated else self._limits.template_bytes
         )

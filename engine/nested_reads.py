@@ -36,8 +36,8 @@ class NestedStackReader:
     def find(self, key: StackId, stack_id: StackId) -> Stack | None:
         """Return the child of a resource of the stack.
 
-        None: it is deleted, or never existed, or belongs to another tree.  (An orphaned child stands beside
-        the stack that it was created for.)
+        None: it is deleted, or never existed, or belongs to another tree.  (An orphaned child is in another
+        tree than the stack that it was created for.)
         """
         found = self._context.database.read(lambda conn: stacks.living(conn, key))
         return found if found is not None and _same_tree(found, self.stack(stack_id)) else None

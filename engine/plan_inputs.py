@@ -1,4 +1,4 @@
-"""What plans need of a stored stack: its breakpoints, and counts of the ids to reserve."""
+"""Reads what plans need of a stored stack: its breakpoints, and counts of the ids to reserve."""
 
 from sqlalchemy.engine import Connection
 

@@ -27,7 +27,7 @@ Json = typing.Any
 
 @dataclass(frozen=True)
 class ScalingRequest:
-    """What a signal to a scaling policy asks for.
+    """A request that a signal to a scaling policy makes.
 
     :ivar event: of the signal, stored with the task.
     """

@@ -1,4 +1,4 @@
-"""What a stack's state allows, and which goal it keeps; pure."""
+"""Decides what a stack's state allows, and which goal it keeps; pure."""
 
 from collections.abc import Mapping
 
@@ -9,8 +9,8 @@ from .errors import NotUpdatable
 ALLOWED: Mapping[TaskKind, str] = {
     TaskKind.SUSPEND: "a stack is suspended when it has been created, updated, resumed or checked",
     TaskKind.RESUME: "only a suspended stack is resumed",
-    TaskKind.CHECK: "a stack is checked when nothing else is going on",
-    TaskKind.SNAPSHOT: "a snapshot is taken when nothing else is going on",
+    TaskKind.CHECK: "a stack is checked when no other action is in progress",
+    TaskKind.SNAPSHOT: "a snapshot is taken when no other action is in progress",
 }
 GOALS = ("CREATE", "UPDATE", "ROLLBACK", "ADOPT", "RESTORE")
 """Actions that bring a stack to a goal; the others leave it as it is."""

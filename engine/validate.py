@@ -103,8 +103,8 @@ def _answer(
 ) -> dict[str, Json]:
     """Return Heat's answer to POST /validate.
 
-    As in Heat, hidden values stand in it in clear: the caller has just sent them, and clients such as Horizon
-    fill a form with them, from which they create the stack.
+    As in Heat, it shows hidden values in clear, because the caller has just sent them.  Clients such as
+    Horizon fill a form with them, from which they create the stack.
 
     :param described: what the template says of its parameters.
     :param given: values of the environment and of the request.
