@@ -7,9 +7,8 @@ from ...conductor.liveness import Liveness, Progress
 from ...conductor.ownership import Ownership
 from ...conductor.steps.context import StepServices
 from ...conductor.steps.runner import StepRunner
-from ...conductor.worker.executor import ThreadPool
+from ...conductor.worker.executor import ThreadPool, WorkMetrics
 from ...conductor.worker.loop import WorkLimits, WorkLoop
-from ...conductor.worker.metrics import WorkMetrics
 from ...conductor.worker.thread import WorkThread
 from ...db.ids import MemberId
 from ...engine.context import EngineContext

@@ -11,10 +11,18 @@ from dataclasses import dataclass, field
 from ...db.work.claim import Claim, Claimant
 from ...observe import logs
 from ..steps.results import StepResult, Steps
-from .claimed import ClaimedTask, ClaimedTasks, ClaimEvent, ClaimKey, ClaimState, TimerQueue, log_context
-from .executor import Detachment, StepExecutor
-from .intake import CancelRequest, Intake
-from .metrics import WorkMetrics
+from .claimed import (
+    CancelRequest,
+    ClaimedTask,
+    ClaimedTasks,
+    ClaimEvent,
+    ClaimKey,
+    ClaimState,
+    Intake,
+    TimerQueue,
+    log_context,
+)
+from .executor import Detachment, StepExecutor, WorkMetrics
 
 LOG = logging.getLogger(__name__)
 SURELY = 0.01

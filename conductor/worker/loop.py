@@ -36,21 +36,20 @@ from ...engine.announce import Hints, announce_all
 from ..steps.results import StepResult, Steps
 from .cancellation import Cancellation
 from .claimed import (
+    CancelRequest,
     ClaimedTask,
     ClaimedTasks,
     ClaimEvent,
     ClaimKey,
     ClaimState,
+    Intake,
     TimerQueue,
     WorkerView,
     claim_key,
 )
-from .executor import Executor, StepExecutor
-from .intake import CancelRequest, Intake
-from .metrics import WorkMetrics
-from .quarantine import Quarantine
+from .executor import Executor, StepExecutor, WorkMetrics
 from .reconciler import LateResults, Reconciler
-from .unstorable import LockedOut, UnstorableResults
+from .unstorable import LockedOut, Quarantine, UnstorableResults
 
 LOG = logging.getLogger(__name__)
 NO_THREAD_FOR = 5.0

@@ -16,7 +16,7 @@ from ...engine.announce import Hints, announce_all
 from ..steps.orphans import record_hung, resolve_late
 from ..steps.results import StepResult
 from .claimed import ClaimedTasks, ClaimEvent, ClaimKey, claim_key, log_context
-from .metrics import WorkMetrics
+from .executor import WorkMetrics
 from .unstorable import LockedOut
 
 LOG = logging.getLogger(__name__)

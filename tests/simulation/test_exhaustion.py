@@ -10,8 +10,7 @@ from simulation.world import SimConductor, World
 from stoker.conductor.worker import loop
 from stoker.conductor.worker.cancellation import Cancellation
 from stoker.conductor.worker.claimed import ClaimedTasks
-from stoker.conductor.worker.executor import NoThread, StepExecutor
-from stoker.conductor.worker.metrics import WorkMetrics
+from stoker.conductor.worker.executor import NoThread, StepExecutor, WorkMetrics
 from stoker.conductor.worker.unstorable import UnstorableResults
 from stoker.db.rows import Stack
 from stoker.db.states import Status

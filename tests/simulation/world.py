@@ -21,9 +21,8 @@ from stoker.conductor.duties.context import CurrentSettings, DutyContext, DutySe
 from stoker.conductor.duties.registry import make_duties
 from stoker.conductor.steps.context import StepServices
 from stoker.conductor.steps.runner import StepRunner
-from stoker.conductor.worker.executor import NoThread
+from stoker.conductor.worker.executor import NoThread, WorkMetrics
 from stoker.conductor.worker.loop import WorkLimits, WorkLoop
-from stoker.conductor.worker.metrics import WorkMetrics
 from stoker.db import settings, stacks
 from stoker.db.engine import Database
 from stoker.db.errors import Unavailable
