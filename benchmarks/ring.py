@@ -29,8 +29,7 @@ import uuid
 from array import array
 from collections.abc import Callable, Sequence
 
-from stoker.ring.hashring import Member, View, assign, plan
-from stoker.ring.shards import shard_of
+from stoker.ring.hashring import Member, View, assign, plan, shard_of
 from tooz.hashring import HashRing
 from tooz.partitioner import Partitioner
 

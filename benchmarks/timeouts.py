@@ -38,7 +38,7 @@ from stoker.db.rows import Resource, Stack, Task
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import tasks
-from stoker.ring.shards import shard_of
+from stoker.ring.hashring import shard_of
 
 HOSTS = ("one", "two", "three")
 SHARDS = 4096

@@ -16,7 +16,7 @@ from ..observe.logs import current_request
 from ..planning.plan import Defaults, TooFewIds, TraversalScope
 from ..planning.requests import Goal
 from ..resources.registry import ResourceRegistry
-from ..ring.shards import shard_of
+from ..ring.hashring import shard_of
 from ..sealing.sealer import BoundSealer, Sealer
 from ..template.compile import Identity, Limits
 from ..template.model import CompiledTemplate

@@ -1,5 +1,7 @@
 """The ring: which member owns which shard, as a pure function of the set of members.
 
+A shard is a fixed bucket of stacks, so that ownership is a small table however many stacks there are.
+
 Weighted rendezvous hashing with bounded load.  Each member bids for shards, one after the other, in an
 order and at moments that follow from its host's name alone; a heavier member bids faster.  A shard belongs
 to the first bidder that has room.  No member gets more than ``ceil(1.05 × fair share)``.
@@ -27,8 +29,22 @@ ROUNDS = 32
 owner after so many rounds are assigned one by one."""
 MAX_WEIGHT = 1000.0
 
+DEFAULT_SHARD_COUNT = 4096
+
 ACTIVE = "active"
 DRAINING = "draining"
+
+
+def shard_of(stack_id: str, shard_count: int) -> int:
+    """Return the shard of a stack: the first 8 bytes of BLAKE2b of its id, big-endian, modulo the count.
+
+    It is the same on every machine and in every release, for it is stored with the stack.
+
+    >>> shard_of("6ba7b810-9dad-11d1-80b4-00c04fd430c8", 4096)
+    3757
+    """
+    digest = hashlib.blake2b(stack_id.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % shard_count
 
 
 class NoMembersError(ValueError):

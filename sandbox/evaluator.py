@@ -1,4 +1,4 @@
-"""The evaluator of users' expressions: what it offers, and the one that this process uses.
+"""The evaluator of users' expressions, the one that this process uses, and the accounts that it charges.
 
 A process has one evaluator, not one for each collaborator: a program with three conductors and an API has as
 many helpers as one with a conductor.  Functions of templates stay functions of their arguments; the place of
@@ -7,8 +7,9 @@ Without one nothing is evaluated, so that no expression of a user ever runs in t
 """
 
 import contextlib
+import contextvars
 import typing
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 Json = typing.Any
 
@@ -28,10 +29,14 @@ class Evaluator(typing.Protocol):
 
     Each method charges `budget`, if one is given, and the account of the calling thread (`charged_to`).
 
+    :ivar total: seconds of CPU time that the evaluations of one account may take together.
+
     :raises EvaluationError: the expression has no value, or the pattern is not a regular expression.
     :raises LimitReached: the evaluation exceeded a limit.
     :raises HelperUnavailable: no helper process is free, or none can be started.
     """
+
+    total: float
 
     def yaql(self, expression: str, data: Json, *, budget: EvaluationBudget | None = None) -> Json:
         """Return the value of a YAQL expression."""
@@ -41,9 +46,6 @@ class Evaluator(typing.Protocol):
 
     def filter_by_start(self, pattern: str, texts: Sequence[str]) -> list[str]:
         """Return the texts whose beginning the pattern matches."""
-
-    def charged_to(self, owner: str) -> contextlib.AbstractContextManager[None]:
-        """Charge what this thread evaluates in the body to the owner: its project."""
 
 
 class _Process:
@@ -72,10 +74,44 @@ def current() -> Evaluator:
     return _Process.evaluator
 
 
-def charged_to(owner: str) -> contextlib.AbstractContextManager[None]:
-    """Charge what this thread evaluates in the body to a project.
+class Account:
+    """The evaluations of one request, or of one step of a resource.  Belongs to one thread.
+
+    :ivar owner: the project, which may keep half of the helpers busy at most.
+    """
+
+    def __init__(self, owner: str, seconds: float) -> None:
+        self.owner = owner
+        self._left = seconds
+
+    def seconds_left(self) -> float:
+        """Return the seconds that are left; 0 or less when all are spent."""
+        return self._left
+
+    def spend(self, seconds: float) -> None:
+        """Charge CPU time."""
+        self._left -= seconds
+
+
+_account: contextvars.ContextVar[Account | None] = contextvars.ContextVar("account", default=None)
+
+
+@contextlib.contextmanager
+def charged_to(owner: str, seconds: float | None = None) -> Iterator[None]:
+    """Charge what this thread evaluates in the body to a project, on a new account.
 
     It counts against the project's share of the helpers, and against the CPU time that all evaluations of one
     request, or of one step of a resource, may take together.
+
+    :param seconds: that CPU time; None: as much as the evaluator allows.
     """
-    return current().charged_to(owner)
+    token = _account.set(Account(owner, current().total if seconds is None else seconds))
+    try:
+        yield
+    finally:
+        _account.reset(token)
+
+
+def account() -> Account | None:
+    """Return the account of this thread; None outside of `charged_to`."""
+    return _account.get()

@@ -11,7 +11,7 @@ import typing
 import weakref
 from collections.abc import Sequence
 
-from . import accounts, channel, evaluator
+from . import channel, evaluator
 from .channel import MEMORY, SECONDS
 from .errors import EvaluationError, HelperUnavailable, LimitReached, UnusableResult
 from .evaluator import EvaluationBudget
@@ -38,6 +38,7 @@ class HelperPool:
 
     def __init__(self, limits: HelperLimits) -> None:
         self.limits = limits
+        self.total = limits.total
         self._fork_server = ForkServerProcess(limits)
         self._reset()
         _POOLS.add(self)
@@ -59,10 +60,6 @@ class HelperPool:
         """Return the texts whose beginning the pattern matches; see `Evaluator`."""
         found: list[str] = self._call({"do": "begin", "pattern": pattern, "texts": list(texts)}, None)
         return found
-
-    def charged_to(self, owner: str) -> contextlib.AbstractContextManager[None]:
-        """Charge what this thread evaluates in the body to a project; see `Evaluator`."""
-        return accounts.charged_to(owner, self.limits.total)
 
     def pids(self) -> list[int]:
         """Return the process ids of the fork server and of the idle helpers."""
@@ -90,7 +87,7 @@ class HelperPool:
         self._reset()
 
     def _call(self, request: Json, budget: EvaluationBudget | None) -> Json:
-        account = accounts.current()
+        account = evaluator.account()
         owner = None if account is None else account.owner
         budgets = [found for found in (account, budget) if found is not None]
         try:

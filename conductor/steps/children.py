@@ -16,9 +16,8 @@ from ...resources.context import ChildGoal, ChildState, GroupMember, Json, physi
 from ...resources.errors import Cancelled, PermanentError
 from ...resources.nested.parameterize import parameterize
 from ...template.residual import partial
-from .lookup import SealedLookup
 from .nested import NestedStackOperations
-from .secrets import Secrets, open_outputs
+from .secrets import SealedLookup, Secrets, open_outputs
 from .target import kept_properties
 
 

@@ -18,8 +18,8 @@ from ...planning.task_definition import TaskDefinition
 from ...resources.errors import PermanentError
 from ...template.errors import TemplateError
 from ...template.residual import partial
-from .lookup import SealedLookup
 from .results import StepResult
+from .secrets import SealedLookup
 
 LOG = logging.getLogger(__name__)
 

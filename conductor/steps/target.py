@@ -15,8 +15,7 @@ from ...resources.steps import Park, Poll, Step
 from ...sealing.stored import metadata_in_clear
 from ...template.errors import TemplateError
 from ...template.residual import evaluate, holds_secret, is_deferred, is_node, mapping, members, partial
-from .lookup import ClaimLookup, SealedLookup, stored_properties
-from .secrets import Secrets
+from .secrets import ClaimLookup, SealedLookup, Secrets, stored_properties
 
 Json = typing.Any
 GIVEN = (TaskKind.CREATE, TaskKind.UPDATE, TaskKind.ADOPT)

@@ -1,4 +1,4 @@
-"""The tasks of a conductor: the hints and cancel requests that came, and the claims with their states and polls."""
+"""The tasks of a conductor: hints and cancel requests that came, and claims with states and polls."""
 
 import collections
 import contextlib

@@ -6,6 +6,7 @@ import math
 import pytest
 from stoker.ring.hashring import (
     ACTIVE,
+    DEFAULT_SHARD_COUNT,
     DRAINING,
     MAX_WEIGHT,
     Member,
@@ -13,8 +14,8 @@ from stoker.ring.hashring import (
     View,
     assign,
     plan,
+    shard_of,
 )
-from stoker.ring.shards import DEFAULT_SHARD_COUNT, shard_of
 
 
 def _view(*hosts: str, shards: int = 256) -> View:

@@ -11,8 +11,8 @@ import time
 
 import pytest
 from stoker.sandbox import evaluator
-from stoker.sandbox.accounts import Account, charged_to
 from stoker.sandbox.errors import EvaluationError, HelperUnavailable, LimitReached, UnusableResult
+from stoker.sandbox.evaluator import Account, charged_to
 from stoker.sandbox.limits import MIB, HelperLimits
 from stoker.sandbox.places import Places
 from stoker.sandbox.pool import HelperPool

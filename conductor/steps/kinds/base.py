@@ -1,4 +1,4 @@
-"""One step of a task, whatever its kind: build the view of its resource, call its type, make the result."""
+"""The steps of a task: the phases that all kinds share, and the steps that give a stack a resource."""
 
 import functools
 import logging
@@ -10,12 +10,14 @@ from ....db.errors import Unavailable
 from ....db.work.claim import Claim
 from ....planning.task_definition import TaskDefinition
 from ....resources.context import ResourceView, StepContext
-from ....resources.errors import ReplaceNeeded, StepError, UnknownType
+from ....resources.errors import PermanentError, ReplaceNeeded, StepError, UnknownType
 from ....resources.plugin import ResourceType
 from ....resources.registry import ResourceRegistry
 from ....resources.steps import Park, Poll, Step
+from ....template.residual import evaluate, holds_secret, partial
 from ..outcomes import Outcomes
 from ..results import StepResult
+from ..secrets import ClaimLookup, SealedLookup
 from ..target import kept_data, kept_values, make_target
 
 LOG = logging.getLogger(__name__)
@@ -165,3 +167,35 @@ class TaskStep:
 
     def _is_unchanged(self, step: Poll) -> bool:
         return step.progress == self.progress and step.physical_id is None and step.data is None
+
+
+class CreateStep(TaskStep):
+    """A step of a creation.  What the template names by ``external_id`` is there already, and is adopted."""
+
+    action = "create"
+
+    def prepare(self) -> StepResult | None:
+        """Give the view the physical id of what is there, or of what an earlier attempt has made."""
+        external_id = self.definition.external_id
+        if external_id is not None:
+            self.action = "adopt"
+            if holds_secret(partial(external_id, SealedLookup(self.claim))):
+                raise PermanentError(
+                    "external_id must not be a secret: an id is stored and shown",
+                    kind="StackValidationFailed",
+                )
+            found = evaluate(external_id, ClaimLookup(self.claim, self.secrets))
+            self.target = replace(self.target, physical_id=str(found))
+        if self.progress is None and self.claim.task.attempt > 1:
+            self.find_created()
+        return None
+
+
+class AdoptStep(TaskStep):
+    """A step of the adoption of a thing that another stack has left."""
+
+    action = "adopt"
+
+    def finish(self, step: Step) -> StepResult:
+        """Keep the data that came with the thing, unless its type has other data."""
+        return super().finish(replace(step, data=self.target.data) if step.data is None else step)

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from ....db.states import TaskKind
 from .actions import CheckStep, ObserveStep, ResumeStep, ScaleStep, SuspendStep
-from .base import TaskStep
-from .create import AdoptStep, CreateStep
+from .base import AdoptStep, CreateStep, TaskStep
 from .delete import CleanupStep, DeleteSnapshotStep, DeleteStep
 from .snapshot import SnapshotStep
 from .update import UpdateStep
