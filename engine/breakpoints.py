@@ -12,7 +12,7 @@ from ..db.states import Status
 from ..db.work import breakpoints, clear_breakpoints
 from ..db.work.breakpoints import HeldTask
 from ..db.work.clear_breakpoints import Cleared
-from ..template.matching import fits
+from ..template.environment import fits
 from ..template.resource_settings import HOOKS
 from .announce import announce_all
 from .context import EngineContext

@@ -15,7 +15,7 @@ from ..sealing.stored import StoredLookup
 from ..template.compile import Identity
 from ..template.environment import as_document, nested_environment, parse_environment
 from ..template.errors import TemplateError
-from ..template.model import ResourceDefinition
+from ..template.language import ResourceDefinition
 from ..template.residual import evaluate
 from .context import Compiled, EngineContext
 

@@ -14,8 +14,8 @@ from ..sealing.sealer import BoundSealer
 from ..template.budget import Budget
 from ..template.compile import Identity, Limits, Source, compile_template
 from ..template.environment import Environment
+from ..template.language import CompiledTemplate
 from ..template.load import load_template
-from ..template.model import CompiledTemplate
 from ..template.parameters import parameter_strings
 from .context import Compiled
 

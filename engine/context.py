@@ -19,7 +19,7 @@ from ..resources.registry import ResourceRegistry
 from ..ring.hashring import shard_of
 from ..sealing.sealer import BoundSealer, Sealer
 from ..template.compile import Identity, Limits
-from ..template.model import CompiledTemplate
+from ..template.language import CompiledTemplate
 from .announce import Hints
 from .signal_limits import SignalLimits
 

@@ -9,13 +9,12 @@ from ..db.ids import ContentId
 from ..db.rows import Stack
 from ..planning.requests import EXISTING, Goal, UpdateRequest
 from ..sealing.stored import StoredLookup
-from ..template.compile import Identity
+from ..template.compile import Identity, find_version
 from ..template.environment import parse_environment
 from ..template.errors import TemplateError
-from ..template.model import Parameter
+from ..template.language import Parameter
 from ..template.parameters import check_immutable, resolve_parameters
 from ..template.residual import evaluate, holds_secret
-from ..template.versions import find_version
 from .context import Compiled, EngineContext
 from .stack_state import current_goal
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from ..db.ids import ResourceId
 from ..db.rows import Resource, Task
 from ..db.states import DELETING, Status
-from ..template.model import CompiledTemplate
+from ..template.language import CompiledTemplate
 from .task_definition import TaskDefinition
 
 Json = typing.Any

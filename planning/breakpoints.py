@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..db.states import TaskKind
 from ..template.environment import Environment, settings_for
-from ..template.model import ResourceSettings
+from ..template.language import ResourceSettings
 
 Json = typing.Any
 

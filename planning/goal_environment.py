@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 
 from ..sealing.sealer import BoundSealer
 from ..template.budget import Budget, charged_at
+from ..template.compile import find_version
 from ..template.environment import Environment, as_document, parse_environment
 from ..template.merging import Named, merge_environments
 from ..template.parameters import parse_declarations
 from ..template.residual import mapping, quote, sealed
-from ..template.versions import find_version
 from .requests import Goal
 
 Json = typing.Any

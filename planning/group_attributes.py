@@ -9,7 +9,7 @@ from ..resources.nested.base import NestedType
 from ..resources.nested.members import output_name
 from ..resources.registry import ResourceRegistry
 from ..template.errors import InvalidReference, TemplateError
-from ..template.model import CompiledTemplate, ResourceDefinition
+from ..template.language import CompiledTemplate, ResourceDefinition
 from ..template.residual import ARGS, FN, is_node, node, references
 
 Json = typing.Any

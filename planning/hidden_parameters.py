@@ -13,8 +13,8 @@ from ..template.budget import Budget
 from ..template.compile import Limits
 from ..template.environment import Environment
 from ..template.errors import LimitExceeded
-from ..template.hidden import hidden_names
-from ..template.model import CompiledTemplate, is_template_name
+from ..template.language import CompiledTemplate, is_template_name
+from ..template.parameters import hidden_names
 from ..template.residual import holds_secret, is_deferred, is_node, members
 from .requests import EXISTING, Goal
 

@@ -23,8 +23,8 @@ from ..template.errors import (
     LimitExceeded,
     TemplateError,
 )
+from ..template.language import CompiledTemplate, ResourceDefinition, is_template_name
 from ..template.load import load_template
-from ..template.model import CompiledTemplate, ResourceDefinition, is_template_name
 from ..template.residual import evaluate, is_deferred, references
 from .nested_names import attributes_used, check_attributes, check_names, missing
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from ..template.environment import Environment
 from ..template.errors import InvalidReference, ParameterMissing, UnknownParameter
-from ..template.model import CompiledTemplate, OutputDefinition, ResourceDefinition
+from ..template.language import CompiledTemplate, OutputDefinition, ResourceDefinition
 
 Json = typing.Any
 COMMON = frozenset({"outputs", "show", "stack_name"})

@@ -9,7 +9,7 @@ from ..db.ids import ResourceId, StackId, TaskId, TraversalId, TraversalNumber
 from ..db.rows import Resource, Task, Traversal
 from ..db.states import REDELIVER_AFTER, DeadlinePolicy, Status, TaskKind, TaskState
 from ..db.work.breakpoint_rules import BreakpointHit, partition
-from ..template.model import CompiledTemplate, ResourceDefinition, ResourceSettings
+from ..template.language import CompiledTemplate, ResourceDefinition, ResourceSettings
 from .breakpoints import PlannedBreakpoints
 from .graph import Edges, without_cycles
 from .task_definition import TaskDefinition

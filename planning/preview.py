@@ -26,7 +26,7 @@ from ..resources.update_decision import (
 )
 from ..sealing.stored import RowLookup, SealedRowLookup, StoredLookup
 from ..template.errors import TemplateError
-from ..template.model import CompiledTemplate, Reference, ResourceDefinition
+from ..template.language import CompiledTemplate, Reference, ResourceDefinition
 from ..template.residual import evaluate, is_deferred, is_node, partial, references
 from .plan import Plan, TraversalScope, tasks_by_resource
 from .task_definition import TaskDefinition

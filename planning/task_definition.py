@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..db.ids import TaskId
-from ..template.model import ResourceDefinition
+from ..template.language import ResourceDefinition
 
 Json = typing.Any
 

@@ -8,7 +8,7 @@ from ..resources.properties import validate_properties
 from ..resources.registry import ResourceRegistry
 from ..resources.schema import has_attribute
 from ..template.errors import InvalidReference, TemplateError
-from ..template.model import CompiledTemplate, Reference, ResourceDefinition
+from ..template.language import CompiledTemplate, Reference, ResourceDefinition
 from ..template.suggestions import closest
 from .hidden_parameters import SECRET_TEMPLATE, template_is_secret
 from .requests import MayUse, TypeForbidden

@@ -17,7 +17,7 @@ from ..resources.errors import UnknownType
 from ..resources.plugin import ResourceType
 from ..resources.registry import ResourceRegistry
 from ..resources.update_decision import observable, survives_failure
-from ..template.model import CompiledTemplate, ResourceDefinition
+from ..template.language import CompiledTemplate, ResourceDefinition
 from .best_existing import best_existing, goal_of
 from .graph import Edges
 from .plan import Plan, PlannedTask, TooFewIds, TraversalScope, delete_job, make_plan, needs_of, new_row

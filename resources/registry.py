@@ -17,7 +17,7 @@ from stevedore import ExtensionManager
 
 from ..sandbox import evaluator
 from ..sandbox.errors import EvaluationError, LimitReached
-from ..template.model import is_template_name
+from ..template.language import is_template_name
 from ..template.suggestions import did_you_mean
 from .errors import UnknownType
 from .nested.base import NestedType

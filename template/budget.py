@@ -9,14 +9,11 @@ The time is the last resort, for work that is not counted.
 import contextlib
 import json
 import time
-import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from .errors import LimitExceeded
-from .sizes import MAX_VALUE_DEPTH, MEMORY, STORED, WIDE, measure, walk
-
-Json = typing.Any
+from .language import MAX_VALUE_DEPTH, MEMORY, STORED, WIDE, Json, measure, walk
 
 MAX_TEXT = 16 * 1024 * 1024
 """Characters that a function may make; a few hundred lines of template could ask for terabytes."""

@@ -1,22 +1,151 @@
-"""Compilation: a template, an environment and parameters become definitions with everything folded."""
+"""Compilation: a template, an environment and parameters become definitions with everything folded.
+
+First it checks the version that the template names, and the sections and keys that this version has.
+"""
 
 import graphlib
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from .budget import Budget, BudgetLimits, located
-from .conditions import Conditions
 from .environment import Environment, map_type, settings_for
-from .errors import CircularDependency, InvalidReference, LimitExceeded, TemplateError
-from .fold import FoldScope, fold
-from .language import Version
-from .model import CompiledTemplate, Json, OutputDefinition, Path, Residual, ResourceDefinition
+from .errors import CircularDependency, InvalidReference, InvalidTemplateVersion, LimitExceeded, TemplateError
+from .fold import Conditions, FoldScope, fold
+from .functions.table import FUNCTIONS, VERSIONS
+from .language import CompiledTemplate, Json, OutputDefinition, Path, Residual, ResourceDefinition, Version
 from .parameters import parse_declarations, resolve_parameters, schema
 from .residual import holds_secret, is_deferred, quote, references
-from .sections import check_sections, checked_keys, parameter_groups, section
 from .suggestions import closest
-from .versions import find_version
+
+VERSION_KEY = "heat_template_version"
+_SECTIONS = (VERSION_KEY, "description", "parameter_groups", "parameters", "resources", "outputs")
+_LATER = ("conditions", "condition", "external_id")
+"""Sections and keys of 2016-10-14."""
+
+
+def _unknown(key: Json, allowed: Iterable[str], what: str) -> str:
+    if key in _LATER:
+        return f'"{key}" needs version 2016-10-14 or later'
+    return f'"{key}" is not {what}{closest(str(key), allowed)}'
+
+
+def check_sections(template: Mapping[str, Json], version: Version) -> None:
+    """Check the names of the sections.
+
+    :raises TemplateError: the template has a section that its version does not know.
+    """
+    allowed = [*_SECTIONS, "conditions"] if version.has_conditions else list(_SECTIONS)
+    for key in template:
+        if key not in allowed:
+            raise TemplateError(_unknown(key, allowed, "a section of a template"), [str(key)])
+
+
+def section(template: Mapping[str, Json], name: str) -> dict[str, Json]:
+    """Return a section that is a map; an empty map where the template lacks it.
+
+    :raises TemplateError: the section is no map.
+    """
+    value = template.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise TemplateError(f"must be a map, not {type(value).__name__}", [name])
+    return {str(key): body for key, body in value.items()}
+
+
+def checked_keys(path: Path, body: Json, allowed: Iterable[str], what: str) -> Mapping[str, Json]:
+    """Return the body of something that has only certain keys.
+
+    :raises TemplateError: the body has other keys, or is no map.
+    """
+    if not isinstance(body, Mapping):
+        raise TemplateError(f"must be a map, not {type(body).__name__}", path)
+    names = list(allowed)
+    for key in body:
+        if key not in names:
+            raise TemplateError(_unknown(key, names, f"a key of {what}"), path)
+    return body
+
+
+def parameter_groups(
+    template: Mapping[str, Json], parameters: Iterable[str]
+) -> tuple[Mapping[str, Json], ...]:
+    """Return the groups, each parameter in one at most.
+
+    :raises TemplateError: the section is malformed, or a parameter is in two groups.
+    :raises InvalidReference: a group names a parameter that the template does not have.
+    """
+    groups = template.get("parameter_groups")
+    if groups is None:
+        return ()
+    if not isinstance(groups, list):
+        raise TemplateError("must be a list of groups", ["parameter_groups"])
+    known, grouped = set(parameters), set[str]()
+    for index, group in enumerate(groups):
+        path: Path = ("parameter_groups", index)
+        if not isinstance(group, Mapping):
+            raise TemplateError(f"must be a map, not {type(group).__name__}", path)
+        names = group.get("parameters")
+        if not isinstance(names, list):
+            raise TemplateError("must be a list of parameters' names", (*path, "parameters"))
+        for name in names:
+            _check_grouped(name, known, grouped, (*path, "parameters"))
+            grouped.add(name)
+    return tuple(groups)
+
+
+def _check_grouped(name: Json, known: set[str], grouped: Container[str], path: Path) -> None:
+    if not isinstance(name, str) or name not in known:
+        raise InvalidReference(f'the template has no parameter "{name}"{closest(str(name), known)}', path)
+    if name in grouped:
+        raise TemplateError(f'the parameter "{name}" is in a group already', path)
+
+
+def find_version(template: Mapping[str, object]) -> Version:
+    """Return the version that a template names.
+
+    :raises InvalidTemplateVersion: it names none, or an unknown one.
+    """
+    known = ", ".join(VERSIONS)
+    for key in ("HeatTemplateFormatVersion", "AWSTemplateFormatVersion"):
+        if key in template:
+            raise InvalidTemplateVersion(
+                f'"{key}" is the CloudFormation format, which is not supported; write the template in HOT, '
+                f"with {VERSION_KEY} one of: {known}"
+            )
+    if VERSION_KEY not in template:
+        raise InvalidTemplateVersion(f"the template has no {VERSION_KEY}; it must be one of: {known}")
+    name = str(template[VERSION_KEY])
+    if name not in VERSIONS:
+        raise InvalidTemplateVersion(f'"{name}" is not known; it must be one of: {known}', [VERSION_KEY])
+    return VERSIONS[name]
+
+
+def list_versions() -> list[dict[str, object]]:
+    """Return all versions in the form of the API's answer."""
+    return [
+        {"version": f"{VERSION_KEY}.{version.date}", "type": "hot", "aliases": _alias(version)}
+        for name, version in VERSIONS.items()
+        if name == version.date
+    ]
+
+
+def _alias(version: Version) -> list[str]:
+    return [f"{VERSION_KEY}.{version.alias}"] if version.alias else []
+
+
+def list_functions(name: str, *, conditions: bool = False) -> list[dict[str, str]]:
+    """Return the functions of a version (``heat_template_version.DATE``, the bare date or the alias).
+
+    :raises InvalidTemplateVersion: the version is unknown.
+    """
+    version = find_version({VERSION_KEY: name.removeprefix(f"{VERSION_KEY}.")})
+    names = version.functions | (version.condition_functions if conditions else frozenset())
+    return [
+        {"functions": function, "description": FUNCTIONS[function].description} for function in sorted(names)
+    ]
+
 
 _RESOURCE_KEYS = (
     "type",

@@ -8,7 +8,7 @@ from ..sandbox.errors import EvaluationError, LimitReached
 from . import custom_checks
 from .constraints import AllowedPattern, AllowedValues, Constraint, Custom, Length, Modulo, Range
 from .errors import LimitExceeded, TemplateError
-from .model import Json, Path
+from .language import Json, Path
 from .scalars import number
 from .suggestions import all_near
 

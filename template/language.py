@@ -1,11 +1,16 @@
-"""The template language as values: what a version allows, what a function is, and what it may charge.
+"""The template language as values: versions, functions, sizes of values, and a compiled template.
 
 A leaf: the modules that implement functions import it, and the table of all functions imports those.
+
+All values of a compiled template are plain JSON trees.  A *residual* is a JSON tree in which everything that
+is known without the cloud has been folded.  The rest are function nodes, each a dict with exactly the keys
+``$fn`` (name of the function) and ``args`` (list of residuals).  A literal dict that has a key ``$fn`` is
+marked as ``{"$fn": "literal", "args": [{...}]}``.  See `residual.py` for evaluation.
 """
 
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 Json = typing.Any
 
@@ -140,7 +145,7 @@ class Function:
     :ivar in_conditions_since: date of the first version that has it in conditions; None: none has.
     :ivar form: of the argument, checked at compile time while the argument cannot be evaluated yet.
     :ivar apply: computes the value from the evaluated argument; None for a function that needs more than its
-        argument, which fold.py, conditions.py or residual.py evaluates.  It charges a text before it makes
+        argument, which fold.py or residual.py evaluates.  It charges a text before it makes
         it, and whatever is larger than the argument; the caller charges a value of another type.  It raises
         TemplateError with a message that says what would be right.
     """
@@ -151,3 +156,208 @@ class Function:
     in_conditions_since: str | None = None
     form: ListForm | MapForm | None = None
     apply: Apply | None = None
+
+
+"""None, bool, int, float, str, list[Json] or dict[str, Json]."""
+
+Path = tuple[str | int, ...]
+"""A place in a document, e.g. ``("resources", "web", "properties", "count")``."""
+
+Residual = typing.Any
+"""Json that may contain function nodes; it can be serialised as JSON."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One use of another resource of the stack.
+
+    :ivar attribute: None for get_resource; the attribute's name for get_attr; "" for get_attr of all
+        attributes (``get_attr: [name]``).
+    :ivar path: the constant part of the path below the attribute, for error messages.
+    """
+
+    resource: str
+    attribute: str | None = None
+    path: tuple[str | int, ...] = ()
+
+
+@dataclass(frozen=True)
+class ResourceSettings:
+    """The settings of one resource in the environment's ``resource_registry`` (wildcards applied).
+
+    :ivar hooks: of pre-create, pre-update, pre-delete, post-create, post-update, post-delete.
+    :ivar restricted_actions: of update, replace.
+    :ivar timeout: seconds for one action of the resource; None: the service's default.
+    :ivar retries: how often a failed step is retried; None: the service's default.
+    :ivar hook_options: of those hooks that have any: ``timeout`` (seconds), ``then`` (continue or fail, at
+        the end of that time), ``abort`` (true: reaching it ends the stack's action).
+    :ivar restored: properties that win over the template's, since the parent stack was restored.
+    """
+
+    hooks: frozenset[str] = frozenset()
+    restricted_actions: frozenset[str] = frozenset()
+    timeout: float | None = None
+    retries: int | None = None
+    hook_options: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    restored: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ResourceDefinition:
+    """A resource as the template defines it.
+
+    :ivar declared_type: the type as written in the template (shown to users).
+    :ivar type: after the environment's mapping; a type name, or the URL/file name of a provider template.
+    :ivar depends_on: names in ``depends_on``, sorted, without resources whose condition is false.
+    :ivar requires: every name this one must wait for (depends_on and references), sorted.
+    :ivar requested_attributes: attributes that others refer to, each with the path below it; only where
+        the type has to know of them (planning/group_attributes.py).
+    :ivar deletion_policy: ``Delete``, ``Retain`` or ``Snapshot``; ``Retain`` wherever `external_id` is given.
+    """
+
+    name: str
+    type: str
+    declared_type: str
+    properties: Mapping[str, Residual] = field(default_factory=dict)
+    metadata: Residual = field(default_factory=dict)
+    depends_on: tuple[str, ...] = ()
+    references: tuple[Reference, ...] = ()
+    requires: tuple[str, ...] = ()
+    deletion_policy: str = "Delete"
+    update_policy: Mapping[str, Residual] = field(default_factory=dict)
+    external_id: Residual = None
+    description: str = ""
+    settings: ResourceSettings = ResourceSettings()
+    requested_attributes: tuple[tuple[str | int, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class OutputDefinition:
+    """An output.
+
+    :ivar value: None, too, where the output's condition is false.
+    :ivar references: resources and attributes the value needs.
+    """
+
+    name: str
+    value: Residual
+    description: str = ""
+    references: tuple[Reference, ...] = ()
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A declared parameter with its value.
+
+    :ivar type: string, number, json, comma_delimited_list or boolean.
+    :ivar value: typed value (list, dict, int, float, bool, str); for a hidden one the sealed node
+        ``{"$fn": "sealed", "args": [token]}``.
+    :ivar clear: the value in clear also where it is hidden; for conditions, never stored or shown.
+    :ivar supplied: the value came from the user, not from the default.
+    :ivar schema: the declaration in the form of Heat's API: Type, Description, NoEcho, Default, Label,
+        AllowedValues, MinLength … (constraint keys as Heat's ``template validate`` prints them).  The
+        default of a hidden parameter is in clear here, so this is never stored or shown with a stack.
+    """
+
+    name: str
+    type: str
+    value: Json
+    supplied: bool
+    hidden: bool
+    immutable: bool
+    schema: Mapping[str, Json] = field(repr=False)
+    tags: tuple[str, ...] = ()
+    clear: Json = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class CompiledTemplate:
+    """A compiled template.
+
+    :ivar resources: in an order in which each resource follows all that it requires.
+    """
+
+    version: str
+    description: str
+    parameters: Mapping[str, Parameter]
+    resources: Mapping[str, ResourceDefinition]
+    outputs: Mapping[str, OutputDefinition]
+    parameter_groups: tuple[Mapping[str, Json], ...] = ()
+
+
+def is_template_name(type_name: str) -> bool:
+    """Return whether the type is the name or the URL of a template."""
+    return type_name.endswith((".yaml", ".template"))
+
+
+MAX_VALUE_DEPTH = 200
+"""Levels of maps and lists inside each other, those of the template around a value included.  A document may
+have half as many.  The recursive functions over values rely on it."""
+
+
+class Weights(typing.NamedTuple):
+    """Bytes of an empty text, map and list, of each entry and item in them, and of any other value."""
+
+    text: int
+    map: int
+    list: int
+    entry: int
+    item: int
+    other: int
+
+
+MEMORY = Weights(text=49, map=64, list=56, entry=81, item=8, other=24)
+"""Weights of values in the memory of CPython."""
+STORED = Weights(text=3, map=2, list=2, entry=5, item=1, other=5)
+"""Weights of values as JSON, in the database."""
+WIDE = 4
+"""Bytes of a character in a text that is not pure ASCII."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """Size of a value: bytes, and levels of maps and lists."""
+
+    bytes: int
+    depth: int
+
+
+def measure(value: Json) -> Size:
+    """Return the size of a value."""
+    total = 0
+
+    def add(size: int) -> None:
+        nonlocal total
+        total += size
+
+    depth = walk(value, add, MEMORY, MAX_VALUE_DEPTH)
+    return Size(total, depth)
+
+
+def walk(value: Json, charge: Callable[[int], None], weights: Weights, deepest: int) -> int:
+    """Charge the parts of a value, each container before its contents.
+
+    :returns: how many levels it has; the walk ends one level below `deepest`.
+    """
+    level, depth = [value], 0
+    while level and depth <= deepest:
+        leaves, nested, below = 0, 0, list[Json]()
+        for item in level:
+            if isinstance(item, str):
+                leaves += weights.text + (len(item) if item.isascii() else len(item) * WIDE)
+            elif item is None or isinstance(item, int | float):
+                leaves += weights.other
+            elif isinstance(item, list | tuple):
+                nested = 1
+                charge(weights.list + len(item) * weights.item)
+                below.extend(item)
+            elif isinstance(item, Mapping):
+                nested = 1
+                charge(weights.map + len(item) * weights.entry)
+                leaves += sum(map(len, map(str, item)))
+                below.extend(item.values())
+            else:
+                leaves += weights.other
+        charge(leaves)
+        depth, level = depth + nested, below
+    return depth

@@ -1,6 +1,6 @@
 """Residuals: the parts of a template that only the cloud can resolve, and their evaluation.
 
-A function node is ``{"$fn": name, "args": [argument, …]}``; see model.py.  Nodes for which facts of
+A function node is ``{"$fn": name, "args": [argument, …]}``; see language.py.  Nodes for which facts of
 other resources are needed: ``get_resource`` [name], ``get_attr`` [name, attribute or "", path…].  Node
 for secrets: ``sealed`` [token].  ``select`` [value, path…] walks into a value, ``get_param`` [value, path…]
 too, but gives "" where the path leads nowhere.  All others hold one argument and are applied by
@@ -18,9 +18,7 @@ from dataclasses import dataclass
 from .budget import Budget
 from .errors import TemplateError
 from .functions.table import APPLY, VERSIONS
-from .language import Version
-from .model import Json, Reference, Residual
-from .sizes import MAX_VALUE_DEPTH
+from .language import MAX_VALUE_DEPTH, Json, Reference, Residual, Version
 
 FN = "$fn"
 ARGS = "args"

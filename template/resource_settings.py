@@ -5,7 +5,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from .errors import TemplateError
-from .model import Path, ResourceSettings
+from .language import Path, ResourceSettings
 
 Json = typing.Any
 

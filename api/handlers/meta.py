@@ -7,7 +7,7 @@ from ...planning.requests import TypeForbidden
 from ...resources import rendering
 from ...resources.plugin import ResourceType
 from ...rpc.contract import WORK_TOPIC
-from ...template import versions
+from ...template import compile as language
 from ...template.errors import TemplateError
 from ..context import Request
 from ..errors import Fault, bad_request, not_found
@@ -63,14 +63,14 @@ def _declared(call: Request, name: str) -> type[ResourceType]:
 
 def list_versions(call: Request) -> Reply:
     """Answer GET /template_versions."""
-    return Reply({"template_versions": versions.list_versions()})
+    return Reply({"template_versions": language.list_versions()})
 
 
 def list_functions(call: Request) -> Reply:
     """Answer GET /template_versions/VERSION/functions."""
     name = call.path["template_version"]
     try:
-        found = versions.list_functions(name, conditions=call.flag("with_condition_func"))
+        found = language.list_functions(name, conditions=call.flag("with_condition_func"))
     except TemplateError as error:
         raise not_found("Template Version", name) from error
     return Reply({"template_functions": found})

@@ -8,7 +8,7 @@ from ...planning.preview import ChangeKind, ResourceChange
 from ...planning.requests import Preview, PreviewedResource
 from ...sealing.sealer import BoundSealer
 from ...sealing.stored import masked
-from ...template.model import ResourceDefinition
+from ...template.language import ResourceDefinition
 from .. import parse
 from ..context import Request
 from ..errors import bad_request

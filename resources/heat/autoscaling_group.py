@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...template.constraints import Range
-from ...template.model import ResourceDefinition
+from ...template.language import ResourceDefinition
 from ...template.residual import is_node
 from ..context import ChildGoal, ChildState, GroupMember, Json, ResourceView, StepContext
 from ..errors import NoAction, PropertyError

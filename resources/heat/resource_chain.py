@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from ...template.model import ResourceDefinition
+from ...template.language import ResourceDefinition
 from ...template.residual import is_node
 from ..context import ChildGoal, GroupMember, Json, ResourceView
 from ..nested.batches import Batch

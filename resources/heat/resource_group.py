@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...template.constraints import AllowedValues, Length, Range
-from ...template.model import ResourceDefinition
+from ...template.language import ResourceDefinition
 from ...template.residual import is_node
 from ..context import ChildGoal, GroupMember, Json, ResourceView, StepContext
 from ..nested.batches import Batch, batches

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ...template.model import ResourceDefinition
+from ...template.language import ResourceDefinition
 from ..context import ChildGoal, Json, ResourceView, StepContext
 from ..errors import PropertyError
 from ..nested.base import NestedType

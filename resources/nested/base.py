@@ -4,7 +4,7 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ...template.model import ResourceDefinition
+from ...template.language import ResourceDefinition
 from ..context import ChildGoal, ChildState, Json, ResourceView, StepContext
 from ..errors import ChildGone, NotSupported, PermanentError
 from ..plugin import ResourceType

@@ -1,6 +1,6 @@
 """Functions that need more than their argument: the parameters, other resources, or a condition.
 
-The table declares them here; fold.py, conditions.py and residual.py evaluate them.
+The table declares them here; fold.py and residual.py evaluate them.
 """
 
 from ..language import Function, ListForm

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from ...sandbox import evaluator
 from ...sandbox.errors import EvaluationError, LimitReached, UnusableResult
 from ..errors import LimitExceeded, TemplateError
-from ..language import ANY_NUMBER, CostMeter, Function, ListForm, MapForm, Version
+from ..language import ANY_NUMBER, CostMeter, Function, ListForm, MapForm, Version, measure
 from ..scalars import equality_key
-from ..sizes import measure
 
 Json = typing.Any
 

@@ -6,8 +6,7 @@ import urllib.parse
 from collections.abc import Mapping, Sequence
 
 from ..errors import TemplateError
-from ..language import ANY_NUMBER, CostMeter, Function, ListForm, MapForm, Version
-from ..sizes import measure
+from ..language import ANY_NUMBER, CostMeter, Function, ListForm, MapForm, Version, measure
 
 Json = typing.Any
 

@@ -25,7 +25,7 @@ from stoker.planning.plan import Plan, TraversalScope, plan_create, plan_delete
 from stoker.planning.requests import AdoptedResource
 from stoker.planning.update import StillToBeAdopted, UpdatePlanner
 from stoker.resources.registry import ResourceRegistry
-from stoker.template.model import CompiledTemplate, Reference, ResourceDefinition, ResourceSettings
+from stoker.template.language import CompiledTemplate, Reference, ResourceDefinition, ResourceSettings
 
 NEW_IDS = 100
 SCOPE = TraversalScope(StackId("s"), TraversalId("now"), shard=0, first_id=NEW_IDS, id_count=1000, now=0.0)

@@ -1,7 +1,8 @@
 import pytest
-from stoker.template.budget import MAX_VALUE_DEPTH, Budget, BudgetLimits, charged_at, measure
+from stoker.template.budget import Budget, BudgetLimits, charged_at
 from stoker.template.compile import Identity, Limits, Source, compile_template
 from stoker.template.errors import LimitExceeded, TemplateError
+from stoker.template.language import MAX_VALUE_DEPTH, measure
 from stoker.template.scalars import equality_key
 from stoker.template.suggestions import nearest
 

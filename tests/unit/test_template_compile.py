@@ -3,7 +3,7 @@
 import pytest
 from stoker.template.compile import MAX_NAME, Identity, Limits, Source, compile_template, describe
 from stoker.template.errors import CircularDependency, InvalidReference, LimitExceeded, TemplateError
-from stoker.template.model import Reference
+from stoker.template.language import Reference
 from stoker.template.residual import is_deferred
 
 NEW = "2021-04-16"

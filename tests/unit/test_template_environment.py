@@ -10,7 +10,7 @@ from stoker.template.environment import (
     settings_for,
 )
 from stoker.template.errors import TemplateError
-from stoker.template.model import ResourceSettings, is_template_name
+from stoker.template.language import ResourceSettings, is_template_name
 from stoker.template.resource_settings import HOOKS
 
 

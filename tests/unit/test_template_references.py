@@ -6,7 +6,7 @@ import json
 import pytest
 from stoker.template.compile import Identity, Limits, Source, compile_template
 from stoker.template.errors import InvalidReference, TemplateError
-from stoker.template.model import Reference
+from stoker.template.language import Reference
 from stoker.template.residual import ResidualError, evaluate, is_deferred, partial
 
 NEW = "2021-04-16"

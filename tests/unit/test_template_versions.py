@@ -1,11 +1,19 @@
 """What each version of HOT has; the tables are Heat's (heat/engine/hot/template.py and its setup.cfg)."""
 
 import pytest
-from stoker.template.compile import Identity, Limits, Source, compile_template
+from stoker.template.compile import (
+    VERSION_KEY,
+    Identity,
+    Limits,
+    Source,
+    compile_template,
+    find_version,
+    list_functions,
+    list_versions,
+)
 from stoker.template.errors import InvalidTemplateVersion, TemplateError
 from stoker.template.functions import table
 from stoker.template.functions.table import VERSIONS
-from stoker.template.versions import VERSION_KEY, find_version, list_functions, list_versions
 
 BASE = {"get_param", "get_resource", "get_attr", "get_file", "list_join", "str_replace", "resource_facade"}
 LIBERTY = {*BASE, "repeat", "digest", "str_split"}

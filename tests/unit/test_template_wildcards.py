@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from stoker.template.matching import MOST_CHARACTERS, fits
+from stoker.template.environment import MOST_CHARACTERS, fits
 
 
 @pytest.mark.parametrize(
