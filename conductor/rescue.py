@@ -18,7 +18,7 @@ from ..db.rows import ReadyTasks, Stack
 from ..db.states import Status, TaskState
 from ..db.work import cancel, due_tasks, endings, losses, member_claims, orphans
 from ..engine import cancel as ending
-from ..engine.announce import Hints, announce_all
+from ..engine.context import Hints, announce_all
 from .steps.orphans import record_expired
 
 PAGE = 500

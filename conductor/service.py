@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..db.ids import TaskId, TraversalId
-from ..engine.announce import Hints, announce
+from ..engine.context import Hints, announce
 from ..observe import metrics
 from ..observe.recorder import Recorder
 from ..ring.membership import Membership

@@ -8,7 +8,7 @@ from ..db import resources, stacks
 from ..db.states import TaskKind
 from ..planning.action import plan_action
 from ..planning.plan import TraversalScope
-from .announce import Started
+from .context import Started
 from .plan_inputs import breakpoints_of
 from .stack_state import check_action, kept_goal
 from .start import begin, running_of, store_plan

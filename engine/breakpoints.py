@@ -14,8 +14,7 @@ from ..db.work.breakpoints import HeldTask
 from ..db.work.clear_breakpoints import Cleared
 from ..template.environment import fits
 from ..template.resource_settings import HOOKS
-from .announce import announce_all
-from .context import EngineContext
+from .context import EngineContext, announce_all
 from .errors import InvalidHook
 
 

@@ -13,7 +13,7 @@ from ..db.schema import tables
 from ..db.stacks import DueStack, LateStack
 from ..db.states import Status, TaskKind, TaskState
 from ..db.work import cancel, due_tasks, endings
-from .announce import Hints, announce_all
+from .context import Hints, announce_all
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from ..db import content, resources, stacks
 from ..db.rows import Resource, Stack
 from ..db.work import cancel, tasks
 from ..db.work.cancel import CarryOver
-from ..planning.breakpoints import PlannedBreakpoints
-from ..planning.plan import TraversalScope, tasks_by_resource
+from ..planning.plan import PlannedBreakpoints, TraversalScope, tasks_by_resource
 from ..planning.update import (
     RegisteredTypeFacts,
     StillToBeAdopted,
@@ -19,8 +18,7 @@ from ..planning.update import (
     UpdatePlanner,
     update_ids_needed,
 )
-from .announce import Started, announce_started
-from .context import Compiled, EngineContext
+from .context import Compiled, EngineContext, Started, announce_started
 from .errors import NotUpdatable
 from .stack_state import check_updatable, kept_goal
 from .start import begin, running_of, store_plan

@@ -3,10 +3,16 @@
 import typing
 from dataclasses import dataclass, replace
 
-from ..planning.goal_environment import charged_environment, sealed_values, stored_environment
-from ..planning.group_attributes import with_requested_attributes
-from ..planning.hidden_parameters import hide, hiding, leaves_open, without_secrets
-from ..planning.nested_check import Branch, TemplateTree
+from ..planning.goal_environment import (
+    charged_environment,
+    hide,
+    hiding,
+    leaves_open,
+    sealed_values,
+    stored_environment,
+    without_secrets,
+)
+from ..planning.nested_check import Branch, TemplateTree, with_requested_attributes
 from ..planning.requests import EXISTING, Goal
 from ..planning.type_check import check_allowed, check_storable, check_types
 from ..resources.registry import ResourceRegistry

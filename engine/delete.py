@@ -8,8 +8,8 @@ from ..db import resources, snapshots, stacks
 from ..db.states import Status
 from ..db.work import cancel
 from ..planning.plan import TraversalScope, plan_delete
-from .announce import Started
 from .cancel import cancel_nested
+from .context import Started
 from .plan_inputs import breakpoints_of
 from .start import begin, running_of, store_plan
 

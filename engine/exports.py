@@ -11,8 +11,7 @@ from ..db.rows import Resource, Snapshot, Stack
 from ..db.states import Status
 from ..planning.plan import TooFewIds, ids_needed
 from ..sealing.stored import InClear, Masked
-from .announce import Started, announce_started
-from .context import EngineContext, Scopes
+from .context import EngineContext, Scopes, Started, announce_started
 from .delete import start_delete
 from .errors import ActionInProgress
 from .nested_reads import living_child

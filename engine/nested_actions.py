@@ -14,7 +14,7 @@ from ..planning.plan import TraversalScope
 from ..resources.context import ChildGoal
 from ..resources.errors import PermanentError
 from .actions import start_action
-from .announce import Started, announce_started
+from .context import Started, announce_started
 from .delete import start_delete
 from .errors import ActionInProgress, NotUpdatable
 from .nested_reads import NestedStackReader

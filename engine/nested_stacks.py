@@ -14,9 +14,9 @@ from ..template.errors import TemplateError
 from .change import Change, commit_update
 from .children import goal_of_child
 from .context import Compiled
-from .creation import NewStack, create_stack
 from .nested_actions import NestedStackActions, refusal_is_permanent
 from .parent_resource import ParentResource, child_id
+from .stacks import NewStack, create_stack
 
 Json = typing.Any
 

@@ -5,8 +5,7 @@ from sqlalchemy.engine import Connection
 from ..db import content, resources
 from ..db.ids import SnapshotId, StackId
 from ..db.rows import Stack
-from ..planning.breakpoints import PlannedBreakpoints
-from ..planning.plan import ids_needed
+from ..planning.plan import PlannedBreakpoints, ids_needed
 
 
 def breakpoints_of(conn: Connection, stack: Stack) -> PlannedBreakpoints:

@@ -18,8 +18,7 @@ from ..planning.action import plan_scaling
 from ..resources.errors import NoAction, NotSupported
 from ..resources.nested.base import NestedType
 from ..resources.signals import Adjustment
-from .announce import announce
-from .context import EngineContext
+from .context import EngineContext, announce
 from .resource_view import view_of
 
 Json = typing.Any

@@ -12,8 +12,7 @@ from ..db.work import due_tasks
 from ..resources.errors import NoAction, NotSupported
 from ..resources.signals import Adjustment, Signal
 from ..sealing.stored import metadata_changed
-from .announce import announce_all
-from .context import EngineContext
+from .context import EngineContext, announce_all
 from .errors import ActionInProgress, NotAvailable, ResourceReplaced
 from .resource_view import view_of
 from .scaling import ScalingRequest, scale

@@ -12,8 +12,7 @@ from ..db.states import Status, TaskKind
 from ..planning.action import plan_snapshot, plan_snapshot_deletion
 from ..planning.plan import TraversalScope
 from ..template.errors import LimitExceeded
-from .announce import Started, announce_started
-from .context import EngineContext
+from .context import EngineContext, Started, announce_started
 from .errors import ActionInProgress, NotUpdatable
 from .plan_inputs import count_ids_to_act, count_ids_to_delete_snapshot
 from .stack_state import check_action, current_goal, kept_goal

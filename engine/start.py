@@ -11,8 +11,12 @@ from ..db.ids import ResourceId, TaskId
 from ..db.rows import Stack, Task
 from ..db.states import Status, TaskKind
 from ..db.work import breakpoints, cancel, deadlines, endings, tasks
-from ..planning.plan import Plan, TraversalScope, tasks_by_resource
-from .announce import Started
+from ..planning.plan import (
+    Plan,
+    TraversalScope,
+    tasks_by_resource,
+)
+from .context import Started
 
 
 def store_plan(

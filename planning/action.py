@@ -7,9 +7,17 @@ from ..db.ids import ResourceId, SnapshotId, TaskId, TraversalNumber
 from ..db.rows import Resource, Stack, Task, Traversal
 from ..db.states import REDELIVER_AFTER, Status, TaskKind, TaskState, TraversalState
 from ..resources.signals import Scaling
-from .graph import Edges
-from .plan import Plan, PlannedTask, TraversalScope, make_plan, needs_of, task_ids
-from .task_definition import TaskDefinition, task_key
+from .plan import (
+    Edges,
+    Plan,
+    PlannedTask,
+    TaskDefinition,
+    TraversalScope,
+    make_plan,
+    needs_of,
+    task_ids,
+    task_key,
+)
 
 UNORDERED = frozenset({TaskKind.CHECK})
 REVERSED = frozenset({TaskKind.SUSPEND})

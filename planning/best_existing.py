@@ -7,7 +7,7 @@ from ..db.ids import ResourceId
 from ..db.rows import Resource, Task
 from ..db.states import DELETING, Status
 from ..template.language import CompiledTemplate
-from .task_definition import TaskDefinition
+from .plan import TaskDefinition
 
 Json = typing.Any
 UNUSABLE = -30

@@ -1,18 +1,128 @@
-"""The environment of a goal: its environment files and its environment, merged into one; pure."""
+"""The environment of a goal, merged of its environment files and its environment; pure.
+
+A name that any template of a tree of stacks declares hidden is hidden in all of the tree.  Its values are
+sealed in each environment, among the parameters of each stack, and in whatever is made of them.  The names
+are found before the root is compiled, and listed in the environment's ``encrypted_param_names``, which each
+nested stack gets from the stack around it.
+"""
 
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from ..sealing.sealer import BoundSealer
 from ..template.budget import Budget, charged_at
-from ..template.compile import find_version
+from ..template.compile import Limits, find_version
 from ..template.environment import Environment, as_document, parse_environment
+from ..template.errors import LimitExceeded
+from ..template.language import CompiledTemplate, is_template_name
 from ..template.merging import Named, merge_environments
-from ..template.parameters import parse_declarations
-from ..template.residual import mapping, quote, sealed
-from .requests import Goal
+from ..template.parameters import hidden_names, parse_declarations
+from ..template.residual import holds_secret, is_deferred, is_node, mapping, members, quote, sealed
+from .requests import EXISTING, Goal
 
 Json = typing.Any
+
+SECRET_TEMPLATE = (
+    "must not be made of the value of a hidden parameter, for a template is stored and shown; pass it "
+    "as a parameter of the nested stack"
+)
+_HOLDERS = frozenset(
+    {"template", "type", "properties", "resource", "resource_def", "resource_properties", "resources"}
+)
+"""Keys in the properties of nested types under which a template, or the name of one, may be."""
+DEEPEST = 20
+"""Levels of templates inside of texts that are searched where nested stacks may be as deep as they like."""
+
+
+def hide(environment: Environment, goal: Goal, template: Mapping[str, Json], limits: Limits) -> Environment:
+    """Return a root stack's environment with the names of all parameters that its tree hides.
+
+    :raises LimitExceeded: it takes too long to find them.
+    """
+    documents = [template, *goal.files.values(), goal.parameters]
+    documents += [environment.parameters, environment.parameter_defaults]
+    budget, most = goal.budget or Budget(limits.budget), limits.template_bytes
+    try:
+        names = hidden_names(documents, depth=limits.depth or DEEPEST, max_bytes=most, budget=budget)
+    except LimitExceeded as error:
+        raise LimitExceeded(error.message, ("files",)) from error
+    return hiding(environment, names)
+
+
+def hiding(environment: Environment, names: typing.AbstractSet[str]) -> Environment:
+    """Return the environment with more names of hidden parameters."""
+    return replace(environment, encrypted_param_names=sorted({*environment.encrypted_param_names, *names}))
+
+
+def without_secrets(goal: Goal, environment: Environment) -> Goal:
+    """Return the goal without the files that were merged into its environment and name what is hidden there.
+
+    These files are not needed any more.  Stored, they would hold values in clear that are sealed in the
+    environment.
+    """
+    merged = {
+        name
+        for name in goal.environment_files
+        if name != EXISTING
+        and any(secret in goal.files[name] for secret in environment.encrypted_param_names)
+    }
+    return replace(goal, files={name: text for name, text in goal.files.items() if name not in merged})
+
+
+def leaves_open(plan: CompiledTemplate, is_nested: Callable[[str], bool]) -> bool:
+    """Return whether the template of a nested stack is made of values that are not known before a step.
+
+    It is not known yet what such a template hides.
+    """
+    return any(
+        _is_open(definition.properties)
+        for definition in plan.resources.values()
+        if is_nested(definition.type) and not is_template_name(definition.type)
+    )
+
+
+def _is_open(tree: Json, *, may_hold: bool = True) -> bool:
+    """:param may_hold: the tree may hold a template, if it is not known yet."""
+    if parts := members(tree):
+        inside = ((name, value) for name, value in parts.items() if name != "parameters")
+        return any(_is_open(value, may_hold=name in _HOLDERS) for name, value in inside)
+    if isinstance(tree, list):
+        return any(_is_open(item, may_hold=may_hold) for item in tree)
+    return may_hold and is_deferred(tree)
+
+
+def secret_parameters(
+    given: Mapping[str, Json], kept: Json, is_secret: Callable[[Json], bool]
+) -> frozenset[str]:
+    """Return the names of a child's parameters whose values hold secrets.
+
+    :param given: the parameters, in clear.
+    :param kept: the properties of the child's resource, with secrets still sealed; those of a child whose
+        template is a file are its parameters, others have them in ``parameters``.
+    :param is_secret: decides for the value of a parameter that is in neither.
+    """
+    places = (kept, members(kept).get("parameters"))
+
+    def judged(name: str, value: Json) -> bool:
+        for place in places:
+            if is_node(place) and is_deferred(place) and not members(place):
+                return holds_secret(place)
+            if name in members(place):
+                return holds_secret(members(place)[name])
+        return is_secret(value)
+
+    return frozenset(name for name, value in given.items() if judged(name, value))
+
+
+def template_is_secret(type_name: str, properties: Json) -> bool:
+    """Return whether the template of a nested stack is made of a secret.
+
+    :param properties: of the nested stack's resource, with secrets still sealed.
+    """
+    if is_template_name(type_name):
+        return False
+    return holds_secret(members(properties).get("template") if members(properties) else properties)
 
 
 def read_environment(goal: Goal, template: Mapping[str, Json], budget: Budget) -> Environment:

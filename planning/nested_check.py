@@ -1,17 +1,18 @@
-"""Checks of the stacks nested in a stack, before any of its resources is created; pure.
+"""Checks of the stacks nested in a stack, and the attributes that it requests of them; pure.
 
-A nested stack is compiled from its resource's properties as far as they are known.  Where a value comes from
-another resource only names and types can be checked.
+The checks run before any resource is created.  A nested stack is compiled from its resource's properties as
+far as they are known.  Where a value comes from another resource only names and types can be checked.
 """
 
 import json
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..resources.context import ChildGoal
 from ..resources.errors import UnknownType
 from ..resources.nested.base import NestedType
+from ..resources.nested.members import output_name
 from ..resources.nested.parameterize import parameterize
 from ..resources.properties import validate_properties
 from ..resources.registry import ResourceRegistry
@@ -20,15 +21,66 @@ from ..template.budget import Budget
 from ..template.compile import Limits, describe
 from ..template.environment import Environment, nested_environment
 from ..template.errors import (
+    InvalidReference,
     LimitExceeded,
+    ParameterMissing,
     TemplateError,
+    UnknownParameter,
 )
-from ..template.language import CompiledTemplate, ResourceDefinition, is_template_name
+from ..template.language import CompiledTemplate, OutputDefinition, ResourceDefinition, is_template_name
 from ..template.load import load_template
-from ..template.residual import evaluate, is_deferred, references
-from .nested_names import attributes_used, check_attributes, check_names, missing
+from ..template.residual import ARGS, FN, evaluate, is_deferred, is_node, node, references
 
 Json = typing.Any
+COMMON = frozenset({"outputs", "show", "stack_name"})
+"""Attributes that every nested stack has beside its outputs."""
+
+
+def check_names(declared: Mapping[str, Json], given: Mapping[str, Json], environment: Environment) -> None:
+    """Check the parameters given to a nested stack against those that its template declares.
+
+    :raises UnknownParameter, ParameterMissing: they differ.
+    """
+    if unknown := sorted(set(given) - set(declared)):
+        raise UnknownParameter(f'The Parameter "{unknown[0]}" was not defined in template.', ("properties",))
+    if lacking := missing(declared, given, environment):
+        raise ParameterMissing(f"The Parameter ({lacking[0]}) was not provided.", ("properties",))
+
+
+def missing(declared: Mapping[str, Json], given: Mapping[str, Json], environment: Environment) -> list[str]:
+    """Return the names of the parameters that have no value."""
+    return [
+        name
+        for name, schema in declared.items()
+        if "Default" not in schema and name not in given and name not in environment.parameter_defaults
+    ]
+
+
+def check_attributes(name: str, template: Mapping[str, Json], used: Iterable[str]) -> None:
+    """Check the attributes of a provider template's resource: they are its outputs.
+
+    :raises InvalidReference: it has no such output.
+    """
+    outputs = template.get("outputs")
+    known = {*COMMON, *(outputs if isinstance(outputs, Mapping) else ())}
+    for attribute in used:
+        if attribute and attribute not in known:
+            raise InvalidReference(f"The Referenced Attribute ({name} {attribute}) is incorrect.")
+
+
+def attributes_used(plan: CompiledTemplate) -> dict[str, dict[str, None]]:
+    """Return the attributes that a template uses of each of its resources."""
+    found: dict[str, dict[str, None]] = {}
+    users: Iterable[ResourceDefinition | OutputDefinition] = (
+        *plan.resources.values(),
+        *plan.outputs.values(),
+    )
+    for user in users:
+        for reference in user.references:
+            found.setdefault(reference.resource, {})[reference.attribute or ""] = None
+    return found
+
+
 _OUTPUT = 400
 """Bytes that one attribute of one member of a group takes in its generated template."""
 _WRITTEN = 500
@@ -284,3 +336,93 @@ def static_goal(
             f"the template {definition.type} is not among the files of the request", ("type",)
         )
     return ChildGoal(files[definition.type], {n: value for n, value in given.items() if value is not None})
+
+
+PATHS_SINCE = "2014-10-16"
+"""Version from which get_attr passes its path to the resource; before, the path led into the value."""
+_PARTS = ("properties", "metadata", "update_policy", "external_id")
+
+
+def with_requested_attributes(plan: CompiledTemplate, registry: ResourceRegistry) -> CompiledTemplate:
+    """Return the template with the requested attributes of each group, and with references that name them.
+
+    ``[group, address, 0]`` requests ``[address, 0]`` of each member, not the first item of the list of
+    addresses.  So it becomes a reference to the group's attribute "address, 0".
+
+    :raises TemplateError: a requested attribute is not known before a step; with the path in the template.
+    """
+    groups = {
+        name: plugin
+        for name, definition in plan.resources.items()
+        if (plugin := _group(definition, registry)) is not None
+    }
+    if not groups:
+        return plan
+    rewriter = _Rewriter(groups, takes_paths=plan.version >= PATHS_SINCE)
+    found = {name: rewriter.resource(definition) for name, definition in plan.resources.items()}
+    outputs = {}
+    for name, output in plan.outputs.items():
+        value = rewriter.value(output.value, ("outputs", name, "value"))
+        outputs[name] = replace(output, value=value, references=references(value))
+    for name, requested in rewriter.requested.items():
+        parts = tuple(requested[key] for key in sorted(requested))
+        found[name] = replace(found[name], requested_attributes=parts)
+    return replace(plan, resources=found, outputs=outputs)
+
+
+def _group(definition: ResourceDefinition, registry: ResourceRegistry) -> NestedType | None:
+    try:
+        plugin = registry.get(definition.type)
+    except UnknownType:
+        return None
+    return plugin if isinstance(plugin, NestedType) and plugin.has_member_attributes else None
+
+
+class _Rewriter:
+    """Collects the requested attributes of one template, and rewrites the references to them."""
+
+    def __init__(self, groups: Mapping[str, NestedType], *, takes_paths: bool) -> None:
+        self._groups = groups
+        self._takes_paths = takes_paths
+        self.requested: dict[str, dict[str, tuple[str | int, ...]]] = {name: {} for name in groups}
+
+    def resource(self, definition: ResourceDefinition) -> ResourceDefinition:
+        parts = {
+            key: self.value(getattr(definition, key), ("resources", definition.name, key)) for key in _PARTS
+        }
+        return replace(definition, references=references(list(parts.values())), **parts)
+
+    def value(self, tree: Json, path: tuple[str | int, ...]) -> Json:
+        if is_node(tree):
+            if tree[FN] == "literal":
+                return {**tree, ARGS: [self._members(tree[ARGS][0], path)]}
+            args = [self.value(arg, path) for arg in tree[ARGS]]
+            if tree[FN] == "get_attr" and args[0] in self._groups and args[1]:
+                return self._requested(args, path)
+            return {**tree, ARGS: args}
+        if isinstance(tree, dict):
+            return self._members(tree, path)
+        if isinstance(tree, list):
+            return [self.value(item, (*path, index)) for index, item in enumerate(tree)]
+        return tree
+
+    def _members(self, tree: Mapping[str, Json], path: tuple[str | int, ...]) -> dict[str, Json]:
+        return {key: self.value(item, (*path, key)) for key, item in tree.items()}
+
+    def _requested(self, args: list[Json], path: tuple[str | int, ...]) -> Json:
+        name, attribute, *steps = args
+        inside = steps if self._takes_paths else []
+        try:
+            requested = self._groups[name].member_attribute(attribute, inside)
+        except LookupError as error:
+            text = f"The Referenced Attribute ({name} {attribute}) is incorrect: {error}"
+            raise InvalidReference(text, path) from error
+        if requested is None:
+            return node("get_attr", *args)
+        if not all(isinstance(part, str | int) for part in inside):
+            raise TemplateError(
+                f"what is asked of the members of {name} must be known before any resource exists", path
+            )
+        key = output_name(requested)
+        self.requested[name][key] = tuple(requested)
+        return node("get_attr", name, key, *([] if self._takes_paths else steps))

@@ -1,20 +1,181 @@
-"""Planning a traversal: from a compiled template, or from existing resources, to tasks and edges; pure."""
+"""Planning a traversal: from a compiled template, or from existing resources, to tasks and edges; pure.
 
+Each task carries its breakpoints, and its definition: the part of the template that its worker needs.
+"""
+
+import functools
 import typing
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..db.ids import ResourceId, StackId, TaskId, TraversalId, TraversalNumber
 from ..db.rows import Resource, Task, Traversal
 from ..db.states import REDELIVER_AFTER, DeadlinePolicy, Status, TaskKind, TaskState
 from ..db.work.breakpoint_rules import BreakpointHit, partition
+from ..template.environment import Environment, settings_for
 from ..template.language import CompiledTemplate, ResourceDefinition, ResourceSettings
-from .breakpoints import PlannedBreakpoints
-from .graph import Edges, without_cycles
-from .task_definition import TaskDefinition
 
 Json = typing.Any
+
+_CREATION = ("pre-create", "post-create")
+_DELETION = ("pre-delete", "post-delete")
+REACHED_BY: Mapping[TaskKind, tuple[str, ...]] = {
+    TaskKind.CREATE: _CREATION,
+    # An update becomes a creation where the resource has to be replaced.
+    TaskKind.UPDATE: ("pre-update", "post-update", *_CREATION),
+    TaskKind.DELETE: _DELETION,
+    TaskKind.CLEANUP: _DELETION,
+}
+
+
+@dataclass(frozen=True)
+class PlannedBreakpoints:
+    """The breakpoints that a traversal observes.
+
+    :ivar registry: of the stack's own environment, for resources that its template does not have any more.
+    :ivar abort: reaching any breakpoint ends the stack's action.
+    :ivar active: False: there are none, as in a rollback, which nobody watches.
+    :ivar may_abort: False: a breakpoint that would end the action holds it instead.  A deletion that was
+        ended and is requested again must be able to complete, because it allows no update.
+    """
+
+    registry: Mapping[str, Json] = field(default_factory=dict)
+    abort: bool = False
+    active: bool = True
+    may_abort: bool = True
+
+    def settings_of(self, name: str) -> ResourceSettings:
+        """Return the environment's settings of a resource that is deleted; timeout and retries too."""
+        return settings_for(self._environment, (name,))
+
+    @functools.cached_property
+    def _environment(self) -> Environment:
+        return Environment(registry=self.registry)
+
+    def of(self, kind: TaskKind, settings: ResourceSettings) -> dict[str, Json] | None:
+        """Return the breakpoints that a task of that kind reaches, with their options, as stored."""
+        if not self.active or not settings.hooks:
+            return None
+        hooks = [hook for hook in REACHED_BY.get(kind, ()) if hook in settings.hooks]
+        return {hook: self._options(settings.hook_options.get(hook, {})) for hook in hooks} or None
+
+    def _options(self, given: Mapping[str, Json]) -> dict[str, Json]:
+        options = {name: value for name, value in given.items() if name != "abort"}
+        aborts = self.may_abort and (self.abort or given.get("abort"))
+        return {**options, "abort": True} if aborts else options
+
+
+@dataclass(frozen=True)
+class TaskDefinition:
+    """The definition of one resource.
+
+    :ivar type: as written in the template; `plugin`: what the environment makes of it.
+    :ivar properties: residuals; see template/residual.py.
+    :ivar insists: a permanent failure is retried too, because no user would see it.
+    :ivar wanted: the requested attributes, see ResourceDefinition; the key is stored, so its name stays.
+    :ivar retain: a deletion keeps the physical resource.
+    """
+
+    type: str = ""
+    plugin: str = ""
+    properties: Mapping[str, Json] = field(default_factory=dict)
+    metadata: Json = field(default_factory=dict)
+    update_policy: Mapping[str, Json] = field(default_factory=dict)
+    deletion_policy: str = "Delete"
+    external_id: Json = None
+    description: str = ""
+    retain: bool = False
+    insists: bool = False
+    wanted: Sequence[Sequence[str | int]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, definition: ResourceDefinition) -> "TaskDefinition":
+        """Return the definition of a resource of a compiled template."""
+        return cls(
+            type=definition.declared_type,
+            plugin=definition.type,
+            properties=definition.properties,
+            metadata=definition.metadata,
+            update_policy=definition.update_policy,
+            deletion_policy=definition.deletion_policy,
+            external_id=definition.external_id,
+            description=definition.description,
+            wanted=[list(parts) for parts in definition.requested_attributes],
+        )
+
+    def to_json(self) -> Json:
+        """Return the definition as it is stored: without fields that have their default value."""
+        plain = TaskDefinition()
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {name: value for name, value in fields.items() if value != getattr(plain, name)}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Json] | None) -> "TaskDefinition":
+        """Return a definition from its stored form."""
+        return cls(**(stored or {}))
+
+
+def task_key(task_id: TaskId) -> str:
+    """Return the idempotency key of a task's action: the same for every attempt."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"stoker-task-{task_id}"))
+
+
+K = typing.TypeVar("K", bound=Hashable)
+
+
+class Edges:
+    """Which tasks wait for which; an edge that is added twice counts once."""
+
+    def __init__(self) -> None:
+        self._after: dict[TaskId, dict[TaskId, None]] = {}
+        self._before: dict[TaskId, int] = {}
+
+    def add(self, first: TaskId, then: TaskId) -> None:
+        """Let `then` wait for `first`."""
+        successors = self._after.setdefault(first, {})
+        if then not in successors:
+            successors[then] = None
+            self._before[then] = self._before.get(then, 0) + 1
+
+    def after(self, task_id: TaskId) -> list[TaskId]:
+        """Return the tasks that wait for this one."""
+        return list(self._after.get(task_id, ()))
+
+    def count_before(self, task_id: TaskId) -> int:
+        """Return how many tasks this one waits for."""
+        return self._before.get(task_id, 0)
+
+
+def without_cycles(needs: Mapping[K, Sequence[K]]) -> dict[K, list[K]]:
+    """Return the same needs without those that close a cycle, and without unknown ones.
+
+    A template's graph has no cycle, but stored rows may have one: an update that reverses a dependency and
+    fails half-way leaves both directions.
+    """
+    kept: dict[K, list[K]] = {}
+    done: set[K] = set()
+    for start in needs:
+        above: set[K] = set()
+        trail: list[tuple[K, list[K]]] = []
+        if start not in done:
+            trail.append((start, [other for other in needs[start] if other in needs]))
+            above.add(start)
+        while trail:
+            node, left = trail[-1]
+            if not left:
+                trail.pop()
+                above.discard(node)
+                done.add(node)
+                continue
+            other = left.pop(0)
+            if other in above:
+                continue
+            kept.setdefault(node, []).append(other)
+            if other not in done:
+                trail.append((other, [more for more in needs[other] if more in needs]))
+                above.add(other)
+    return {node: kept.get(node, []) for node in needs}
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,7 @@ from ..sealing.stored import RowLookup, SealedRowLookup, StoredLookup
 from ..template.errors import TemplateError
 from ..template.language import CompiledTemplate, Reference, ResourceDefinition
 from ..template.residual import evaluate, is_deferred, is_node, partial, references
-from .plan import Plan, TraversalScope, tasks_by_resource
-from .task_definition import TaskDefinition
+from .plan import Plan, TaskDefinition, TraversalScope, tasks_by_resource
 from .update import RegisteredTypeFacts, StillToBeAdopted, UpdatePlanner, update_ids_needed
 
 Json = typing.Any

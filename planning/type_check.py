@@ -10,7 +10,7 @@ from ..resources.schema import has_attribute
 from ..template.errors import InvalidReference, TemplateError
 from ..template.language import CompiledTemplate, Reference, ResourceDefinition
 from ..template.suggestions import closest
-from .hidden_parameters import SECRET_TEMPLATE, template_is_secret
+from .goal_environment import SECRET_TEMPLATE, template_is_secret
 from .requests import MayUse, TypeForbidden
 
 

@@ -19,8 +19,17 @@ from ..resources.registry import ResourceRegistry
 from ..resources.update_decision import observable, survives_failure
 from ..template.language import CompiledTemplate, ResourceDefinition
 from .best_existing import best_existing, goal_of
-from .graph import Edges
-from .plan import Plan, PlannedTask, TooFewIds, TraversalScope, delete_job, make_plan, needs_of, new_row
+from .plan import (
+    Edges,
+    Plan,
+    PlannedTask,
+    TooFewIds,
+    TraversalScope,
+    delete_job,
+    make_plan,
+    needs_of,
+    new_row,
+)
 
 Json = typing.Any
 

@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 
 
 class HintSender(abc.ABC):
-    """Sends hints to the conductors; implements engine.announce.Hints.  May be used from any thread."""
+    """Sends hints to the conductors; implements engine.context.Hints.  May be used from any thread."""
 
     @abc.abstractmethod
     def send(self, hint: Hint) -> None:

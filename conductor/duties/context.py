@@ -9,7 +9,7 @@ from ...db.engine import Database
 from ...db.ids import StackId
 from ...db.rows import Stack
 from ...db.work.losses import USUAL_MOST
-from ...engine.announce import Hints
+from ...engine.context import Hints
 from ...observe.recorder import SILENT, Recorder
 from ..background import Background
 from ..slice import Ring

@@ -7,7 +7,7 @@ from ...db import conductors
 from ...db.ids import MemberId, host_of
 from ...db.work import member_claims, orphans
 from ...db.work.losses import Loss
-from ...engine.announce import announce_all
+from ...engine.context import announce_all
 from ...observe import metrics
 from ..slice import Absentees
 from .context import DutyContext

@@ -13,7 +13,7 @@ from ...db.states import FINAL, TaskState
 from ...db.work import cancel, clear_breakpoints, due_tasks, member_claims
 from ...db.work.claim import stack_names
 from ...db.work.due_tasks import DueTask
-from ...engine.announce import announce_all
+from ...engine.context import announce_all
 from ...observe import metrics
 from ...observe.logs import about, named
 from ..steps.orphans import record_expired

@@ -14,7 +14,7 @@ from ...db.states import TaskKind
 from ...db.work import claim as claims
 from ...db.work import orphans
 from ...db.work.claim import Claim
-from ...planning.task_definition import TaskDefinition
+from ...planning.plan import TaskDefinition
 from ...resources.errors import PermanentError
 from ...template.errors import TemplateError
 from ...template.residual import partial

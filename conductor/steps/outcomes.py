@@ -12,7 +12,7 @@ from ...db.rows import Resource
 from ...db.states import SILENT, UNDECIDED, Status, TaskKind, TaskState, stopped_reason
 from ...db.work import breakpoint_rules, losses
 from ...db.work.claim import Claim, Claimant, action_of, resource_event
-from ...planning.task_definition import TaskDefinition
+from ...planning.plan import TaskDefinition
 from ...resources.errors import PermanentError, RetryableError, StepError, StepTimedOut
 from ...resources.nested.base import ABORTED, ChildFailed
 from ...resources.steps import Park, Poll

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ...db.states import DELETING, TaskKind
 from ...db.work.claim import Claim
-from ...planning.task_definition import TaskDefinition, task_key
+from ...planning.plan import TaskDefinition, task_key
 from ...resources.context import ResourceView, StackFacts, StepContext
 from ...resources.errors import PermanentError, PropertyError
 from ...resources.plugin import ResourceType

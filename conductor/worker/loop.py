@@ -32,7 +32,7 @@ from ...db.ids import MemberId, TaskId, TraversalId
 from ...db.outcomes import Outcome
 from ...db.work import commit
 from ...db.work.claim import Claimant
-from ...engine.announce import Hints, announce_all
+from ...engine.context import Hints, announce_all
 from ..steps.results import StepResult, Steps
 from .cancellation import Cancellation
 from .claimed import (

@@ -12,7 +12,7 @@ from ...db.errors import RowLocked, Unavailable
 from ...db.rows import ReadyTasks
 from ...db.work import member_claims
 from ...db.work.claim import Claim, Claimant
-from ...engine.announce import Hints, announce_all
+from ...engine.context import Hints, announce_all
 from ..steps.orphans import record_hung, resolve_late
 from ..steps.results import StepResult
 from .claimed import ClaimedTasks, ClaimEvent, ClaimKey, claim_key, log_context

@@ -182,7 +182,7 @@ resource = sa.Table(
     sa.Column("physical_id", CleanText),
     # What get_resource yields (JSON), known once the resource is created.
     sa.Column("reference_id", JsonText),
-    # The goal last applied: the task's definition, see planning/task_definition.py.
+    # The goal last applied: the task's definition, see planning/plan.py.
     sa.Column("definition", JsonText),
     # As given to the plugin; sealed values stay sealed.
     sa.Column("properties", JsonText),

@@ -24,7 +24,7 @@ from .tasks import Locked, by_traversal
 
 RETRIES = 5
 INSISTS = {"insists": True}
-"""The definition of a deletion of which nobody sees that it has failed; see planning/task_definition.py."""
+"""The definition of a deletion of which nobody sees that it has failed; see planning/plan.py."""
 NAME_LENGTH = 255
 
 

@@ -16,8 +16,7 @@ from stoker.db.work import admission, countdown
 from stoker.db.work.claim import Claimant
 from stoker.engine import delete
 from stoker.planning import plan as planning
-from stoker.planning.graph import Edges
-from stoker.planning.plan import Plan
+from stoker.planning.plan import Edges, Plan
 from stoker.planning.update import UpdatePlanner
 
 BROKEN = "Traceback"

@@ -91,16 +91,16 @@ class Bus:
         self.sent = 0
 
     def run_tasks(self, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
-        """See engine.announce.Hints."""
+        """See engine.context.Hints."""
         self.sent += 1
         self.hints.append((traversal, tuple(task_ids)))
 
     def cancel(self, traversal: TraversalId, spared: Sequence[TaskId] = ()) -> None:
-        """See engine.announce.Hints."""
+        """See engine.context.Hints."""
         self.cancels += [(host, traversal, tuple(spared)) for host in self.listeners()]
 
     def stop_tasks(self, member: MemberId, claims: Sequence[tuple[TaskId, int]]) -> None:
-        """See engine.announce.Hints."""
+        """See engine.context.Hints."""
         self.stops.append((host_of(member), tuple(claims)))
 
 

@@ -20,8 +20,7 @@ from stoker.db.rows import Resource, Task
 from stoker.db.states import TaskKind, TaskState
 from stoker.planning.action import plan_action, plan_snapshot, plan_snapshot_deletion
 from stoker.planning.adopt import plan_adoption
-from stoker.planning.breakpoints import PlannedBreakpoints
-from stoker.planning.plan import Plan, TraversalScope, plan_create, plan_delete
+from stoker.planning.plan import Plan, PlannedBreakpoints, TraversalScope, plan_create, plan_delete
 from stoker.planning.requests import AdoptedResource
 from stoker.planning.update import StillToBeAdopted, UpdatePlanner
 from stoker.resources.registry import ResourceRegistry

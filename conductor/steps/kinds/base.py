@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ....db.errors import Unavailable
 from ....db.work.claim import Claim
-from ....planning.task_definition import TaskDefinition
+from ....planning.plan import TaskDefinition
 from ....resources.context import ResourceView, StepContext
 from ....resources.errors import PermanentError, ReplaceNeeded, StepError, UnknownType
 from ....resources.plugin import ResourceType

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ....db.states import Status
-from ....planning.task_definition import TaskDefinition
+from ....planning.plan import TaskDefinition
 from ....resources.context import Json
 from ....resources.errors import PermanentError, ReplaceNeeded
 from ....resources.properties import changed
