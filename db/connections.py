@@ -1,8 +1,8 @@
 """Connections to the three databases, each with its time limits.
 
-Each wait ends: for a server that is unreachable, for a row whose holder has died, for a statement that takes
-too long, for a transaction that its own process has forgotten.  The limits are set when a connection is made,
-so they hold for all statements on it.
+Each wait ends: for an unreachable server, for a row whose holder has died, for a slow statement, and for a
+transaction that its own process has forgotten.  The limits are set when a connection is made, so they hold
+for all statements on it.
 """
 
 import typing
@@ -54,9 +54,9 @@ class DatabaseLimits:
 def make_engine(url: str, pool_size: int, limits: DatabaseLimits) -> Engine:
     """Return an engine whose connections keep to the limits; it does not connect yet.
 
-    oslo.db's own engine connects at once, asks the server before each transaction whether it is there
-    (here, a transaction that finds it gone is run again), and begins SQLite's transactions deferred; only
-    its error classes are taken.
+    Only the error classes of oslo.db are used.  Its own engine connects at once, and begins SQLite's
+    transactions deferred.  It also asks the server before each transaction whether it is there; here, a
+    transaction that finds it gone is run again.
     """
     backend = make_url(url).get_backend_name()
     options: dict[str, typing.Any] = {"pool_size": pool_size, "max_overflow": pool_size}

@@ -37,8 +37,8 @@ def clear(
 
     The order of locks is that of `commit.exchange`.
 
-    :param stepping: True: each task of the traversal that still waits is held before it starts; False: it is
-        not held for that any more; None: it stays as it was.
+    :param stepping: True: each task of the traversal that still waits is held before it starts.
+        False: it is not held for that any more.  None: it stays as it was.
     :param by: host of the conductor, for the events; None: the API.
     """
     wanted = set(task_ids)

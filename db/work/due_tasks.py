@@ -132,8 +132,8 @@ def wake_due(conn: Connection, seen: Sequence[DueTask], *, now: float) -> list[T
 def purge_traversal(conn: Connection, traversal: TraversalId) -> int:
     """Delete the final tasks of a traversal that has ended, and then its row; return how many rows.
 
-    While some tasks still run (the traversal was superseded, or timed out) those are kept, and so is its row,
-    which is due again later: tasks of a newer traversal may wait for their end.
+    Some tasks still run if the traversal was superseded or timed out.  Those are kept, and so is its row,
+    which is due again later, because tasks of a newer traversal may wait for their end.
     """
     t = tables.task
     work = (t.c.traversal == traversal, IS_TASK)

@@ -4,7 +4,7 @@ No other module writes ``task.state``; ``tests/unit/test_db_boundaries.py`` hold
 with their arrows, and doc/glossary.md says what they mean.
 
 Callers have locked the rows and have seen their states.  Each statement compares the state again, so a row in
-any other state stays as it is: a mistake of a caller costs a lost update, never a second run of a task.
+any other state stays as it is.  A mistake of a caller costs a lost update, never a second run of a task.
 """
 
 import typing

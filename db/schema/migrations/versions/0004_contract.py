@@ -68,8 +68,8 @@ def move_batch(conn: sa.Connection) -> int:
 def upgrade() -> None:
     """Move the rest.
 
-    Who stores a traversal as a finish task holds the version's row until that is committed: from here on
-    there is none, and whoever waits for the row then sees that the schema is contracted.
+    A transaction that stores a traversal as a finish task holds the version's row until it is committed.
+    So from here on there is none, and those that wait for the row then see that the schema is contracted.
     """
     conn = op.get_bind()
     conn.execute(sa.select(VERSION.c.version_num).with_for_update())

@@ -1,0 +1,1 @@
+"""The steps of the schema: from 0002 on, each has an expand part and a contract part."""
