@@ -40,7 +40,7 @@ TYPES_OF_ADMINS = (
 gives them one."""
 
 IS_ADMIN = "context_is_admin"
-"""Who passes it may see and change the stacks of all projects."""
+"""Name of the rule of those who may see and change the stacks of all projects."""
 
 BASE = (
     ("context_is_admin", "role:admin and is_admin_project:True", "Works on the stacks of all projects."),

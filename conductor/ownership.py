@@ -1,4 +1,4 @@
-"""Says which shards this conductor owns, from the membership's view, which is swapped as a whole."""
+"""Computes which shards this conductor owns, from the membership's view, which is swapped as a whole."""
 
 import logging
 import time

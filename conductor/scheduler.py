@@ -35,7 +35,7 @@ class Duty(typing.Protocol):
 
 @dataclass(frozen=True)
 class DutyPolicy:
-    """How the scheduler runs a duty.
+    """The way the scheduler runs a duty.
 
     :ivar has_own_thread: no other duty delays it.
     :ivar is_vital: no other conductor does this work while we hang in it, so a duty that makes no progress

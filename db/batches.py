@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import sqlalchemy as sa
 
 IDS: sa.BindParameter[typing.Any] = sa.bindparam("ids", expanding=True)
-"""For statements that are built once: to build one takes longer than SQLite takes to run it."""
+"""A parameter for statements that are built once: to build one takes longer than SQLite takes to run it."""
 BATCH = 500
 """Ids in one list: far below SQLite's limit of variables, and still one round trip for most commits."""
 

@@ -19,7 +19,7 @@ from .start import running_of
 
 Json = typing.Any
 Shown = InClear | Masked
-"""How stored values are shown: opened, or masked."""
+"""A way to show stored values: opened, or masked."""
 
 
 class Exports:

@@ -1,4 +1,4 @@
-"""How many tasks there are in which state."""
+"""Counts the tasks in each state."""
 
 from collections.abc import Sequence
 

@@ -25,7 +25,7 @@ _NAME = re.compile(r"(\d{4})(?:_(expand|contract))?")
 
 
 class Fit(enum.Enum):
-    """How a database's revision fits this code; the values are shown to operators."""
+    """The fit of a database's revision to this code; the values are shown to operators."""
 
     NONE = "it was never set up"
     OLD = "it is too old for this code"
