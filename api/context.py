@@ -18,9 +18,8 @@ from ..engine.updates import Updates
 from ..engine.validate import Validation
 from ..resources.registry import ResourceRegistry
 from ..ring.observer import GroupStatus
-from ..sealing.sealer import BoundSealer, Sealer
-from .auth import Authenticator
-from .request import ApiLimits, HttpRequest, Reply
+from ..sealing.stored import BoundSealer, Sealer
+from .request import ApiLimits, Authenticator, HttpRequest, Reply
 
 T = typing.TypeVar("T")
 

@@ -10,7 +10,7 @@ from ..keystone.delegated_auth import DelegationRefused, KeystoneUnavailable
 from ..planning.requests import TypeForbidden
 from ..resources.errors import NotSupported, PropertyError, SignalError, UnknownType
 from ..sandbox.errors import HelperUnavailable
-from ..sealing.sealer import SealError
+from ..sealing.stored import SealError
 from ..template.errors import TemplateError
 
 Json = typing.Any

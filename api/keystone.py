@@ -7,9 +7,9 @@ from dataclasses import replace
 from oslo_policy import policy
 
 from ..keystone.delegated_auth import Trustor
-from .auth import USER_LENGTH, RequestContext
 from .errors import Fault
 from .policy import IS_ADMIN, TYPE_RULE
+from .request import USER_LENGTH, RequestContext
 
 
 class KeystoneAuthentication:

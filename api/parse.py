@@ -1,20 +1,161 @@
-"""Turns the bodies of requests into the values that the use cases take."""
+"""Reads the bodies of requests within their limit, and turns them into the values that the use cases take.
+
+It refuses texts that no database or answer can hold.  oslo.middleware's sizelimit is no replacement.  It
+answers 413 as plain text, not in Heat's shape.  It does not read the rest of the body, so a client that still
+sends sees a broken pipe in place of the reason.
+"""
 
 import json
 import re
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+
+import falcon
 
 from ..planning.requests import EXISTING, AdoptedResource, CreateRequest, Goal, UpdateRequest
 from ..template.budget import Budget, charged_at
 from ..template.errors import TemplateError
 from ..template.load import load_document
-from .body import check_depth, check_texts
-from .errors import bad_request
+from .errors import Fault, bad_request
 from .request import LARGEST, HttpRequest, boolean_word, shortened, validated
 from .schemas import ADOPTED, CREATE, NAME_PATTERN, UPDATE
 
 Json = typing.Any
+
+MAX_DEPTH = 128
+"""Most levels of objects and lists in each other: a template's own limit, and those around a template."""
+
+DRAINED = 8
+"""A body up to this many times the limit is read to its end before it is refused.
+
+A client that still sends when the connection closes would see a broken pipe in place of the reason.
+"""
+
+_PIECE = 65536
+_TOO_LARGE = "RequestLimitExceeded"
+
+
+class _Readable(typing.Protocol):
+    def read(self, size: int = ..., /) -> bytes: ...
+
+
+def read_body(req: falcon.Request, most: int, *, any_type: bool = False) -> Json:
+    """Return the parsed body of a POST, PUT or PATCH; None without one.
+
+    :param most: bytes.
+    :param any_type: accept any content type: curl and cfn-signal send JSON as a form.
+    :raises Fault: 400, 408, 413 or 415.
+    """
+    if req.method not in ("POST", "PUT", "PATCH"):
+        return None
+    try:
+        raw = _read(req, most)
+    except OSError as error:
+        raise Fault(408, "HTTPRequestTimeout", "The body did not arrive in time") from error
+    except ValueError as error:  # Another WSGI server's, for a malformed chunk.
+        raise bad_request("The body is malformed") from error
+    if not raw.strip():
+        return None
+    kind = (req.content_type or "application/json").partition(";")[0].strip().lower()
+    if kind != "application/json" and not any_type:
+        raise Fault(415, "HTTPUnsupportedMediaType", f"The body must be application/json, not {kind}")
+    return parse(raw)
+
+
+def _read(req: falcon.Request, most: int) -> bytes:
+    length = req.content_length
+    if length is not None and length > most:
+        if length <= DRAINED * most:
+            _drain(req.bounded_stream, length)
+        raise Fault(413, _TOO_LARGE, f"The body has {length} bytes, above the limit of {most}")
+    # A chunked body has no length; the server marks that its stream ends where the body does.
+    chunked = length is None and req.env.get("wsgi.input_terminated")
+    stream: _Readable = req.stream if chunked else req.bounded_stream
+    raw = stream.read(most + 1)
+    if len(raw) > most:
+        _drain(stream, DRAINED * most)
+        raise Fault(413, _TOO_LARGE, f"The body is above the limit of {most} bytes")
+    return raw
+
+
+def _drain(stream: _Readable, most: int) -> None:
+    while most > 0 and (piece := stream.read(_PIECE)):
+        most -= len(piece)
+
+
+def parse(raw: bytes) -> Json:
+    """Parse JSON as RFC 8259 defines it: no NaN, no Infinity.
+
+    :raises Fault: 400.
+    """
+    try:
+        value = json.loads(raw.decode(), parse_constant=_no_constant, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        raise bad_request(f"JSON body malformed: {error}") from error
+    check_depth(value)
+    if b"\\u" in raw:  # Only an escape can bring them in.
+        check_texts(value)
+    return value
+
+
+def _no_constant(name: str) -> Json:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError(f"the number {digits:.40} is too large")
+    return value
+
+
+def check_depth(value: Json) -> None:
+    """Refuse values so deep that a walk through them could run out of stack.
+
+    :raises Fault: 400.
+    """
+    level, depth = [value], 0
+    while level := [inner for item in level for inner in _inside(item)]:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise bad_request(f"JSON body malformed: it is deeper than {MAX_DEPTH} levels")
+
+
+def _inside(item: Json) -> typing.Iterable[Json]:
+    if isinstance(item, Mapping):
+        return item.values()
+    return item if isinstance(item, list) else ()
+
+
+def check_texts(body: Json) -> None:
+    """Refuse texts that are not Unicode, and NUL characters but in the contents of files.
+
+    :raises Fault: 400, with the path.
+    """
+    for path, text in _texts(body, ()):
+        where = ".".join(path) or "the body"
+        if any("\ud800" <= char <= "\udfff" for char in text):
+            raise bad_request(f"{_shown(where)}: a text must be Unicode, not half of a surrogate pair")
+        if "\0" in text and path[:1] != ("files",):
+            raise bad_request(f"{_shown(where)}: a text must not hold a NUL character")
+
+
+def _texts(value: Json, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield path, key
+            yield from _texts(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _texts(item, (*path, str(index)))
+
+
+def _shown(path: str) -> str:
+    return path.encode("ascii", "backslashreplace").decode().replace("\0", "\\x00")
+
+
 ABORT = "abort_on_breakpoint"
 TAGS = 100
 """Most tags of a stack."""

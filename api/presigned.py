@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ..sealing.signal_urls import SignalAddresses
-from .auth import RequestContext
 from .errors import Fault
+from .request import RequestContext
 
 _PATH = re.compile("/v1/[^/]+/stacks/[^/]+/[^/]+/resources/[^/]+/signal/[^/]+/?")
 

@@ -16,7 +16,7 @@ from ..planning.nested_check import Branch, TemplateTree, with_requested_attribu
 from ..planning.requests import EXISTING, Goal
 from ..planning.type_check import check_allowed, check_storable, check_types
 from ..resources.registry import ResourceRegistry
-from ..sealing.sealer import BoundSealer
+from ..sealing.stored import BoundSealer
 from ..template.budget import Budget
 from ..template.compile import Identity, Limits, Source, compile_template
 from ..template.environment import Environment

@@ -21,7 +21,7 @@ from ..planning.plan import Defaults, TooFewIds, TraversalScope
 from ..planning.requests import Goal
 from ..resources.registry import ResourceRegistry
 from ..ring.hashring import shard_of
-from ..sealing.sealer import BoundSealer, Sealer
+from ..sealing.stored import BoundSealer, Sealer
 from ..template.compile import Identity, Limits
 from ..template.language import CompiledTemplate
 from .signal_limits import SignalLimits

@@ -23,7 +23,7 @@ from ..db import credentials, stacks
 from ..db.engine import Database
 from ..db.errors import NotFound, Unavailable
 from ..db.ids import StackId
-from ..sealing.sealer import Sealer
+from ..sealing.stored import Sealer
 from ..template.residual import ARGS, sealed
 from .delegated_auth import DelegationRefused, KeystoneUnavailable, NoAnswer, Trustor, TrustProvider
 

@@ -10,7 +10,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from ..sealing.sealer import BoundSealer
+from ..sealing.stored import BoundSealer
 from ..template.budget import Budget, charged_at
 from ..template.compile import Limits, find_version
 from ..template.environment import Environment, as_document, parse_environment

@@ -1,4 +1,4 @@
-"""The forms of stored values, and reading them: in clear, masked, or as part of a residual.
+"""Encryption of secrets at rest, and the forms of stored values: in clear, masked, or as part of a residual.
 
 ========================================== ============================================================
 column                                     form
@@ -19,9 +19,15 @@ Releases before 0.2 stored data without quoting it.  It is read by the same rule
 nothing that only looks like a secret or a function.
 """
 
+import base64
+import hashlib
+import json
 import typing
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 from ..db.rows import Resource
 from ..template.residual import (
@@ -40,6 +46,144 @@ from ..template.residual import (
 )
 
 Json = typing.Any
+
+BOUND = "b1."
+"""Begins the body of a token that is bound to a place; base64 holds no dot."""
+
+
+class SealError(ValueError):
+    """A token cannot be opened.
+
+    Its key is not configured, or it was changed, or it was sealed for another place.
+    """
+
+
+class Sealer:
+    """The keys; makes sealers for the places where tokens are stored.
+
+    :param keys: base64 of 32, 48 or 64 random bytes each; the first one seals, all of them open.  So a new
+        key is put in front, and the old one is kept until nothing sealed by it is left.
+    :param binds: returns whether new tokens are bound; False while programs run that cannot open those.
+    """
+
+    def __init__(self, keys: Sequence[str], *, binds: Callable[[], bool] = lambda: True) -> None:
+        if not keys:
+            raise ValueError("at least one key is needed; `stoker-manage key generate` makes one")
+        self.ciphers: dict[str, AESSIV] = {}
+        self.binds = binds
+        for key in keys:
+            self.ciphers.setdefault(fingerprint(key), _cipher(key))
+
+    @property
+    def fingerprints(self) -> list[str]:
+        """Return the fingerprints of its keys; the first one belongs to the key that seals."""
+        return list(self.ciphers)
+
+    @staticmethod
+    def generate_key() -> str:
+        """Return a new random key."""
+        return base64.b64encode(AESSIV.generate_key(512)).decode()
+
+    def rewrapped(self, token: str) -> str:
+        """Return a token for the same value by the first key; like the given one it is bound to no place.
+
+        A token that cannot be opened is returned itself.
+        """
+        cipher = self.ciphers.get(sealed_by(token))
+        try:
+            text = cipher and cipher.decrypt(base64.urlsafe_b64decode(token.partition(".")[2]), None)
+        except (InvalidTag, ValueError):
+            text = None
+        if not text:
+            return token
+        key_id, newest = next(iter(self.ciphers.items()))
+        return f"{key_id}.{base64.urlsafe_b64encode(newest.encrypt(text, None)).decode()}"
+
+    def of_stack(self, project_id: str, root_id: str) -> "BoundSealer":
+        """Return the sealer for the values of a stack, and of all stacks that are nested in it.
+
+        :param root_id: of the stack that has no parent.
+        """
+        return BoundSealer(self, ("stack", project_id, root_id))
+
+    def of_credential(self, root_id: str) -> "BoundSealer":
+        """Return the sealer for the credential that a stack works with."""
+        return BoundSealer(self, ("credential", root_id))
+
+    def of_installation(self, purpose: str) -> "BoundSealer":
+        """Return the sealer for a secret of the installation's own."""
+        return BoundSealer(self, ("installation", purpose))
+
+
+@dataclass(frozen=True)
+class BoundSealer:
+    """Turns JSON values into tokens and back, by AES-SIV (RFC 5297), for one place.
+
+    The place is the cipher's associated data: a token that was copied from another project, another tree of
+    stacks or another purpose opens nothing.  Tokens of releases before 0.2 have no place; they are opened
+    too, because only Stoker wrote their rows, and `stoker-manage secrets rotate` binds them.
+
+    The encryption is deterministic: equal values in one place give equal tokens, so an unchanged
+    secret can be recognised.  They reveal no more than that.
+    """
+
+    _sealer: Sealer
+    _place: tuple[str, ...]
+
+    def seal(self, value: Json) -> str:
+        """Return the token of a value: key id, a dot, the mark of a bound token, base64."""
+        text = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+        # AES-SIV accepts no empty text; canonical JSON is never empty.
+        key_id, cipher = next(iter(self._sealer.ciphers.items()))
+        bound = self._sealer.binds()
+        sealed = cipher.encrypt(text, self._data if bound else None)
+        return f"{key_id}.{BOUND if bound else ''}{base64.urlsafe_b64encode(sealed).decode()}"
+
+    def open(self, token: str) -> Json:
+        """Return the value of a token.
+
+        :raises SealError: see there.
+        """
+        key_id, body = sealed_by(token), token.partition(".")[2]
+        cipher = self._sealer.ciphers.get(key_id)
+        if cipher is None:
+            raise SealError(f"the key {key_id} of a sealed value is not among the configured ones")
+        data = self._data if body.startswith(BOUND) else None
+        try:
+            text = cipher.decrypt(base64.urlsafe_b64decode(body.removeprefix(BOUND)), data)
+            return json.loads(text)
+        except (InvalidTag, ValueError) as error:
+            why = "it was changed, or sealed for another stack"
+            raise SealError(f"a value sealed by key {key_id} cannot be opened: {why}") from error
+
+    @property
+    def _data(self) -> list[bytes]:
+        # Each part is a header of its own, so no two places become equal when joined.
+        return [part.encode() for part in self._place]
+
+
+def _cipher(key: str) -> AESSIV:
+    try:
+        return AESSIV(base64.b64decode(key, validate=True))
+    except ValueError as error:
+        raise ValueError("a sealing key must be base64 of 32, 48 or 64 bytes") from error
+
+
+def sealed_by(token: str) -> str:
+    """Return the fingerprint of the key that a token needs."""
+    return token.partition(".")[0]
+
+
+def is_bound(token: str) -> bool:
+    """Return whether a token opens in one place only."""
+    return token.partition(".")[2].startswith(BOUND)
+
+
+def fingerprint(key: str) -> str:
+    """Return a short name for a key that does not reveal it."""
+    return hashlib.sha256(key.encode()).hexdigest()[:8]
+
+
 MASK = "******"
 SCALARS = (str, int, float, type(None))
 """Most parts of large values."""

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from ...observe.instants import iso_or_none
 from ...planning.preview import ChangeKind, ResourceChange
 from ...planning.requests import Preview, PreviewedResource
-from ...sealing.sealer import BoundSealer
-from ...sealing.stored import masked
+from ...sealing.stored import BoundSealer, masked
 from ...template.language import ResourceDefinition
 from .. import parse
 from ..context import Request

@@ -9,8 +9,7 @@ from ...db.work.breakpoint_rules import reached_reason
 from ...db.work.breakpoints import HeldTask
 from ...observe.instants import iso_or_none
 from ...resources.context import physical_name
-from ...sealing.sealer import BoundSealer, SealError
-from ...sealing.stored import MASK, in_clear
+from ...sealing.stored import MASK, BoundSealer, SealError, in_clear
 from ..request import HttpRequest, link, quoted, stack_url
 
 Json = typing.Any

@@ -4,7 +4,7 @@ import typing
 
 from cliff.command import Command
 
-from ...sealing.sealer import Sealer
+from ...sealing.stored import Sealer
 
 
 class KeyGenerate(Command):

@@ -15,7 +15,7 @@ from ..daemon import threading_backend  # noqa: F401  - first: it decides how os
 
 from oslo_log import log  # isort: skip
 
-from ...api.request_log import RequestLog
+from ...api.app import RequestLog
 from ...conductor.service import Conductor
 from ..config import options
 from ..config.files import named

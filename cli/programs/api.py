@@ -10,7 +10,7 @@ from ..daemon import threading_backend  # noqa: F401  - first: it decides how os
 from oslo_config import cfg  # isort: skip
 from oslo_log import log
 
-from ...api.request_log import RequestLog
+from ...api.app import RequestLog
 from ..config import options
 from ..config.errors import WrongConfiguration
 from ..config.reload import reload_options

@@ -3,8 +3,7 @@
 import typing
 from collections.abc import Callable
 
-from ...api.app import make_app
-from ...api.request_log import RequestLog
+from ...api.app import RequestLog, make_app
 from ...api.routes import ROUTES
 from .engine import make_engine_context
 from .keystone import behind_keystone

@@ -12,10 +12,10 @@ from oslo_config import cfg
 from oslo_policy import opts as policy_opts
 from oslo_policy import policy
 
-from ...api.auth import Authenticator, NoAuthentication
 from ...api.keystone import KeystoneAuthentication
 from ...api.policy import list_rules
 from ...api.presigned import is_presigned
+from ...api.request import Authenticator, NoAuthentication
 from ..config.errors import WrongConfiguration
 from ..http.request import Refusal
 

@@ -10,8 +10,8 @@ from ...keystone.delegated_auth import NO_TRUSTS, TrustProvider
 from ...observe.recorder import SILENT, Recorder
 from ...resources.registry import ResourceRegistry
 from ...sandbox.pool import HelperPool, install
-from ...sealing.sealer import Sealer
 from ...sealing.signal_urls import SignalAddresses
+from ...sealing.stored import Sealer
 from ..config.errors import WrongConfiguration
 from ..config.yaql_options import helper_limits
 from .database import count_troubles, open_database, require_configuration

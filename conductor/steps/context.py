@@ -13,9 +13,8 @@ from ...db.work.claim import Claim
 from ...keystone.delegated_auth import NO_TRUSTS, CredentialGone, KeystoneUnavailable, TrustProvider
 from ...resources.context import Children, Presigned, Sibling, StackFacts
 from ...resources.errors import Cancelled, PermanentError, RetryableError
-from ...sealing.sealer import Sealer
 from ...sealing.signal_urls import SignalAddresses
-from ...sealing.stored import metadata_in_clear
+from ...sealing.stored import Sealer, metadata_in_clear
 from ...template.residual import ARGS
 from .nested import NestedStackOperations
 from .secrets import Secrets

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from ...db.rows import Resource
 from ...db.work.claim import Claim
 from ...resources.errors import PermanentError
-from ...sealing.sealer import BoundSealer
-from ...sealing.stored import RowLookup, StoredLookup, as_residual, in_clear
+from ...sealing.stored import BoundSealer, RowLookup, StoredLookup, as_residual, in_clear
 from ...template.budget import Budget
 from ...template.errors import TemplateError
 from ...template.residual import evaluate, is_node, mapping, quote, sealed

@@ -12,7 +12,7 @@ import pytest
 from harness.guard import GUARD
 from harness.ports import free_port
 from harness.programs import BIN, run
-from stoker.sealing.sealer import Sealer
+from stoker.sealing.stored import Sealer
 
 WITHIN = 60.0
 CONFIG = """\

@@ -6,7 +6,7 @@ import subprocess
 
 from client.serving import Service
 from harness.programs import BIN, run
-from stoker.sealing.sealer import Sealer
+from stoker.sealing.stored import Sealer
 
 TEMPLATE = {
     "heat_template_version": "2018-08-31",

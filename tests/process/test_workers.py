@@ -18,7 +18,7 @@ from harness.ports import free_port
 from harness.processes import Process, ProcessEnded
 from harness.programs import BIN, run
 from harness.waiting import wait_for
-from stoker.sealing.sealer import Sealer
+from stoker.sealing.stored import Sealer
 
 WATCHDOG = 4.0
 CONFIG = """\

@@ -9,7 +9,7 @@ import pytest
 from harness.deployment import call
 from harness.ports import free_port
 from harness.processes import Process, ProcessEnded
-from stoker.sealing.sealer import Sealer
+from stoker.sealing.stored import Sealer
 
 SERVE = """
 import sys

@@ -12,8 +12,8 @@ import falcon.testing
 import pytest
 from simulation.world import World
 from stoker.api.app import make_app
-from stoker.api.auth import NoAuthentication
 from stoker.api.context import Services
+from stoker.api.request import NoAuthentication
 from stoker.api.routes import ROUTES
 from stoker.engine.signals import Signals
 from stoker.engine.validate import Validation

@@ -52,8 +52,8 @@ from stoker.planning.requests import AdoptedResource, CreateRequest, Goal, Updat
 from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.resources.registry import ResourceRegistry
 from stoker.ring.hashring import Assignment, Member, View, assign
-from stoker.sealing.sealer import Sealer
 from stoker.sealing.signal_urls import SignalAddresses
+from stoker.sealing.stored import Sealer
 from stoker.template.compile import Limits
 
 SHARDS = 64

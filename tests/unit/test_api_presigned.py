@@ -6,10 +6,9 @@ import typing
 import falcon.testing
 import pytest
 from stoker.api.app import make_app
-from stoker.api.auth import NoAuthentication
 from stoker.api.context import Services
 from stoker.api.presigned import is_presigned
-from stoker.api.request import ApiLimits
+from stoker.api.request import ApiLimits, NoAuthentication
 from stoker.api.routes import ROUTES
 from stoker.resources.context import StackFacts
 from stoker.sealing.signal_urls import SignalAddresses

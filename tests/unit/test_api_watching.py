@@ -11,7 +11,7 @@ import pytest
 from falcon.testing import TestClient
 from oslo_config import cfg
 from oslo_log import formatters, log
-from stoker.api.request_log import RequestLog, request_id
+from stoker.api.app import RequestLog, request_id
 from stoker.observe import metrics
 from stoker.observe.logs import FORMAT
 from stoker.observe.prometheus import Prometheus
@@ -58,7 +58,7 @@ def lines() -> Iterator[io.StringIO]:
     written = io.StringIO()
     handler = logging.StreamHandler(written)
     handler.setFormatter(formatters.ContextFormatter(config=conf))
-    logger = logging.getLogger("stoker.api.request_log")
+    logger = logging.getLogger("stoker.api.app")
     before = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
@@ -72,7 +72,7 @@ def test_a_request_is_counted_and_logged_by_its_route(
 ) -> None:
     answer = client.simulate_get("/v1/demo/stacks/mine")
     route = "/v1/{tenant_id}/stacks/{stack_name}"
-    assert f" INFO stoker.api.request_log [{answer.text} demo mine] GET {route} 200 " in lines.getvalue()
+    assert f" INFO stoker.api.app [{answer.text} demo mine] GET {route} 200 " in lines.getvalue()
     client.simulate_get("/v1/demo/stacks/broken")
     client.simulate_get("/v1/other/stacks/broken")
     told = kept.text().decode()

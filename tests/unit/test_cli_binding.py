@@ -5,7 +5,7 @@ import pathlib
 from stoker.cli.wiring.secrets import SCHEMA_POLL, binds_tokens
 from stoker.db.engine import Database
 from stoker.db.schema import revisions, upgrade
-from stoker.sealing.sealer import Sealer, is_bound
+from stoker.sealing.stored import Sealer, is_bound
 
 
 def test_tokens_are_bound_once_the_schema_is_contracted(tmp_path: pathlib.Path) -> None:

@@ -4,7 +4,7 @@ import typing
 
 import pytest
 from stoker.conductor.steps.secrets import Secrets
-from stoker.sealing.sealer import Sealer
+from stoker.sealing.stored import Sealer
 
 WORD = "correct-horse"
 

@@ -5,7 +5,7 @@ import base64
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stoker.sealing.sealer import BOUND, BoundSealer, Sealer, SealError, is_bound, sealed_by
+from stoker.sealing.stored import BOUND, BoundSealer, Sealer, SealError, is_bound, sealed_by
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

@@ -20,7 +20,7 @@ from stoker.db.events import EventQuery
 from stoker.db.queries import stack_list
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskState
-from stoker.sealing.sealer import Sealer
+from stoker.sealing.stored import Sealer
 
 STRANGE = "Ünïcödé 中文 العربية 🚀🧑‍🚀 'quoted' \"double\" %s :name \\ back\nnewline\t\u2028"
 LONG = "🚀" * 60_000
