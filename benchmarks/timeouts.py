@@ -31,7 +31,7 @@ from harness.deployment import Deployment
 from harness.etcd import Etcd
 from harness.postgresql import PostgreSQL
 from harness.rabbitmq import RabbitMQ
-from stoker.db import resources, sequences
+from stoker.db import resources, statements
 from stoker.db.engine import Database
 from stoker.db.ids import ContentId, ResourceId, StackId, TaskId, TraversalId
 from stoker.db.rows import Resource, Stack, Task
@@ -108,7 +108,7 @@ def rows_of(number: int, first_id: int, deadline: float) -> Rows:
 
 def arm(database: Database, count: int, within: float) -> dict[StackId, float]:
     """Store the stacks; their deadlines, the first of them LEAD seconds after they are all stored."""
-    first = database.write(lambda conn: sequences.reserve(conn, 2 * count))
+    first = database.write(lambda conn: statements.reserve(conn, 2 * count))
     made = [rows_of(number, first + 2 * number, FAR + within * number / count) for number in range(count)]
     for start in range(0, count, 500):
         _store(database, made[start : start + 500])

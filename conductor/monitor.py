@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..db.conductors import ACTIVE
-from ..db.server_clock import ServerClock
+from ..db.engine import ServerClock
 from ..db.work.claim import action_of
 from ..observe import metrics
 from ..observe.instants import iso

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import upserts
+from . import statements
 from .errors import NotFound
 from .ids import MemberId, host_of
 from .schema import tables
@@ -56,7 +56,9 @@ def report(conn: Connection, conductor: ConductorRecord) -> str:
     row = asdict(conductor)
     del row["wanted"]
     conn.execute(
-        upserts.insert_or_update(conn, c, {**row, "wanted": ACTIVE}, [name for name in row if name != "host"])
+        statements.insert_or_update(
+            conn, c, {**row, "wanted": ACTIVE}, [name for name in row if name != "host"]
+        )
     )
     return str(conn.execute(sa.select(c.c.wanted).where(c.c.host == conductor.host)).scalar_one())
 

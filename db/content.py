@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import upserts
+from . import statements
 from .errors import NotFound
 from .ids import ContentId, SnapshotId, StackId
 from .rows import GOAL
@@ -41,7 +41,7 @@ def put(conn: Connection, body: Json, now: float) -> ContentId:
     there = conn.execute(sa.select(c.c.id).where(c.c.id == key, c.c.created_at > now - FRESH)).scalar()
     if there is None:
         row = {"id": key, "body": body, "created_at": now}
-        conn.execute(upserts.insert_or_update(conn, c, row, ["created_at"]))
+        conn.execute(statements.insert_or_update(conn, c, row, ["created_at"]))
     return key
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import upserts
+from . import statements
 from .ids import StackId
 from .schema import tables
 
@@ -35,7 +35,7 @@ def put(conn: Connection, root_id: StackId, body: Json, now: float) -> None:
     :param body: sealed.
     """
     row = {"root_id": root_id, "body": body, "created_at": now}
-    conn.execute(upserts.insert_or_update(conn, tables.credential, row, ["body", "created_at"]))
+    conn.execute(statements.insert_or_update(conn, tables.credential, row, ["body", "created_at"]))
 
 
 def intend(conn: Connection, key: StackId, body: Json, until: float, now: float) -> None:
@@ -66,7 +66,7 @@ def withdraw(conn: Connection, key: StackId, body: Json, due: float, now: float)
     :param due: when a duty revokes it if nobody else has.
     """
     row = {"root_id": key, "body": body, "created_at": now, "unused_at": due}
-    conn.execute(upserts.insert_or_update(conn, tables.credential, row, ["body", "unused_at"]))
+    conn.execute(statements.insert_or_update(conn, tables.credential, row, ["body", "unused_at"]))
 
 
 def of_stack(conn: Connection, stack_id: StackId) -> Json:

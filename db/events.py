@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import trees, upserts
+from . import statements
 from .errors import NotFound
 from .ids import StackId
 from .rows import Event
@@ -31,7 +31,7 @@ def add_many(conn: Connection, events: Sequence[Event]) -> None:
     A caller that got no answer to a commit stores the same events once more.
     """
     if events:
-        insert = upserts.insert_new(conn.dialect.name, tables.event, "uuid")
+        insert = statements.insert_new(conn.dialect.name, tables.event, "uuid")
         conn.execute(insert, [{name: getattr(event, name) for name in _STORED} for event in events])
 
 
@@ -84,7 +84,7 @@ def _of_stacks(conn: Connection, query: EventQuery) -> sa.ColumnElement[bool]:
     if depth is None:
         raise NotFound("Stack", query.stack_id)
     deepest = None if query.nested_depth < 0 else depth + query.nested_depth
-    return e.c.stack_id.in_(trees.below(query.stack_id, deepest))
+    return e.c.stack_id.in_(statements.below(query.stack_id, deepest))
 
 
 def _number(conn: Connection, event_uuid: str) -> int:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from .batches import IDS
 from .ids import StackId
 from .schema import tables
+from .schema.tables import IDS
 
 _COLLECTED = "stoker_notifications"
 

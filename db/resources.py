@@ -8,12 +8,12 @@ from dataclasses import asdict
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import trees
-from .batches import IDS, chunks
+from . import statements
 from .errors import NotFound
-from .ids import ResourceId, SnapshotId, StackId
+from .ids import ResourceId, SnapshotId, StackId, chunks
 from .rows import ListedStack, Resource
 from .schema import tables
+from .schema.tables import IDS
 
 Json = typing.Any
 
@@ -131,7 +131,7 @@ def by_name(conn: Connection, stack_id: StackId, name: str) -> Resource:
 def types_in(conn: Connection, stack_id: StackId) -> list[str]:
     """Return the types of a tree's resources after the environment's mapping, sorted."""
     r = tables.resource
-    found = sa.select(r.c.plugin).where(r.c.stack_id.in_(trees.below(stack_id))).distinct()
+    found = sa.select(r.c.plugin).where(r.c.stack_id.in_(statements.below(stack_id))).distinct()
     return sorted(conn.execute(found).scalars())
 
 
@@ -155,7 +155,7 @@ def of_tree(
         sa.select(*(r.c if values else _SHORT), s.c.name.label("stack_name"))
         .join(s, s.c.id == r.c.stack_id)
         .where(
-            s.c.id.in_(trees.below(stack.id, stack.depth + depth)),
+            s.c.id.in_(statements.below(stack.id, stack.depth + depth)),
             r.c.replaced_by.is_(None),
             r.c.snapshot_id.is_(None),
         )

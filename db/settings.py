@@ -5,7 +5,7 @@ import typing
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import upserts
+from . import statements
 from .errors import ShardCountMismatch
 from .schema import tables
 
@@ -46,6 +46,6 @@ def _kept(conn: Connection, name: str, first: Json) -> Json:
     stored = conn.execute(query).scalar()
     if stored is None:
         # Several processes may be the first at the same moment.
-        conn.execute(upserts.insert_or_update(conn, s, {"name": name, "value": first}, []))
+        conn.execute(statements.insert_or_update(conn, s, {"name": name, "value": first}, []))
         stored = conn.execute(query).scalar_one()
     return stored

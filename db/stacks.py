@@ -8,12 +8,12 @@ import sqlalchemy as sa
 from oslo_db import exception as oslo_errors
 from sqlalchemy.engine import Connection
 
-from . import content, trees
-from .batches import IDS
+from . import content, statements
 from .errors import NameTaken, NotFound
 from .ids import ContentId, StackId, TraversalId
 from .rows import GOAL, ListedStack, Stack
 from .schema import tables
+from .schema.tables import IDS
 from .states import Status
 
 Json = typing.Any
@@ -287,7 +287,7 @@ def lock_inside(conn: Connection, stack_ids: Sequence[StackId]) -> list[LateStac
     s = tables.stack
     rows = conn.execute(
         sa.select(s.c.id, s.c.name, s.c.traversal, s.c.action, s.c.status)
-        .where(s.c.id.in_(trees.inside(stack_ids)), s.c.status == Status.IN_PROGRESS)
+        .where(s.c.id.in_(statements.inside(stack_ids)), s.c.status == Status.IN_PROGRESS)
         .order_by(s.c.id)
         .with_for_update()
     ).mappings()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
 
-from ..db import sequences
+from ..db import statements
 from ..db.engine import Database
 from ..db.ids import MemberId, StackId, TaskId, TraversalId
 from ..db.rows import ReadyTasks, Stack
@@ -185,7 +185,7 @@ class EngineContext:
             stack_id=stack_id,
             traversal=TraversalId(str(uuid.uuid4())),
             shard=shard_of(stack_id, self.settings.shard_count),
-            first_id=self.database.write(lambda conn: sequences.reserve(conn, id_count)),
+            first_id=self.database.write(lambda conn: statements.reserve(conn, id_count)),
             id_count=id_count,
             now=self.clock(),
             defaults=self.settings.defaults,

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy.engine import Connection
 
-from ..db import content, resources, stacks, trees
+from ..db import content, resources, stacks, statements
 from ..db.ids import ContentId, StackId
 from ..db.rows import Resource, Snapshot, Stack
 from ..db.states import Status
@@ -48,7 +48,7 @@ class Exports:
         self, conn: Connection, own: StackId, scopes: Scopes, timeout: float
     ) -> tuple[dict[str, Json], list[Started]]:
         stack = stacks.lock(conn, own)
-        inside = sorted(conn.execute(trees.inside([own])).scalars())
+        inside = sorted(conn.execute(statements.inside([own])).scalars())
         if not scopes.keys() >= set(inside):
             raise TooFewIds
         tree = [stack, *(stacks.lock(conn, StackId(key)) for key in inside)]
@@ -85,7 +85,7 @@ class Exports:
 
 def _count_ids(conn: Connection, stack_id: StackId) -> dict[StackId, int]:
     """Return how many ids the deletion of what snapshots keep needs: of the stack, and of each nested one."""
-    found = [stack_id, *conn.execute(trees.inside([stack_id])).scalars()]
+    found = [stack_id, *conn.execute(statements.inside([stack_id])).scalars()]
     return {StackId(key): ids_needed(len(resources.copies(conn, StackId(key)))) for key in found}
 
 

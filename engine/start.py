@@ -10,12 +10,8 @@ from ..db import resources, snapshots, stacks, traversals
 from ..db.ids import ResourceId, TaskId
 from ..db.rows import Stack, Task
 from ..db.states import Status, TaskKind
-from ..db.work import breakpoints, cancel, deadlines, endings, tasks
-from ..planning.plan import (
-    Plan,
-    TraversalScope,
-    tasks_by_resource,
-)
+from ..db.work import breakpoints, cancel, countdown, endings, tasks
+from ..planning.plan import Plan, TraversalScope, tasks_by_resource
 from .context import Started
 
 
@@ -76,7 +72,7 @@ def begin(
         reason = f"Stack SNAPSHOT was superseded by {action}"
         snapshots.end(conn, [stack.traversal], reason=reason, failed=True)
     if stack.remaining is not None:  # With those of the stacks around it.
-        deadlines.resume_deadline(conn, stack.id, stack.traversal, now=scope.now)
+        countdown.resume_deadline(conn, stack.id, stack.traversal, now=scope.now)
     columns = {"reason": f"Stack {action} started", **columns}
     columns |= {"action": action, "deadline_at": deadline_at}
     begun = stacks.begin(conn, stack.id, seen=stack.traversal, traversal=scope.traversal, **columns)

@@ -9,12 +9,11 @@ from oslo_config import cfg
 from ...conductor.liveness import answered
 from ...db import settings as installation
 from ...db.connections import DatabaseLimits
-from ...db.engine import Database, Trouble
+from ...db.engine import Database, ServerClock, Trouble
 from ...db.errors import ShardCountMismatch, Unavailable
 from ...db.notifications import Listener
 from ...db.schema import revisions
 from ...db.schema.revisions import Fit
-from ...db.server_clock import ServerClock
 from ...observe import metrics
 from ...observe.recorder import Recorder
 from ..config.errors import WrongConfiguration

@@ -8,8 +8,7 @@ from sqlalchemy.engine import Connection
 from ...db.engine import Database
 from ...db.errors import NotFound
 from ...db.ids import MemberId
-from ...db.outcomes import OrphanedCreate
-from ...db.rows import ReadyTasks, Task
+from ...db.rows import OrphanedCreate, ReadyTasks, Task
 from ...db.states import TaskKind
 from ...db.work import claim as claims
 from ...db.work import orphans

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from ...db.ids import WaitsOn
-from ...db.outcomes import OrphanedCreate, Outcome
-from ...db.rows import Resource
+from ...db.rows import OrphanedCreate, Outcome, Resource
 from ...db.states import SILENT, UNDECIDED, Status, TaskKind, TaskState, stopped_reason
 from ...db.work import breakpoint_rules, losses
 from ...db.work.claim import Claim, Claimant, action_of, resource_event

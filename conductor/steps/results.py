@@ -4,7 +4,7 @@ import threading
 import typing
 from dataclasses import dataclass
 
-from ...db.outcomes import Outcome
+from ...db.rows import Outcome
 from ...db.work.claim import Claim, Claimant
 
 Json = typing.Any

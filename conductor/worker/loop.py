@@ -29,7 +29,7 @@ import sqlalchemy as sa
 from ...db.engine import Database
 from ...db.errors import RowLocked, Unavailable
 from ...db.ids import MemberId, TaskId, TraversalId
-from ...db.outcomes import Outcome
+from ...db.rows import Outcome
 from ...db.work import commit
 from ...db.work.claim import Claimant
 from ...engine.context import Hints, announce_all

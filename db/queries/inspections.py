@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from .. import events, trees
+from .. import events, statements
 from ..ids import AwaitedKind, MemberId, StackId, TaskId, TraversalId, WaitsOn
 from ..legacy_finish_tasks import IS_TASK
 from ..rows import Stack
@@ -137,13 +137,13 @@ def waiting(conn: Connection, stack_id: StackId, *, present: Collection[str], li
     """
     t, s = tables.task, tables.stack
     rows = conn.execute(_tasks(stack_id, present).limit(limit)).mappings().all()
-    where = trees.paths(conn, stack_id, {row["stack_id"] for row in rows})
+    where = statements.paths(conn, stack_id, {row["stack_id"] for row in rows})
     found = _with_reached(conn, [_unfinished(dict(row), where) for row in rows])
     counted = conn.execute(
         sa.select(t.c.state, sa.func.count())
         .join(s, sa.and_(s.c.id == t.c.stack_id, s.c.traversal == t.c.traversal))
         .where(
-            t.c.stack_id.in_(trees.below(stack_id)),
+            t.c.stack_id.in_(statements.below(stack_id)),
             IS_TASK,
             t.c.state.in_([*SHOWN, TaskState.WAITING]),
         )
@@ -170,7 +170,7 @@ def page(conn: Connection, stack_id: StackId, *, after: int, limit: int) -> list
     t = tables.task
     query = _tasks(stack_id, ()).order_by(None).where(t.c.id > after).order_by(t.c.id).limit(limit)
     rows = conn.execute(query).mappings().all()
-    where = trees.paths(conn, stack_id, {row["stack_id"] for row in rows})
+    where = statements.paths(conn, stack_id, {row["stack_id"] for row in rows})
     return [_unfinished(dict(row), where) for row in rows]
 
 
@@ -203,7 +203,7 @@ def _tasks(stack_id: StackId, present: Collection[str]) -> sa.Select[typing.Any]
         .join(s, s.c.id == t.c.stack_id)
         .outerjoin(r, r.c.id == t.c.resource_id)
         .where(
-            t.c.stack_id.in_(trees.below(stack_id)),
+            t.c.stack_id.in_(statements.below(stack_id)),
             IS_TASK,
             sa.or_(t.c.state.in_(SHOWN), sa.and_(t.c.state == TaskState.CANCELLED, t.c.member > "")),
         )
@@ -265,7 +265,7 @@ def failed_resources(conn: Connection, stack_id: StackId, *, limit: int) -> list
         sa.select(r.c.stack_id, r.c.name, r.c.action, r.c.reason)
         .join(s, s.c.id == r.c.stack_id)
         .where(
-            r.c.stack_id.in_(trees.below(stack_id)),
+            r.c.stack_id.in_(statements.below(stack_id)),
             r.c.status == Status.FAILED,
             r.c.snapshot_id.is_(None),
             s.c.deleted_at.is_(None),
@@ -273,7 +273,7 @@ def failed_resources(conn: Connection, stack_id: StackId, *, limit: int) -> list
         .order_by(r.c.updated_at, s.c.depth.desc(), r.c.id)
         .limit(limit)
     ).all()
-    where = trees.paths(conn, stack_id, {row.stack_id for row in rows})
+    where = statements.paths(conn, stack_id, {row.stack_id for row in rows})
     return [FailedResource(f"{where[row.stack_id]}{row.name}", row.action, row.reason) for row in rows]
 
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from .. import events, notifications, resources, traversals, trees
+from .. import events, notifications, resources, statements, traversals
 from ..ids import ResourceId, StackId, TaskId, TraversalId
 from ..notifications import AtBreakpoint, EventKind
 from ..rows import Event, Resource, Task
 from ..schema import tables
 from ..states import Status, TaskState
-from . import breakpoint_rules, deadlines, transitions
+from . import breakpoint_rules, countdown, transitions
 from .breakpoint_rules import NAMED, BreakpointHit
 from .countdown import FinishedTask, count_down
 
@@ -27,9 +27,9 @@ def advance(conn: Connection, ended: Sequence[FinishedTask], *, now: float) -> d
     """Take tasks off the counts, and unblock or hold their successors; return the tasks made ready."""
     ready, hits = unblock(conn, count_down(conn, ended, now=now), by=None, now=now)
     numbers = {hit.task.finish_id for hit in hits}
-    numbers |= deadlines.newer_traversals(conn, [one.task for one in ended])
+    numbers |= countdown.newer_traversals(conn, [one.task for one in ended])
     for number in sorted(i for i in numbers if i is not None):
-        deadlines.pause_deadline(conn, number, now=now)
+        countdown.pause_deadline(conn, number, now=now)
     return ready
 
 
@@ -168,7 +168,7 @@ def held_in_tree(conn: Connection, stack_id: StackId) -> tuple[list[HeldTask], d
     query = (
         sa.select(s.c.id, s.c.parent_id, s.c.traversal, s.c.status, r.c.name.label("resource"))
         .outerjoin(r, r.c.id == s.c.parent_resource_id)
-        .where(s.c.id.in_(trees.below(stack_id)), s.c.deleted_at.is_(None))
+        .where(s.c.id.in_(statements.below(stack_id)), s.c.deleted_at.is_(None))
         .order_by(s.c.depth, r.c.name, s.c.id)
     )
     paths: dict[str, str] = {}

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..batches import chunks
-from ..ids import MemberId, StackId, TaskId, TraversalId, WaitsOn
+from ..ids import MemberId, StackId, TaskId, TraversalId, WaitsOn, chunks
 from ..legacy_finish_tasks import IS_TASK
 from ..schema import tables
 from ..states import POST_DELETE, UNSTARTED, Standing, Status, TaskState, stopped_reason

@@ -9,10 +9,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import events, resources
-from ..batches import IDS, chunks
-from ..ids import MemberId, ResourceId, StackId, TaskId
+from ..ids import MemberId, ResourceId, StackId, TaskId, chunks
 from ..rows import Event, Resource, Task
 from ..schema import tables
+from ..schema.tables import IDS
 from ..states import ACTING, DELETING, SILENT, UNDECIDED, Status, TaskKind, TaskState
 from . import transitions
 

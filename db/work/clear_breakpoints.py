@@ -9,14 +9,13 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import resources, traversals
-from ..batches import chunks
-from ..ids import ResourceId, TaskId, TraversalId, TraversalNumber
+from ..ids import ResourceId, TaskId, TraversalId, TraversalNumber, chunks
 from ..legacy_finish_tasks import IS_TASK
 from ..notifications import EventKind
 from ..rows import ReadyTasks, Task
 from ..schema import tables
 from ..states import POST_DELETE, TaskState
-from . import breakpoint_rules, breakpoints, deadlines, endings, transitions
+from . import breakpoint_rules, breakpoints, countdown, endings, transitions
 from .countdown import FinishedTask, count_down
 
 
@@ -56,7 +55,7 @@ def clear(
     told = [(rows[i], task.hook or "") for task in found if (i := ResourceId(task.resource_id or 0)) in rows]
     breakpoints.notify(conn, EventKind.CLEARED, told, by, now)
     for stack_id, traversal in sorted({(task.stack_id, task.traversal) for task in found}):
-        deadlines.resume_deadline(conn, stack_id, traversal, now=now)
+        countdown.resume_deadline(conn, stack_id, traversal, now=now)
     return _go_on(conn, found, by=by, now=now)
 
 
@@ -113,7 +112,7 @@ def _go_on(conn: Connection, found: Sequence[Task], *, by: str | None, now: floa
     ready.update(free)
     for stack_id, traversal in sorted({(task.stack_id, task.traversal) for task in found}):
         breakpoints.show_on_stack(conn, stack_id, traversal)
-    numbers = {*_numbers(found), *deadlines.newer_traversals(conn, ended)}
+    numbers = {*_numbers(found), *countdown.newer_traversals(conn, ended)}
     ready.update(_end(conn, numbers, by=by, now=now))
     return Cleared(_by_traversal(ready))
 

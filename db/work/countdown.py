@@ -1,5 +1,16 @@
-"""Count-downs of traversals and successors when tasks have reached a final state."""
+"""Count-downs when tasks have reached a final state, and pauses of deadlines while nothing is left to run.
 
+A stack's deadline pauses while a breakpoint holds, or blocks, all unfinished work.  Then `deadline_at` is
+NULL and the seconds left are stored.  So no scan for deadlines finds the stack, and no duty has to move its
+deadline.
+
+A task that waits for a nested stack with a paused deadline is blocked by a breakpoint, too.  So a transaction
+that pauses a child's deadline checks its parent's, up to the root, and one that resumes it resumes theirs.
+Both go from the child to the parent.  Who checks whether all children are paused locks their rows.  So of two
+transactions, one that resumes a child and one that pauses its parent, the second sees the first.
+"""
+
+import typing
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,12 +19,17 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import traversals
-from ..batches import IDS, chunks
-from ..ids import TaskId, TraversalNumber
-from ..rows import Task
+from ..ids import BATCH, StackId, TaskId, TraversalId, TraversalNumber, WaitsOn, chunks
+from ..rows import ReadyTasks, Task, Traversal
 from ..schema import tables
-from ..states import TaskKind, TaskState
+from ..schema.tables import IDS
+from ..states import ACTIVE, DeadlinePolicy, Standing, Status, TaskKind, TaskState
+from . import transitions
 from .cancel import cancel_behind_failure
+from .tasks import AWAITED_STACK, WAITS_FOR_STACK, Locked, by_traversal, lock
+
+POLL_CHILD_AFTER = 300.0
+"""Seconds after which a task polls the nested stack that it waits for even if nobody has woken it."""
 
 
 @dataclass(frozen=True)
@@ -103,3 +119,136 @@ def _unblocked(conn: Connection, task_ids: Iterable[TaskId]) -> list[Task]:
         for part in chunks(task_ids)
         for row in conn.execute(_UNBLOCKED, {"ids": part}).mappings()
     ]
+
+
+def pause_deadline(conn: Connection, number: TraversalNumber, *, now: float) -> None:
+    """Pause the stack's deadline if no task of the traversal can run, but some task is held.
+
+    Who ends the last active task holds the traversal's row.  So of two transactions that end tasks at once,
+    the second sees the first.  Running tasks of older traversals count as active, because their successors
+    run after them.
+    """
+    s, found = tables.stack, traversals.get(conn, number)
+    if found is None or not found.may_pause or found.deadline_policy == DeadlinePolicy.COUNTS:
+        return
+    if not _rests(conn, found):
+        return
+    done = conn.execute(
+        sa.update(s)
+        .where(
+            s.c.id == found.stack_id,
+            s.c.traversal == found.traversal,
+            s.c.status == Status.IN_PROGRESS,
+            # A deadline that has passed is not paused: the stack times out.
+            s.c.deadline_at > now,
+        )
+        # MariaDB reads the new deadline in the second assignment, so the order matters there.
+        .ordered_values((s.c.remaining, s.c.deadline_at - now), (s.c.deadline_at, None))
+    )
+    if done.rowcount:
+        pause_parents(conn, [task.id for task in _waiting_for(conn, found.stack_id)], now=now)
+
+
+def pause_parents(conn: Connection, parked: Iterable[TaskId], *, now: float) -> None:
+    """Pause the deadlines of stacks whose tasks wait for paused nested stacks, where nothing else runs.
+
+    Nobody has to poll these tasks meanwhile.  The caller holds their rows.
+    """
+    t, numbers = tables.task, set[TraversalNumber]()
+    for part in chunks(parked):
+        # The time for which the child is paused is no part of the resource's timeout.
+        conn.execute(sa.update(t).where(t.c.id.in_(part)).values(due_at=None, expires_at=None))
+        found = conn.execute(sa.select(t.c.finish_id).where(t.c.id.in_(part))).scalars()
+        numbers |= {TraversalNumber(number) for number in found if number is not None}
+    for number in sorted(numbers):
+        traversals.note_paused_child(conn, number)
+        pause_deadline(conn, number, now=now)
+
+
+def _waiting_for(conn: Connection, stack_id: StackId) -> Sequence[typing.Any]:
+    """Return the parked tasks that wait for a stack, and lock their rows."""
+    t = tables.task
+    return conn.execute(
+        sa.select(t.c.id, t.c.finish_id, t.c.stack_id, t.c.traversal, t.c.timeout)
+        .where(t.c.waits_on == str(WaitsOn.stack(stack_id)), t.c.state == TaskState.PARKED)
+        .order_by(t.c.id)
+        .with_for_update()
+    ).all()
+
+
+def _rests(conn: Connection, traversal: Traversal) -> bool:
+    """Return whether a traversal, with the nested stacks it waits for, has held tasks and nothing to run."""
+    t, s = tables.task, tables.stack
+    for_child = sa.and_(t.c.state == TaskState.PARKED, WAITS_FOR_STACK)
+    of_it = t.c.traversal == traversal.traversal
+    active = sa.select(t.c.id).where(of_it, t.c.state.in_(sorted(ACTIVE)), sa.not_(for_child))
+    # Nothing waits for a snapshot that is deleted beside the stack, but the stack's deletion takes it over.
+    beside = sa.and_(t.c.kind == TaskKind.DELETE_SNAPSHOT, t.c.standing == Standing.OWN)
+    running = sa.select(t.c.id).where(
+        t.c.stack_id == traversal.stack_id, t.c.state == TaskState.RUNNING, sa.not_(beside)
+    )
+    if conn.execute(active.limit(1)).first() is not None:
+        return False
+    if conn.execute(running.limit(1)).first() is not None:
+        return False
+    theirs = s.c.id == AWAITED_STACK
+    child = sa.select(s.c.id).join(t, theirs).where(of_it, for_child)
+    # Most often one of them is not paused, and then none has to be locked.
+    if conn.execute(child.where(s.c.remaining.is_(None)).limit(1)).first() is not None:
+        return False
+    children = conn.execute(child).scalars().all()
+    for start in range(0, len(children), BATCH):
+        part = sorted(children)[start : start + BATCH]
+        locked = sa.select(s.c.remaining).where(s.c.id.in_(part)).order_by(s.c.id).with_for_update()
+        if None in conn.execute(locked).scalars().all():
+            return False
+    return traversal.held_tasks > 0 or bool(children)
+
+
+def resume_deadline(conn: Connection, stack_id: StackId, traversal: TraversalId, *, now: float) -> None:
+    """Resume a paused deadline with the seconds left, and those of the stacks around it."""
+    s, t = tables.stack, tables.task
+    done = conn.execute(
+        sa.update(s)
+        .where(s.c.id == stack_id, s.c.traversal == traversal, s.c.remaining.is_not(None))
+        .ordered_values((s.c.deadline_at, s.c.remaining + now), (s.c.remaining, None))
+    )
+    for task in _waiting_for(conn, stack_id) if done.rowcount else ():
+        expires_at = None if task.timeout is None else now + task.timeout
+        due_at = now + (POLL_CHILD_AFTER if task.timeout is None else min(POLL_CHILD_AFTER, task.timeout))
+        conn.execute(sa.update(t).where(t.c.id == task.id).values(due_at=due_at, expires_at=expires_at))
+        resume_deadline(conn, StackId(task.stack_id), TraversalId(task.traversal), now=now)
+
+
+def wake(conn: Connection, parked: Sequence[Locked], *, now: float) -> ReadyTasks:
+    """Let parked tasks be claimed, whose rows the caller has locked; return them by traversal, for hints.
+
+    A nested stack may have ended while its deadline was paused, and its parent's with it: so the deadlines of
+    the tasks' stacks resume.
+    """
+    transitions.wake(conn, [row.id for row in parked], now=now)
+    for stack_id, traversal in sorted({(row.stack_id, row.traversal) for row in parked}):
+        resume_deadline(conn, stack_id, traversal, now=now)
+    return by_traversal(parked)
+
+
+def wake_parents(conn: Connection, stack_id: StackId, *, now: float) -> ReadyTasks:
+    """Wake the tasks that wait for a nested stack, which has ended; return them by traversal, for hints."""
+    t = tables.task
+    waiting = sa.and_(t.c.waits_on == str(WaitsOn.stack(stack_id)), t.c.state == TaskState.PARKED)
+    return wake(conn, lock(conn, waiting), now=now)
+
+
+def newer_traversals(conn: Connection, ended: Sequence[Task]) -> set[TraversalNumber]:
+    """Return newer traversals of which tasks have waited for these, which ran for an older one.
+
+    Only a task that was running when its traversal was superseded, or that a newer one carries over, has
+    successors in another traversal than its own.
+    """
+    t = tables.task
+    newer = (successor for task in ended if task.standing != Standing.OWN for successor in task.successors)
+    found: set[TraversalNumber] = set()
+    for part in chunks(newer):
+        rows = conn.execute(sa.select(t.c.finish_id).where(t.c.id.in_(part)).distinct()).scalars()
+        found.update(TraversalNumber(number) for number in rows if number is not None)
+    return found - {task.finish_id for task in ended if task.finish_id is not None}

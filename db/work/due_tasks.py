@@ -11,13 +11,12 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import traversals
-from ..batches import chunks
-from ..ids import MemberId, StackId, TaskId, TraversalId, WaitsOn
+from ..ids import MemberId, StackId, TaskId, TraversalId, WaitsOn, chunks
 from ..legacy_finish_tasks import IS_TASK
 from ..rows import ReadyTasks
 from ..schema import tables
 from ..states import FINAL, REDELIVER_AFTER, TaskKind, TaskState, redelivery_delay
-from . import deadlines, transitions
+from . import countdown, transitions
 from .tasks import by_traversal, lock, lock_many
 
 PURGE_AGAIN = 60.0
@@ -28,7 +27,7 @@ def wake(conn: Connection, waits_on: WaitsOn, *, now: float) -> ReadyTasks:
     """Let the tasks be claimed that are parked for `waits_on`; return them by traversal."""
     t = tables.task
     parked = lock(conn, sa.and_(t.c.waits_on == str(waits_on), t.c.state == TaskState.PARKED))
-    return deadlines.wake(conn, parked, now=now)
+    return countdown.wake(conn, parked, now=now)
 
 
 def wake_parked(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> ReadyTasks:
@@ -36,7 +35,7 @@ def wake_parked(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> 
 
     A step that is woken too early polls, and parks its task again.
     """
-    return deadlines.wake(conn, lock_many(conn, task_ids, TaskState.PARKED), now=now)
+    return countdown.wake(conn, lock_many(conn, task_ids, TaskState.PARKED), now=now)
 
 
 @dataclass(frozen=True)

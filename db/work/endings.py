@@ -13,7 +13,7 @@ from ..rows import Event, Stack, Task
 from ..schema import tables
 from ..stacks import LateStack
 from ..states import Status, TraversalState
-from . import deadlines
+from . import countdown
 
 ROLLBACK_STARTED = "Stack ROLLBACK started"
 PLANNED_WITHIN = 3600.0
@@ -52,7 +52,7 @@ def finish(conn: Connection, number: TraversalNumber, *, by: str | None, now: fl
         return None
     if found.open_tasks > 0:
         if found.may_pause:
-            deadlines.pause_deadline(conn, number, now=now)
+            countdown.pause_deadline(conn, number, now=now)
         return None
     traversals.end(conn, number, now=now)
     # A user who aborts at a breakpoint reads what is there, and updates it: so that is not rolled back.
@@ -79,8 +79,8 @@ def finish_all(
     :param by: host of the conductor, for the events; None: the API.
     :returns: the stacks that have ended, with their statuses; and the parents' tasks that were woken.
     """
-    deadlines.pause_parents(conn, parked, now=now)
-    numbers = {task.finish_id for task in (*over, *held)} | deadlines.newer_traversals(conn, over)
+    countdown.pause_parents(conn, parked, now=now)
+    numbers = {task.finish_id for task in (*over, *held)} | countdown.newer_traversals(conn, over)
     ended: list[tuple[StackId, Status]] = []
     woken: dict[TaskId, TraversalId] = {}
     for number in sorted(number for number in numbers if number is not None):
@@ -122,7 +122,7 @@ def end_stack(
             stacks.forgo_rollback(conn, stack_id)
     record_stack_events(conn, [stack], status, reason, by=by, now=now)
     begin_rollbacks(conn, [stack_id], now=now)
-    woken = deadlines.wake_parents(conn, stack_id, now=now)
+    woken = countdown.wake_parents(conn, stack_id, now=now)
     return Ended(
         stack_id=stack_id,
         status=status,

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..batches import chunks
-from ..ids import MemberId, TaskId
+from ..ids import MemberId, TaskId, chunks
 from ..rows import Task
 from ..schema import tables
 from ..states import TaskState

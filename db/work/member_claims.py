@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..batches import chunks
-from ..ids import MemberId, TaskId, TraversalId
+from ..ids import MemberId, TaskId, TraversalId, chunks
 from ..rows import ReadyTasks, Task
 from ..schema import tables
 from ..states import REDELIVER_AFTER, TaskState

@@ -13,10 +13,9 @@ from dataclasses import replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from .. import resources, sequences, stacks, traversals
+from .. import resources, stacks, statements, traversals
 from ..ids import MemberId, ResourceId, StackId, TaskId, TraversalId, TraversalNumber, WaitsOn
-from ..outcomes import OrphanedCreate
-from ..rows import ReadyTasks, Task, Traversal
+from ..rows import OrphanedCreate, ReadyTasks, Task, Traversal
 from ..schema import tables
 from ..states import FINAL, Status, TaskKind, TaskState
 from . import tasks, transitions
@@ -31,7 +30,7 @@ NAME_LENGTH = 255
 def record(conn: Connection, left: OrphanedCreate, *, now: float) -> TaskId:
     """Store an orphaned create, to be deleted once its step has ended; return the deletion's task."""
     stack = stacks.get(conn, left.task.stack_id)
-    first = sequences.reserve(conn, 3)
+    first = statements.reserve(conn, 3)
     task_id, number = TaskId(first + 1), TraversalNumber(first + 2)
     tail = f"-{left.resource.name}-{left.task.id}"
     own = replace(

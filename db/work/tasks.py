@@ -6,12 +6,11 @@ from collections.abc import Collection, Iterable, Sequence
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..batches import chunks
-from ..ids import AwaitedKind, ResourceId, StackId, TaskId, TraversalId, TraversalNumber
+from ..ids import AwaitedKind, StackId, TaskId, TraversalId, TraversalNumber, chunks
 from ..legacy_finish_tasks import IS_TASK
 from ..rows import ReadyTasks, Task
 from ..schema import tables
-from ..states import Standing, TaskKind, TaskState
+from ..states import Standing, TaskState
 
 _AWAITED = f"{AwaitedKind.STACK}:"
 # With coalesce, because NOT NULL is NULL: a task that is parked until a retry waits for nothing.
@@ -96,13 +95,6 @@ def set_successors(conn: Connection, task_id: TaskId, successors: Sequence[TaskI
     """Replace the successors of a task whose row the caller has locked."""
     t = tables.task
     conn.execute(sa.update(t).where(t.c.id == task_id).values(successors=list(successors)))
-
-
-def continue_with_creation(conn: Connection, task_id: TaskId, replacement_id: ResourceId) -> None:
-    """Let a task, whose row the caller has locked, create the replacement of its resource next."""
-    t = tables.task
-    values = {"resource_id": replacement_id, "kind": TaskKind.CREATE, "spare_id": None}
-    conn.execute(sa.update(t).where(t.c.id == task_id).values(**values))
 
 
 class Locked(typing.NamedTuple):

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..batches import IDS, chunks
-from ..ids import MemberId, TaskId, WaitsOn
+from ..ids import MemberId, TaskId, WaitsOn, chunks
 from ..schema import tables
+from ..schema.tables import IDS
 from ..states import REDELIVER_AFTER, TRANSITIONS, TaskState
 
 EXPIRED_GRACE = 30.0

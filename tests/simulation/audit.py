@@ -15,7 +15,7 @@ from simulation.world import World
 from sqlalchemy.engine import Connection
 from stoker.db.engine import Database
 from stoker.db.ids import TaskId
-from stoker.db.outcomes import Outcome
+from stoker.db.rows import Outcome
 from stoker.db.states import FINAL, TRANSITIONS, UNSTARTED, TaskState
 from stoker.db.work import commit
 from stoker.db.work.claim import Claimant

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from simulation.templates import RandomGoal
 from simulation.world import World
 from sqlalchemy.engine import Connection
-from stoker.db import content, resources, snapshots, stacks, trees
+from stoker.db import content, resources, snapshots, stacks, statements
 from stoker.db.ids import StackId
 from stoker.db.rows import Resource, Snapshot, Stack
 from stoker.db.schema import tables
@@ -89,7 +89,8 @@ class Keeping:
     def _inside(self, stack: Stack) -> list[Stack]:
         def read(conn: Connection) -> list[Stack]:
             return [
-                stacks.get(conn, StackId(key)) for key in conn.execute(trees.inside([stack.id])).scalars()
+                stacks.get(conn, StackId(key))
+                for key in conn.execute(statements.inside([stack.id])).scalars()
             ]
 
         return self.world.database.read(read)

@@ -6,13 +6,12 @@ from collections.abc import Callable, Set
 import pytest
 import sqlalchemy as sa
 from simulation.schedule import play
-from stoker.db.batches import IDS
 from stoker.db.ids import TaskId
-from stoker.db.outcomes import Outcome
-from stoker.db.rows import Task
+from stoker.db.rows import Outcome, Task
 from stoker.db.schema import tables
+from stoker.db.schema.tables import IDS
 from stoker.db.states import TaskState
-from stoker.db.work import admission, countdown
+from stoker.db.work import commit, countdown
 from stoker.db.work.claim import Claimant
 from stoker.engine import delete
 from stoker.planning import plan as planning
@@ -95,7 +94,7 @@ FENCES = {
 def test_a_late_result_that_is_accepted(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr(admission, "_current", FENCES[kind])
+    monkeypatch.setattr(commit, "_current", FENCES[kind])
     found_by(tmp_path, "I2", BROKEN, since=SINCE.get(kind, 0))
 
 

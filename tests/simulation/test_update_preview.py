@@ -8,7 +8,7 @@ import pytest
 from simulation.helpers import created, ended, foretold, on, rows, told
 from simulation.restrictions import restricted, server, template, volume
 from simulation.world import World
-from stoker.db import sequences
+from stoker.db import statements
 from stoker.db.states import Status, TaskKind
 from stoker.engine.errors import NotUpdatable
 from stoker.template.errors import TemplateError
@@ -47,9 +47,9 @@ def test_each_kind_of_change_is_told(world: World) -> None:
 def test_a_preview_changes_nothing(world: World) -> None:
     stack = created(world, template(a=server()))
     before, events, sent = rows(world, stack), told(world, stack), world.bus.sent
-    first = world.database.write(lambda conn: sequences.reserve(conn, 1))
+    first = world.database.write(lambda conn: statements.reserve(conn, 1))
     foretold(world, stack, template(a=server(size=2), b=server()))
-    assert world.database.write(lambda conn: sequences.reserve(conn, 1)) == first + 1
+    assert world.database.write(lambda conn: statements.reserve(conn, 1)) == first + 1
     assert (rows(world, stack), told(world, stack), world.bus.sent) == (before, events, sent)
     assert world.stack(stack.id).traversal == stack.traversal
 

@@ -24,13 +24,12 @@ from stoker.conductor.steps.runner import StepRunner
 from stoker.conductor.worker.executor import NoThread, WorkMetrics
 from stoker.conductor.worker.loop import WorkLimits, WorkLoop
 from stoker.db import settings, stacks
-from stoker.db.engine import Database
+from stoker.db.engine import Database, ServerClock
 from stoker.db.errors import Unavailable
 from stoker.db.ids import MemberId, StackId, TaskId, TraversalId, host_of
 from stoker.db.notifications import Listener
 from stoker.db.rows import Stack
 from stoker.db.schema import revisions, tables, upgrade
-from stoker.db.server_clock import ServerClock
 from stoker.db.work.breakpoints import HeldTask
 from stoker.db.work.claim import Claimant
 from stoker.db.work.losses import USUAL_MOST

@@ -12,10 +12,9 @@ from stoker.conductor.liveness import Liveness
 from stoker.conductor.monitor import Monitor, ranges
 from stoker.conductor.slice import Ring
 from stoker.conductor.worker.executor import ThreadPool
-from stoker.db.engine import Database
+from stoker.db.engine import Database, ServerClock
 from stoker.db.errors import Unavailable
 from stoker.db.ids import MemberId
-from stoker.db.server_clock import ServerClock
 from stoker.ring.local_member import LocalMember
 from stoker.ring.membership import Membership
 

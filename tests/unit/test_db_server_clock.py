@@ -3,7 +3,7 @@
 import logging
 
 import pytest
-from stoker.db.server_clock import BELIEVED_AFTER, CONFIRMED_AFTER, EVERY, ServerClock
+from stoker.db.engine import BELIEVED_AFTER, CONFIRMED_AFTER, EVERY, ServerClock
 
 HOURS = 7200.0
 BOOT = 500.0

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 import pytest
 import sqlalchemy as sa
-from stoker.db import resources, sequences, stacks, traversals
+from stoker.db import resources, stacks, statements, traversals
 from stoker.db.engine import Database
 from stoker.db.ids import ContentId, MemberId, ResourceId, StackId, TaskId, TraversalId, TraversalNumber
-from stoker.db.outcomes import Outcome
-from stoker.db.rows import Resource, Snapshot, Stack, Task, Traversal
+from stoker.db.rows import Outcome, Resource, Snapshot, Stack, Task, Traversal
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import tasks
@@ -123,7 +122,7 @@ def store_graph(
     :param fields: of every task.
     """
     of = a_stack() if stack is None else stack
-    first = database.write(lambda conn: sequences.reserve(conn, 2 * len(needs) + 1))
+    first = database.write(lambda conn: statements.reserve(conn, 2 * len(needs) + 1))
     rows = {name: ResourceId(first + i) for i, name in enumerate(needs)}
     ids = {name: TaskId(first + len(needs) + i) for i, name in enumerate(needs)}
     number = TraversalNumber(first + 2 * len(needs))

@@ -24,8 +24,8 @@ from stoker.db import events, resources
 from stoker.db.engine import Database
 from stoker.db.errors import NotFound
 from stoker.db.events import EventQuery
-from stoker.db.outcomes import Outcome
 from stoker.db.queries import stack_list
+from stoker.db.rows import Outcome
 from stoker.db.states import Status, TaskState
 from stoker.db.work import member_claims, tasks
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from harness.mariadb import MariaDB
 from harness.postgresql import PostgreSQL
 from services.db.rows import on, raised, together
-from stoker.db import sequences
+from stoker.db import statements
 from stoker.db.engine import Database
 from stoker.db.errors import DatabaseError, Unavailable
 from stoker.db.schema import tables, upgrade
@@ -154,7 +154,7 @@ def test_many_writers_of_sqlite_wait_for_each_other_and_all_succeed(database: Da
     def write_often(number: int) -> None:
         for turn in range(10):
             # Reads first: begun as a reader, the second of two such writers could only fail.
-            patient.write(lambda conn: (sequences.reserve(conn, 1), add(conn, f"{number}-{turn}")))  # noqa: B023
+            patient.write(lambda conn: (statements.reserve(conn, 1), add(conn, f"{number}-{turn}")))  # noqa: B023
 
     results = together(*(lambda n=number: write_often(n) for number in range(16)))
     patient.close()

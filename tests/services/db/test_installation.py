@@ -3,7 +3,7 @@
 import pytest
 import sqlalchemy as sa
 from services.db.rows import NOW, a_stack, new_id, on, raised, store, together
-from stoker.db import conductors, content, sequences, settings, stacks
+from stoker.db import conductors, content, settings, stacks, statements
 from stoker.db.conductors import ACTIVE, DRAINING, ConductorRecord
 from stoker.db.engine import Database
 from stoker.db.errors import NotFound, ShardCountMismatch
@@ -43,7 +43,7 @@ def test_reserved_ids_are_unique_with_many_who_reserve(database: Database) -> No
     def reserve(count: int) -> list[int]:
         found: list[int] = []
         for _ in range(10):
-            first = database.write(lambda conn: sequences.reserve(conn, count))
+            first = database.write(lambda conn: statements.reserve(conn, count))
             found.extend(range(first, first + count))
         return found
 

@@ -22,7 +22,7 @@ from services.db.rows import (
 from stoker.db import resources
 from stoker.db.engine import Database
 from stoker.db.ids import MemberId, ResourceId, TaskId, TraversalId, WaitsOn
-from stoker.db.outcomes import Outcome
+from stoker.db.rows import Outcome
 from stoker.db.states import Status, TaskState, redelivery_delay
 from stoker.db.work import due_tasks, member_claims
 from stoker.db.work.claim import Claim

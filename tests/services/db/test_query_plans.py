@@ -27,7 +27,7 @@ from stoker.db.work import (
     breakpoints,
     cancel,
     clear_breakpoints,
-    deadlines,
+    countdown,
     due_tasks,
     endings,
     member_claims,
@@ -92,8 +92,8 @@ DUTIES: dict[str, typing.Callable[[sa.Connection], object]] = {
     "hold": lambda conn: breakpoints.hold(conn, [BreakpointHit(HELD, "pre-create")], by=None, now=NOW),
     "go on": lambda conn: clear_breakpoints.clear(conn, [TaskId(9)], stepping=True, by=None, now=NOW),
     "end of a breakpoint's time": lambda conn: clear_breakpoints.expire(conn, [TaskId(9)], by=None, now=NOW),
-    "clock stands": lambda conn: deadlines.pause_deadline(conn, TraversalNumber(8), now=NOW),
-    "clock goes on": lambda conn: deadlines.resume_deadline(conn, STACK, TRAVERSAL, now=NOW),
+    "clock stands": lambda conn: countdown.pause_deadline(conn, TraversalNumber(8), now=NOW),
+    "clock goes on": lambda conn: countdown.resume_deadline(conn, STACK, TRAVERSAL, now=NOW),
     "sweep of contents": lambda conn: content.purge_unused(conn, NOW, limit=10, after=ContentId("5")),
 }
 

@@ -15,8 +15,7 @@ from services.db.rows import (
 )
 from stoker.db import content, resources, snapshots
 from stoker.db.engine import Database
-from stoker.db.outcomes import Outcome
-from stoker.db.rows import Snapshot, Stack
+from stoker.db.rows import Outcome, Snapshot, Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskState, TraversalState
 from stoker.db.work import endings

@@ -10,8 +10,7 @@ from services.db.rows import NOW, A, Graph, new_id, set_task, step, store_graph,
 from stoker.db import stacks
 from stoker.db.engine import Database
 from stoker.db.ids import WaitsOn
-from stoker.db.outcomes import Outcome
-from stoker.db.rows import Task
+from stoker.db.rows import Outcome, Task
 from stoker.db.schema import tables
 from stoker.db.states import FINAL, TRANSITIONS, UNSTARTED, TaskState
 from stoker.db.work import breakpoints, cancel, clear_breakpoints, due_tasks, member_claims, transitions
