@@ -17,7 +17,7 @@ LongText = sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
 RowId = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 Instant: sa.Double[float] = sa.Double()
 IDS: sa.BindParameter[typing.Any] = sa.bindparam("ids", expanding=True)
-"""For statements that are built once: to build one takes longer than SQLite takes to run it."""
+"""A parameter for statements that are built once: to build one takes longer than SQLite takes to run it."""
 
 
 class JsonText(sa.types.TypeDecorator[typing.Any]):
