@@ -115,16 +115,15 @@ def check_depth(value: Json) -> None:
     :raises Fault: 400.
     """
     level, depth = [value], 0
-    while level := [inner for item in level for inner in _inside(item)]:
+    while level := [
+        inner
+        for item in level
+        if isinstance(item, Mapping | list)
+        for inner in (item.values() if isinstance(item, Mapping) else item)
+    ]:
         depth += 1
         if depth > MAX_DEPTH:
             raise bad_request(f"JSON body malformed: it is deeper than {MAX_DEPTH} levels")
-
-
-def _inside(item: Json) -> typing.Iterable[Json]:
-    if isinstance(item, Mapping):
-        return item.values()
-    return item if isinstance(item, list) else ()
 
 
 def check_texts(body: Json) -> None:

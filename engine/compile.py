@@ -19,7 +19,6 @@ from ..resources.registry import ResourceRegistry
 from ..sealing.stored import BoundSealer
 from ..template.budget import Budget
 from ..template.compile import Identity, Limits, Source, compile_template
-from ..template.environment import Environment
 from ..template.language import CompiledTemplate
 from ..template.load import load_template
 from ..template.parameters import parameter_strings
@@ -50,7 +49,10 @@ class GoalCompiler:
         root = Branch(template, goal.parameters, environment, goal.facade, goal.secret, depth=0)
         plan = compiler.compile(root)
         if tree:
-            compiler.check_nested(plan, environment)
+            nested = TemplateTree(
+                self._registry, self._limits, goal.files, compiler.compile, sealer.open, budget
+            )
+            nested.check(plan, environment)
             if leaves_open(plan, self._registry.is_nested):
                 environment = hiding(environment, environment.parameter_defaults.keys())
                 plan = compiler.compile(replace(root, environment=environment))
@@ -72,7 +74,7 @@ class GoalCompiler:
 
 @dataclass(frozen=True)
 class _Compiler:
-    """Compiles a stack and those nested in it, all of them with the same collaborators."""
+    """Compiles a stack, and each of those nested in it, with the same collaborators."""
 
     goal: Goal
     budget: Budget
@@ -97,9 +99,3 @@ class _Compiler:
         check_types(plan, self.registry)
         check_storable(plan)
         return with_requested_attributes(plan, self.registry)
-
-    def check_nested(self, plan: CompiledTemplate, environment: Environment) -> None:
-        """Check the stacks nested in a compiled one."""
-        files, unseal = self.goal.files, self.sealer.open
-        tree = TemplateTree(self.registry, self.limits, files, self.compile, unseal, self.budget)
-        tree.check(plan, environment)

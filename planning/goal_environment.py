@@ -130,6 +130,8 @@ def read_environment(goal: Goal, template: Mapping[str, Json], budget: Budget) -
 
     :raises TemplateError: a file is missing or wrong.
     """
+    if not goal.environment_files:
+        return parse_environment(dict(goal.environment or {}), budget)
     declarations = parse_declarations(template.get("parameters"), find_version(template))
     named = Named(goal.files, goal.environment_files, budget)
     merged = merge_environments(named, goal.environment, declarations)

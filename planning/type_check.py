@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 
 from ..resources.errors import PropertyError, UnknownType
-from ..resources.plugin import ResourceType
 from ..resources.properties import validate_properties
 from ..resources.registry import ResourceRegistry
 from ..resources.schema import has_attribute
@@ -43,18 +42,14 @@ def check_types(plan: CompiledTemplate, registry: ResourceRegistry) -> None:
             raise TemplateError(f"Property error: {error.message}", where) from error
         if registry.is_nested(definition.type) and template_is_secret(definition.type, definition.properties):
             raise TemplateError(SECRET_TEMPLATE, (*path, "properties", "template"))
-        _check_update_policy(definition, plugin, path)
+        try:
+            validate_properties(plugin.update_policy_schema, definition.update_policy)
+        except PropertyError as error:
+            message = error.message.replace("Unknown Property", "Unknown key")
+            raise TemplateError(message, (*path, "update_policy", *error.path)) from error
         _check_references(definition.references, path, plan.resources, registry)
     for name, output in plan.outputs.items():
         _check_references(output.references, ("outputs", name), plan.resources, registry)
-
-
-def _check_update_policy(definition: ResourceDefinition, plugin: ResourceType, path: tuple[str, ...]) -> None:
-    try:
-        validate_properties(plugin.update_policy_schema, definition.update_policy)
-    except PropertyError as error:
-        message = error.message.replace("Unknown Property", "Unknown key")
-        raise TemplateError(message, (*path, "update_policy", *error.path)) from error
 
 
 def _check_references(
@@ -84,12 +79,9 @@ def check_storable(plan: CompiledTemplate) -> None:
 
     :raises TemplateError: a text holds what is not Unicode, or NUL.
     """
-    _check_text(plan.description, ("description",))
+    texts: list[tuple[str, tuple[str, ...]]] = [(plan.description, ("description",))]
     for name, definition in plan.resources.items():
-        _check_text(name, ("resources",))
-        _check_text(definition.declared_type, ("resources", name, "type"))
-
-
-def _check_text(text: str, path: tuple[str, ...]) -> None:
-    if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
-        raise TemplateError("a text must be Unicode without NUL characters", path)
+        texts += [(name, ("resources",)), (definition.declared_type, ("resources", name, "type"))]
+    for text, path in texts:
+        if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
+            raise TemplateError("a text must be Unicode without NUL characters", path)

@@ -210,17 +210,6 @@ def _same(one: Json, other: Json) -> bool:
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
-def _check_names(schema: Mapping[str, Property], names: Iterable[str], path: Path) -> None:
-    if ANY_NAME in schema:
-        return
-    for name in names:
-        if name not in schema:
-            shown = sorted(known for known, prop in schema.items() if not prop.support_status.hidden)
-            allowed = f"allowed: {', '.join(shown)}" if shown else "none is allowed here"
-            hint = did_you_mean(str(name), shown)
-            raise PropertyError(f"Unknown Property {name}{hint} ({allowed})", (*path, name))
-
-
 def _members(
     schema: Mapping[str, Property], given: Mapping[str, Json], path: Path
 ) -> Iterator[tuple[str, Property, bool]]:
@@ -228,7 +217,12 @@ def _members(
 
     :raises PropertyError: a name is unknown or missing.
     """
-    _check_names(schema, given, path)
+    unknown = None if ANY_NAME in schema else next((name for name in given if name not in schema), None)
+    if unknown is not None:
+        shown = sorted(known for known, prop in schema.items() if not prop.support_status.hidden)
+        allowed = f"allowed: {', '.join(shown)}" if shown else "none is allowed here"
+        hint = did_you_mean(str(unknown), shown)
+        raise PropertyError(f"Unknown Property {unknown}{hint} ({allowed})", (*path, unknown))
     for name in {**{key: None for key in schema if key != ANY_NAME}, **given}:
         prop = _of(schema, name)
         if name not in given and prop.required and prop.default is None:
