@@ -288,8 +288,11 @@ class Database:
     def _once(self, work: Callable[[Connection], T], *, write: bool, brief: bool) -> T:
         with self._connection(write=write) as conn, repeatable():
             facts = notifications.collect(conn) if write and self._listener else []
-            with self._waiting(conn, brief=brief):
+            try:
                 result = _transacted(conn, work, write=write, brief=brief, begun=self._measure)
+            finally:
+                if brief and not conn.invalidated:
+                    self._end_brief(conn)
             self._answered()
             if facts and self._listener:
                 self._listener(facts)
@@ -307,17 +310,12 @@ class Database:
         found = server_time(conn)
         return self.clock.wall() if found is None else found
 
-    @contextmanager
-    def _waiting(self, conn: Connection, *, brief: bool) -> Iterator[None]:
+    def _end_brief(self, conn: Connection) -> None:
         try:
-            yield
-        finally:
-            if brief and not conn.invalidated:
-                try:
-                    end_brief(conn, self._limits)
-                except (sa.exc.DBAPIError, oslo_errors.DBError):
-                    # The transaction has ended, well or not; the next one gets another connection.
-                    conn.invalidate()
+            end_brief(conn, self._limits)
+        except (sa.exc.DBAPIError, oslo_errors.DBError):
+            # The transaction has ended, well or not; the next one gets another connection.
+            conn.invalidate()
 
     @contextmanager
     def _connection(self, *, write: bool) -> Iterator[Connection]:

@@ -94,7 +94,11 @@ def count_down(conn: Connection, ended: Sequence[FinishedTask], *, now: float) -
     for count, ids in sorted(by_count.items()):
         for part in chunks(ids):
             conn.execute(_COUNT_DOWN, {"ids": part, "by": count})
-    return _unblocked(conn, counts)
+    return [
+        Task.of(dict(row))
+        for part in chunks(counts)
+        for row in conn.execute(_UNBLOCKED, {"ids": part}).mappings()
+    ]
 
 
 def _count_down_traversals(conn: Connection, ended: Sequence[FinishedTask]) -> None:
@@ -111,14 +115,6 @@ def _count_down_traversals(conn: Connection, ended: Sequence[FinishedTask]) -> N
             traversals.count_down(conn, number, count)
         else:
             traversals.count_down(conn, number, count, failure=failed.failure, aborted=failed.aborts)
-
-
-def _unblocked(conn: Connection, task_ids: Iterable[TaskId]) -> list[Task]:
-    return [
-        Task.of(dict(row))
-        for part in chunks(task_ids)
-        for row in conn.execute(_UNBLOCKED, {"ids": part}).mappings()
-    ]
 
 
 def pause_deadline(conn: Connection, number: TraversalNumber, *, now: float) -> None:
