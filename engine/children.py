@@ -4,7 +4,7 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from ..planning.goal_environment import secret_parameters
+from ..planning.goal import secret_parameters
 from ..planning.nested_check import static_facade, static_goal
 from ..planning.preview import UpdatePreview
 from ..planning.requests import Goal

@@ -3,8 +3,11 @@
 import typing
 from dataclasses import dataclass, replace
 
-from ..planning.goal_environment import (
+from ..planning.goal import (
     charged_environment,
+    check_allowed,
+    check_storable,
+    check_types,
     hide,
     hiding,
     leaves_open,
@@ -14,7 +17,6 @@ from ..planning.goal_environment import (
 )
 from ..planning.nested_check import Branch, TemplateTree, with_requested_attributes
 from ..planning.requests import EXISTING, Goal
-from ..planning.type_check import check_allowed, check_storable, check_types
 from ..resources.registry import ResourceRegistry
 from ..sealing.stored import BoundSealer
 from ..template.budget import Budget

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..db import stacks
 from ..db.errors import NameTaken
-from ..planning.goal_environment import read_environment
+from ..planning.goal import read_environment
 from ..planning.requests import CreateRequest, Goal, Preview, PreviewedResource
 from ..resources.errors import UnknownType
 from ..template.budget import Budget

@@ -10,7 +10,7 @@ from ...db.rows import Stack
 from ...db.states import Status, TaskKind
 from ...db.work.claim import Claim, lock
 from ...engine.parent_resource import ParentResource, child_id
-from ...planning.goal_environment import SECRET_TEMPLATE, secret_parameters, template_is_secret
+from ...planning.goal import SECRET_TEMPLATE, secret_parameters, template_is_secret
 from ...planning.plan import TaskDefinition
 from ...resources.context import ChildGoal, ChildState, GroupMember, Json, physical_name
 from ...resources.errors import Cancelled, PermanentError

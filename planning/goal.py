@@ -1,4 +1,4 @@
-"""The environment of a goal, merged of its environment files and its environment; pure.
+"""A goal: its environment, the names that it hides, and checks of the template compiled from it; pure.
 
 A name that any template of a tree of stacks declares hidden is hidden in all of the tree.  Its values are
 sealed in each environment, among the parameters of each stack, and in whatever is made of them.  The names
@@ -10,16 +10,21 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from ..resources.errors import PropertyError, UnknownType
+from ..resources.properties import validate_properties
+from ..resources.registry import ResourceRegistry
+from ..resources.schema import has_attribute
 from ..sealing.stored import BoundSealer
 from ..template.budget import Budget, charged_at
 from ..template.compile import Limits, find_version
 from ..template.environment import Environment, as_document, parse_environment
-from ..template.errors import LimitExceeded
-from ..template.language import CompiledTemplate, is_template_name
+from ..template.errors import InvalidReference, LimitExceeded, TemplateError
+from ..template.language import CompiledTemplate, Reference, ResourceDefinition, is_template_name
 from ..template.merging import Named, merge_environments
 from ..template.parameters import hidden_names, parse_declarations
 from ..template.residual import holds_secret, is_deferred, is_node, mapping, members, quote, sealed
-from .requests import EXISTING, Goal
+from ..template.suggestions import closest
+from .requests import EXISTING, Goal, MayUse, TypeForbidden
 
 Json = typing.Any
 
@@ -166,3 +171,77 @@ def sealed_values(values: Mapping[str, Json], hidden: Iterable[str], sealer: Bou
             for name, value in values.items()
         }
     )
+
+
+def check_allowed(plan: CompiledTemplate, may_use: MayUse) -> None:
+    """Check that the request may use every resource type of the template.
+
+    :raises TypeForbidden: it may not use one of them.
+    """
+    for type_name in sorted({definition.type for definition in plan.resources.values()}):
+        if not may_use(type_name):
+            raise TypeForbidden(type_name)
+
+
+def check_types(plan: CompiledTemplate, registry: ResourceRegistry) -> None:
+    """Check every resource against its type, and every reference against the other's attributes.
+
+    :raises TemplateError: with the path in the template.
+    """
+    for definition in plan.resources.values():
+        path = ("resources", definition.name)
+        try:
+            plugin = registry.get(definition.type)
+        except UnknownType as error:
+            raise TemplateError(str(error), (*path, "type")) from error
+        try:
+            known = validate_properties(plugin.properties_schema, definition.properties)
+            plugin.validate(known)
+        except PropertyError as error:
+            where = (*path, "properties", *error.path)
+            raise TemplateError(f"Property error: {error.message}", where) from error
+        if registry.is_nested(definition.type) and template_is_secret(definition.type, definition.properties):
+            raise TemplateError(SECRET_TEMPLATE, (*path, "properties", "template"))
+        try:
+            validate_properties(plugin.update_policy_schema, definition.update_policy)
+        except PropertyError as error:
+            message = error.message.replace("Unknown Property", "Unknown key")
+            raise TemplateError(message, (*path, "update_policy", *error.path)) from error
+        _check_references(definition.references, path, plan.resources, registry)
+    for name, output in plan.outputs.items():
+        _check_references(output.references, ("outputs", name), plan.resources, registry)
+
+
+def _check_references(
+    references: Iterable[Reference],
+    path: tuple[str, ...],
+    resources: Mapping[str, ResourceDefinition],
+    registry: ResourceRegistry,
+) -> None:
+    for reference in references:
+        if not reference.attribute:
+            continue
+        plugin_type = resources[reference.resource].type
+        try:
+            schema = registry.get(plugin_type).attributes_schema
+        except UnknownType:
+            continue  # said at the resource itself
+        if not has_attribute(schema, reference.attribute):
+            hint = closest(reference.attribute, schema)
+            raise InvalidReference(
+                f"The Referenced Attribute ({reference.resource} {reference.attribute}) is incorrect{hint}",
+                path,
+            )
+
+
+def check_storable(plan: CompiledTemplate) -> None:
+    """Refuse texts that some databases cannot hold in a column.
+
+    :raises TemplateError: a text holds what is not Unicode, or NUL.
+    """
+    texts: list[tuple[str, tuple[str, ...]]] = [(plan.description, ("description",))]
+    for name, definition in plan.resources.items():
+        texts += [(name, ("resources",)), (definition.declared_type, ("resources", name, "type"))]
+    for text, path in texts:
+        if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
+            raise TemplateError("a text must be Unicode without NUL characters", path)
