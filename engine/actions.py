@@ -9,9 +9,8 @@ from ..db.states import TaskKind
 from ..planning.action import plan_action
 from ..planning.plan import TraversalScope
 from .context import Started
-from .plan_inputs import breakpoints_of
 from .stack_state import check_action, kept_goal
-from .start import begin, running_of, store_plan
+from .start import begin, breakpoints_of, running_of, store_plan
 
 
 def start_action(conn: Connection, kind: TaskKind, scope: TraversalScope, *, deadline_at: float) -> Started:

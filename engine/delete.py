@@ -10,8 +10,7 @@ from ..db.work import cancel
 from ..planning.plan import TraversalScope, plan_delete
 from .cancel import cancel_nested
 from .context import Started
-from .plan_inputs import breakpoints_of
-from .start import begin, running_of, store_plan
+from .start import begin, breakpoints_of, running_of, store_plan
 
 
 def start_delete(

@@ -19,8 +19,8 @@ from .delete import start_delete
 from .errors import ActionInProgress, NotUpdatable
 from .nested_reads import NestedStackReader
 from .parent_resource import ParentResource, child_snapshot_id
-from .plan_inputs import count_ids_to_act, count_ids_to_delete, count_ids_to_delete_snapshot
 from .snapshots import SnapshotRequest, start_snapshot, start_snapshot_deletion
+from .start import count_ids_to_act, count_ids_to_delete, count_ids_to_delete_snapshot
 
 
 class NestedStackActions(NestedStackReader):

@@ -14,9 +14,8 @@ from ..planning.plan import TraversalScope
 from ..template.errors import LimitExceeded
 from .context import EngineContext, Started, announce_started
 from .errors import ActionInProgress, NotUpdatable
-from .plan_inputs import count_ids_to_act, count_ids_to_delete_snapshot
 from .stack_state import check_action, current_goal, kept_goal
-from .start import begin, running_of, store_plan
+from .start import begin, count_ids_to_act, count_ids_to_delete_snapshot, running_of, store_plan
 
 
 class Snapshots:

@@ -19,8 +19,7 @@ from ..template.compile import Identity
 from .actions import start_action
 from .context import Compiled, EngineContext, Started, announce_started
 from .delete import start_delete
-from .plan_inputs import count_ids_to_act, count_ids_to_delete
-from .start import store_plan
+from .start import count_ids_to_act, count_ids_to_delete, store_plan
 
 
 @dataclass(frozen=True)
