@@ -1,13 +1,12 @@
 """Creating stacks and deleting them, and actions on all of their resources."""
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from sqlalchemy.engine import Connection
 
-from ..db import conductors, content, stacks
-from ..db.conductors import ConductorRecord
+from ..db import content, stacks
 from ..db.ids import ResourceId, StackId
 from ..db.rows import Stack
 from ..db.states import Status, TaskKind
@@ -174,7 +173,3 @@ class StackOperations:
             stack.id, lambda conn: count_ids_to_act(conn, stack.id), start
         )
         announce_started(self._context.hints, started)
-
-    def services(self) -> Sequence[ConductorRecord]:
-        """Return the conductors as they last reported."""
-        return self._context.database.read(conductors.list_all)

@@ -2,6 +2,7 @@
 
 import typing
 
+from ...db import conductors
 from ...observe.instants import iso_or_none
 from ...planning.requests import TypeForbidden
 from ...resources import rendering
@@ -101,7 +102,7 @@ def services(call: Request) -> Reply:
             "state": item.state,
             "shards_owned": item.shards_owned,
         }
-        for item in call.services.stacks.services()
+        for item in call.services.database.read(conductors.list_all)
     ]
     return Reply({"services": shown})
 
