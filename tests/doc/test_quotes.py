@@ -1,4 +1,4 @@
-"""What pages quote of logs, health and errors is what the product says, so that operators find it."""
+"""Quotes of logs, health and errors in pages are the product's own texts, so that operators find them."""
 
 import ast
 import functools
@@ -44,7 +44,7 @@ def product() -> Sequence[str]:
 
 
 def says(quote: str) -> bool:
-    """Whether one of the texts is in the quote, or all parts of the quote are in one text."""
+    """Return whether one of the texts is in the quote, or all parts of the quote are in one text."""
     parts = [part.strip(" :,.") for part in re.split(r"…|\*{2,}|\(\w+\)|\b[A-Z]+\b|\d+", quote)]
     parts = [part for part in parts if len(part.split()) >= 2]
     return any(

@@ -1,4 +1,4 @@
-"""What a duty needs, for tests of one duty."""
+"""The context of a duty, for tests of one duty."""
 
 import typing
 from collections.abc import Callable
@@ -11,7 +11,7 @@ class AtOnce:
     """conductor.background.Background without threads."""
 
     def submit(self, key: object, work: Callable[[], None]) -> bool:
-        """See Background."""
+        """Run the work at once, and return that it was accepted."""
         work()
         return True
 

@@ -38,7 +38,7 @@ def heavy() -> list[bytes]:
 
 @dataclasses.dataclass
 class Asked:
-    """What one client saw of one address.
+    """Answers of one address to one client.
 
     :ivar answers: the status and the seconds of each.
     """
