@@ -48,7 +48,10 @@ class NewStack:
 
 
 def create_stack(
-    context: EngineContext, new: NewStack, compiled: Compiled, guard: Callable[[Connection], None]
+    context: EngineContext,
+    new: NewStack,
+    compiled: Compiled,
+    guard: Callable[[Connection], None] = lambda conn: None,
 ) -> Stack:
     """Store a stack with its plan, and announce its first tasks.
 
@@ -141,6 +144,8 @@ class StackOperations:
             tags=tuple(request.tags),
             adopted=request.adopted,
         )
+        if request.trustor is None:
+            return create_stack(context, new, compiled)
         with context.delegations.begin(stack_id, request.trustor) as delegation:
             return create_stack(
                 context, new, compiled, lambda conn: context.delegations.confirm(conn, delegation)

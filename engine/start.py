@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 from ..db import content, resources, snapshots, stacks, traversals
 from ..db.ids import ResourceId, SnapshotId, StackId, TaskId
 from ..db.rows import Stack, Task
-from ..db.states import Status, TaskKind
+from ..db.states import Status, TaskKind, TaskState
 from ..db.work import breakpoints, cancel, countdown, endings, tasks
 from ..planning.plan import Plan, PlannedBreakpoints, TraversalScope, ids_needed, tasks_by_resource
 from .context import Started
@@ -50,30 +50,41 @@ def store_plan(
     :param running: tasks of older traversals that still run; their rows are locked.
     :param action: what the traversal does; None: the stack's action.
     """
-    running, spared = list(running), set(plan.spared)
+    inherited = _supersede(conn, plan, running, now=now) if running or plan.spared else 0
+    if plan.settled:
+        resources.delete_many(conn, plan.settled)
+    resources.insert_many(conn, plan.resources)
+    if plan.changes:
+        resources.change_many(conn, plan.changes)
+    tasks.insert_many(conn, plan.tasks)
+    open_tasks = plan.traversal.open_tasks + inherited
+    traversals.insert(conn, replace(plan.traversal, action=action or stack.action, open_tasks=open_tasks))
+    ready = [task.id for task in plan.tasks if task.state == TaskState.READY]
+    if plan.held and breakpoints.hold(conn, plan.held, by=None, now=now):
+        ready = []  # A breakpoint has aborted the traversal.
+    if plan.held or not plan.tasks:
+        ended = endings.finish(conn, plan.traversal.id, by=None, now=now)
+        ready += [] if ended is None else ended.woken
+    return Started(stack, ready, sorted({task.traversal for task in running}), plan.spared)
+
+
+def _supersede(conn: Connection, plan: Plan, running: Collection[Task], *, now: float) -> int:
+    """Stop the tasks of older traversals, but for those that the plan carries over.
+
+    :returns: how many of the latter do not run now: the new traversal counts them among its open tasks.
+    """
+    spared = set(plan.spared)
     stopped = [task.id for task in running if task.id not in spared]
     cancel.ask_to_stop(conn, stopped, now=now, stop_by=plan.stop_by)
-    resources.delete_many(conn, plan.settled)
-    resources.insert_many(conn, plan.resources)
-    resources.change_many(conn, plan.changes)
+    tasks.supersede(conn, running, spared)
     waiting: dict[TaskId, list[TaskId]] = {}
-    tasks.supersede(conn, running, plan.spared)
     for old, new in plan.after:
         waiting.setdefault(old.id, list(old.successors)).append(new)
     for old_id, successors in waiting.items():
         tasks.set_successors(conn, old_id, successors)
     kept = spared.difference(task.id for task in running)
-    number, open_tasks = plan.traversal.id, plan.traversal.open_tasks + len(kept)
-    tasks.inherit(conn, kept, number)
-    tasks.insert_many(conn, plan.tasks)
-    traversals.insert(conn, replace(plan.traversal, action=action or stack.action, open_tasks=open_tasks))
-    held = plan.held
-    aborted = breakpoints.hold(conn, held, by=None, now=now)
-    over = not plan.tasks or held
-    ended = endings.finish(conn, number, by=None, now=now) if over else None
-    woken = [] if ended is None else list(ended.woken)
-    superseded = sorted({task.traversal for task in running})
-    return Started(stack, [*([] if aborted else plan.ready), *woken], superseded, plan.spared)
+    tasks.inherit(conn, kept, plan.traversal.id)
+    return len(kept)
 
 
 def begin(

@@ -67,14 +67,14 @@ class Delegations:
         self._clock = clock
 
     @contextlib.contextmanager
-    def begin(self, root_id: StackId, who: Trustor | None) -> Iterator[Delegation | None]:
+    def begin(self, root_id: StackId, who: Trustor) -> Iterator[Delegation | None]:
         """Create a credential, to be confirmed within the block; after an error it is revoked unless it was.
 
         :param root_id: of the stack that it is for, which has no parent.
-        :param who: None: no user delegates rights, and there is no delegation.
+        :param who: the user that delegates rights; where trusts are not enabled there is no delegation.
         :raises DelegationRefused, KeystoneUnavailable: see there.
         """
-        delegation = None if who is None or not self._trusts.enabled else self._begun(root_id, who)
+        delegation = self._begun(root_id, who) if self._trusts.enabled else None
         stored = False
         try:
             yield delegation

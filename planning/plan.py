@@ -55,7 +55,7 @@ class PlannedBreakpoints:
 
     def of(self, kind: TaskKind, settings: ResourceSettings) -> dict[str, Json] | None:
         """Return the breakpoints that a task of that kind reaches, with their options, as stored."""
-        if not self.active or not settings.hooks:
+        if not self.active:
             return None
         hooks = [hook for hook in REACHED_BY.get(kind, ()) if hook in settings.hooks]
         return {hook: self._options(settings.hook_options.get(hook, {})) for hook in hooks} or None
@@ -230,6 +230,7 @@ class Plan:
     :ivar changes: columns to set, by row.
     :ivar spared: old tasks that are not stopped, because their work is still needed.
     :ivar stop_by: deadline of the other old tasks that run; seconds since the epoch.
+    :ivar held: tasks that only a breakpoint keeps from being claimed at once, with the breakpoint.
     """
 
     resources: Sequence[Resource]
@@ -240,16 +241,7 @@ class Plan:
     changes: Mapping[ResourceId, Mapping[str, Json]] = field(default_factory=dict)
     spared: Sequence[TaskId] = ()
     stop_by: float = 0.0
-
-    @property
-    def ready(self) -> list[TaskId]:
-        """Return the tasks that can be claimed at once."""
-        return [task.id for task in self.tasks if task.state == TaskState.READY]
-
-    @property
-    def held(self) -> list[BreakpointHit]:
-        """Return the tasks that only a breakpoint keeps from being claimed at once, with the breakpoint."""
-        return partition(t for t in self.tasks if t.state == TaskState.WAITING and not t.pending)[1]
+    held: Sequence[BreakpointHit] = ()
 
 
 @dataclass(frozen=True)
@@ -285,8 +277,10 @@ def make_plan(
     """
     after = [(old, job.id) for job in jobs if (old := running.get(job.row)) is not None]
     late = {task_id for _, task_id in after}
+    tasks = [_task(job, edges, number, scope, late=job.id in late) for job in jobs]
+    at_breakpoint = [task for task in tasks if task.state == TaskState.WAITING and not task.pending]
     return Plan(
-        tasks=[_task(job, edges, number, scope, late=job.id in late) for job in jobs],
+        tasks=tasks,
         traversal=Traversal(
             id=number,
             traversal=scope.traversal,
@@ -298,6 +292,7 @@ def make_plan(
         ),
         after=after,
         stop_by=scope.now + scope.defaults.cancel_grace,
+        held=partition(at_breakpoint)[1] if at_breakpoint else (),
         **rows,
     )
 
@@ -325,11 +320,11 @@ def _task(
         restricted=sorted(settings.restricted_actions) if job.kind == TaskKind.UPDATE else (),
         inputs=job.inputs,
         successors=edges.after(job.id),
-        hooks=scope.breakpoints.of(job.kind, settings),
+        hooks=scope.breakpoints.of(job.kind, settings) if settings.hooks else None,
         request=scope.request,
     )
-    free, _ = partition([task])
-    return task if free else replace(task, state=TaskState.WAITING, due_at=None)
+    is_held = task.hooks and partition([task])[1]
+    return replace(task, state=TaskState.WAITING, due_at=None) if is_held else task
 
 
 def tasks_by_resource(found: Iterable[Task]) -> dict[ResourceId, Task]:
