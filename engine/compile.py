@@ -17,6 +17,7 @@ from ..planning.goal import (
 )
 from ..planning.nested_check import Branch, TemplateTree, with_requested_attributes
 from ..planning.requests import EXISTING, Goal
+from ..resources.nested.base import NestedType
 from ..resources.registry import ResourceRegistry
 from ..sealing.stored import BoundSealer
 from ..template.budget import Budget
@@ -46,11 +47,13 @@ class GoalCompiler:
         environment = charged_environment(goal, template, budget)
         if tree:
             environment = hide(environment, goal, template, self._limits)
-            goal = without_secrets(goal, environment)
+            if goal.environment_files:
+                goal = without_secrets(goal, environment)
         compiler = _Compiler(goal, budget, identity, self._registry, self._limits, sealer)
         root = Branch(template, goal.parameters, environment, goal.facade, goal.secret, depth=0)
         plan = compiler.compile(root)
-        if tree:
+        # Without nested stacks the limit of resources was checked when the root was compiled.
+        if tree and any(self._registry.is_nested(found.type) for found in plan.resources.values()):
             nested = TemplateTree(
                 self._registry, self._limits, goal.files, compiler.compile, sealer.open, budget
             )
@@ -59,7 +62,7 @@ class GoalCompiler:
                 environment = hiding(environment, environment.parameter_defaults.keys())
                 plan = compiler.compile(replace(root, environment=environment))
         hidden = {name for name, parameter in plan.parameters.items() if parameter.hidden}
-        if not goal.generated:
+        if not goal.generated and hidden - goal.secret:
             environment = hiding(environment, hidden - goal.secret)
         hidden.update(environment.encrypted_param_names)
         return Compiled(
@@ -100,4 +103,10 @@ class _Compiler:
         check_allowed(plan, self.goal.may_use)
         check_types(plan, self.registry)
         check_storable(plan)
-        return with_requested_attributes(plan, self.registry)
+        types = {name: self.registry.get(found.type) for name, found in plan.resources.items()}
+        groups = {
+            name: found
+            for name, found in types.items()
+            if isinstance(found, NestedType) and found.has_member_attributes
+        }
+        return with_requested_attributes(plan, groups) if groups else plan

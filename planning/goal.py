@@ -52,7 +52,7 @@ def hide(environment: Environment, goal: Goal, template: Mapping[str, Json], lim
         names = hidden_names(documents, depth=limits.depth or DEEPEST, max_bytes=most, budget=budget)
     except LimitExceeded as error:
         raise LimitExceeded(error.message, ("files",)) from error
-    return hiding(environment, names)
+    return hiding(environment, names) if names else environment
 
 
 def hiding(environment: Environment, names: typing.AbstractSet[str]) -> Environment:
@@ -135,8 +135,10 @@ def read_environment(goal: Goal, template: Mapping[str, Json], budget: Budget) -
 
     :raises TemplateError: a file is missing or wrong.
     """
+    if not goal.environment and not goal.environment_files:
+        return Environment()
     if not goal.environment_files:
-        return parse_environment(dict(goal.environment or {}), budget)
+        return parse_environment(dict(goal.environment), budget)
     declarations = parse_declarations(template.get("parameters"), find_version(template))
     named = Named(goal.files, goal.environment_files, budget)
     merged = merge_environments(named, goal.environment, declarations)

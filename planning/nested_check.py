@@ -343,21 +343,15 @@ PATHS_SINCE = "2014-10-16"
 _PARTS = ("properties", "metadata", "update_policy", "external_id")
 
 
-def with_requested_attributes(plan: CompiledTemplate, registry: ResourceRegistry) -> CompiledTemplate:
+def with_requested_attributes(plan: CompiledTemplate, groups: Mapping[str, NestedType]) -> CompiledTemplate:
     """Return the template with the requested attributes of each group, and with references that name them.
 
     ``[group, address, 0]`` requests ``[address, 0]`` of each member, not the first item of the list of
     addresses.  So it becomes a reference to the group's attribute "address, 0".
 
+    :param groups: types of the resources whose members have attributes, by name.
     :raises TemplateError: a requested attribute is not known before a step; with the path in the template.
     """
-    groups = {
-        name: plugin
-        for name, definition in plan.resources.items()
-        if (plugin := _group(definition, registry)) is not None
-    }
-    if not groups:
-        return plan
     rewriter = _Rewriter(groups, takes_paths=plan.version >= PATHS_SINCE)
     found = {name: rewriter.resource(definition) for name, definition in plan.resources.items()}
     outputs = {}
@@ -368,14 +362,6 @@ def with_requested_attributes(plan: CompiledTemplate, registry: ResourceRegistry
         parts = tuple(requested[key] for key in sorted(requested))
         found[name] = replace(found[name], requested_attributes=parts)
     return replace(plan, resources=found, outputs=outputs)
-
-
-def _group(definition: ResourceDefinition, registry: ResourceRegistry) -> NestedType | None:
-    try:
-        plugin = registry.get(definition.type)
-    except UnknownType:
-        return None
-    return plugin if isinstance(plugin, NestedType) and plugin.has_member_attributes else None
 
 
 class _Rewriter:

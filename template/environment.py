@@ -132,7 +132,7 @@ def parse_environment(document: Mapping[str, Json] | None, budget: Budget | None
         parameter_defaults=_mapping(body, "parameter_defaults"),
         registry=registry,
         event_sinks=_sinks(body),
-        encrypted_param_names=_names(body, "encrypted_param_names"),
+        encrypted_param_names=sorted({*_names(body, "encrypted_param_names")}),
     )
 
 
