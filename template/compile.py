@@ -244,7 +244,8 @@ def compile_template(
         pseudo=identity.pseudo(),
         budget=budget,
     )
-    conditions.check_all()
+    for name in section(template, "conditions"):  # Also those that nobody uses.
+        conditions.evaluate(name, ("conditions",))
     bodies = section(template, "resources")
     if limits.resources and len(bodies) > limits.resources:
         raise LimitExceeded(
@@ -300,10 +301,14 @@ def _resource(name: str, body: Mapping[str, Json], scope: FoldScope, source: Sou
     here = (*source.path, name)
     settings = settings_for(source.environment, here, scope.budget)
     parts["properties"] = {**parts["properties"], **{n: quote(v) for n, v in settings.restored.items()}}
-    external = _external_id(body.get("external_id"), scope, (*path, "external_id"))
+    external, depends, policy = None, tuple[str, ...](), "Delete"
+    if body.get("external_id") is not None:
+        external = _external_id(body["external_id"], scope, (*path, "external_id"))
     uses = references([*parts.values(), external])
-    depends = _depends_on(body.get("depends_on"), scope, (*path, "depends_on"))
-    policy = _deletion_policy(body.get("deletion_policy"), scope, (*path, "deletion_policy"))
+    if body.get("depends_on") is not None:
+        depends = _depends_on(body["depends_on"], scope, (*path, "depends_on"))
+    if body.get("deletion_policy") is not None:
+        policy = _deletion_policy(body["deletion_policy"], scope, (*path, "deletion_policy"))
     scope.budget.step((len(uses) + len(depends)) * _EDGE)
     return ResourceDefinition(
         name=name,
@@ -341,7 +346,7 @@ def _external_id(value: Json, scope: FoldScope, path: Path) -> Residual:
 
 
 def _depends_on(value: Json, scope: FoldScope, path: Path) -> tuple[str, ...]:
-    names = [value] if isinstance(value, str) else value or []
+    names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise TemplateError("must be the name of a resource, or a list of names", path)
     for name in names:

@@ -299,11 +299,6 @@ class Conditions:
         shown = "the value of a hidden parameter" if self._uses_hidden(condition) else f"{value!r:.200}"
         raise TemplateError(f"a condition must be true or false, not {shown}", path)
 
-    def check_all(self) -> None:
-        """Evaluate every definition, also those nobody uses."""
-        for name in self._definitions:
-            self._named(name, ("conditions",))
-
     def _named(self, name: str, path: Path) -> bool:
         if name not in self._definitions:
             hint = closest(name, self._definitions)

@@ -96,20 +96,16 @@ def load_template(
     """
     if isinstance(document, Mapping):
         check_tree(document, "template")
-        if max_bytes:
-            _check_size(json.dumps(document), max_bytes)
-        return dict(document)
-    if not isinstance(document, str):
+    elif not isinstance(document, str):
         raise TemplateError(f"the template must be a text or a mapping, not {type(document).__name__}")
     if max_bytes:
-        _check_size(document, max_bytes)
+        text = document if isinstance(document, str) else json.dumps(document)
+        size = len(text.encode(errors="replace"))
+        if size > max_bytes:
+            raise LimitExceeded(f"the template has {size} bytes, above the limit of {max_bytes}")
+    if isinstance(document, Mapping):
+        return dict(document)
     return load_document(document, "template", budget)
-
-
-def _check_size(text: str, max_bytes: int) -> None:
-    size = len(text.encode(errors="replace"))
-    if size > max_bytes:
-        raise LimitExceeded(f"the template has {size} bytes, above the limit of {max_bytes}")
 
 
 def load_document(text: str, what: str = "document", budget: Budget | None = None) -> dict[str, Json]:
