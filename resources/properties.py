@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from ..template.constraints import ConstraintError
 from ..template.errors import LimitExceeded
-from ..template.residual import ARGS, FN, evaluate, is_deferred, is_node
+from ..template.residual import FN, evaluate, is_deferred, is_node, members
 from ..template.suggestions import did_you_mean
 from .errors import PropertyError
 from .schema import ANY_NAME, Property
@@ -124,7 +124,7 @@ def validate_properties(schema: Mapping[str, Property], residuals: Mapping[str, 
     """
     if is_node(residuals) and residuals[FN] != "literal":
         return {}
-    return _without_secrets(lambda: _known_members(schema, _plain(residuals), ()), _sensitive(schema))
+    return _without_secrets(lambda: _known_members(schema, members(residuals), ()), schema)
 
 
 def resolve_properties(
@@ -138,8 +138,7 @@ def resolve_properties(
     :param secret: names whose values came from secrets and shall not appear in an error.
     :raises PropertyError: as of validate_properties.
     """
-    hidden = _sensitive(schema).union(secret)
-    return _without_secrets(lambda: _resolve_members(schema, values, ()), hidden)
+    return _without_secrets(lambda: _resolve_members(schema, values, ()), schema, secret)
 
 
 def resolve_stored(schema: Mapping[str, Property], values: Mapping[str, Json]) -> dict[str, Json]:
@@ -176,19 +175,18 @@ def immutable_changed(schema: Mapping[str, Property], names: Iterable[str]) -> f
     return frozenset(name for name in names if _of(schema, name).immutable)
 
 
-def _sensitive(schema: Mapping[str, Property]) -> set[str]:
-    return {name for name, prop in schema.items() if prop.sensitive}
-
-
-def _without_secrets(make: Callable[[], dict[str, Json]], hidden: Collection[str]) -> dict[str, Json]:
-    """Call `make`, and keep values of hidden properties out of its errors.
+def _without_secrets(
+    make: Callable[[], dict[str, Json]], schema: Mapping[str, Property], secret: Collection[str] = ()
+) -> dict[str, Json]:
+    """Call `make`, and keep values of sensitive properties, and of secret ones, out of its errors.
 
     :raises PropertyError: without the value, in its context, too.
     """
     try:
         return make()
     except PropertyError as error:
-        if not error.path or error.path[0] not in hidden:
+        name = str(error.path[0]) if error.path else ""
+        if name not in secret and not (name in schema and schema[name].sensitive):
             raise
         path = error.path[:1]  # keys below may be secret as well
     raise PropertyError("The value is not valid; it is secret and not shown", path)
@@ -257,7 +255,8 @@ def _convert(prop: Property, value: Json, path: Path) -> Json:
         converted = _resolve_members(prop.schema, converted, path)
     elif prop.schema is not None:
         converted = [_convert(prop.schema, item, (*path, i)) for i, item in enumerate(converted)]
-    _check(prop, converted, path)
+    if prop.constraints:
+        _check(prop, converted, path)
     return converted
 
 
@@ -284,11 +283,6 @@ class _NoLookup:
         raise AssertionError("a folded value asks for a secret")
 
 
-def _plain(tree: Json) -> Json:
-    """Return the tree without the mark of a literal."""
-    return tree[ARGS][0] if is_node(tree) and tree[FN] == "literal" else tree
-
-
 def _known_members(schema: Mapping[str, Property], given: Mapping[str, Json], path: Path) -> dict[str, Json]:
     known: dict[str, Json] = {}
     for name, prop, is_given in _members(schema, given, path):
@@ -305,7 +299,7 @@ def _check_partly(prop: Property, tree: Json, path: Path) -> None:
     """Check the known parts of a tree with deferred ones; its constraints wait for the step."""
     if is_node(tree) and tree[FN] != "literal":
         return
-    tree = _plain(tree)
+    tree = members(tree) if is_node(tree) else tree
     kind = "map" if isinstance(tree, dict) else "list"
     if prop.type not in ("any", kind):
         raise PropertyError(f"Value must be of type {prop.type}, not {kind}", path)
