@@ -124,12 +124,12 @@ def task_key(task_id: TaskId) -> str:
 K = typing.TypeVar("K", bound=Hashable)
 
 
+@dataclass
 class Edges:
     """Which tasks wait for which; an edge that is added twice counts once."""
 
-    def __init__(self) -> None:
-        self._after: dict[TaskId, dict[TaskId, None]] = {}
-        self._before: dict[TaskId, int] = {}
+    _after: dict[TaskId, dict[TaskId, None]] = field(default_factory=dict)
+    _before: dict[TaskId, int] = field(default_factory=dict)
 
     def add(self, first: TaskId, then: TaskId) -> None:
         """Let `then` wait for `first`."""

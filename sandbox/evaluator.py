@@ -10,6 +10,7 @@ import contextlib
 import contextvars
 import typing
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 Json = typing.Any
 
@@ -74,15 +75,15 @@ def current() -> Evaluator:
     return _Process.evaluator
 
 
+@dataclass
 class Account:
     """The evaluations of one request, or of one step of a resource.  Belongs to one thread.
 
     :ivar owner: the project, which may keep half of the helpers busy at most.
     """
 
-    def __init__(self, owner: str, seconds: float) -> None:
-        self.owner = owner
-        self._left = seconds
+    owner: str
+    _left: float
 
     def seconds_left(self) -> float:
         """Return the seconds that are left; 0 or less when all are spent."""

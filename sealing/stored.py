@@ -191,16 +191,16 @@ Unseal = Callable[[str], Json]
 """Opens the token of a secret."""
 
 
+@dataclass(frozen=True)
 class StoredLookup:
     """Implements template.residual.Lookup for values that were resolved before they were stored.
 
     Such values hold secrets at the most.
 
-    :param unseal: opens the token of a secret.
+    :ivar unseal: opens the token of a secret.
     """
 
-    def __init__(self, unseal: Unseal) -> None:
-        self.unseal = unseal
+    unseal: Unseal
 
     def reference_id(self, resource: str) -> Json:
         """Refuse: stored values refer to no resource."""

@@ -28,11 +28,11 @@ def fits(name: str, pattern: str) -> bool:
     return name == pattern or (len(pattern) <= MOST_CHARACTERS and fnmatch.fnmatchcase(name, pattern))
 
 
+@dataclass
 class WildNames:
     """The names with wildcards in the maps of one registry; each map is searched once."""
 
-    def __init__(self) -> None:
-        self._found: dict[int, list[str]] = {}
+    _found: dict[int, list[str]] = field(default_factory=dict)
 
     def of(self, entries: Mapping[str, Json]) -> list[str]:
         """Return the names with wildcards, longer ones first.
