@@ -5,13 +5,15 @@ parent's step stores it and parks; the transaction that ends the child wakes it.
 """
 
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 if typing.TYPE_CHECKING:
+    from keystoneauth1.adapter import Adapter
     from keystoneauth1.session import Session
 
 Json = typing.Any
+T = typing.TypeVar("T")
 
 
 def physical_name(stack_name: str, resource_name: str, key: str) -> str:
@@ -40,6 +42,7 @@ class ResourceView:
     :ivar data: stored by earlier steps of this resource; private to the plugin.
     :ivar key: idempotency key; the same for every repetition of this action, new for the next action.
     :ivar physical_id: id of the thing outside, None before it exists.
+    :ivar attempt: grows with each start of the action; above 1 an earlier one may have made something.
     :ivar requested_attributes: attributes that others refer to, each with the constant path below it; of a
         NestedType that `has_member_attributes` only.
     """
@@ -51,6 +54,7 @@ class ResourceView:
     properties: Mapping[str, Json]
     key: str
     physical_id: str | None = None
+    attempt: int = 1
     metadata: Mapping[str, Json] = field(default_factory=dict)
     data: Mapping[str, Json] = field(default_factory=dict)
     previous: Mapping[str, Json] = field(default_factory=dict)
@@ -247,6 +251,25 @@ class StepContext(typing.Protocol):
 
         :raises PermanentError: the stack has no credential, or Keystone refuses it.
         :raises RetryableError: Keystone is unavailable.
+        """
+
+    def adapter(self, service: str, version: str, microversion: str | None = None) -> "Adapter":
+        """Return the endpoint of a service of the cloud, for calls with the rights of `session`.
+
+        :param service: its type in the service catalog.
+        :param version: the major version of its interface.
+        :param microversion: the newest that the caller knows; an older service gets its own newest.
+        :raises PermanentError: the stack has no credential, or the cloud no such service.
+        :raises RetryableError: Keystone or the service is unavailable.
+        """
+
+    def shared(self, key: Hashable, make: Callable[[], T], max_age: float) -> T:
+        """Return what `make` returned for this key and the stack's project, at most `max_age` seconds ago.
+
+        All steps of a process share it.  While another step makes it, the one before is returned; if
+        there is none, the step waits.
+
+        :param make: what it raises is raised; nothing is kept then.
         """
 
     @property

@@ -148,6 +148,7 @@ def resolve_stored(schema: Mapping[str, Property], values: Mapping[str, Json]) -
     a resource whose create never started, or whose type became stricter, can be deleted.
     """
     resolved: dict[str, Json] = {}
+    values = _renamed(schema, values)
     for name in {**{key: None for key in schema if key != ANY_NAME}, **values}:
         one = {name: _of(schema, name)}
         try:
@@ -208,6 +209,15 @@ def _same(one: Json, other: Json) -> bool:
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
+def _renamed(schema: Mapping[str, Property], given: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return the values with those of old names under the names that have taken their place."""
+    old = [name for name in given if name in schema and schema[name].alias_of in schema]
+    if not old:
+        return given
+    moved = {str(schema[name].alias_of): given[name] for name in old}
+    return {**moved, **{name: value for name, value in given.items() if name not in old}}
+
+
 def _members(
     schema: Mapping[str, Property], given: Mapping[str, Json], path: Path
 ) -> Iterator[tuple[str, Property, bool]]:
@@ -232,6 +242,7 @@ def _resolve_members(
     schema: Mapping[str, Property], given: Mapping[str, Json], path: Path
 ) -> dict[str, Json]:
     resolved: dict[str, Json] = {}
+    given = _renamed(schema, given)
     for name, prop, is_given in _members(schema, given, path):
         there = is_given or prop.default is not None
         resolved[name] = _convert(prop, given.get(name), (*path, name)) if there else None
@@ -285,6 +296,7 @@ class _NoLookup:
 
 def _known_members(schema: Mapping[str, Property], given: Mapping[str, Json], path: Path) -> dict[str, Json]:
     known: dict[str, Json] = {}
+    given = _renamed(schema, given)
     for name, prop, is_given in _members(schema, given, path):
         if is_given and is_deferred(given[name]):
             _check_partly(prop, given[name], (*path, name))

@@ -57,6 +57,7 @@ class Property:
     :ivar immutable: a change is refused.
     :ivar schema: of the items of a list (a Property), or of the members of a map (a mapping).
     :ivar sensitive: never shown in messages.
+    :ivar alias_of: the property that has taken the place of this old name; a value given here is given there.
     :raises ValueError: the parts contradict each other (an error in the resource type).
     """
 
@@ -70,6 +71,7 @@ class Property:
     schema: "Mapping[str, Property] | Property | None" = None
     sensitive: bool = False
     support_status: SupportStatus = SUPPORTED
+    alias_of: str | None = None
 
     def __post_init__(self) -> None:
         if self.type not in typing.get_args(PropertyType):

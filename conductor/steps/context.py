@@ -3,14 +3,15 @@
 import functools
 import threading
 import typing
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 
 from ...db import credentials, resources
 from ...db.engine import Database
 from ...db.errors import NotFound
 from ...db.work.claim import Claim
 from ...keystone.delegated_auth import NO_TRUSTS, CredentialGone, KeystoneUnavailable, TrustProvider
+from ...keystone.service_clients import NoSuchService, ServiceClients, ServiceUnavailable
 from ...resources.context import Children, Presigned, Sibling, StackFacts
 from ...resources.errors import Cancelled, PermanentError, RetryableError
 from ...sealing.signal_urls import SignalAddresses
@@ -18,10 +19,13 @@ from ...sealing.stored import Sealer, metadata_in_clear
 from ...template.residual import ARGS
 from .nested import NestedStackOperations
 from .secrets import Secrets
+from .shared_reads import SharedReads
 
 Json = typing.Any
+T = typing.TypeVar("T")
 
 if typing.TYPE_CHECKING:
+    from keystoneauth1.adapter import Adapter
     from keystoneauth1.session import Session
 
 
@@ -38,6 +42,8 @@ class StepServices:
     sealer: Sealer
     nested: NestedStackOperations
     trusts: TrustProvider = NO_TRUSTS
+    clients: ServiceClients = ServiceClients()
+    shared: SharedReads = field(default_factory=SharedReads)
 
 
 class RunningStepContext:
@@ -135,6 +141,24 @@ class RunningStepContext:
             ) from error
         except KeystoneUnavailable as error:
             raise RetryableError(f"Keystone: {error}") from error
+
+    def adapter(self, service: str, version: str, microversion: str | None = None) -> "Adapter":
+        """Return the endpoint of a service of the cloud, for calls with the rights of `session`.
+
+        :raises PermanentError: the stack has no credential, or the cloud no such service.
+        :raises RetryableError: Keystone or the service is unavailable.
+        """
+        session = self.session()
+        try:
+            return self._services.clients.adapter(session, service, version, microversion)
+        except NoSuchService as error:
+            raise PermanentError(str(error), kind="ResourceTypeUnavailable") from error
+        except ServiceUnavailable as error:
+            raise RetryableError(str(error)) from error
+
+    def shared(self, key: Hashable, make: Callable[[], T], max_age: float) -> T:
+        """Return what all steps of the stack's project share under this key."""
+        return self._services.shared.get((self._claim.tenant, key), make, max_age)
 
     def _opened(self, credential: Json) -> Json:
         sealer = self._services.sealer.of_credential(self._claim.root_id)

@@ -65,6 +65,7 @@ def make_target(
         update_policy=resolve_properties(plugin.update_policy_schema, policy) if giving else {},
         key=_key(claim),
         physical_id=resource.physical_id,
+        attempt=claim.task.attempt,
         metadata=metadata,
         data=_data(claim, plugin, secrets),
         requested_attributes=(definition if giving else before_definition).wanted,

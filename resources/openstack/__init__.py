@@ -1,0 +1,1 @@
+"""Resource types for the services of an OpenStack cloud, declared over their REST interfaces."""

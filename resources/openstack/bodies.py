@@ -1,0 +1,68 @@
+"""Turns properties into fields of the bodies that services take."""
+
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..context import Json
+
+Find = Callable[[str, str], str]
+
+
+@dataclass(frozen=True)
+class NamedThing:
+    """A property that names another thing of the cloud.
+
+    :ivar kind: a name in `names.KINDS`.
+    :ivar field: of the body; None: the property's name and ``_id``.
+    """
+
+    kind: str
+    field: str | None = None
+
+
+class Fields(typing.Protocol):
+    """The parts of a declaration that concern properties; `declared.DeclaredType` describes them."""
+
+    references: typing.ClassVar[Mapping[str, NamedThing]]
+    renamed: typing.ClassVar[Mapping[str, str]]
+    apart: typing.ClassVar[Sequence[str]]
+
+
+def given(properties: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the properties that have a value."""
+    return {name: value for name, value in properties.items() if value is not None}
+
+
+def fields(declared: Fields, properties: Mapping[str, Json], find: Find) -> dict[str, Json]:
+    """Return properties as fields of a body; names of other things become their ids.
+
+    :param find: returns the id of a thing of a kind by its name or id.
+    """
+    body: dict[str, Json] = {}
+    for name, value in properties.items():
+        if name in declared.apart:
+            continue
+        if (reference := declared.references.get(name)) is not None:
+            body[reference.field or f"{name}_id"] = _resolved(reference, value, find)
+        else:
+            body[declared.renamed.get(name, name)] = value
+    return body
+
+
+def live_fields(
+    declared: Fields, properties: Mapping[str, Json], thing: Mapping[str, Json]
+) -> dict[str, Json]:
+    """Return those of the properties that are fields of a thing and no references, as they are there."""
+    found = {}
+    for name, value in properties.items():
+        field = declared.renamed.get(name, name)
+        if value is not None and field in thing and name not in {*declared.references, *declared.apart}:
+            found[name] = thing[field]
+    return found
+
+
+def _resolved(reference: NamedThing, value: Json, find: Find) -> Json:
+    if isinstance(value, list):
+        return [find(reference.kind, str(item)) for item in value]
+    return find(reference.kind, str(value)) if value else None

@@ -1,0 +1,351 @@
+"""Types of things that a service of the cloud keeps in collections: declared, with one way of working.
+
+A type says where its things are, which property goes into which field, and what its states mean::
+
+    class Net(DeclaredType):
+        service = "network"
+        path, item = "/networks", "network"
+        status = StatusMeaning(pending=("BUILD",))
+        references = {"qos_policy": NamedThing("neutron.qos_policy")}
+        properties_schema = {...}
+
+Heat's names of properties and attributes are the names of fields of the service's REST interface, but for
+those in `references` and `renamed`.
+"""
+
+import functools
+import typing
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..context import Json, ResourceView, StepContext
+from ..errors import PermanentError
+from ..plugin import ResourceType
+from ..steps import Done, Poll, Step
+from .bodies import NamedThing, fields, given, live_fields
+from .marks import FieldMark, Mark, mark_of, marked
+from .names import resolve
+from .polling import Poller, pause
+from .service import Conflict, Service, ThingNotFound, in_use, service_of
+
+THING, MARK = "thing", "mark"
+"""Keys of a resource's data: what the service last answered; the mark, where a search by it is due again."""
+
+
+@dataclass(frozen=True)
+class StatusMeaning:
+    """The meanings of a thing's status; one that is listed nowhere is good.
+
+    :ivar pending: the service works on it.
+    :ivar bad: the action has failed.
+    :ivar deleted: the thing is gone, though it can be read.
+    :ivar field: holds the status.
+    """
+
+    pending: Collection[str] = ()
+    bad: Collection[str] = ("ERROR",)
+    deleted: Collection[str] = ("DELETED", "SOFT_DELETED")
+    field: str = "status"
+
+    def of(self, thing: Mapping[str, Json]) -> str:
+        """Return the thing's status in capitals."""
+        return str(thing.get(self.field) or "").upper()
+
+    def is_pending(self, thing: Mapping[str, Json], problem: Callable[[Mapping[str, Json]], str]) -> bool:
+        """Return whether the service works on the thing.
+
+        :param problem: returns why a thing is in a bad state.
+        :raises PermanentError: it is in a bad state.
+        """
+        status = self.of(thing)
+        if status in self.bad:
+            why = problem(thing) or "Unknown"
+            raise PermanentError(f'Went to status {status} due to "{why}"', kind="ResourceInError")
+        return status in self.pending
+
+
+class DeclaredType(ResourceType):
+    """Base of the types of a collection's members; see the module's text.
+
+    :cvar service: the service's type in the service catalog, a key of `service.INTERFACES`.
+    :cvar path: of the collection; a member's is ``PATH/ID``.
+    :cvar item: key of a member in bodies and answers; empty: the body is the member.
+    :cvar items: key of the members in lists; empty: `item` and ``s``.
+    :cvar mark: where the idempotency key is; None: the type finds its things otherwise.
+    :cvar status: None: the thing is complete when the service has answered.
+    :cvar references: by property; the value is a name or an id, or a list of them.
+    :cvar renamed: field by property, where the names differ.
+    :cvar apart: properties that are no fields of the body.
+    :cvar attribute_fields: field by attribute, where the names differ.
+    :cvar update_method: of changes.
+    :cvar slow_delete: the thing is there for a while after its deletion was accepted.
+    :cvar list_path: of the list with all fields, for polls of many; empty: the collection's.
+    """
+
+    uses_credentials = True
+    service: typing.ClassVar[str]
+    path: typing.ClassVar[str]
+    item: typing.ClassVar[str]
+    items: typing.ClassVar[str] = ""
+    mark: typing.ClassVar[Mark | None] = FieldMark()
+    status: typing.ClassVar[StatusMeaning | None] = None
+    references: typing.ClassVar[Mapping[str, NamedThing]] = {}
+    renamed: typing.ClassVar[Mapping[str, str]] = {}
+    apart: typing.ClassVar[Sequence[str]] = ()
+    attribute_fields: typing.ClassVar[Mapping[str, str]] = {}
+    update_method: typing.ClassVar[str] = "PUT"
+    slow_delete: typing.ClassVar[bool] = False
+    list_path: typing.ClassVar[str] = ""
+
+    # -- what a type may override ------------------------------------------------------------------
+
+    def create_body(self, target: ResourceView, work: StepContext) -> dict[str, Json]:
+        """Return the fields of a new thing."""
+        return fields(self, given(target.properties), functools.partial(resolve, work))
+
+    def update_body(
+        self, target: ResourceView, changed: Collection[str], work: StepContext
+    ) -> dict[str, Json]:
+        """Return the fields that change."""
+        properties = {name: target.properties[name] for name in sorted(changed)}
+        return fields(self, properties, functools.partial(resolve, work))
+
+    def after_create(self, target: ResourceView, work: StepContext) -> None:
+        """Make what a new thing needs in further calls; may be repeated after a crash.
+
+        It is called once the physical id is stored, for targets of which `has_more` is true.
+        """
+
+    def has_more(self, target: ResourceView) -> bool:
+        """Return whether a new thing needs further calls."""
+        return False
+
+    def after_update(self, target: ResourceView, changed: Collection[str], work: StepContext) -> None:
+        """Change what needs calls of its own, before the fields change; may be repeated after a crash."""
+
+    def before_delete(self, target: ResourceView, work: StepContext) -> None:
+        """Remove what would keep the thing from being deleted; may be repeated after a crash."""
+
+    def problem(self, thing: Mapping[str, Json]) -> str:
+        """Return why the thing is in a bad state, as far as the service says so."""
+        return ""
+
+    # -- the contract ------------------------------------------------------------------------------
+
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+        """Create the thing, marked; after a conflict find what an earlier step has made."""
+        service = self.service_for(work)
+        if target.physical_id is not None:
+            return self._made(self.get(service, target.physical_id), target, work)
+        body = self.create_body(target, work)
+        if self.mark is not None:
+            self.mark.put(body, mark_of(target.key))
+        try:
+            thing = self._unwrapped(service.post(self.path, self._wrapped(body)))
+        except Conflict:
+            found = self.find_created(target.key, target, work)
+            if found is None:
+                raise
+            thing = self.get(service, found)
+        return self._made(thing, target, work)
+
+    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Make what is left, then poll until the thing is in a good state."""
+        if progress.get("more"):
+            self.after_create(target, work)
+            return self._wait(
+                self.get(self.service_for(work), self.id_of(target)), progress["since"], target, work
+            )
+        return self._poll(target, progress, work)
+
+    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+        """Send the fields that have changed."""
+        service, since = self.service_for(work), work.now()
+        self.after_update(target, changed, work)
+        body = self.update_body(target, changed, work)
+        try:
+            if body and self.update_method == "PATCH":
+                thing = self._unwrapped(service.patch(self.path_of(target), self._wrapped(body)))
+            elif body:
+                thing = self._unwrapped(service.put(self.path_of(target), self._wrapped(body)))
+            else:
+                thing = self.get(service, self.id_of(target))
+        except Conflict as error:
+            raise in_use(error) from error
+        return self._wait(thing, since, target, work)
+
+    def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Poll until the thing is in a good state."""
+        return self._poll(target, progress, work)
+
+    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
+        """Delete the thing, and what a lost creation may have made beside it."""
+        if target.physical_id is None:
+            return Done()
+        service = self.service_for(work)
+        try:
+            self.before_delete(target, work)
+            service.delete(self.path_of(target))
+        except ThingNotFound:
+            return self._deleted(target, work)
+        except Conflict as error:
+            raise in_use(error) from error
+        return (
+            Poll(progress={"since": work.now()}, after=0.2)
+            if self.slow_delete
+            else self._deleted(target, work)
+        )
+
+    def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Poll until the thing is gone."""
+        try:
+            thing = self._look(target, work)
+        except ThingNotFound:
+            return self._deleted(target, work)
+        if self.status is not None and self.status.of(thing) in self.status.deleted:
+            return self._deleted(target, work)
+        if self.status is not None:
+            self.status.is_pending(thing, self.problem)
+        return Poll(progress=progress, after=pause(progress["since"], work.now()))
+
+    def handle_check(self, target: ResourceView, work: StepContext) -> Step:
+        """Read the thing; it must be there and in a good state."""
+        return self._wait(self.get(self.service_for(work), self.id_of(target)), work.now(), target, work)
+
+    def check_check_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Poll until the thing is in a good state."""
+        return self._poll(target, progress, work)
+
+    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
+        """Return the id of the oldest thing with the mark."""
+        return next(iter(self._marked(mark_of(key), work)), None)
+
+    def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
+        """Return whether the thing is gone, or in a bad state."""
+        if target.physical_id is None:
+            return True
+        try:
+            thing = self.get(self.service_for(work), target.physical_id)
+        except ThingNotFound:
+            return True
+        return self.status is not None and self.status.of(thing) in self.status.bad
+
+    def refresh(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+        """Return the resource's data with the service's answer of now."""
+        return {**target.data, THING: self.get(self.service_for(work), self.id_of(target))}
+
+    def live_properties(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+        """Return the properties that are fields of the thing, as they are now."""
+        thing = self.get(self.service_for(work), self.id_of(target))
+        return live_fields(self, target.properties, thing)
+
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+        """Return the fields of the stored answer, and all of it as ``show``."""
+        thing = target.data.get(THING) or {}
+        named = {name: thing.get(self.attribute_fields.get(name, name)) for name in self.attributes_schema}
+        return {**named, "show": thing}
+
+    # -- for types ---------------------------------------------------------------------------------
+
+    def service_for(self, work: StepContext) -> Service:
+        """Return the calls of the type's service."""
+        return service_of(work, self.service)
+
+    def id_of(self, target: ResourceView) -> str:
+        """Return the thing's id.
+
+        :raises PermanentError: there is none.
+        """
+        if target.physical_id is None:
+            raise PermanentError(f"{target.name} has no thing in the cloud", kind="NotFound")
+        return target.physical_id
+
+    def path_of(self, target: ResourceView) -> str:
+        """Return the thing's path."""
+        return f"{self.path}/{self.id_of(target)}"
+
+    def get(self, service: Service, physical_id: str) -> Mapping[str, Json]:
+        """Return a thing.
+
+        :raises ThingNotFound: it does not exist.
+        """
+        return self._unwrapped(service.get(f"{self.path}/{physical_id}"))
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _made(self, thing: Mapping[str, Json], target: ResourceView, work: StepContext) -> Step:
+        """Return the step after the creation: the physical id is stored before anything else is done."""
+        step = self._wait(thing, work.now(), target, work)
+        more = self.has_more(target)
+        if isinstance(step, Done) and not more:
+            return Done(physical_id=str(thing["id"]), data=step.data)
+        progress = {"since": work.now(), "more": more}
+        after = 0.0 if more else pause(progress["since"], work.now())
+        return Poll(
+            progress=progress, after=after, physical_id=str(thing["id"]), data=self._data(thing, target)
+        )
+
+    def _data(self, thing: Mapping[str, Json], target: ResourceView) -> dict[str, Json]:
+        """Return the data of a resource with this thing.
+
+        A repeated creation keeps its mark, for the lost one may still make its thing.
+        """
+        mark = mark_of(target.key) if target.attempt > 1 else None
+        return {
+            **target.data,
+            THING: dict(thing),
+            **({MARK: mark} if mark and MARK not in target.data else {}),
+        }
+
+    def _poll(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        return self._wait(self._look(target, work), progress["since"], target, work)
+
+    def _look(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+        service, physical_id = self.service_for(work), self.id_of(target)
+        return self._poller().read(work, service, physical_id, lambda: self.get(service, physical_id))
+
+    def _poller(self) -> Poller:
+        return Poller(self.list_path or self.path, self._items())
+
+    def _wait(self, thing: Mapping[str, Json], since: float, target: ResourceView, work: StepContext) -> Step:
+        """Return the end of the action, or the next poll.
+
+        :raises PermanentError: the thing is in a bad state.
+        """
+        if self.status is not None:
+            if self.status.is_pending(thing, self.problem):
+                return Poll(progress={"since": since}, after=pause(since, work.now()))
+            if target.physical_id is not None:
+                self._poller().forget(work, self.service_for(work), target.physical_id)
+        return Done(data=self._data(thing, target))
+
+    def _deleted(self, target: ResourceView, work: StepContext) -> Done:
+        """Delete what a lost creation has made, too."""
+        service = self.service_for(work)
+        if (mark := target.data.get(MARK)) is not None:
+            self._delete_doubles(mark, None, work)
+        if self.slow_delete:
+            self._poller().forget(work, service, self.id_of(target))
+        return Done()
+
+    def _delete_doubles(self, mark: str, kept: str | None, work: StepContext) -> None:
+        """Delete what has the mark, but for one thing."""
+        for physical_id in self._marked(mark, work):
+            if physical_id != kept:
+                self.service_for(work).delete(f"{self.path}/{physical_id}")
+
+    def _marked(self, mark: str, work: StepContext) -> list[str]:
+        """Return the ids of the things with this mark, the oldest first."""
+        if self.mark is None:
+            return []
+        return marked(self.mark, mark, self.service_for(work), self.list_path or self.path, self._items())
+
+    def _items(self) -> str:
+        return self.items or f"{self.item}s"
+
+    def _wrapped(self, body: Mapping[str, Json]) -> Mapping[str, Json]:
+        return {self.item: body} if self.item else body
+
+    def _unwrapped(self, answer: Json) -> Mapping[str, Json]:
+        found = answer[self.item] if self.item else answer
+        return typing.cast(Mapping[str, Json], found)

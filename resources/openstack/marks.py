@@ -1,0 +1,106 @@
+"""Where a thing of the cloud carries the idempotency key of its resource, and how it is found by it.
+
+A create whose answer was lost is repeated by another step, perhaps on another conductor.  The repetition
+finds by its mark what the first one made.
+"""
+
+import typing
+import uuid
+from collections.abc import Mapping
+
+from ..context import Json
+from .service import Service
+
+PREFIX = "stoker-"
+
+
+def mark_of(key: str) -> str:
+    """Return the mark for an idempotency key."""
+    return f"{PREFIX}{key}"
+
+
+class Mark(typing.Protocol):
+    """A way to mark a thing."""
+
+    def put(self, body: dict[str, Json], mark: str) -> None:
+        """Put the mark into the body that creates the thing."""
+
+    def query(self, mark: str) -> Mapping[str, str]:
+        """Return the parameters of a list of all that has the mark."""
+
+    def is_on(self, thing: Mapping[str, Json], mark: str) -> bool:
+        """Return whether a member of that list has the mark indeed."""
+
+
+class FieldMark:
+    """A mark in a text field that the type's users do not set, such as ``description``."""
+
+    def __init__(self, name: str = "description") -> None:
+        self._name = name
+
+    def put(self, body: dict[str, Json], mark: str) -> None:
+        """Implement Mark."""
+        body[self._name] = mark
+
+    def query(self, mark: str) -> Mapping[str, str]:
+        """Implement Mark."""
+        return {self._name: mark}
+
+    def is_on(self, thing: Mapping[str, Json], mark: str) -> bool:
+        """Implement Mark."""
+        return bool(thing.get(self._name) == mark)
+
+
+class NameMark(FieldMark):
+    """A mark as the name; the step after the creation gives the thing its own name."""
+
+    def __init__(self) -> None:
+        super().__init__("name")
+
+
+class TagMark:
+    """A mark among the tags."""
+
+    def put(self, body: dict[str, Json], mark: str) -> None:
+        """Implement Mark."""
+        body["tags"] = [*(body.get("tags") or ()), mark]
+
+    def query(self, mark: str) -> Mapping[str, str]:
+        """Implement Mark."""
+        return {"tags": mark}
+
+    def is_on(self, thing: Mapping[str, Json], mark: str) -> bool:
+        """Implement Mark."""
+        return mark in (thing.get("tags") or ())
+
+
+class MetadataMark:
+    """A mark in the metadata, under the name ``stoker``."""
+
+    def put(self, body: dict[str, Json], mark: str) -> None:
+        """Implement Mark."""
+        body["metadata"] = {**(body.get("metadata") or {}), "stoker": mark}
+
+    def query(self, mark: str) -> Mapping[str, str]:
+        """Implement Mark."""
+        return {"metadata": str({"stoker": mark})}  # Cinder reads a Python literal.
+
+    def is_on(self, thing: Mapping[str, Json], mark: str) -> bool:
+        """Implement Mark."""
+        return bool((thing.get("metadata") or {}).get("stoker") == mark)
+
+
+def marked(mark: Mark, value: str, service: Service, path: str, items: str) -> list[str]:
+    """Return the ids of the members of a collection with this mark, the oldest first.
+
+    :param items: key of the members in a list.
+    """
+    found = service.list_all(path, items, **mark.query(value))
+    ours = [thing for thing in found if mark.is_on(thing, value)]
+    ours.sort(key=lambda thing: str(thing.get("created_at") or thing.get("created") or ""))
+    return [str(thing["id"]) for thing in ours]
+
+
+def chosen_id(key: str) -> str:
+    """Return the id of a thing whose id the creator chooses: the mark is the id itself."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, mark_of(key)))

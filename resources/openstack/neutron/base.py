@@ -1,0 +1,66 @@
+"""Declarations that the types of the network service share."""
+
+import typing
+from collections.abc import Collection, Mapping, Sequence
+
+from ...context import Json, ResourceView, StepContext
+from ...schema import Attribute, Property, SupportStatus
+from ..declared import DeclaredType, StatusMeaning
+
+BUILT = StatusMeaning(pending=("BUILD",))
+HIDDEN = SupportStatus("HIDDEN", message="Use the property that has taken its place.")
+TAGS = Property("list", "Tags of the thing.", update_allowed=True, schema=Property("string", "A tag."))
+TENANT = Property(
+    "string", "Project that owns the thing; only administrators may name another than their own."
+)
+VALUE_SPECS = Property(
+    "map",
+    "Further fields of the body, by name, for extensions of the service.",
+    default={},
+    update_allowed=True,
+)
+SHOWN: Mapping[str, Attribute] = {
+    "name": Attribute("Name of the thing.", "string"),
+    "show": Attribute("All that the service reports of it.", "map"),
+    "tenant_id": Attribute("Project that owns it.", "string"),
+}
+"""Attributes that most of the types have."""
+
+
+class NeutronType(DeclaredType):
+    """Base of the types of the network service."""
+
+    service = "network"
+    apart: typing.ClassVar[Sequence[str]] = ("tags", "value_specs")
+
+    def create_body(self, target: ResourceView, work: StepContext) -> dict[str, Json]:
+        """Return the fields of a new thing; it gets a name in any case, as in Heat."""
+        body = super().create_body(target, work)
+        if "name" in self.properties_schema:
+            body.setdefault("name", target.physical_name)
+        return {**body, **(target.properties.get("value_specs") or {})}
+
+    def update_body(
+        self, target: ResourceView, changed: Collection[str], work: StepContext
+    ) -> dict[str, Json]:
+        """Return the fields that change."""
+        body = super().update_body(target, changed, work)
+        if "value_specs" in changed:
+            body |= target.properties["value_specs"] or {}
+        if "name" in body and not body["name"]:
+            body["name"] = target.physical_name
+        return body
+
+    def has_more(self, target: ResourceView) -> bool:
+        """Return whether the thing gets tags, which the service takes by a call of their own only."""
+        return bool(target.properties.get("tags"))
+
+    def after_create(self, target: ResourceView, work: StepContext) -> None:
+        """Set the tags."""
+        self.service_for(work).put(f"{self.path_of(target)}/tags", {"tags": target.properties["tags"]})
+
+    def after_update(self, target: ResourceView, changed: Collection[str], work: StepContext) -> None:
+        """Set the tags, if they have changed."""
+        if "tags" in changed:
+            tags = {"tags": target.properties["tags"] or []}
+            self.service_for(work).put(f"{self.path_of(target)}/tags", tags)

@@ -1,0 +1,126 @@
+"""OS::Neutron::Subnet: a range of addresses of a network."""
+
+from collections.abc import Collection, Mapping
+
+from ....template.constraints import AllowedValues, Custom, Range
+from ...context import Json, ResourceView, StepContext
+from ...errors import PropertyError
+from ...schema import Attribute, Property
+from ..bodies import NamedThing
+from .base import HIDDEN, SHOWN, TAGS, TENANT, VALUE_SPECS, NeutronType
+
+IPV6_MODES = AllowedValues(values=("dhcpv6-stateful", "dhcpv6-stateless", "slaac"))
+POOL = {
+    "start": Property("string", "First address.", required=True, constraints=(Custom(check_name="ip_addr"),)),
+    "end": Property("string", "Last address.", required=True, constraints=(Custom(check_name="ip_addr"),)),
+}
+ROUTE = {
+    "destination": Property(
+        "string", "Network, as CIDR.", required=True, constraints=(Custom(check_name="net_cidr"),)
+    ),
+    "nexthop": Property(
+        "string", "Address of the next hop.", required=True, constraints=(Custom(check_name="ip_addr"),)
+    ),
+}
+
+
+class Subnet(NeutronType):
+    """A range of addresses of a network, with the options that DHCP gives its hosts."""
+
+    description = "A range of addresses of a network, with the options that DHCP gives its hosts."
+    path, item = "/subnets", "subnet"
+    references = {
+        "network": NamedThing("neutron.network"),
+        "subnetpool": NamedThing("neutron.subnetpool"),
+        "segment": NamedThing("neutron.segment"),
+    }
+    properties_schema = {
+        "network": Property(
+            "string",
+            "Name or id of its network.",
+            required=True,
+            constraints=(Custom(check_name="neutron.network"),),
+        ),
+        "network_id": Property("string", support_status=HIDDEN, alias_of="network"),
+        "subnetpool": Property(
+            "string",
+            "Name or id of the pool that the range is taken from.",
+            constraints=(Custom(check_name="neutron.subnetpool"),),
+        ),
+        "segment": Property(
+            "string",
+            "Name or id of the network's segment that it belongs to.",
+            update_allowed=True,
+            constraints=(Custom(check_name="neutron.segment"),),
+        ),
+        "prefixlen": Property(
+            "integer", "Length of the prefix to take from the pool.", constraints=(Range(minimum=0),)
+        ),
+        "cidr": Property("string", "The range, as CIDR.", constraints=(Custom(check_name="net_cidr"),)),
+        "value_specs": VALUE_SPECS,
+        "name": Property(
+            "string", "Name; none: made of the stack's and the resource's.", update_allowed=True
+        ),
+        "ip_version": Property("integer", "4 or 6.", default=4, constraints=(AllowedValues(values=(4, 6)),)),
+        "dns_nameservers": Property("list", "Addresses of name servers.", default=[], update_allowed=True),
+        "gateway_ip": Property(
+            "string",
+            "Address of the gateway; none: the first of the range; empty or ~: no gateway.",
+            update_allowed=True,
+        ),
+        "enable_dhcp": Property("boolean", "DHCP serves the range.", default=True, update_allowed=True),
+        "allocation_pools": Property(
+            "list",
+            "Parts of the range that ports get addresses from; none: all but the gateway.",
+            update_allowed=True,
+            schema=Property("map", "A part of the range.", schema=POOL),
+        ),
+        "tenant_id": TENANT,
+        "host_routes": Property(
+            "list",
+            "Routes for its hosts.",
+            update_allowed=True,
+            schema=Property("map", "A route.", schema=ROUTE),
+        ),
+        "ipv6_ra_mode": Property("string", "Mode of IPv6 router advertisements.", constraints=(IPV6_MODES,)),
+        "ipv6_address_mode": Property(
+            "string", "How IPv6 addresses are assigned.", constraints=(IPV6_MODES,)
+        ),
+        "tags": TAGS,
+    }
+    attributes_schema = {
+        **SHOWN,
+        "allocation_pools": Attribute("Parts of the range that ports get addresses from.", "list"),
+        "cidr": Attribute("The range.", "string"),
+        "dns_nameservers": Attribute("Addresses of name servers.", "list"),
+        "enable_dhcp": Attribute("DHCP serves the range.", "string"),
+        "gateway_ip": Attribute("Address of the gateway.", "string"),
+        "host_routes": Attribute("Routes for its hosts.", "list"),
+        "ip_version": Attribute("4 or 6.", "string"),
+        "network_id": Attribute("Id of its network.", "string"),
+    }
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """Check that the range is named once, and that IPv6's modes fit together."""
+        if not any(properties.get(name, "unknown") for name in ("cidr", "subnetpool")):
+            raise PropertyError("one of cidr and subnetpool is needed")
+        modes = [properties.get(name) for name in ("ipv6_ra_mode", "ipv6_address_mode")]
+        if all(modes) and modes[0] != modes[1]:
+            raise PropertyError("ipv6_ra_mode and ipv6_address_mode must be equal where both are given")
+        if any(modes) and properties.get("ip_version") == 4:
+            raise PropertyError("ipv6_ra_mode and ipv6_address_mode are for ip_version 6 only")
+
+    def create_body(self, target: ResourceView, work: StepContext) -> dict[str, Json]:
+        """Return the fields of a new subnet."""
+        return _with_gateway(super().create_body(target, work))
+
+    def update_body(
+        self, target: ResourceView, changed: Collection[str], work: StepContext
+    ) -> dict[str, Json]:
+        """Return the fields that change."""
+        return _with_gateway(super().update_body(target, changed, work))
+
+
+def _with_gateway(body: dict[str, Json]) -> dict[str, Json]:
+    """Return the fields with null for an empty gateway: the subnet has none."""
+    return {**body, "gateway_ip": None} if body.get("gateway_ip") == "" else body

@@ -1,0 +1,81 @@
+"""How steps poll: pauses that grow, and one list call for many waiting things instead of a call for each."""
+
+import threading
+from collections.abc import Callable, Mapping
+
+from ..context import Json, StepContext
+from .service import Service
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
+"""Seconds between two polls of one thing: at the beginning, and at most."""
+PART = 0.25
+"""The pause is this part of the time that the thing has been waited for."""
+FEW = 3
+"""Things of one kind that are waited for at once, up to which each is read by a call of its own."""
+FORGOTTEN = 3 * LONGEST_PAUSE
+"""Seconds without a poll after which a thing is not waited for any more."""
+KEPT = 86400.0
+
+
+def pause(since: float, now: float) -> float:
+    """Return the seconds until the next poll of what is waited for since then.
+
+    It follows from the moment, so that a poll that finds nothing new has nothing to store.
+    """
+    return min(LONGEST_PAUSE, max(FIRST_PAUSE, (now - since) * PART))
+
+
+class WaitedFor:
+    """The things of one kind in one project that steps of this process wait for.  Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._polled: dict[str, float] = {}
+
+    def note(self, thing: str, now: float) -> int:
+        """Note that a thing is polled now, and return how many are waited for."""
+        with self._lock:
+            self._polled[thing] = now
+            if len(self._polled) > FEW:
+                self._polled = {key: at for key, at in self._polled.items() if now - at < FORGOTTEN}
+            return len(self._polled)
+
+    def forget(self, thing: str) -> None:
+        """Forget a thing whose action has ended."""
+        with self._lock:
+            self._polled.pop(thing, None)
+
+
+class Poller:
+    """Reads the states of things of one collection for the steps of one project.
+
+    :param path: of the list that has all fields of its members, such as ``/servers/detail``.
+    :param items: key of the members in its answer.
+    """
+
+    def __init__(self, path: str, items: str) -> None:
+        self._path = path
+        self._items = items
+
+    def read(
+        self, work: StepContext, service: Service, thing: str, get: Callable[[], Mapping[str, Json]]
+    ) -> Mapping[str, Json]:
+        """Return the thing as it is now, or was a moment ago where many are waited for.
+
+        :param get: reads this one alone.
+        :raises ThingNotFound: it does not exist.
+        :raises PermanentError, RetryableError: as `Service`.
+        """
+        key = (service.name, self._path)
+        waiting = work.shared(("waiting", *key), WaitedFor, KEPT)
+        if waiting.note(thing, work.now()) <= FEW:
+            return get()
+        found = work.shared(("states", *key), lambda: self._list(service), FIRST_PAUSE)
+        return found[thing] if thing in found else get()
+
+    def forget(self, work: StepContext, service: Service, thing: str) -> None:
+        """Forget a thing whose action has ended."""
+        work.shared(("waiting", service.name, self._path), WaitedFor, KEPT).forget(thing)
+
+    def _list(self, service: Service) -> Mapping[str, Mapping[str, Json]]:
+        return {str(item["id"]): item for item in service.list_all(self._path, self._items, limit=1000)}

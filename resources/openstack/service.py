@@ -1,0 +1,230 @@
+"""Calls of one service of the cloud, and the one table of what its errors mean to a step.
+
+A reason carries the service, the status code, the service's own text, and its request id.
+"""
+
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from keystoneauth1 import exceptions
+from keystoneauth1.adapter import Adapter
+
+from ..context import Json, StepContext
+from ..errors import PermanentError, RetryableError
+
+MOST_TEXT = 1000
+"""Characters of a service's text that become part of a reason."""
+QUOTA_PAUSE = 60.0
+"""Seconds until a step is retried that met a quota: others have to delete something first."""
+IN_USE_PAUSE = 2.0
+"""Seconds until a change is retried that the service refuses because something is in use."""
+TOO_LONG = 3600.0
+"""Seconds above which a service's Retry-After is not believed."""
+BUSY = frozenset({429, 500, 502, 503, 504})
+"""StatusMeaning codes after which the same call may succeed later."""
+
+
+class ThingNotFound(PermanentError):
+    """The service does not know the thing."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason, kind="NotFound")
+
+
+class Conflict(PermanentError):
+    """The thing's state, or another thing, forbids the call now."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason, kind="Conflict")
+
+
+class Service:
+    """Calls of one service with the rights of the stack's user; what they raise, a step may raise.
+
+    :param adapter: the service's endpoint, with its version.
+    """
+
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
+        self.name = str(adapter.service_type)
+
+    def get(self, path: str, **query: str | int | bool) -> Json:
+        """Return the body of the answer to a GET.
+
+        :raises ThingNotFound, PermanentError, RetryableError: see the module.
+        """
+        return self._call("GET", path, params=query)
+
+    def post(self, path: str, body: Json, **headers: str) -> Json:
+        """Return the body of the answer to a POST, None if there is none.
+
+        :raises ThingNotFound, Conflict, PermanentError, RetryableError: see the module.
+        """
+        return self._call("POST", path, json=body, headers=headers)
+
+    def put(self, path: str, body: Json, **headers: str) -> Json:
+        """Return the body of the answer to a PUT, None if there is none.
+
+        :raises ThingNotFound, Conflict, PermanentError, RetryableError: see the module.
+        """
+        return self._call("PUT", path, json=body, headers=headers)
+
+    def patch(self, path: str, body: Json, **headers: str) -> Json:
+        """Return the body of the answer to a PATCH, None if there is none.
+
+        :raises ThingNotFound, Conflict, PermanentError, RetryableError: see the module.
+        """
+        return self._call("PATCH", path, json=body, headers=headers)
+
+    def delete(self, path: str, **query: str | int | bool) -> None:
+        """Delete a thing.
+
+        :raises ThingNotFound, Conflict, PermanentError, RetryableError: see the module.
+        """
+        self._call("DELETE", path, params=query)
+
+    def list_all(self, path: str, items: str, **query: str | int | bool) -> list[Json]:
+        """Return all members of a collection, page by page.
+
+        :param items: key of the members in an answer; links to further pages are ``ITEMS_links`` or ``next``.
+        :raises PermanentError, RetryableError: see the module.
+        """
+        answer = self.get(path, **query)
+        found: list[Json] = list(answer[items])
+        while (following := _next_page(answer, items)) is not None:
+            answer = self._call("GET", following)
+            found += answer[items]
+        return found
+
+    def _call(self, method: str, path: str, **arguments: typing.Any) -> Json:
+        if headers := arguments.get("headers"):
+            arguments["headers"] = {name.replace("_", "-"): value for name, value in headers.items()}
+        try:
+            answer = self._adapter.request(path, method, **arguments)
+        except exceptions.HttpError as error:
+            raise step_error(self.name, error) from error
+        except exceptions.ClientException as error:
+            raise _unreached(self.name, error) from error
+        return answer.json() if answer.content else None
+
+
+def _next_page(answer: Mapping[str, Json], items: str) -> str | None:
+    """Return the address of the next page, None for the last one: the services have two forms of it."""
+    for link in answer.get(f"{items}_links") or ():
+        if link["rel"] == "next":
+            return str(link["href"])
+    following = answer.get("next")  # Glance's form: a path from the root of the service.
+    return str(following).removeprefix("/v2") if isinstance(following, str) and answer[items] else None
+
+
+def _unreached(service: str, error: exceptions.ClientException) -> PermanentError | RetryableError:
+    if isinstance(error, exceptions.EndpointNotFound | exceptions.CatalogException):
+        return PermanentError(f"{service}: the cloud has no such service ({error})", kind="EndpointNotFound")
+    if isinstance(error, exceptions.ConnectionError | exceptions.DiscoveryFailure):
+        return RetryableError(f"{service}: no connection: {str(error)[:MOST_TEXT]}")
+    return PermanentError(f"{service}: {type(error).__name__}: {str(error)[:MOST_TEXT]}")
+
+
+def step_error(service: str, error: exceptions.HttpError) -> PermanentError | RetryableError:
+    """Return the step's error for a service's refusal: the table of the module."""
+    status, text = error.http_status, _text(error)
+    reason = f"{service} {status}: {text}"
+    if error.request_id:
+        reason += f" [{error.request_id}]"
+    if status in BUSY:
+        return RetryableError(reason, after=_retry_after(error))
+    if _is_quota(status, error):
+        return RetryableError(f"over the quota: {reason}", after=QUOTA_PAUSE)
+    if status == 404:
+        return ThingNotFound(reason)
+    if status == 409:
+        return Conflict(reason)
+    return PermanentError(reason, kind=KINDS.get(status, "ResourceFailure"))
+
+
+KINDS: Mapping[int, str] = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    405: "MethodNotAllowed",
+    413: "OverLimit",
+}
+"""By status code the kind of failure, which is shown before the reason."""
+
+
+def in_use(error: Conflict) -> RetryableError:
+    """Return the error of a change or deletion that the service refuses as long as something is in use."""
+    return RetryableError(f"still in use: {error}", after=IN_USE_PAUSE)
+
+
+def _is_quota(status: int, error: exceptions.HttpError) -> bool:
+    """Return whether the status stands for a quota: Nova answers 403, Neutron 409, Cinder and Glance 413."""
+    if status not in (403, 409, 413):
+        return False
+    text = _body_text(error).lower()
+    return "quota" in text or "overlimit" in text.replace(" ", "")
+
+
+def _retry_after(error: exceptions.HttpError) -> float | None:
+    given = error.response.headers.get("Retry-After", "") if error.response is not None else ""
+    return min(float(given), TOO_LONG) if given.isdecimal() else None
+
+
+def _body_text(error: exceptions.HttpError) -> str:
+    return error.response.text if error.response is not None else ""
+
+
+def _text(error: exceptions.HttpError) -> str:
+    """Return the service's own text; every service puts it into another place of its answer."""
+    try:
+        found = _innermost(error.response.json()) if error.response is not None else None
+    except ValueError:
+        found = None
+    return str(found or error.details or error.message or type(error).__name__)[:MOST_TEXT]
+
+
+def _innermost(body: Json) -> str | None:
+    """Return the text of an error's body.
+
+    Nova and Cinder answer ``{KIND: {message}}``, Neutron ``{NeutronError: {type, message}}``, Octavia
+    ``{faultstring}``, Keystone ``{error: {message}}``.
+    """
+    if not isinstance(body, dict):
+        return None
+    for name in ("message", "faultstring", "description", "detail"):
+        if isinstance(body.get(name), str):
+            return str(body[name])
+    found = (_innermost(part) for part in body.values() if isinstance(part, dict))
+    return next((text for text in found if text), None)
+
+
+@dataclass(frozen=True)
+class Interface:
+    """The interface of a service that the types speak.
+
+    :ivar version: its major version.
+    :ivar microversion: the newest that is used; an older service gets its own newest. None: it has none.
+    """
+
+    version: str
+    microversion: str | None = None
+
+
+INTERFACES: Mapping[str, Interface] = {
+    "block-storage": Interface("3", "3.60"),
+    "compute": Interface("2.1", "2.96"),
+    "image": Interface("2"),
+    "network": Interface("2"),
+}
+"""By the service's type in the service catalog."""
+
+
+def service_of(work: StepContext, service: str) -> Service:
+    """Return the calls of a service for a step.
+
+    :raises PermanentError: the cloud has no such service, or the stack has no credential.
+    :raises RetryableError: Keystone or the service is unavailable.
+    """
+    interface = INTERFACES[service]
+    return Service(work.adapter(service, interface.version, interface.microversion))

@@ -1,0 +1,163 @@
+"""Runs the steps of a resource type against real services, without a conductor."""
+
+import dataclasses
+import time
+import typing
+import uuid
+from collections.abc import Callable, Hashable, Mapping
+
+from keystoneauth1.adapter import Adapter
+from keystoneauth1.session import Session
+from stoker.conductor.steps.shared_reads import SharedReads
+from stoker.keystone.service_clients import NoSuchService, ServiceClients, ServiceUnavailable
+from stoker.resources.context import Children, Presigned, ResourceView, Sibling, StackFacts
+from stoker.resources.errors import PermanentError, RetryableError
+from stoker.resources.plugin import ResourceType
+from stoker.resources.properties import changed, immutable_changed, replacement_needed, resolve_properties
+from stoker.resources.steps import Done, Park, Step
+
+Json = typing.Any
+T = typing.TypeVar("T")
+LONGEST = 120.0
+"""Seconds that one action may take, on a slow machine too."""
+
+
+class Context:
+    """Implements StepContext with the session of one user."""
+
+    def __init__(self, session: Session, clients: ServiceClients | None = None) -> None:
+        self._session = session
+        self._clients = clients or ServiceClients()
+        self._shared = SharedReads()
+
+    def now(self) -> float:
+        return time.time()
+
+    def checkpoint(self) -> None:
+        """Never cancelled."""
+
+    def pause(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def session(self) -> Session:
+        return self._session
+
+    def adapter(self, service: str, version: str, microversion: str | None = None) -> Adapter:
+        try:
+            return self._clients.adapter(self._session, service, version, microversion)
+        except NoSuchService as error:
+            raise PermanentError(str(error), kind="ResourceTypeUnavailable") from error
+        except ServiceUnavailable as error:
+            raise RetryableError(str(error)) from error
+
+    def shared(self, key: Hashable, make: Callable[[], T], max_age: float) -> T:
+        return self._shared.get(key, make, max_age)
+
+    def sibling(self, name: str) -> Sibling:
+        raise AssertionError(name)
+
+    def signal_url(self, resource_name: str) -> str:
+        raise AssertionError(resource_name)
+
+    def presigned(self) -> Presigned:
+        raise AssertionError("presigned")
+
+    @property
+    def children(self) -> Children:
+        raise AssertionError("children")
+
+
+class Driven:
+    """A resource of a type, brought through its actions; what a conductor would store is in `target`.
+
+    :param properties: as a template has them, without functions.
+    """
+
+    def __init__(
+        self, plugin: ResourceType, work: Context, properties: Mapping[str, Json], name: str = "thing"
+    ) -> None:
+        self.plugin = plugin
+        self.work = work
+        stack = StackFacts(str(uuid.uuid4()), f"stack-{uuid.uuid4().hex[:6]}", "project")
+        self.target = ResourceView(
+            id=1,
+            name=name,
+            type=type(plugin).__name__,
+            stack=stack,
+            properties=self._resolved(properties),
+            key=str(uuid.uuid4()),
+        )
+
+    def create(self) -> typing.Self:
+        """Create it; a lost attempt is to be prepared in `target`."""
+        return self._run("create", lambda: self.plugin.handle_create(self.target, self.work))
+
+    def update(self, **properties: Json) -> str:
+        """Change properties: ``updated`` in place, ``replace``, ``immutable`` or ``same``."""
+        plugin, before = self.plugin, self.target.properties
+        given = {name: value for name, value in before.items() if value is not None}
+        after = self._resolved({**given, **properties})
+        names = changed(plugin.properties_schema, before, after)
+        if not names:
+            return "same"
+        if immutable_changed(plugin.properties_schema, names):
+            return "immutable"
+        if replacement_needed(plugin.properties_schema, names) or plugin.needs_replace(before, after):
+            return "replace"
+        self.target = dataclasses.replace(
+            self.target, properties=after, previous=before, key=str(uuid.uuid4()), attempt=1
+        )
+        self._run("update", lambda: plugin.handle_update(self.target, names, self.work))
+        return "updated"
+
+    def delete(self) -> None:
+        """Delete it."""
+        self._run("delete", lambda: self.plugin.handle_delete(self.target, self.work))
+
+    def act(self, action: str) -> typing.Self:
+        """Suspend, resume, check or snapshot it."""
+        start = getattr(self.plugin, f"handle_{action}")
+        return self._run(action, lambda: start(self.target, self.work))
+
+    def attribute(self, name: str) -> Json:
+        """Return an attribute."""
+        return self.plugin.attribute_values(self.target)[name]
+
+    @property
+    def id(self) -> str:
+        """The physical id."""
+        assert self.target.physical_id is not None
+        return self.target.physical_id
+
+    def _resolved(self, properties: Mapping[str, Json]) -> dict[str, Json]:
+        resolved = resolve_properties(self.plugin.properties_schema, properties)
+        self.plugin.validate(resolved)
+        return resolved
+
+    def _run(self, action: str, start: Callable[[], Step]) -> typing.Self:
+        end = time.monotonic() + LONGEST
+        poll = getattr(self.plugin, f"check_{action}_complete")
+        progress: Json = None
+        while True:
+            try:
+                step = start() if progress is None else poll(self.target, progress, self.work)
+            except RetryableError as error:
+                if time.monotonic() >= end:
+                    raise
+                time.sleep(min(error.after or 0.5, 2.0))
+                self.target = dataclasses.replace(self.target, attempt=self.target.attempt + 1)
+                continue
+            self._take(step)
+            if isinstance(step, Done):
+                return self
+            assert not isinstance(step, Park), step
+            assert time.monotonic() < end, f"{action} did not end: {step}"
+            progress = step.progress
+            time.sleep(step.after)
+
+    def _take(self, step: Step) -> None:
+        self.target = dataclasses.replace(
+            self.target,
+            physical_id=step.physical_id if step.physical_id is not None else self.target.physical_id,
+            data=step.data if step.data is not None else self.target.data,
+        )
