@@ -93,10 +93,13 @@ class Driven:
         return self._run("create", lambda: self.plugin.handle_create(self.target, self.work))
 
     def update(self, **properties: Json) -> str:
-        """Change properties: ``updated`` in place, ``replace``, ``immutable`` or ``same``."""
+        """Change properties: ``updated`` in place, ``replace``, ``immutable`` or ``same``.
+
+        :param properties: None: the template has the property no more.
+        """
         plugin, before = self.plugin, self.target.properties
-        given = {name: value for name, value in before.items() if value is not None}
-        after = self._resolved({**given, **properties})
+        given = {name: value for name, value in {**before, **properties}.items() if value is not None}
+        after = self._resolved(given)
         names = changed(plugin.properties_schema, before, after)
         if not names:
             return "same"

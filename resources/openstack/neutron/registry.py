@@ -3,10 +3,23 @@
 from collections.abc import Mapping
 
 from ...plugin import ResourceType
+from .floating_ip import FloatingIP, FloatingIPAssociation
 from .net import Net
+from .port import Port
+from .provider_net import ProviderNet
+from .router import Router, RouterInterface
+from .security_group import SecurityGroup, SecurityGroupRule
 from .subnet import Subnet
 
 RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
+    "OS::Neutron::FloatingIP": FloatingIP,
+    "OS::Neutron::FloatingIPAssociation": FloatingIPAssociation,
     "OS::Neutron::Net": Net,
+    "OS::Neutron::Port": Port,
+    "OS::Neutron::ProviderNet": ProviderNet,
+    "OS::Neutron::Router": Router,
+    "OS::Neutron::RouterInterface": RouterInterface,
+    "OS::Neutron::SecurityGroup": SecurityGroup,
+    "OS::Neutron::SecurityGroupRule": SecurityGroupRule,
     "OS::Neutron::Subnet": Subnet,
 }

@@ -1,0 +1,198 @@
+"""OS::Neutron::Port: a port of a network."""
+
+import functools
+from collections.abc import Collection, Mapping
+
+from ....template.constraints import AllowedValues, Custom
+from ...context import Json, ResourceView, StepContext
+from ...errors import PropertyError
+from ...schema import Attribute, Property
+from ..bodies import NamedThing
+from ..declared import THING
+from ..names import resolve
+from ..service import ThingNotFound
+from .base import BUILT, HIDDEN, SHOWN, TAGS, VALUE_SPECS, NeutronType
+
+VNIC_TYPES = AllowedValues(
+    values=(
+        *("normal", "direct", "macvtap", "direct-physical", "baremetal"),
+        *("virtio-forwarder", "smart-nic"),
+    )
+)
+SUBNET = Custom(check_name="neutron.subnet")
+FIXED_IP = {
+    "subnet": Property("string", "Name or id of the subnet that gives the address.", constraints=(SUBNET,)),
+    "subnet_id": Property("string", "The old name of subnet.", constraints=(SUBNET,), alias_of="subnet"),
+    "ip_address": Property("string", "The address.", constraints=(Custom(check_name="ip_addr"),)),
+}
+ADDRESS_PAIR = {
+    "mac_address": Property(
+        "string", "MAC address; none: the port's.", constraints=(Custom(check_name="mac_addr"),)
+    ),
+    "ip_address": Property(
+        "string",
+        "Address, or network as CIDR.",
+        required=True,
+        constraints=(Custom(check_name="ip_or_cidr"),),
+    ),
+}
+
+
+class Port(NeutronType):
+    """A port of a network: what a server or a router is connected by."""
+
+    description = "A port of a network, which connects a server or a router to it."
+    path, item = "/ports", "port"
+    status = BUILT
+    references = {
+        "network": NamedThing("neutron.network"),
+        "security_groups": NamedThing("neutron.security_group", "security_groups"),
+        "qos_policy": NamedThing("neutron.qos_policy"),
+    }
+    apart = ("tags", "value_specs", "fixed_ips", "no_fixed_ips", "allowed_address_pairs")
+    properties_schema = {
+        "network": Property(
+            "string",
+            "Name or id of its network.",
+            required=True,
+            constraints=(Custom(check_name="neutron.network"),),
+        ),
+        "network_id": Property("string", support_status=HIDDEN, alias_of="network"),
+        "device_id": Property(
+            "string", "Id of the server or router that uses it.", default="", update_allowed=True
+        ),
+        "device_owner": Property(
+            "string", "The service that uses it, such as network:dhcp.", default="", update_allowed=True
+        ),
+        "fixed_ips": Property(
+            "list",
+            "Its addresses; none: one of each IP version that the network's subnets offer.",
+            update_allowed=True,
+            schema=Property("map", "An address.", schema=FIXED_IP),
+        ),
+        "no_fixed_ips": Property("boolean", "It has no addresses.", default=False, update_allowed=True),
+        "security_groups": Property(
+            "list", "Names or ids of security groups; none: the project's default.", update_allowed=True
+        ),
+        "binding:vnic_type": Property(
+            "string",
+            "Kind of virtual network card.",
+            default="normal",
+            update_allowed=True,
+            constraints=(VNIC_TYPES,),
+        ),
+        "port_security_enabled": Property(
+            "boolean", "Security groups and protection against spoofing apply.", update_allowed=True
+        ),
+        "qos_policy": Property(
+            "string",
+            "Name or id of a QoS policy.",
+            update_allowed=True,
+            constraints=(Custom(check_name="neutron.qos_policy"),),
+        ),
+        "dns_name": Property(
+            "string", "Its name in DNS.", update_allowed=True, constraints=(Custom(check_name="dns_name"),)
+        ),
+        "propagate_uplink_status": Property(
+            "boolean", "The state of the uplink is passed on to it.", update_allowed=True
+        ),
+        "name": Property(
+            "string", "Name; none: made of the stack's and the resource's.", update_allowed=True
+        ),
+        "value_specs": VALUE_SPECS,
+        "admin_state_up": Property("boolean", "The port is up.", default=True, update_allowed=True),
+        "mac_address": Property(
+            "string",
+            "Its MAC address; none: the service chooses.",
+            constraints=(Custom(check_name="mac_addr"),),
+        ),
+        "allowed_address_pairs": Property(
+            "list",
+            "Further addresses that may pass it.",
+            update_allowed=True,
+            schema=Property("map", "An address.", schema=ADDRESS_PAIR),
+        ),
+        "tags": TAGS,
+    }
+    attributes_schema = {
+        **SHOWN,
+        "admin_state_up": Attribute("The port is up.", "string"),
+        "device_id": Attribute("Id of the server or router that uses it.", "string"),
+        "device_owner": Attribute("The service that uses it.", "string"),
+        "fixed_ips": Attribute("Its addresses, each with its subnet.", "list"),
+        "mac_address": Attribute("Its MAC address.", "string"),
+        "network_id": Attribute("Id of its network.", "string"),
+        "security_groups": Attribute("Ids of its security groups.", "list"),
+        "status": Attribute("Its status.", "string"),
+        "allowed_address_pairs": Attribute("Further addresses that may pass it.", "list"),
+        "subnets": Attribute("The subnets of its addresses.", "list"),
+        "network": Attribute("Its network.", "map"),
+        "port_security_enabled": Attribute("Security groups apply.", "boolean"),
+        "qos_policy_id": Attribute("Id of its QoS policy.", "string"),
+        "dns_assignment": Attribute("Its names in DNS, with their addresses.", "map"),
+        "propagate_uplink_status": Attribute("The state of the uplink is passed on to it.", "boolean"),
+    }
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """Check that it has addresses or none, and no protection without port security."""
+        if properties.get("no_fixed_ips") and properties.get("fixed_ips"):
+            raise PropertyError("no_fixed_ips and fixed_ips exclude each other")
+        protected = any(properties.get(name) for name in ("security_groups", "allowed_address_pairs"))
+        if properties.get("port_security_enabled") is False and protected:
+            raise PropertyError(
+                "security_groups and allowed_address_pairs need port_security_enabled to be true"
+            )
+
+    def create_body(self, target: ResourceView, work: StepContext) -> dict[str, Json]:
+        """Return the fields of a new port."""
+        return {**super().create_body(target, work), **self._lists(target, None, work)}
+
+    def update_body(
+        self, target: ResourceView, changed: Collection[str], work: StepContext
+    ) -> dict[str, Json]:
+        """Return the fields that change; without security groups it gets the project's default one."""
+        body = super().update_body(target, changed, work)
+        if "security_groups" in changed and target.properties["security_groups"] is None:
+            body["security_groups"] = [resolve(work, "neutron.security_group", "default")]
+        return {**body, **self._lists(target, changed, work)}
+
+    def prepare_for_replace(self, target: ResourceView, work: StepContext) -> None:
+        """Release the addresses: the replacement may ask for the same."""
+        self._set_addresses(target, [], work)
+
+    def restore_after_replace(self, target: ResourceView, work: StepContext) -> None:
+        """Take the addresses back."""
+        self._set_addresses(target, (target.data.get(THING) or {}).get("fixed_ips") or [], work)
+
+    def _set_addresses(self, target: ResourceView, addresses: Json, work: StepContext) -> None:
+        if target.physical_id is None:
+            return
+        try:
+            self.service_for(work).put(self.path_of(target), {"port": {"fixed_ips": addresses}})
+        except ThingNotFound:
+            return  # Somebody has deleted it, and so released its addresses.
+
+    def _lists(
+        self, target: ResourceView, changed: Collection[str] | None, work: StepContext
+    ) -> dict[str, Json]:
+        """Return the fields that are lists of maps: all that are given, or those that have changed."""
+        properties, body = target.properties, {}
+        names = self.apart if changed is None else changed
+        if "fixed_ips" in names and properties["fixed_ips"] is not None:
+            body["fixed_ips"] = [_fixed_ip(item, work) for item in properties["fixed_ips"]]
+        if "no_fixed_ips" in names and properties["no_fixed_ips"]:
+            body["fixed_ips"] = []
+        pairs = properties["allowed_address_pairs"]
+        if "allowed_address_pairs" in names and (changed is not None or pairs is not None):
+            body["allowed_address_pairs"] = [_without_empty(pair) for pair in pairs or ()]
+        return body
+
+
+def _fixed_ip(item: Mapping[str, Json], work: StepContext) -> dict[str, Json]:
+    find = functools.partial(resolve, work, "neutron.subnet")
+    found = {"ip_address": item["ip_address"], "subnet_id": item["subnet"] and find(item["subnet"])}
+    return _without_empty(found)
+
+
+def _without_empty(item: Mapping[str, Json]) -> dict[str, Json]:
+    return {name: value for name, value in item.items() if value}

@@ -1,0 +1,188 @@
+"""OS::Neutron::SecurityGroup and OS::Neutron::SecurityGroupRule."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from ....template.constraints import AllowedValues, Custom, Range
+from ...context import Json, ResourceView, StepContext
+from ...errors import PropertyError
+from ...schema import Property
+from ..bodies import NamedThing
+from ..names import resolve
+from .base import SHOWN, NeutronType
+
+PROTOCOLS = AllowedValues(
+    values=(
+        *(str(number) for number in range(256)),
+        *("ah", "dccp", "egp", "esp", "gre", "icmp", "icmpv6", "igmp", "ipv6-encap", "ipv6-frag"),
+        *("ipv6-icmp", "ipv6-nonxt", "ipv6-opts", "ipv6-route", "ospf", "pgm", "rsvp", "sctp"),
+        *("tcp", "udp", "udplite", "vrrp"),
+    )
+)
+PORT_NUMBER = Range(minimum=0, maximum=65535)
+GROUP = Custom(check_name="neutron.security_group")
+DIRECTION = Property(
+    "string",
+    "Direction of the traffic that it allows.",
+    default="ingress",
+    constraints=(AllowedValues(values=("ingress", "egress")),),
+)
+ETHERTYPE = Property(
+    "string", "IPv4 or IPv6.", default="IPv4", constraints=(AllowedValues(values=("IPv4", "IPv6")),)
+)
+PORT_MIN = Property("integer", "First port; the type, for ICMP.", constraints=(PORT_NUMBER,))
+PORT_MAX = Property("integer", "Last port; the code, for ICMP.", constraints=(PORT_NUMBER,))
+PREFIX = Property(
+    "string", "Addresses of the other side, as CIDR.", constraints=(Custom(check_name="net_cidr"),)
+)
+RULE = {
+    "description": Property("string", "Description of the rule."),
+    "direction": DIRECTION,
+    "ethertype": ETHERTYPE,
+    "port_range_min": PORT_MIN,
+    "port_range_max": PORT_MAX,
+    "protocol": Property("string", "Protocol, by name or number.", constraints=(PROTOCOLS,)),
+    "remote_mode": Property(
+        "string",
+        "Which of remote_ip_prefix and remote_group_id says who the other side is.",
+        default="remote_ip_prefix",
+        constraints=(AllowedValues(values=("remote_ip_prefix", "remote_group_id")),),
+    ),
+    "remote_group_id": Property(
+        "string",
+        "Group of the other side; none: this one; for remote_mode remote_group_id.",
+        constraints=(GROUP,),
+    ),
+    "remote_ip_prefix": PREFIX,
+}
+COMPARED = (
+    *("direction", "ethertype", "port_range_min", "port_range_max", "protocol"),
+    *("remote_group_id", "remote_ip_prefix"),
+)
+"""Fields that make a rule what it is; the service refuses a second rule that has them all."""
+ALL_EGRESS = tuple({"direction": "egress", "ethertype": version} for version in ("IPv4", "IPv6"))
+"""Rules that the service gives a new group; one that has rules of its own for egress does not keep them."""
+
+
+class SecurityGroup(NeutronType):
+    """A set of rules that say which traffic may pass a port."""
+
+    description = "A set of rules that say which traffic may pass a port."
+    path, item = "/security-groups", "security_group"
+    apart = ("rules",)
+    properties_schema = {
+        "name": Property(
+            "string", "Name; none: made of the stack's and the resource's.", update_allowed=True
+        ),
+        "description": Property("string", "Description of the group.", update_allowed=True),
+        "rules": Property(
+            "list",
+            "Its rules.",
+            default=[],
+            update_allowed=True,
+            schema=Property("map", "A rule.", schema=RULE),
+        ),
+        "stateful": Property("boolean", "Answers to allowed traffic are allowed, too.", update_allowed=True),
+    }
+    attributes_schema = {"show": SHOWN["show"]}
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """Check the name: each project has a group named default."""
+        if properties.get("name") == "default":
+            raise PropertyError("Security groups cannot be assigned the name 'default'.", ("name",))
+
+    def has_more(self, target: ResourceView) -> bool:
+        """Return whether it has rules; a description of its own, for the mark is there at first."""
+        return bool(target.properties["rules"] or target.properties["description"])
+
+    def after_create(self, target: ResourceView, work: StepContext) -> None:
+        """Make the rules, and give the group its description."""
+        self._set_rules(target, work)
+        if target.properties["description"]:
+            body = {self.item: {"description": target.properties["description"]}}
+            self.service_for(work).put(self.path_of(target), body)
+
+    def after_update(self, target: ResourceView, changed: Collection[str], work: StepContext) -> None:
+        """Make the rules that are new, and delete those that are left over."""
+        if "rules" in changed:
+            self._set_rules(target, work)
+
+    def _set_rules(self, target: ResourceView, work: StepContext) -> None:
+        service, group = self.service_for(work), self.id_of(target)
+        wanted = {_identity(rule): rule for rule in self._rules(target, work)}
+        present = self.get(service, group)["security_group_rules"]
+        kept = set()
+        for rule in present:
+            if _identity(rule) in wanted:
+                kept.add(_identity(rule))
+            else:
+                service.delete(f"/security-group-rules/{rule['id']}")
+        missing = [rule for key, rule in wanted.items() if key not in kept]
+        if missing:
+            service.post("/security-group-rules", {"security_group_rules": missing})
+
+    def _rules(self, target: ResourceView, work: StepContext) -> Sequence[Mapping[str, Json]]:
+        """Return the rules that the group is to have, as bodies."""
+        group = self.id_of(target)
+        rules: list[dict[str, Json]] = []
+        for given in target.properties["rules"]:
+            rule = {name: given[name] for name in (*COMPARED, "description") if given[name] not in (None, "")}
+            if given["remote_mode"] == "remote_group_id":
+                rule.pop("remote_ip_prefix", None)
+                other = given["remote_group_id"]
+                rule["remote_group_id"] = resolve(work, "neutron.security_group", other) if other else group
+            else:
+                rule.pop("remote_group_id", None)
+            rules.append(rule)
+        if not any(rule["direction"] == "egress" for rule in rules):
+            rules += [dict(rule) for rule in ALL_EGRESS]
+        return [{**rule, "security_group_id": group} for rule in rules]
+
+
+def _identity(rule: Mapping[str, Json]) -> tuple[str, ...]:
+    return tuple("" if rule.get(name) is None else str(rule[name]) for name in COMPARED)
+
+
+class SecurityGroupRule(NeutronType):
+    """A rule of a security group; the service has each rule once, so that it is its own identity."""
+
+    description = "A rule of a security group."
+    path, item = "/security-group-rules", "security_group_rule"
+    mark = None
+    references = {
+        "security_group": NamedThing("neutron.security_group"),
+        "remote_group": NamedThing("neutron.security_group"),
+    }
+    properties_schema = {
+        "security_group": Property("string", "Name or id of the group.", required=True, constraints=(GROUP,)),
+        "description": Property("string", "Description of the rule."),
+        "direction": DIRECTION,
+        "ethertype": ETHERTYPE,
+        "port_range_min": PORT_MIN,
+        "port_range_max": PORT_MAX,
+        "protocol": Property(
+            "string", "Protocol, by name or number.", default="tcp", constraints=(PROTOCOLS,)
+        ),
+        "remote_group": Property(
+            "string", "Name or id of the group of the other side.", constraints=(GROUP,)
+        ),
+        "remote_ip_prefix": PREFIX,
+    }
+    attributes_schema = {"show": SHOWN["show"]}
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """Check that the other side is named once, and that ports fit the protocol."""
+        if properties.get("remote_group") and properties.get("remote_ip_prefix"):
+            raise PropertyError("remote_group and remote_ip_prefix exclude each other")
+        low, high = properties.get("port_range_min"), properties.get("port_range_max")
+        has_ports = properties.get("protocol") in ("tcp", "udp", "6", "17")
+        if has_ports and low is not None and high is not None and low > high:
+            raise PropertyError("port_range_min must not be above port_range_max", ("port_range_min",))
+
+    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
+        """Return the id of the group's rule that is equal, for a step after the first."""
+        if target.attempt == 1:
+            return None
+        body = self.create_body(target, work)
+        query = {"security_group_id": body["security_group_id"], "direction": body["direction"]}
+        rules = self.service_for(work).list_all(self.path, "security_group_rules", **query)
+        return next((str(rule["id"]) for rule in rules if _identity(rule) == _identity(body)), None)
