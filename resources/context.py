@@ -41,6 +41,7 @@ class ResourceView:
     :ivar update_policy: resolved by the type's schema for it.
     :ivar data: stored by earlier steps of this resource; private to the plugin.
     :ivar key: idempotency key; the same for every repetition of this action, new for the next action.
+    :ivar creation_key: the key of its creation, in later actions, too; empty: it was not created here.
     :ivar physical_id: id of the thing outside, None before it exists.
     :ivar attempt: grows with each start of the action; above 1 an earlier one may have made something.
     :ivar requested_attributes: attributes that others refer to, each with the constant path below it; of a
@@ -60,6 +61,7 @@ class ResourceView:
     previous: Mapping[str, Json] = field(default_factory=dict)
     update_policy: Mapping[str, Json] = field(default_factory=dict)
     requested_attributes: Sequence[Sequence[str | int]] = ()
+    creation_key: str = ""
 
     @property
     def physical_name(self) -> str:

@@ -69,6 +69,7 @@ def make_target(
         metadata=metadata,
         data=_data(claim, plugin, secrets),
         requested_attributes=(definition if giving else before_definition).wanted,
+        creation_key=resource.key or "",
     )
     return target, {name: value for name, value in stored.items() if value != getattr(resource, name)}
 

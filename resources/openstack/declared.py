@@ -126,9 +126,22 @@ class DeclaredType(ResourceType):
     def before_delete(self, target: ResourceView, work: StepContext) -> None:
         """Remove what would keep the thing from being deleted; may be repeated after a crash."""
 
+    def after_delete(self, target: ResourceView, work: StepContext) -> None:
+        """Delete what was made beside the thing, which is gone; may be repeated after a crash.
+
+        It is called for a resource without a physical id, too: its creation may have failed halfway.
+        """
+
     def problem(self, thing: Mapping[str, Json]) -> str:
         """Return why the thing is in a bad state, as far as the service says so."""
         return ""
+
+    def list_query(self, since: float) -> Mapping[str, str]:
+        """Return parameters that make a list for polls of many shorter.
+
+        :param since: the moment since which the first of them is waited for.
+        """
+        return {}
 
     # -- the contract ------------------------------------------------------------------------------
 
@@ -181,6 +194,7 @@ class DeclaredType(ResourceType):
     def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
         """Delete the thing, and what a lost creation may have made beside it."""
         if target.physical_id is None:
+            self.after_delete(target, work)
             return Done()
         service = self.service_for(work)
         try:
@@ -199,7 +213,7 @@ class DeclaredType(ResourceType):
     def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Poll until the thing is gone."""
         try:
-            thing = self._look(target, work)
+            thing = self._look(target, progress["since"], work)
         except ThingNotFound:
             return self._deleted(target, work)
         if self.status is not None and self.status.of(thing) in self.status.deleted:
@@ -298,14 +312,14 @@ class DeclaredType(ResourceType):
         }
 
     def _poll(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        return self._wait(self._look(target, work), progress["since"], target, work)
+        return self._wait(self._look(target, progress["since"], work), progress["since"], target, work)
 
-    def _look(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+    def _look(self, target: ResourceView, since: float, work: StepContext) -> Mapping[str, Json]:
         service, physical_id = self.service_for(work), self.id_of(target)
-        return self._poller().read(work, service, physical_id, lambda: self.get(service, physical_id))
+        return self._poller().read(work, service, physical_id, lambda: self.get(service, physical_id), since)
 
     def _poller(self) -> Poller:
-        return Poller(self.list_path or self.path, self._items())
+        return Poller(self.list_path or self.path, self._items(), self.list_query)
 
     def _wait(self, thing: Mapping[str, Json], since: float, target: ResourceView, work: StepContext) -> Step:
         """Return the end of the action, or the next poll.
@@ -326,6 +340,7 @@ class DeclaredType(ResourceType):
             self._delete_doubles(mark, None, work)
         if self.slow_delete:
             self._poller().forget(work, service, self.id_of(target))
+        self.after_delete(target, work)
         return Done()
 
     def _delete_doubles(self, mark: str, kept: str | None, work: StepContext) -> None:

@@ -30,15 +30,20 @@ class WaitedFor:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._polled: dict[str, float] = {}
+        self._polled: dict[str, tuple[float, float]] = {}
 
-    def note(self, thing: str, now: float) -> int:
+    def note(self, thing: str, since: float, now: float) -> int:
         """Note that a thing is polled now, and return how many are waited for."""
         with self._lock:
-            self._polled[thing] = now
+            self._polled[thing] = (now, since)
             if len(self._polled) > FEW:
-                self._polled = {key: at for key, at in self._polled.items() if now - at < FORGOTTEN}
+                self._polled = {key: at for key, at in self._polled.items() if now - at[0] < FORGOTTEN}
             return len(self._polled)
+
+    def earliest(self) -> float:
+        """Return the moment since which the first of them is waited for."""
+        with self._lock:
+            return min((since for _, since in self._polled.values()), default=0.0)
 
     def forget(self, thing: str) -> None:
         """Forget a thing whose action has ended."""
@@ -51,31 +56,40 @@ class Poller:
 
     :param path: of the list that has all fields of its members, such as ``/servers/detail``.
     :param items: key of the members in its answer.
+    :param query: returns parameters of the list by the moment since which the first thing is waited for.
     """
 
-    def __init__(self, path: str, items: str) -> None:
+    def __init__(self, path: str, items: str, query: Callable[[float], Mapping[str, str]]) -> None:
         self._path = path
         self._items = items
+        self._query = query
 
     def read(
-        self, work: StepContext, service: Service, thing: str, get: Callable[[], Mapping[str, Json]]
+        self,
+        work: StepContext,
+        service: Service,
+        thing: str,
+        get: Callable[[], Mapping[str, Json]],
+        since: float,
     ) -> Mapping[str, Json]:
         """Return the thing as it is now, or was a moment ago where many are waited for.
 
         :param get: reads this one alone.
+        :param since: the moment since which it is waited for.
         :raises ThingNotFound: it does not exist.
         :raises PermanentError, RetryableError: as `Service`.
         """
         key = (service.name, self._path)
         waiting = work.shared(("waiting", *key), WaitedFor, KEPT)
-        if waiting.note(thing, work.now()) <= FEW:
+        if waiting.note(thing, since, work.now()) <= FEW:
             return get()
-        found = work.shared(("states", *key), lambda: self._list(service), FIRST_PAUSE)
+        found = work.shared(("states", *key), lambda: self._list(service, waiting.earliest()), FIRST_PAUSE)
         return found[thing] if thing in found else get()
 
     def forget(self, work: StepContext, service: Service, thing: str) -> None:
         """Forget a thing whose action has ended."""
         work.shared(("waiting", service.name, self._path), WaitedFor, KEPT).forget(thing)
 
-    def _list(self, service: Service) -> Mapping[str, Mapping[str, Json]]:
-        return {str(item["id"]): item for item in service.list_all(self._path, self._items, limit=1000)}
+    def _list(self, service: Service, since: float) -> Mapping[str, Mapping[str, Json]]:
+        found = service.list_all(self._path, self._items, limit=1000, **self._query(since))
+        return {str(item["id"]): item for item in found}

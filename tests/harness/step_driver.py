@@ -79,13 +79,15 @@ class Driven:
         self.plugin = plugin
         self.work = work
         stack = StackFacts(str(uuid.uuid4()), f"stack-{uuid.uuid4().hex[:6]}", "project")
+        key = str(uuid.uuid4())
         self.target = ResourceView(
             id=1,
             name=name,
             type=type(plugin).__name__,
             stack=stack,
             properties=self._resolved(properties),
-            key=str(uuid.uuid4()),
+            key=key,
+            creation_key=key,
         )
 
     def create(self) -> typing.Self:
