@@ -103,6 +103,10 @@ class DeclaredType(ResourceType):
         """Return the fields of a new thing."""
         return fields(self, given(target.properties), functools.partial(resolve, work))
 
+    def request(self, body: Mapping[str, Json], target: ResourceView) -> Mapping[str, Json]:
+        """Return the body of the request that creates a thing with these fields."""
+        return self._wrapped(body)
+
     def update_body(
         self, target: ResourceView, changed: Collection[str], work: StepContext
     ) -> dict[str, Json]:
@@ -154,7 +158,7 @@ class DeclaredType(ResourceType):
         if self.mark is not None:
             self.mark.put(body, mark_of(target.key))
         try:
-            thing = self._unwrapped(service.post(self.path, self._wrapped(body)))
+            thing = self._unwrapped(service.post(self.path, self.request(body, target)))
         except Conflict:
             found = self.find_created(target.key, target, work)
             if found is None:

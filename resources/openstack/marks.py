@@ -12,6 +12,8 @@ from ..context import Json
 from .service import Service
 
 PREFIX = "stoker-"
+MARK_NAME = "stoker"
+"""Name of the mark among a thing's metadata."""
 
 
 def mark_of(key: str) -> str:
@@ -75,19 +77,19 @@ class TagMark:
 
 
 class MetadataMark:
-    """A mark in the metadata, under the name ``stoker``."""
+    """A mark in the metadata, under `MARK_NAME`."""
 
     def put(self, body: dict[str, Json], mark: str) -> None:
         """Implement Mark."""
-        body["metadata"] = {**(body.get("metadata") or {}), "stoker": mark}
+        body["metadata"] = {**(body.get("metadata") or {}), MARK_NAME: mark}
 
     def query(self, mark: str) -> Mapping[str, str]:
         """Implement Mark."""
-        return {"metadata": str({"stoker": mark})}  # Cinder reads a Python literal.
+        return {"metadata": str({MARK_NAME: mark})}  # Cinder reads a Python literal.
 
     def is_on(self, thing: Mapping[str, Json], mark: str) -> bool:
         """Implement Mark."""
-        return bool((thing.get("metadata") or {}).get("stoker") == mark)
+        return bool((thing.get("metadata") or {}).get(MARK_NAME) == mark)
 
 
 def marked(mark: Mark, value: str, service: Service, path: str, items: str) -> list[str]:

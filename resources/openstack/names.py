@@ -78,6 +78,8 @@ KINDS: Mapping[str, Kind] = {
         query={"is_public": "None"},
     ),
     "glance.image": Kind("image", "/images", "Image"),
+    "keystone.project": Kind("identity", "/projects", "Project"),
+    "keystone.user": Kind("identity", "/users", "User"),
     "neutron.address_scope": Kind("network", "/address-scopes", "address_scope"),
     "neutron.network": Kind("network", "/networks", "network"),
     "neutron.port": Kind("network", "/ports", "port"),

@@ -3,6 +3,7 @@
 A reason carries the service, the status code, the service's own text, and its request id.
 """
 
+import re
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from keystoneauth1.adapter import Adapter
 from ..context import Json, StepContext
 from ..errors import PermanentError, RetryableError
 
+TAG = re.compile(r"<title>.*?</title>|<[^>]*>", re.DOTALL)
 MOST_TEXT = 1000
 """Characters of a service's text that become part of a reason."""
 QUOTA_PAUSE = 60.0
@@ -181,6 +183,8 @@ def _text(error: exceptions.HttpError) -> str:
         found = _innermost(error.response.json()) if error.response is not None else None
     except ValueError:
         found = None
+    if found is None and error.response is not None and error.response.text.lstrip().startswith("<"):
+        found = " ".join(TAG.sub(" ", error.response.text).split())  # Glance answers with a page.
     return str(found or error.details or error.message or type(error).__name__)[:MOST_TEXT]
 
 
@@ -214,17 +218,20 @@ class Interface:
 INTERFACES: Mapping[str, Interface] = {
     "block-storage": Interface("3", "3.60"),
     "compute": Interface("2.1", "2.96"),
+    "identity": Interface("3"),
     "image": Interface("2"),
     "network": Interface("2"),
 }
 """By the service's type in the service catalog."""
 
 
-def service_of(work: StepContext, service: str) -> Service:
+def service_of(work: StepContext, service: str, microversion: str | None = None) -> Service:
     """Return the calls of a service for a step.
+
+    :param microversion: the newest to be used; None: that of `INTERFACES`.
 
     :raises PermanentError: the cloud has no such service, or the stack has no credential.
     :raises RetryableError: Keystone or the service is unavailable.
     """
     interface = INTERFACES[service]
-    return Service(work.adapter(service, interface.version, interface.microversion))
+    return Service(work.adapter(service, interface.version, microversion or interface.microversion))

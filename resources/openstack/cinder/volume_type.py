@@ -1,0 +1,83 @@
+"""OS::Cinder::VolumeType: a kind of volume."""
+
+from collections.abc import Collection, Mapping
+
+from ....template.constraints import Custom
+from ...context import Json, ResourceView, StepContext
+from ...errors import PropertyError
+from ...schema import Attribute, Property
+from ..declared import DeclaredType
+from ..names import resolve
+
+
+class VolumeType(DeclaredType):
+    """A kind of volume; for administrators."""
+
+    description = "A kind of volume. By default administrators alone may create it."
+    service = "block-storage"
+    path, item = "/types", "volume_type"
+    renamed = {"is_public": "os-volume-type-access:is_public", "metadata": "extra_specs"}
+    apart = ("projects",)
+    properties_schema = {
+        "name": Property("string", "Its name.", required=True, update_allowed=True),
+        "metadata": Property("map", "Its extra specs.", update_allowed=True),
+        "is_public": Property("boolean", "All projects may use it.", default=True, update_allowed=True),
+        "description": Property("string", "Its description.", update_allowed=True),
+        "projects": Property(
+            "list",
+            "Names or ids of the projects that may use it.",
+            default=[],
+            update_allowed=True,
+            schema=Property("string", "A project.", constraints=(Custom(check_name="keystone.project"),)),
+        ),
+    }
+    attributes_schema = {"show": Attribute("All that the service reports of it.", "map")}
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """Check that projects are named for a type only that is not public."""
+        if properties.get("projects") and properties.get("is_public"):
+            raise PropertyError("projects can be given only where is_public is false", ("projects",))
+
+    def has_more(self, target: ResourceView) -> bool:
+        """Return whether it has a description of its own, in the mark's place, or projects."""
+        return bool(target.properties["description"] or target.properties["projects"])
+
+    def after_create(self, target: ResourceView, work: StepContext) -> None:
+        """Set the description and the projects."""
+        if target.properties["description"]:
+            body = {"description": target.properties["description"]}
+            self.service_for(work).put(self.path_of(target), {self.item: body})
+        self._set_projects(target, work)
+
+    def update_body(
+        self, target: ResourceView, changed: Collection[str], work: StepContext
+    ) -> dict[str, Json]:
+        """Return the fields that change; a change has another name for is_public than a creation."""
+        names = {"name", "description", "is_public"} & set(changed)
+        return {name: target.properties[name] for name in sorted(names)}
+
+    def after_update(self, target: ResourceView, changed: Collection[str], work: StepContext) -> None:
+        """Set extra specs and projects, if they have changed."""
+        service = self.service_for(work)
+        if "metadata" in changed:
+            wanted = target.properties["metadata"] or {}
+            path = f"{self.path_of(target)}/extra_specs"
+            for name in service.get(path)["extra_specs"]:
+                if name not in wanted:
+                    service.delete(f"{path}/{name}")
+            if wanted:
+                service.post(path, {"extra_specs": wanted})
+        if "projects" in changed:
+            self._set_projects(target, work)
+
+    def _set_projects(self, target: ResourceView, work: StepContext) -> None:
+        if target.properties["is_public"]:
+            return
+        service, path = self.service_for(work), self.path_of(target)
+        wanted = {resolve(work, "keystone.project", name) for name in target.properties["projects"]}
+        answer = service.get(f"{path}/os-volume-type-access")["volume_type_access"]
+        present = {item["project_id"] for item in answer}
+        for project in sorted(wanted - present):
+            service.post(f"{path}/action", {"addProjectAccess": {"project": project}})
+        for project in sorted(present - wanted):
+            service.post(f"{path}/action", {"removeProjectAccess": {"project": project}})

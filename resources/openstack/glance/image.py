@@ -1,0 +1,205 @@
+"""OS::Glance::WebImage: an image that the service fetches from the web."""
+
+from collections.abc import Collection, Mapping
+
+from ....template.constraints import AllowedPattern, AllowedValues, Range
+from ...context import Json, ResourceView, StepContext
+from ...errors import PermanentError
+from ...schema import Attribute, Property
+from ...steps import Done, Poll, Step
+from ..declared import THING, DeclaredType, StatusMeaning
+from ..marks import chosen_id
+from ..polling import FIRST_PAUSE
+from ..service import Conflict, ThingNotFound, in_use
+
+PATCH_TYPE = "application/openstack-images-v2.1-json-patch"
+UUID = AllowedPattern(
+    pattern="^([0-9a-fA-F]){8}-([0-9a-fA-F]){4}-([0-9a-fA-F]){4}-([0-9a-fA-F]){4}-([0-9a-fA-F]){12}$"
+)
+FAILED_IMPORT = "os_glance_failed_import"
+"""Field with the stores into which the data could not be brought; the image then stays queued."""
+
+
+class WebImage(DeclaredType):
+    """An image whose data the service fetches; its id is chosen here, so that it is its own mark."""
+
+    description = "An image whose data the image service fetches from an address."
+    service = "image"
+    path, item, items = "/images", "", "images"
+    mark = None
+    status = StatusMeaning(
+        pending=("QUEUED", "SAVING", "IMPORTING", "UPLOADING"), bad=("KILLED",), deleted=("DELETED",)
+    )
+    apart = ("location", "extra_properties", "members", "active")
+    properties_schema = {
+        "name": Property("string", "Name; none: made of the stack's and the resource's."),
+        "id": Property("string", "Its id, a UUID; none: one is chosen."),
+        "visibility": Property(
+            "string",
+            "Who sees it.",
+            default="private",
+            update_allowed=True,
+            constraints=(AllowedValues(values=("public", "private", "community", "shared")),),
+        ),
+        "protected": Property("boolean", "It cannot be deleted.", default=False, update_allowed=True),
+        "min_disk": Property(
+            "integer", "Disk in GiB that a server needs for it.", default=0, constraints=(Range(minimum=0),)
+        ),
+        "min_ram": Property(
+            "integer", "Memory in MiB that a server needs for it.", default=0, constraints=(Range(minimum=0),)
+        ),
+        "architecture": Property("string", "Architecture of its operating system.", update_allowed=True),
+        "kernel_id": Property(
+            "string", "Id of the image of its kernel.", update_allowed=True, constraints=(UUID,)
+        ),
+        "os_distro": Property("string", "Its operating system.", update_allowed=True),
+        "os_version": Property("string", "Version of its operating system.", update_allowed=True),
+        "owner": Property("string", "Project that owns it.", update_allowed=True),
+        "ramdisk_id": Property(
+            "string", "Id of the image of its RAM disk.", update_allowed=True, constraints=(UUID,)
+        ),
+        "disk_format": Property(
+            "string",
+            "Format of the disk.",
+            required=True,
+            constraints=(
+                AllowedValues(
+                    values=(
+                        *("ami", "ari", "aki", "vhd", "vhdx", "vmdk"),
+                        *("raw", "qcow2", "vdi", "iso", "ploop"),
+                    )
+                ),
+            ),
+        ),
+        "container_format": Property(
+            "string",
+            "Format of what is around the disk.",
+            required=True,
+            constraints=(AllowedValues(values=("ami", "ari", "aki", "bare", "ovf", "ova", "docker")),),
+        ),
+        "location": Property("string", "Address of the data, http or https.", required=True),
+        "tags": Property("list", "Its tags.", update_allowed=True),
+        "extra_properties": Property("map", "Further properties.", default={}, update_allowed=True),
+        "members": Property(
+            "list",
+            "Ids of the projects that may use it.",
+            update_allowed=True,
+            schema=Property("string", "Id of a project."),
+        ),
+        "active": Property("boolean", "It can be used.", default=True, update_allowed=True),
+    }
+    attributes_schema = {"show": Attribute("All that the service reports of it.", "map")}
+
+    def create_body(self, target: ResourceView, work: StepContext) -> dict[str, Json]:
+        """Return the fields of a new image."""
+        body = super().create_body(target, work)
+        body.setdefault("name", target.physical_name)
+        body["id"] = target.properties["id"] or chosen_id(target.key)
+        extra = {name: str(value) for name, value in target.properties["extra_properties"].items()}
+        return {**body, **extra}
+
+    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
+        """Return the id, if it is there, and no image had it before the first step."""
+        if target.attempt == 1:
+            return None
+        image = target.properties["id"] or chosen_id(key)
+        try:
+            self.get(self.service_for(work), image)
+        except ThingNotFound:
+            return None
+        return str(image)
+
+    def has_more(self, target: ResourceView) -> bool:
+        """Return True: its data have to be fetched."""
+        return True
+
+    def after_create(self, target: ResourceView, work: StepContext) -> None:
+        """Let the service fetch the data, unless it does already."""
+        service = self.service_for(work)
+        for member in target.properties["members"] or ():
+            self._add_member(target, member, work)
+        thing = self.get(service, self.id_of(target))
+        if thing["status"] == "queued" and not thing.get("os_glance_importing_to_stores"):
+            method = {"name": "web-download", "uri": target.properties["location"]}
+            service.post(f"{self.path_of(target)}/import", {"method": method})
+
+    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Start the import; poll until the data are there; deactivate the image if it is to be inactive.
+
+        :raises PermanentError: the service could not fetch them.
+        """
+        if progress.get("more"):
+            self.after_create(target, work)
+            return Poll(progress={"since": work.now()}, after=FIRST_PAUSE)
+        step = super().check_create_complete(target, progress, work)
+        if isinstance(step, Poll):
+            self._check_import(target, work)
+        elif not target.properties["active"]:
+            self.service_for(work).post(f"{self.path_of(target)}/actions/deactivate", None)
+        return step
+
+    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+        """Change fields by a JSON patch, members and activity by calls of their own."""
+        service = self.service_for(work)
+        thing = self.get(service, self.id_of(target))
+        patch = self._patch(target, changed, thing)
+        if patch:
+            service.patch(self.path_of(target), patch, Content_Type=PATCH_TYPE)
+        if "members" in changed:
+            self._set_members(target, work)
+        if "active" in changed:
+            action = "reactivate" if target.properties["active"] else "deactivate"
+            service.post(f"{self.path_of(target)}/actions/{action}", None)
+        return Done(data={**target.data, THING: dict(self.get(service, self.id_of(target)))})
+
+    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
+        """Delete the image; servers that were made of it keep their disks."""
+        try:
+            return super().handle_delete(target, work)
+        except Conflict as error:
+            raise in_use(error) from error
+
+    def _patch(
+        self, target: ResourceView, changed: Collection[str], thing: Mapping[str, Json]
+    ) -> list[dict[str, Json]]:
+        """Return the operations that bring the fields of the image to the properties."""
+        wanted = {name: target.properties[name] for name in changed if name not in self.apart}
+        if "tags" in changed:
+            wanted["tags"] = target.properties["tags"] or []
+        if "extra_properties" in changed:
+            before = target.previous.get("extra_properties") or {}
+            wanted |= dict.fromkeys(before)
+            wanted |= {name: str(value) for name, value in target.properties["extra_properties"].items()}
+        operations = []
+        for name, value in sorted(wanted.items()):
+            path = "/" + name.replace("~", "~0").replace("/", "~1")
+            if value is None and name in thing:
+                operations.append({"op": "remove", "path": path})
+            elif value is not None:
+                operations.append({"op": "replace" if name in thing else "add", "path": path, "value": value})
+        return operations
+
+    def _check_import(self, target: ResourceView, work: StepContext) -> None:
+        """Check that the import has not failed.
+
+        :raises PermanentError: it has.
+        """
+        failed = self.get(self.service_for(work), self.id_of(target)).get(FAILED_IMPORT)
+        if failed:
+            text = f"The service could not fetch {target.properties['location']} (stores: {failed})"
+            raise PermanentError(text, kind="ResourceInError")
+
+    def _set_members(self, target: ResourceView, work: StepContext) -> None:
+        service, path = self.service_for(work), f"{self.path_of(target)}/members"
+        present = {item["member_id"] for item in service.get(path)["members"]}
+        wanted = set(target.properties["members"] or ())
+        for member in sorted(wanted - present):
+            self._add_member(target, member, work)
+        for member in sorted(present - wanted):
+            service.delete(f"{path}/{member}")
+
+    def _add_member(self, target: ResourceView, member: str, work: StepContext) -> None:
+        try:
+            self.service_for(work).post(f"{self.path_of(target)}/members", {"member": member})
+        except Conflict:
+            return  # An earlier step has added it.

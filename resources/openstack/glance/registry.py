@@ -1,0 +1,8 @@
+"""The table of the types of the image service."""
+
+from collections.abc import Mapping
+
+from ...plugin import ResourceType
+from .image import WebImage
+
+RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {"OS::Glance::WebImage": WebImage}

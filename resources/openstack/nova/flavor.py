@@ -1,0 +1,122 @@
+"""OS::Nova::Flavor: a size of servers."""
+
+from collections.abc import Collection, Mapping
+
+from ....template.constraints import Custom
+from ...context import Json, ResourceView, StepContext
+from ...errors import PropertyError
+from ...schema import Attribute, Property
+from ..declared import THING, DeclaredType
+from ..marks import chosen_id
+from ..names import quoted, resolve
+from ..service import ThingNotFound
+
+
+class Flavor(DeclaredType):
+    """A size of servers; for administrators.  Its id is chosen here, so that it is its own mark."""
+
+    description = "A size of servers. By default administrators alone may create it."
+    service = "compute"
+    path, item = "/flavors", "flavor"
+    mark = None
+    renamed = {
+        "ephemeral": "OS-FLV-EXT-DATA:ephemeral",
+        "is_public": "os-flavor-access:is_public",
+        "flavorid": "id",
+    }
+    apart = ("extra_specs", "tenants")
+    properties_schema = {
+        "tenants": Property(
+            "list",
+            "Names or ids of the projects that may use it.",
+            default=[],
+            update_allowed=True,
+            schema=Property("string", "A project.", constraints=(Custom(check_name="keystone.project"),)),
+        ),
+        "ram": Property("integer", "Memory in MiB.", required=True),
+        "vcpus": Property("integer", "Virtual processors.", required=True),
+        "disk": Property("integer", "Root disk in GiB; 0: that of the image.", default=0),
+        "swap": Property("integer", "Swap space in MiB.", default=0),
+        "ephemeral": Property("integer", "Second disk in GiB.", default=0),
+        "rxtx_factor": Property("number", "Factor for the network's bandwidth.", default=1.0),
+        "extra_specs": Property("map", "Its extra specs.", update_allowed=True),
+        "name": Property("string", "Name; none: made of the stack's and the resource's."),
+        "flavorid": Property("string", "Its id; none: one is chosen."),
+        "is_public": Property("boolean", "All projects may use it.", default=True),
+    }
+    attributes_schema = {
+        "is_public": Attribute("All projects may use it.", "boolean"),
+        "extra_specs": Attribute("Its extra specs.", "map"),
+        "show": Attribute("All that the service reports of it.", "map"),
+    }
+    attribute_fields = {"is_public": "os-flavor-access:is_public"}
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """Check that projects are named for a flavor only that is not public."""
+        if properties.get("tenants") and properties.get("is_public"):
+            text = "tenants can be given only where is_public is false"  # prose: Heat's name of the property
+            raise PropertyError(text, ("tenants",))
+
+    def create_body(self, target: ResourceView, work: StepContext) -> dict[str, Json]:
+        """Return the fields of a new flavor."""
+        body = super().create_body(target, work)
+        body.setdefault("name", target.physical_name)
+        if body.get("id") in (None, "", "auto"):
+            body["id"] = chosen_id(target.key)
+        return body
+
+    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
+        """Return the id, if it is there, and no flavor had it before the first step."""
+        if target.attempt == 1:
+            return None
+        flavor = target.properties["flavorid"]
+        flavor = chosen_id(key) if flavor in (None, "", "auto") else flavor
+        try:
+            found = self.get(self.service_for(work), quoted(flavor))
+        except ThingNotFound:
+            return None
+        return flavor if found["name"] == (target.properties["name"] or target.physical_name) else None
+
+    def has_more(self, target: ResourceView) -> bool:
+        """Return whether it has extra specs or projects."""
+        return bool(target.properties["extra_specs"] or target.properties["tenants"])
+
+    def after_create(self, target: ResourceView, work: StepContext) -> None:
+        """Set extra specs and projects."""
+        self.after_update(target, self.apart, work)
+
+    def update_body(
+        self, target: ResourceView, changed: Collection[str], work: StepContext
+    ) -> dict[str, Json]:
+        """Return nothing: all that can change has calls of its own."""
+        return {}
+
+    def after_update(self, target: ResourceView, changed: Collection[str], work: StepContext) -> None:
+        """Set extra specs and projects, if they have changed."""
+        if "extra_specs" in changed:
+            self._set_extra_specs(target, work)
+        if "tenants" in changed and not target.properties["is_public"]:
+            self._set_tenants(target, work)
+
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+        """Return the fields of the stored answer."""
+        values = super().attribute_values(target)
+        return {**values, "extra_specs": (target.data.get(THING) or {}).get("extra_specs") or {}}
+
+    def _set_extra_specs(self, target: ResourceView, work: StepContext) -> None:
+        service, path = self.service_for(work), f"{self.path_of(target)}/os-extra_specs"
+        wanted = {name: str(value) for name, value in (target.properties["extra_specs"] or {}).items()}
+        for name in service.get(path)["extra_specs"]:
+            if name not in wanted:
+                service.delete(f"{path}/{quoted(name)}")
+        if wanted:
+            service.post(path, {"extra_specs": wanted})
+
+    def _set_tenants(self, target: ResourceView, work: StepContext) -> None:
+        service, path = self.service_for(work), self.path_of(target)
+        wanted = {resolve(work, "keystone.project", name) for name in target.properties["tenants"]}
+        present = {item["tenant_id"] for item in service.get(f"{path}/os-flavor-access")["flavor_access"]}
+        for project in sorted(wanted - present):
+            service.post(f"{path}/action", {"addTenantAccess": {"tenant": project}})
+        for project in sorted(present - wanted):
+            service.post(f"{path}/action", {"removeTenantAccess": {"tenant": project}})

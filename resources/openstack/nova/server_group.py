@@ -1,0 +1,81 @@
+"""OS::Nova::ServerGroup: a policy for where the servers of a group run."""
+
+from collections.abc import Mapping
+
+from ....template.constraints import AllowedValues
+from ...context import Json, ResourceView, StepContext
+from ...errors import PropertyError
+from ...schema import Attribute, Property
+from ...steps import Poll, Step
+from ..declared import DeclaredType
+
+POLICIES = AllowedValues(values=("anti-affinity", "affinity", "soft-anti-affinity", "soft-affinity"))
+
+
+class ServerGroup(DeclaredType):
+    """A policy for where the servers of a group run.
+
+    The service keeps nothing of a group but its name, which cannot change and need not be unique.  So a first
+    step stores which groups have the name; what has it besides is ours.
+    """
+
+    description = "A policy for where the servers of a group run: on one host, or each on another."
+    service = "compute"
+    path, item = "/os-server-groups", "server_group"
+    mark = None
+    properties_schema = {
+        "name": Property("string", "Name; none: made of the stack's and the resource's."),
+        "policies": Property(
+            "list",
+            "Its policy: a list of one.",
+            default=["anti-affinity"],
+            constraints=(POLICIES,),
+            schema=Property("string", "A policy."),
+        ),
+        "rules": Property(
+            "map",
+            "Rules for the policy.",
+            schema={
+                "max_server_per_host": Property(
+                    "number", "Servers of the group that may run on one host, for anti-affinity."
+                ),
+            },
+        ),
+    }
+    attributes_schema = {"show": Attribute("All that the service reports of it.", "map")}
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """Check that there is one policy, and that rules fit it."""
+        policies = properties.get("policies")
+        if policies is not None and len(policies) != 1:
+            raise PropertyError("exactly one policy is needed", ("policies",))
+        limit = (properties.get("rules") or {}).get("max_server_per_host")
+        if limit is not None and policies not in (None, ["anti-affinity"]):
+            raise PropertyError("max_server_per_host is for the policy anti-affinity only", ("rules",))
+
+    def create_body(self, target: ResourceView, work: StepContext) -> dict[str, Json]:
+        """Return the fields of a new group."""
+        properties = target.properties
+        body = {"name": properties["name"] or target.physical_name, "policy": properties["policies"][0]}
+        limit = (properties["rules"] or {}).get("max_server_per_host")
+        return body if limit is None else {**body, "rules": {"max_server_per_host": int(limit)}}
+
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+        """Store which groups have the name already."""
+        if target.physical_id is not None:
+            return super().handle_create(target, work)
+        return Poll(progress={"since": work.now(), "before": self._named(target, work)}, after=0.0)
+
+    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Create the group, unless an earlier step has."""
+        if target.physical_id is not None or "before" not in progress:
+            return super().check_create_complete(target, progress, work)
+        made = [group for group in self._named(target, work) if group not in progress["before"]]
+        if made:
+            return self._made(self.get(self.service_for(work), made[0]), target, work)
+        return super().handle_create(target, work)
+
+    def _named(self, target: ResourceView, work: StepContext) -> list[str]:
+        name = target.properties["name"] or target.physical_name
+        groups = self.service_for(work).list_all(self.path, "server_groups")
+        return [str(group["id"]) for group in groups if group["name"] == name]
