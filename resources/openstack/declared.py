@@ -64,8 +64,8 @@ class StatusMeaning:
         return status in self.pending
 
 
-class DeclaredType(ResourceType):
-    """Base of the types of a collection's members; see the module's text.
+class DeclaredThing(ResourceType):
+    """Declarations of a type of a collection's members, and its calls of the service.
 
     :cvar service: the service's type in the service catalog, a key of `service.INTERFACES`.
     :cvar path: of the collection; a member's is ``PATH/ID``.
@@ -147,7 +147,64 @@ class DeclaredType(ResourceType):
         """
         return {}
 
-    # -- the contract ------------------------------------------------------------------------------
+    # -- calls -------------------------------------------------------------------------------------
+
+    def service_for(self, work: StepContext) -> Service:
+        """Return the calls of the type's service."""
+        return service_of(work, self.service)
+
+    def id_of(self, target: ResourceView) -> str:
+        """Return the thing's id.
+
+        :raises PermanentError: there is none.
+        """
+        if target.physical_id is None:
+            raise PermanentError(f"{target.name} has no thing in the cloud", kind="NotFound")
+        return target.physical_id
+
+    def path_of(self, target: ResourceView) -> str:
+        """Return the thing's path."""
+        return f"{self.path}/{self.id_of(target)}"
+
+    def get(self, service: Service, physical_id: str) -> Mapping[str, Json]:
+        """Return a thing.
+
+        :raises ThingNotFound: it does not exist.
+        """
+        return self._unwrapped(service.get(f"{self.path}/{physical_id}"))
+
+    def _delete_doubles(self, mark: str, kept: str | None, work: StepContext) -> None:
+        """Delete what has the mark, but for one thing."""
+        for physical_id in self._marked(mark, work):
+            if physical_id != kept:
+                self.service_for(work).delete(f"{self.path}/{physical_id}")
+
+    def _marked(self, mark: str, work: StepContext) -> list[str]:
+        """Return the ids of the things with this mark, the oldest first."""
+        if self.mark is None:
+            return []
+        return marked(self.mark, mark, self.service_for(work), self.list_path or self.path, self._items())
+
+    def _items(self) -> str:
+        return self.items or f"{self.item}s"
+
+    def _wrapped(self, body: Mapping[str, Json]) -> Mapping[str, Json]:
+        return {self.item: body} if self.item else body
+
+    def _unwrapped(self, answer: Json) -> Mapping[str, Json]:
+        found = answer[self.item] if self.item else answer
+        return typing.cast(Mapping[str, Json], found)
+
+    def _poller(self) -> Poller:
+        return Poller(self.list_path or self.path, self._items(), self.list_query)
+
+    def _look(self, target: ResourceView, since: float, work: StepContext) -> Mapping[str, Json]:
+        service, physical_id = self.service_for(work), self.id_of(target)
+        return self._poller().read(work, service, physical_id, lambda: self.get(service, physical_id), since)
+
+
+class DeclaredType(DeclaredThing):
+    """Base of the types of a collection's members; see the module's text."""
 
     def handle_create(self, target: ResourceView, work: StepContext) -> Step:
         """Create the thing, marked; after a conflict find what an earlier step has made."""
@@ -263,32 +320,6 @@ class DeclaredType(ResourceType):
         named = {name: thing.get(self.attribute_fields.get(name, name)) for name in self.attributes_schema}
         return {**named, "show": thing}
 
-    # -- for types ---------------------------------------------------------------------------------
-
-    def service_for(self, work: StepContext) -> Service:
-        """Return the calls of the type's service."""
-        return service_of(work, self.service)
-
-    def id_of(self, target: ResourceView) -> str:
-        """Return the thing's id.
-
-        :raises PermanentError: there is none.
-        """
-        if target.physical_id is None:
-            raise PermanentError(f"{target.name} has no thing in the cloud", kind="NotFound")
-        return target.physical_id
-
-    def path_of(self, target: ResourceView) -> str:
-        """Return the thing's path."""
-        return f"{self.path}/{self.id_of(target)}"
-
-    def get(self, service: Service, physical_id: str) -> Mapping[str, Json]:
-        """Return a thing.
-
-        :raises ThingNotFound: it does not exist.
-        """
-        return self._unwrapped(service.get(f"{self.path}/{physical_id}"))
-
     # -- inside ------------------------------------------------------------------------------------
 
     def _made(self, thing: Mapping[str, Json], target: ResourceView, work: StepContext) -> Step:
@@ -318,13 +349,6 @@ class DeclaredType(ResourceType):
     def _poll(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         return self._wait(self._look(target, progress["since"], work), progress["since"], target, work)
 
-    def _look(self, target: ResourceView, since: float, work: StepContext) -> Mapping[str, Json]:
-        service, physical_id = self.service_for(work), self.id_of(target)
-        return self._poller().read(work, service, physical_id, lambda: self.get(service, physical_id), since)
-
-    def _poller(self) -> Poller:
-        return Poller(self.list_path or self.path, self._items(), self.list_query)
-
     def _wait(self, thing: Mapping[str, Json], since: float, target: ResourceView, work: StepContext) -> Step:
         """Return the end of the action, or the next poll.
 
@@ -346,25 +370,3 @@ class DeclaredType(ResourceType):
             self._poller().forget(work, service, self.id_of(target))
         self.after_delete(target, work)
         return Done()
-
-    def _delete_doubles(self, mark: str, kept: str | None, work: StepContext) -> None:
-        """Delete what has the mark, but for one thing."""
-        for physical_id in self._marked(mark, work):
-            if physical_id != kept:
-                self.service_for(work).delete(f"{self.path}/{physical_id}")
-
-    def _marked(self, mark: str, work: StepContext) -> list[str]:
-        """Return the ids of the things with this mark, the oldest first."""
-        if self.mark is None:
-            return []
-        return marked(self.mark, mark, self.service_for(work), self.list_path or self.path, self._items())
-
-    def _items(self) -> str:
-        return self.items or f"{self.item}s"
-
-    def _wrapped(self, body: Mapping[str, Json]) -> Mapping[str, Json]:
-        return {self.item: body} if self.item else body
-
-    def _unwrapped(self, answer: Json) -> Mapping[str, Json]:
-        found = answer[self.item] if self.item else answer
-        return typing.cast(Mapping[str, Json], found)
