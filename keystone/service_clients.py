@@ -1,11 +1,20 @@
-"""Adapters for the services of the cloud: endpoint, region, microversion, as the configuration says."""
+"""Adapters for the services of the cloud: endpoint, region, certificates, microversion."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import functools
+import typing
 
 from keystoneauth1 import discover, exceptions
 from keystoneauth1.adapter import Adapter
+from keystoneauth1.plugin import BaseAuthPlugin
 from keystoneauth1.session import Session
+
+from .client_options import ClientOptions, ServiceOptions
+
+Json = typing.Any
+KEPT = 256
+"""Sessions with certificates of their own that are kept, those used last."""
+_CREATING = frozenset({"POST", "PATCH"})
+"""Methods of calls that are not sent again where a connection has ended: the first may have been received."""
 
 
 class NoSuchService(Exception):
@@ -16,34 +25,12 @@ class ServiceUnavailable(Exception):
     """The service did not say which versions it has."""
 
 
-@dataclass(frozen=True)
-class ClientOptions:
-    """How one service is called.
-
-    :ivar interface: of its endpoints in the service catalog.
-    :ivar region_name: None: the only region, or the first.
-    :ivar endpoint_override: the address in place of the service catalog's; None: the service catalog's.
-    :ivar max_microversion: the newest microversion that may be used; None: no limit.
-    :ivar connect_retries: how often a connection is tried again within one call.
-    """
-
-    interface: str = "public"
-    region_name: str | None = None
-    endpoint_override: str | None = None
-    max_microversion: str | None = None
-    connect_retries: int = 0
-
-
-@dataclass(frozen=True)
 class ServiceClients:
-    """Makes adapters.  Immutable.
+    """Makes adapters.  Thread-safe."""
 
-    :ivar options: by the service's type in the service catalog.
-    :ivar others: of services without options of their own.
-    """
-
-    options: Mapping[str, ClientOptions] = field(default_factory=dict)
-    others: ClientOptions = ClientOptions()
+    def __init__(self, options: ClientOptions | None = None) -> None:
+        self._options = options or ClientOptions()
+        self._derived = functools.lru_cache(KEPT)(_derive)
 
     def adapter(self, session: Session, service: str, version: str, microversion: str | None) -> Adapter:
         """Return the adapter of a service.
@@ -52,20 +39,105 @@ class ServiceClients:
         :param microversion: the newest that the caller knows; an older service gets its own newest.
         :raises NoSuchService, ServiceUnavailable: as they say.
         """
-        chosen = self.options.get(service, self.others)
-        adapter = Adapter(
+        options = self._options.of(service)
+        if options.verify is not None or options.cert is not None:
+            session = self._derived(session, options.verify, options.cert)
+        adapter = _ServiceAdapter(
+            options,
             session,
             service_type=service,
-            interface=chosen.interface,
-            region_name=chosen.region_name,
-            endpoint_override=chosen.endpoint_override,
+            interface=options.interface,
+            region_name=options.region_name,
             min_version=version,
             max_version=f"{version.split('.')[0]}.latest",
-            connect_retries=chosen.connect_retries,
+            connect_retries=options.connect_retries,
+            status_code_retries=options.status_code_retries,
         )
+        if options.endpoint_override is not None:
+            # The address may be that of all versions of the service, as many service catalogs have it.
+            adapter.endpoint_override = options.endpoint_override.replace(
+                "%(project_id)s", adapter.get_project_id() or ""
+            )
+            data = _endpoint_data(adapter)
+            adapter.endpoint_override = data.url if data is not None else adapter.endpoint_override
         if microversion is not None:
-            adapter.default_microversion = _negotiated(adapter, microversion, chosen.max_microversion)
+            adapter.default_microversion = _negotiated(adapter, microversion, options.max_microversion)
         return adapter
+
+
+class _ServiceAdapter(Adapter):
+    """An adapter that applies the options to each call."""
+
+    def __init__(self, options: ServiceOptions, session: Session, **settings: Json) -> None:
+        super().__init__(session, **settings)
+        self._options = options
+
+    def request(self, url: str, method: str, **kwargs: Json) -> Json:
+        """Send a request; see Session.request."""
+        kwargs.setdefault("timeout", self._options.timeout)
+        if method in _CREATING:
+            kwargs |= {"connect_retries": 0, "status_code_retries": 0}
+        return super().request(url, method, **kwargs)
+
+
+class _AuthOfSession(BaseAuthPlugin):
+    """The rights of another session, which alone talks to Keystone, with certificates of its own."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+
+    def get_token(self, session: Session, **kwargs: Json) -> str | None:
+        """Return the other session's token."""
+        return self._session.get_token()
+
+    def get_endpoint_data(self, session: Session, **kwargs: Json) -> Json:
+        """Return data of an endpoint; the service is asked with the certificates of the given session."""
+        self._session.get_token()  # Or the plugin would ask Keystone for one with them, too.
+        return _plugin(self._session).get_endpoint_data(session, **kwargs)
+
+    def get_endpoint(self, session: Session, **kwargs: Json) -> str | None:
+        """Return the address of an endpoint; see get_endpoint_data."""
+        self._session.get_token()
+        found: str | None = _plugin(self._session).get_endpoint(session, **kwargs)
+        return found
+
+    def get_project_id(self, session: Session, **kwargs: Json) -> str | None:
+        """Return the other session's project."""
+        return self._session.get_project_id()
+
+    def get_user_id(self, session: Session, **kwargs: Json) -> str | None:
+        """Return the other session's user."""
+        return self._session.get_user_id()
+
+    def invalidate(self) -> bool:
+        """Forget the other session's token: a service has refused it."""
+        return bool(self._session.invalidate())
+
+
+def _plugin(session: Session) -> Json:
+    assert session.auth is not None, "a session without rights calls no service"
+    return session.auth
+
+
+def _derive(session: Session, verify: bool | str | None, cert: str | tuple[str, str] | None) -> Session:
+    """Return a session with the rights of another one, and certificates of its own."""
+    return Session(
+        auth=_AuthOfSession(session),
+        verify=session.verify if verify is None else verify,
+        cert=session.cert if cert is None else cert,
+        timeout=session.timeout,
+        user_agent=session.user_agent,
+    )
+
+
+def _endpoint_data(adapter: Adapter) -> discover.EndpointData | None:
+    try:
+        return adapter.get_endpoint_data()
+    except (exceptions.EndpointNotFound, exceptions.CatalogException) as error:
+        raise NoSuchService(f"the cloud has no service of type {adapter.service_type}: {error}") from error
+    except exceptions.ClientException as error:
+        raise ServiceUnavailable(f"{adapter.service_type}: {error}") from error
 
 
 def _negotiated(adapter: Adapter, wanted: str, limit: str | None) -> str:
@@ -73,12 +145,7 @@ def _negotiated(adapter: Adapter, wanted: str, limit: str | None) -> str:
     versions = [discover.normalize_version_number(wanted)]
     if limit is not None:
         versions.append(discover.normalize_version_number(limit))
-    try:
-        data = adapter.get_endpoint_data()
-    except (exceptions.EndpointNotFound, exceptions.CatalogException) as error:
-        raise NoSuchService(f"the cloud has no service of type {adapter.service_type}: {error}") from error
-    except exceptions.ClientException as error:
-        raise ServiceUnavailable(f"{adapter.service_type}: {error}") from error
+    data = _endpoint_data(adapter)
     if data is not None and data.max_microversion is not None:
         versions.append(data.max_microversion)
     return str(discover.version_to_string(min(versions)))

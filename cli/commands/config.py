@@ -21,6 +21,7 @@ from oslo_config import cfg
 from ...rpc.bus import LOCAL
 from ..config import files as config_files
 from ..config import options
+from ..config.client_options import client_options
 from ..config.errors import WrongConfiguration
 from ..wiring.coordination import check_backend, make_timing
 from ..wiring.keystone import SECTION, make_enforcer
@@ -154,7 +155,7 @@ def _suggestion(name: str, known: typing.Iterable[str]) -> str:
 def cross_checks(conf: cfg.ConfigOpts) -> Iterator[Problem]:
     """Yield the faults of options that belong together, as the daemons find them at their start."""
     tried: list[Callable[[cfg.ConfigOpts], object]] = [
-        make_sealer, make_timing, check_backend, make_bus, make_notifier
+        make_sealer, make_timing, check_backend, make_bus, make_notifier, client_options
     ]  # fmt: skip
     # With everything in one process no token is required.
     if conf.api.auth_strategy == "keystone" and not conf.transport_url.startswith(LOCAL):

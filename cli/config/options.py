@@ -13,6 +13,7 @@ from ...observe.logs import FORMAT
 from ...ring.timing import MembershipTiming
 from . import files as config_files
 from .api_options import API
+from .client_options import CLIENT_GROUPS
 from .database_options import DATABASE
 from .errors import WrongConfiguration
 from .fault_options import TASK_LOSSES
@@ -188,6 +189,7 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     "secrets": SECRETS,
     "upgrade_levels": UPGRADE_LEVELS,
     "yaql": YAQL,
+    **CLIENT_GROUPS,
 }
 
 

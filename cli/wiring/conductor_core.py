@@ -13,7 +13,9 @@ from ...conductor.worker.thread import WorkThread
 from ...db.ids import MemberId
 from ...engine.context import EngineContext
 from ...engine.nested_stacks import NestedStacks
+from ...keystone.service_clients import ServiceClients
 from ...ring.membership import Membership
+from ..config.client_options import client_options
 from .coordination import make_membership
 from .parts import Parts
 
@@ -60,6 +62,7 @@ def _make_runner(parts: Parts, context: EngineContext) -> StepRunner:
         sealer=parts.sealer,
         nested=NestedStacks(context),
         trusts=parts.trusts,
+        clients=ServiceClients(client_options(parts.conf)),
     )
     return StepRunner(registry=parts.catalogue, services=services)
 

@@ -42,7 +42,7 @@ class StepServices:
     sealer: Sealer
     nested: NestedStackOperations
     trusts: TrustProvider = NO_TRUSTS
-    clients: ServiceClients = ServiceClients()
+    clients: ServiceClients = field(default_factory=ServiceClients)
     shared: SharedReads = field(default_factory=SharedReads)
 
 

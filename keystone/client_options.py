@@ -1,0 +1,59 @@
+"""Settings for the calls to OpenStack's services: one set for all services, and one for each that differs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from os_service_types import ServiceTypes
+
+_TYPES = ServiceTypes()
+
+
+def official_type(service_type: str) -> str:
+    """Return the official name of a service type; a name that nobody has registered stays as it is.
+
+    ``volumev3`` is ``block-storage``: service-types.openstack.org has the names.
+    """
+    return str(_TYPES.get_service_type(service_type) or service_type)
+
+
+@dataclass(frozen=True)
+class ServiceOptions:
+    """Settings for the calls to one service.
+
+    :ivar interface: of its endpoint in the service catalog: public, internal or admin.
+    :ivar region_name: of its endpoint; None: the first of the service catalog.
+    :ivar endpoint_override: in place of the service catalog's; ``%(project_id)s`` is the project's id.
+    :ivar verify: False: no certificate is checked; a path: of the certificates of authorities to trust; None:
+        as the session does.
+    :ivar cert: paths of a client's certificate and of its key, or of a file with both; None: as the session.
+    :ivar connect_retries: repetitions of a call whose connection failed; never of a POST.
+    :ivar status_code_retries: repetitions of a call that the service answered with 503; never of a POST.
+    :ivar timeout: seconds for each connection and for each pause of an answer; None: no limit.
+    :ivar max_microversion: the newest that is asked for; None: the one that a resource type needs.
+    """
+
+    interface: str = "public"
+    region_name: str | None = None
+    endpoint_override: str | None = None
+    verify: bool | str | None = None
+    cert: str | tuple[str, str] | None = None
+    connect_retries: int = 2
+    status_code_retries: int = 0
+    timeout: float | None = 60.0
+    max_microversion: str | None = None
+
+
+@dataclass(frozen=True)
+class ClientOptions:
+    """Settings for the calls to all services.
+
+    :ivar default: of the services that have none of their own.
+    :ivar services: by official service type.
+    """
+
+    default: ServiceOptions = ServiceOptions()
+    services: Mapping[str, ServiceOptions] = field(default_factory=dict)
+
+    def of(self, service_type: str) -> ServiceOptions:
+        """Return the settings of a service, whichever of its names is given."""
+        return self.services.get(official_type(service_type), self.default)
