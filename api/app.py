@@ -213,6 +213,7 @@ def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping
         body=read_body(req, services.limits.body_bytes, any_type=operation.presigned),
         base_url=req.prefix,
         query_string=req.query_string,
+        cloud=None if caller.access is None else services.cloud(caller.access),
     )
     with charged_to(caller.tenant):
         return operation.handler(call)

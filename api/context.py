@@ -19,7 +19,7 @@ from ..engine.validate import Validation
 from ..resources.registry import ResourceRegistry
 from ..ring.observer import GroupStatus
 from ..sealing.stored import BoundSealer, Sealer
-from .request import ApiLimits, Authenticator, HttpRequest, Reply
+from .request import ApiLimits, Authenticator, CloudOf, HttpRequest, Reply, no_cloud
 
 T = typing.TypeVar("T")
 
@@ -31,6 +31,7 @@ class Services:
     :ivar health_problem: returns why the service cannot do its work; None: it can.
     :ivar metrics: returns the text of ``/metrics``; None: there is no such path.
     :ivar roll: returns which conductors are in their group; or why that cannot be known.
+    :ivar cloud: returns the cloud as the owner of an access sees it; None: nothing is known of it.
     :ivar draining: returns whether the service is about to end.
     """
 
@@ -53,6 +54,7 @@ class Services:
     metrics: Callable[[], bytes] | None = None
     roll: Callable[[], GroupStatus | str] = lambda: "the group is not read"
     draining: Callable[[], bool] = lambda: False
+    cloud: CloudOf = no_cloud
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from oslo_policy import policy
 
+from ..keystone.caller import CallerAccess
 from ..keystone.delegated_auth import Trustor
 from .errors import Fault
 from .policy import IS_ADMIN, TYPE_RULE
@@ -52,7 +53,9 @@ class KeystoneAuthentication:
                 "Forbidden",
                 f"You are not authorized to use project {tenant}: the token is for {project}",
             )
-        return replace(caller, everywhere=everywhere, trustor=_trustor(caller, headers))
+        return replace(
+            caller, everywhere=everywhere, trustor=_trustor(caller, headers), access=_access(caller, headers)
+        )
 
     def authorize(self, caller: RequestContext, rule: str) -> None:
         """Check that the policy allows the caller to do what the rule is for."""
@@ -88,6 +91,15 @@ def _trustor(caller: RequestContext, headers: Mapping[str, str]) -> Trustor:
         project_id=caller.tenant,
         roles=sorted(caller.roles),
         token=headers.get("X-AUTH-TOKEN", ""),
+    )
+
+
+def _access(caller: RequestContext, headers: Mapping[str, str]) -> CallerAccess:
+    return CallerAccess(
+        token=headers.get("X-AUTH-TOKEN", ""),
+        user_id=headers.get("X-USER-ID", ""),
+        project_id=caller.tenant,
+        catalog_text=headers.get("X-SERVICE-CATALOG"),
     )
 
 

@@ -210,6 +210,7 @@ def goal(call: HttpRequest, body: Mapping[str, Json], *, template_needed: bool =
         files=body.get("files") or {},
         parameters=body.get("parameters") or {},
         may_use=call.may_use,
+        cloud=call.cloud,
     )
 
 

@@ -7,7 +7,7 @@ import itertools
 import re
 import typing
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import jsonschema
@@ -19,8 +19,9 @@ from ..db.errors import NotFound
 from ..db.ids import StackId
 from ..db.rows import ListedStack, Stack
 from ..db.states import Status
+from ..keystone.caller import CallerAccess
 from ..keystone.delegated_auth import Trustor
-from ..planning.requests import TypeForbidden
+from ..planning.requests import CallersCloud, TypeForbidden
 from ..template.budget import BudgetLimits
 from .errors import Fault, bad_request, not_found
 
@@ -37,6 +38,7 @@ class RequestContext:
     :ivar credentials: what policy rules may ask for.
     :ivar everywhere: may see and change other projects' stacks, by their ids.
     :ivar trustor: the user whose rights can be delegated; None: Keystone has not named the caller.
+    :ivar access: to other services; None likewise.
     """
 
     tenant: str
@@ -45,10 +47,20 @@ class RequestContext:
     credentials: Mapping[str, object] = field(default_factory=dict)
     everywhere: bool = False
     trustor: Trustor | None = None
+    access: CallerAccess | None = None
 
     def may_see(self, tenant: str) -> bool:
         """Return whether the project's stacks exist for the caller."""
         return self.everywhere or tenant == self.tenant
+
+
+CloudOf = Callable[[CallerAccess], CallersCloud | None]
+"""Returns the cloud as the owner of an access sees it; None: nothing is known of it."""
+
+
+def no_cloud(access: CallerAccess) -> CallersCloud | None:
+    """Return None: nobody asks a cloud."""
+    return None
 
 
 class Authenticator(typing.Protocol):
@@ -137,6 +149,7 @@ class HttpRequest:
     """A request as it was sent.
 
     :ivar auth: says what the caller may do.
+    :ivar cloud: as the caller sees it; None: nothing is known of it.
     :ivar path: variables of the route.
     :ivar query: parameters of the query string, each with all of its values.
     :ivar body: parsed JSON; None without one.
@@ -151,6 +164,7 @@ class HttpRequest:
     body: Json
     base_url: str
     query_string: str = ""
+    cloud: CallersCloud | None = None
 
     def one(self, name: str) -> str | None:
         """Return the last value of a query parameter; None: there is none."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from ..planning.goal import (
     charged_environment,
     check_allowed,
+    check_available,
     check_storable,
     check_types,
     hide,
@@ -15,8 +16,8 @@ from ..planning.goal import (
     stored_environment,
     without_secrets,
 )
-from ..planning.implied import with_implied_dependencies
 from ..planning.nested_check import Branch, TemplateTree, with_requested_attributes
+from ..planning.questions import Questions
 from ..planning.requests import EXISTING, Goal
 from ..resources.nested.base import NestedType
 from ..resources.registry import ResourceRegistry
@@ -50,7 +51,11 @@ class GoalCompiler:
             environment = hide(environment, goal, template, self._limits)
             if goal.environment_files:
                 goal = without_secrets(goal, environment)
-        compiler = _Compiler(goal, budget, identity, self._registry, self._limits, sealer)
+        cloud = goal.cloud
+        # The token of an admin who updates another project's stack sees the things of the admin's own
+        # project: there the steps find out.
+        questions = Questions() if cloud is not None and cloud.project_id == identity.project_id else None
+        compiler = _Compiler(goal, budget, identity, self._registry, self._limits, sealer, questions)
         root = Branch(template, goal.parameters, environment, goal.facade, goal.secret, depth=0)
         plan = compiler.compile(root)
         # Without nested stacks the limit of resources was checked when the root was compiled.
@@ -58,10 +63,14 @@ class GoalCompiler:
             nested = TemplateTree(
                 self._registry, self._limits, goal.files, compiler.compile, sealer.open, budget
             )
+            if questions is not None:
+                nested.entering = questions.below
             nested.check(plan, environment)
             if leaves_open(plan, self._registry.is_nested):
                 environment = hiding(environment, environment.parameter_defaults.keys())
                 plan = compiler.compile(replace(root, environment=environment))
+        if cloud is not None and questions is not None:
+            questions.ask(cloud)
         hidden = {name for name, parameter in plan.parameters.items() if parameter.hidden}
         if not goal.generated and hidden - goal.secret:
             environment = hiding(environment, hidden - goal.secret)
@@ -88,6 +97,7 @@ class _Compiler:
     registry: ResourceRegistry
     limits: Limits
     sealer: BoundSealer
+    questions: Questions | None
 
     def compile(self, branch: Branch) -> CompiledTemplate:
         """Compile and check one stack, without those nested in it."""
@@ -102,7 +112,12 @@ class _Compiler:
         )
         plan = compile_template(source, identity=self.identity, limits=self.limits, seal=self.sealer.seal)
         check_allowed(plan, self.goal.may_use)
+        if self.goal.cloud is not None:
+            used = (definition.type for definition in plan.resources.values())
+            check_available(used, self.registry, self.goal.cloud.has_service)
         check_types(plan, self.registry)
+        if self.questions is not None:
+            self.questions.collect(plan, self.registry)
         check_storable(plan)
         types = {name: self.registry.get(found.type) for name, found in plan.resources.items()}
         groups = {
@@ -110,7 +125,4 @@ class _Compiler:
             for name, found in types.items()
             if isinstance(found, NestedType) and found.has_member_attributes
         }
-        if groups:
-            plan = with_requested_attributes(plan, groups)
-        implied = {name: found.implied_dependencies for name, found in types.items()}
-        return with_implied_dependencies(plan, implied, self.budget) if any(implied.values()) else plan
+        return with_requested_attributes(plan, groups) if groups else plan

@@ -83,6 +83,7 @@ def merged_goal(context: EngineContext, stack: Stack, request: UpdateRequest) ->
         parameters={**_without(had.parameters, cleared), **goal.parameters},
         secret=had.secret,
         may_use=goal.may_use,
+        cloud=goal.cloud,
     )
 
 

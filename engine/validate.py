@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..db import stacks
 from ..db.errors import NameTaken
-from ..planning.goal import read_environment
+from ..planning.goal import check_available, read_environment
 from ..planning.requests import CreateRequest, Goal, Preview, PreviewedResource
 from ..resources.errors import UnknownType
 from ..template.budget import Budget
@@ -76,19 +76,22 @@ class Validation:
             goal = replace(goal, template=template)
             self._compile(CreateRequest(tenant=project_id, name="validated", goal=goal))
         else:
-            self._check_type_names(template, environment, Budget(limits.budget))
+            self._check_type_names(template, environment, goal, Budget(limits.budget))
         return _answer(described, environment, given)
 
     def _check_type_names(
-        self, template: Mapping[str, Json], environment: Environment, budget: Budget
+        self, template: Mapping[str, Json], environment: Environment, goal: Goal, budget: Budget
     ) -> None:
         resources_of = template.get("resources")
         for name, body in resources_of.items() if isinstance(resources_of, Mapping) else ():
             declared = body.get("type") if isinstance(body, Mapping) else None
             if not isinstance(declared, str):
                 raise TemplateError("must be a map with a type", ("resources", str(name)))
+            type_name = map_type(environment, (str(name),), declared, budget)
+            if goal.cloud is not None:
+                check_available([type_name], self._context.registry, goal.cloud.has_service)
             try:
-                self._context.registry.get(map_type(environment, (str(name),), declared, budget))
+                self._context.registry.get(type_name)
             except UnknownType as error:
                 raise TemplateError(str(error), ("resources", str(name), "type")) from error
 

@@ -24,7 +24,7 @@ from ..template.merging import Named, merge_environments
 from ..template.parameters import hidden_names, parse_declarations
 from ..template.residual import holds_secret, is_deferred, is_node, mapping, members, quote, sealed
 from ..template.suggestions import closest
-from .requests import EXISTING, Goal, MayUse, TypeForbidden
+from .requests import EXISTING, Goal, MayUse, TypeForbidden, TypeUnavailable
 
 Json = typing.Any
 
@@ -183,6 +183,19 @@ def check_allowed(plan: CompiledTemplate, may_use: MayUse) -> None:
     for type_name in sorted({definition.type for definition in plan.resources.values()}):
         if not may_use(type_name):
             raise TypeForbidden(type_name)
+
+
+def check_available(
+    types: Iterable[str], registry: ResourceRegistry, has_service: Callable[[str], bool]
+) -> None:
+    """Check that the caller's cloud has the services that the resource types need.
+
+    :raises TypeUnavailable: it lacks one.
+    """
+    for type_name in sorted(set(types)):
+        service = registry.service_of(type_name)
+        if service is not None and not has_service(service):
+            raise TypeUnavailable(type_name, service)
 
 
 def check_types(plan: CompiledTemplate, registry: ResourceRegistry) -> None:

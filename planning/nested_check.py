@@ -4,6 +4,7 @@ The checks run before any resource is created.  A nested stack is compiled from 
 far as they are known.  Where a value comes from another resource only names and types can be checked.
 """
 
+import contextlib
 import json
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -152,6 +153,7 @@ class TemplateTree:
     :ivar compile: compiles and checks one child, without what is below it.
     :ivar unseal: opens the token of a secret.
     :ivar budget: of the request.
+    :ivar entering: called with the name of each resource whose child is checked; a context for the check.
     :ivar count: resources found so far.
     """
 
@@ -162,6 +164,7 @@ class TemplateTree:
     unseal: Callable[[str], Json]
     budget: Budget = field(default_factory=Budget)
     count: int = 0
+    entering: Callable[[str], contextlib.AbstractContextManager[object]] = contextlib.nullcontext
     _parsed: dict[str, Parsed] = field(default_factory=dict)
     _checked: dict[str, Cost] = field(default_factory=dict)
 
@@ -184,7 +187,8 @@ class TemplateTree:
                 continue
             try:
                 place = Place(environment, depth + 1, copies)
-                cost = self._check_child(definition, plugin, uses.get(definition.name, {}), place)
+                with self.entering(definition.name):
+                    cost = self._check_child(definition, plugin, uses.get(definition.name, {}), place)
             except TemplateError as error:
                 raise type(error)(error.message, ("resources", definition.name, *error.path)) from error
             resources, stored = resources + cost.resources, stored + cost.stored

@@ -1,7 +1,7 @@
 """The requests of users, as values: the API makes them, the engine carries them out; pure."""
 
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..keystone.delegated_auth import Trustor
@@ -28,6 +28,44 @@ class TypeForbidden(Exception):
         super().__init__(f"You are not authorized to use {type_name}.")
 
 
+class TypeUnavailable(Exception):
+    """The caller's cloud lacks the service of a resource type; in Heat's words, with Heat's number."""
+
+    def __init__(self, type_name: str, service: str) -> None:
+        super().__init__(
+            f"HEAT-E99001 Service {service} is not available for resource type {type_name}, "
+            f"reason: {service} endpoint is not in service catalog."
+        )
+
+
+@dataclass(frozen=True)
+class Question:
+    """A value of which only the cloud can say whether it meets a custom constraint.
+
+    :ivar check: name of the constraint.
+    """
+
+    check: str
+    value: str = field(repr=False)
+
+
+class CallersCloud(typing.Protocol):
+    """The cloud as the caller of a request sees it: with their token, in their project."""
+
+    @property
+    def project_id(self) -> str:
+        """The project that the caller's token is for."""
+
+    def has_service(self, service_type: str) -> bool:
+        """Return whether the caller's service catalog has a service; True where there is no catalog."""
+
+    def problems(self, questions: Collection[Question]) -> Mapping[Question, str]:
+        """Return what is wrong with those values that do not meet their constraints.
+
+        A question that the cloud does not answer in time is left out: the step finds out.
+        """
+
+
 @dataclass(frozen=True)
 class Goal:
     """Everything that defines what a stack shall be.
@@ -37,6 +75,8 @@ class Goal:
     :ivar environment_files: names in `files`, merged in this order on the server, before `environment`.
     :ivar generated: the template was made by a resource type; its size is not limited.
     :ivar may_use: whether a resource type may be used, on any level; not asked when a conductor compiles.
+    :ivar cloud: says which types are available, and checks custom constraints, on any level; None: nobody
+        asks it, as when a conductor compiles.
     :ivar facade: of a nested stack: what its template may read of the parent's resource, as residuals.
     :ivar secret: names of given parameters that are hidden whatever the template declares, because their
         values hold a secret.
@@ -52,6 +92,7 @@ class Goal:
     generated: bool = False
     secret: frozenset[str] = frozenset()
     may_use: MayUse = anything
+    cloud: CallersCloud | None = field(default=None, repr=False, compare=False)
     budget: Budget | None = field(default=None, repr=False, compare=False)
 
 

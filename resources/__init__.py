@@ -16,7 +16,6 @@ from .errors import (
     RetryableError,
     SignalError,
 )
-from .implied import ImpliedDependency
 from .plugin import ResourceType
 from .schema import ANY_NAME, Attribute, Property, SupportStatus
 from .signals import Signal
@@ -30,7 +29,6 @@ __all__ = [
     "Cancelled",
     "Custom",
     "Done",
-    "ImpliedDependency",
     "Json",
     "Length",
     "Modulo",

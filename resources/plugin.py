@@ -14,11 +14,10 @@ after a crash: ``handle_X`` gets the same `ResourceView.key`, and must not creat
 """
 
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from .context import Json, ResourceView, StepContext
 from .errors import NotSupported, PermanentError
-from .implied import ImpliedDependency
 from .schema import SUPPORTED, Attribute, Property, SupportStatus
 from .signals import Signal
 from .steps import Done, Step
@@ -31,8 +30,6 @@ class ResourceType:
     attributes_schema: typing.ClassVar[Mapping[str, Attribute]] = {}
     description: typing.ClassVar[str] = ""
     support_status: typing.ClassVar[SupportStatus] = SUPPORTED
-    #: Resources that come first although no property refers to them.
-    implied_dependencies: typing.ClassVar[Sequence[ImpliedDependency]] = ()
     #: Every update of the stack replaces the resource, even where nothing of it has changed.
     always_replaced: typing.ClassVar[bool] = False
     #: Every update of the stack updates the resource, which detects changes itself.
@@ -44,6 +41,9 @@ class ResourceType:
     replaced_when_check_failed: typing.ClassVar[bool] = True
     #: Its steps call `work.session()`: stacks get a credential when they are created.
     uses_credentials: typing.ClassVar[bool] = False
+    #: Type of the OpenStack service that it needs, such as ``compute``: where the service catalog of a
+    #: request's user has none, the type is not available to them.  None: it needs no service.
+    service: typing.ClassVar[str | None] = None
     #: Seconds one action may take; None: the service's default.
     default_timeout: typing.ClassVar[float | None] = None
 

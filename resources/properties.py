@@ -9,7 +9,8 @@ import math
 import typing
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from ..template.constraints import ConstraintError
+from ..template.constraints import Constraint, ConstraintError, Custom
+from ..template.custom_checks import OF_CLOUD
 from ..template.errors import LimitExceeded
 from ..template.residual import FN, evaluate, is_deferred, is_node, members
 from ..template.suggestions import did_you_mean
@@ -279,6 +280,43 @@ def _check(prop: Property, value: Json, path: Path) -> None:
             raise PropertyError(str(error), path) from error
         except LimitExceeded as error:
             raise PropertyError(error.message, path) from error
+
+
+def asks_cloud(schema: "Mapping[str, Property] | Property | None") -> bool:
+    """Return whether a property of the schema has a constraint that only the cloud can check."""
+    if isinstance(schema, Property):
+        return any(_of_cloud(item) for item in schema.constraints) or asks_cloud(schema.schema)
+    return any(asks_cloud(prop) for prop in (schema or {}).values())
+
+
+def custom_values(
+    schema: Mapping[str, Property], residuals: Json
+) -> Iterator[tuple[Path, Custom, Json, bool]]:
+    """Yield the given values that are known and that only the cloud can check; defaults are trusted.
+
+    :param residuals: as of validate_properties, which has accepted them.
+    :returns: the path of each, the constraint, the value, and whether it is a secret.
+    """
+    for name, tree in members(residuals).items():
+        prop = _of(schema, name)
+        for path, constraint, value in _custom_values(prop, tree, (name,)):
+            yield path, constraint, value, prop.sensitive
+
+
+def _custom_values(prop: Property, tree: Json, path: Path) -> Iterator[tuple[Path, Custom, Json]]:
+    for constraint in filter(_of_cloud, prop.constraints):
+        if tree is not None and not is_deferred(tree):
+            yield path, typing.cast(Custom, constraint), evaluate(tree, _NoLookup())
+    if isinstance(prop.schema, Mapping):
+        for name, inner in members(tree).items():
+            yield from _custom_values(_of(prop.schema, name), inner, (*path, name))
+    elif prop.schema is not None and isinstance(tree, list):
+        for index, item in enumerate(tree):
+            yield from _custom_values(prop.schema, item, (*path, index))
+
+
+def _of_cloud(constraint: Constraint) -> bool:
+    return isinstance(constraint, Custom) and constraint.check_name in OF_CLOUD
 
 
 class _NoLookup:

@@ -79,6 +79,13 @@ class ResourceRegistry:
         except UnknownType:
             return False
 
+    def service_of(self, name: str) -> str | None:
+        """Return the service that the type needs; None: it needs none, or there is no such type."""
+        try:
+            return self.get(name).service
+        except UnknownType:
+            return None
+
     @property
     def uses_credentials(self) -> bool:
         """True if the steps of any type call `session()`."""

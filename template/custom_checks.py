@@ -1,13 +1,14 @@
 """The checks that ``custom_constraint`` can name: those of Heat.
 
 Checks of the value alone are made here.  What only the cloud knows, such as the existence of an image, is
-checked where a resource is created.
+asked by the request (engine/cloud.py), or found out where a resource is created.
 """
 
 import datetime
 import ipaddress
 import json
 import re
+import zoneinfo
 from collections.abc import Callable, Mapping
 
 _MAX_NAME = 255
@@ -20,6 +21,28 @@ _MAC = re.compile(
     re.IGNORECASE,
 )
 
+# Columns of cron expressions, as crontab(5) describes them.  Aodh and Heat take more: a sixth column for
+# seconds and a seventh for years, ``?`` for any value, ``L`` for the last day, and ``#`` for a weekday of one
+# week of the month.
+_CRON_ALIASES = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
+_MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
+_DAYS = {"sun": 0, "mon": 1, "tue": 2, "wed": 3, "thu": 4, "fri": 5, "sat": 6}
+_CRON_COLUMNS: tuple[tuple[str, int, int, Mapping[str, int]], ...] = (
+    ("minute", 0, 59, {}),
+    ("hour", 0, 23, {}),
+    ("day of the month", 1, 31, {}),
+    ("month", 1, 12, _MONTHS),
+    ("day of the week", 0, 7, _DAYS),
+    ("second", 0, 59, {}),
+    ("year", 1970, 2099, {}),
+)
+"""Name of each column, its smallest and largest value, and words for values."""
+_CRON_PART = re.compile(
+    r"(?:[*?]|(?P<first>[0-9]{1,4}|[a-z]{3})(?:-(?P<last>[0-9]{1,4}|[a-z]{3}))?)(?:/(?P<step>[0-9]{1,4}))?"
+)
+_NTH_DAY = re.compile(r"(?P<day>[0-9]|[a-z]{3})#[1-5]|l(?P<last>[0-9]|[a-z]{3})")
+
 
 def problem(name: str, value: object) -> str | None:
     """Return what is wrong with the value, or None; None, too, where only the cloud can decide."""
@@ -29,6 +52,53 @@ def problem(name: str, value: object) -> str | None:
     if not isinstance(value, str):
         return f"{value!r} is not a string"
     return check(value)
+
+
+def _timezone(value: str) -> str | None:
+    try:
+        if value:
+            zoneinfo.ZoneInfo(value)
+    except (KeyError, ValueError, OSError):
+        return f'"{value}" is not a time zone of the IANA database, such as Europe/Paris'
+    return None
+
+
+def _cron_expression(value: str) -> str | None:
+    if not value or value.strip().lower() in _CRON_ALIASES:
+        return None
+    words = value.lower().split()
+    if not 5 <= len(words) <= len(_CRON_COLUMNS):
+        return f'"{value}" is not a cron expression: it must have 5 columns, not {len(words)}'
+    for word, (name, low, high, names) in zip(words, _CRON_COLUMNS, strict=False):
+        for part in word.split(","):
+            if not _is_cron_part(part, name, low, high, names):
+                return f'"{value}" is not a cron expression: "{part}" is no {name}'
+    return None
+
+
+def _is_cron_part(part: str, column: str, low: int, high: int, names: Mapping[str, int]) -> bool:
+    if column == "day of the month" and part == "l":
+        return True
+    if column == "day of the week" and (nth := _NTH_DAY.fullmatch(part)):
+        return _cron_number(nth["day"] or nth["last"], names, low, high) is not None
+    match = _CRON_PART.fullmatch(part)
+    if match is None or (match["step"] is not None and int(match["step"]) == 0):
+        return False
+    if match["first"] is None:
+        return True
+    first = _cron_number(match["first"], names, low, high)
+    last = first if match["last"] is None else _cron_number(match["last"], names, low, high)
+    return first is not None and last is not None
+
+
+def _cron_number(word: str, names: Mapping[str, int], low: int, high: int) -> int | None:
+    found = int(word) if word.isdigit() else names.get(word)
+    return found if found is not None and low <= found <= high else None
+
+
+def _expiration(value: str) -> str | None:
+    # The request checks that the time is not over: a stored goal must not become wrong as time passes.
+    return _iso_8601(value.strip()) if value else None
 
 
 def _ip_address(value: str) -> str | None:
@@ -101,8 +171,10 @@ def _json_string(value: str) -> str | None:
 
 
 _LOCAL: Mapping[str, Callable[[str], str | None]] = {
+    "cron_expression": _cron_expression,
     "dns_domain": _dns_domain,
     "dns_name": _dns_name,
+    "expiration": _expiration,
     "ip_addr": _ip_address,
     "ip_or_cidr": _ip_or_cidr,
     "iso_8601": _iso_8601,
@@ -110,6 +182,7 @@ _LOCAL: Mapping[str, Callable[[str], str | None]] = {
     "mac_addr": _mac_address,
     "net_cidr": _net_cidr,
     "rel_dns_name": _relative_dns_name,
+    "timezone": _timezone,
 }
 
 _ELSEWHERE: Mapping[str, str] = {
@@ -133,8 +206,10 @@ _ELSEWHERE: Mapping[str, str] = {
     "zaqar": "queue",
 }
 
-KNOWN = frozenset(
-    {*_LOCAL, "cron_expression", "expiration", "test_constr", "timezone"}
-    | {f"{service}.{kind}" for service, kinds in _ELSEWHERE.items() for kind in kinds.split()}
+OF_CLOUD = frozenset(
+    {"expiration"} | {f"{service}.{kind}" for service, kinds in _ELSEWHERE.items() for kind in kinds.split()}
 )
+"""The names of what only a request can ask: the services, and the present time."""
+
+KNOWN = frozenset({*_LOCAL, *OF_CLOUD, "test_constr"})
 """Every name that a template may give."""

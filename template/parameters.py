@@ -211,6 +211,9 @@ def _resolve(
         schema=schema(declared),
         tags=declared.tags,
         clear=value,
+        custom=tuple(
+            (item.check_name, item.description) for item in declared.constraints if isinstance(item, Custom)
+        ),
     )
 
 

@@ -4,7 +4,7 @@ import typing
 
 from ...db import conductors
 from ...observe.instants import iso_or_none
-from ...planning.requests import TypeForbidden
+from ...planning.requests import TypeForbidden, TypeUnavailable
 from ...resources import rendering
 from ...resources.plugin import ResourceType
 from ...rpc.contract import WORK_TOPIC
@@ -24,17 +24,26 @@ def list_types(call: Request) -> Reply:
         names = registry.matching(call.one("name"), call.one("version"), call.one("support_status"))
     except ValueError as error:
         raise bad_request(str(error)) from error
-    names = [name for name in names if call.may_use(name)]
+    names = [name for name in names if call.may_use(name) and _missing_service(call, name) is None]
     if not call.flag("with_description"):
         return Reply({"resource_types": names})
     described = [{"resource_type": name, "description": registry.get(name).description} for name in names]
     return Reply({"resource_types": described})
 
 
+def _missing_service(call: Request, name: str) -> str | None:
+    """Return the service that a type needs and the caller's cloud does not have."""
+    service = call.services.registry.service_of(name)
+    return None if service is None or call.cloud is None or call.cloud.has_service(service) else service
+
+
 def show_type(call: Request) -> Reply:
-    """Answer GET /resource_types/NAME."""
+    """Answer GET /resource_types/NAME; as in Heat it refuses a type whose service is not available."""
     name = call.path["type_name"]
-    body = rendering.resource_type_schema(name, _declared(call, name))
+    declared = _declared(call, name)
+    if (service := _missing_service(call, name)) is not None:
+        raise TypeUnavailable(name, service)
+    body = rendering.resource_type_schema(name, declared)
     if call.flag("with_description"):
         body["description"] = call.services.registry.get(name).description
     return Reply(body)

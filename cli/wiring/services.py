@@ -13,6 +13,7 @@ from ...engine.snapshots import Snapshots
 from ...engine.stacks import StackOperations
 from ...engine.updates import Updates
 from ...engine.validate import Validation
+from .cloud import make_cloud_checks
 from .health import conductors_in_group, database_health
 from .keystone import make_auth
 from .parts import Parts
@@ -54,5 +55,6 @@ def make_services(
         health_problem=database_health(conf).problem,
         metrics=metrics_text,
         roll=conductors_in_group(conf),
+        cloud=make_cloud_checks(conf, parts.database.clock).of,
         draining=draining,
     )

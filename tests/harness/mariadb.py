@@ -2,8 +2,7 @@
 
 import itertools
 import pathlib
-import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pymysql
 from harness.ports import HOST
@@ -25,14 +24,10 @@ SETTINGS = {
 
 
 class MariaDB(Server):
-    """A MariaDB server.
-
-    :cvar settings: of the server, without what differs from one to the next.
-    """
+    """A MariaDB server."""
 
     name = "MariaDB"
     account = "mysql"  # The server refuses to run as root.
-    settings: typing.ClassVar[Mapping[str, str]] = SETTINGS
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,7 +77,7 @@ class MariaDB(Server):
 
     def _command(self) -> list[str]:
         settings = {
-            **self.settings,
+            **SETTINGS,
             "port": str(self.port),
             **self._places,
             "socket": str(self._socket),

@@ -1,0 +1,37 @@
+"""The checks of goals against the clouds of callers, from the configuration."""
+
+from typing import Any
+
+from keystoneauth1 import loading
+from keystoneauth1.plugin import BaseAuthPlugin
+from keystoneauth1.session import Session
+from oslo_config import cfg
+
+from ...db.engine import ServerClock
+from ...engine.cloud import ANSWERED_WITHIN, CloudChecks
+from ...engine.cloud_questions import ServiceQuestions
+from ..config.client_options import client_options
+from .trusts import SECTION
+
+
+def make_cloud_checks(conf: cfg.ConfigOpts, clock: ServerClock) -> CloudChecks:
+    """Make what checks goals against the clouds of callers; nothing is asked yet.
+
+    :raises WrongConfiguration: an option of [clients] is wrong.
+    """
+    options = client_options(conf)
+    loading.register_session_conf_options(conf, SECTION)
+
+    def make_session(auth: BaseAuthPlugin, versions: dict[str, Any]) -> Session:
+        made: Session = loading.load_session_from_conf_options(
+            conf, SECTION, auth=auth, timeout=ANSWERED_WITHIN, discovery_cache=versions
+        )
+        return made
+
+    return CloudChecks(
+        options=options,
+        ask=ServiceQuestions(options, make_session).ask,
+        enabled=lambda: bool(conf.clients.check_parameters),
+        clock=clock,
+        monotonic=clock.monotonic,
+    )

@@ -1,0 +1,76 @@
+"""Questions about things of the cloud, asked of its services with the token of a request's caller."""
+
+import dataclasses
+import typing
+from collections.abc import Callable
+
+from keystoneauth1.plugin import BaseAuthPlugin
+from keystoneauth1.session import Session
+
+from ..keystone.caller import CallerAccess
+from ..keystone.client_options import ClientOptions, ServiceOptions
+from ..keystone.service_clients import NoSuchService, ServiceClients, ServiceUnavailable
+from ..planning.requests import Question
+from ..resources.errors import StepError
+from ..resources.openstack.names import KINDS, NameNotFound, NameNotUnique, find
+from ..resources.openstack.service import INTERFACES, Service
+from .cloud import ANSWERED_WITHIN, NotAnswered
+
+Json = typing.Any
+
+
+class ServiceQuestions:
+    """Asks the services.  Thread-safe.
+
+    :param make_session: makes a session with the rights of a plugin, and the cache of versions that all
+        sessions share: it holds nothing that belongs to a project.
+    """
+
+    def __init__(
+        self, options: ClientOptions, make_session: Callable[[BaseAuthPlugin, dict[str, Json]], Session]
+    ) -> None:
+        self._options = options
+        # A thread must not wait much longer than the request does.
+        self._clients = ServiceClients(
+            ClientOptions(
+                _hurried(options.default),
+                {name: _hurried(item) for name, item in options.services.items()},
+            )
+        )
+        self._make_session = make_session
+        self._versions: dict[str, Json] = {}
+
+    def ask(self, access: CallerAccess, question: Question) -> str | None:
+        """Return what is wrong with the value of a question, None if nothing is.
+
+        :raises NotAnswered: the service does not say.
+        """
+        if question.check == "zaqar.queue":
+            return _no_queue(question.value)
+        if question.check not in KINDS:
+            raise NotAnswered("Stoker cannot ask about it")
+        kind = KINDS[question.check]
+        if not question.value:
+            # As in Heat: a key pair that is empty is none.  Some services would list everything.
+            return None if question.check == "nova.keypair" else str(NameNotFound(kind, ""))
+        if not access.has_service(kind.service, self._options.of(kind.service)):
+            return f"the service catalog has no service of type {kind.service}"
+        interface = INTERFACES[kind.service]
+        session = self._make_session(access.auth(), self._versions)
+        try:
+            adapter = self._clients.adapter(session, kind.service, interface.version, interface.microversion)
+            find(Service(adapter), kind, question.value)
+        except (NameNotFound, NameNotUnique, NoSuchService) as error:
+            return str(error)
+        except (StepError, ServiceUnavailable) as error:
+            raise NotAnswered(str(error)) from error
+        return None
+
+
+def _hurried(options: ServiceOptions) -> ServiceOptions:
+    return dataclasses.replace(options, timeout=ANSWERED_WITHIN, connect_retries=0, status_code_retries=0)
+
+
+def _no_queue(value: str) -> str | None:
+    """Return what is wrong with the name of a queue; Zaqar makes queues as they are used."""
+    return None if 0 < len(value) <= 64 else "the name of a queue has 1 to 64 characters"

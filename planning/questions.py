@@ -1,0 +1,117 @@
+"""The values of a tree of templates of which only the cloud can say whether they meet custom constraints.
+
+They are collected while the templates are compiled, and asked all at once, so that the request waits once.
+"""
+
+import contextlib
+import functools
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ..resources.errors import UnknownType
+from ..resources.plugin import ResourceType
+from ..resources.properties import asks_cloud, custom_values
+from ..resources.registry import ResourceRegistry
+from ..template import custom_checks
+from ..template.errors import TemplateError
+from ..template.language import CompiledTemplate, Parameter
+from .requests import CallersCloud, Question
+
+Json = typing.Any
+MOST = 200
+"""Different values that one request asks about; the steps find out about further ones."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The place of a value.
+
+    :ivar path: of the property, or of the stack that has the parameter.
+    :ivar parameter: its name, if it is one.
+    :ivar description: the author's own words for the constraint.
+    """
+
+    path: tuple[str | int, ...]
+    parameter: str | None = None
+    description: str | None = None
+    hidden: bool = False
+
+    def error(self, value: str, problem: str) -> TemplateError:
+        """Return the error in Heat's words, without a value that is hidden."""
+        text = self.description or (
+            "Error validating the value, which is not shown"
+            if self.hidden
+            else f"Error validating value '{value}': {problem}"
+        )
+        if self.parameter is None:
+            return TemplateError(f"Property error: {text}", self.path)
+        return TemplateError(f"Parameter '{self.parameter}' is invalid: {text}", self.path)
+
+
+class Questions:
+    """Collects the values of a tree of templates; for one request."""
+
+    def __init__(self) -> None:
+        self._places: dict[Question, _Place] = {}
+        self._above: tuple[str | int, ...] = ()
+
+    @contextlib.contextmanager
+    def below(self, resource: str) -> Iterator[None]:
+        """Collect the values of the nested stack that a resource of the present one is."""
+        above = self._above
+        self._above = (*above, "resources", resource)
+        try:
+            yield
+        finally:
+            self._above = above
+
+    def collect(self, plan: CompiledTemplate, registry: ResourceRegistry) -> None:
+        """Collect the values of one template that are known."""
+        for parameter in plan.parameters.values():
+            self._collect_parameter(parameter)
+        for definition in plan.resources.values():
+            try:
+                plugin = registry.get(definition.type)
+            except UnknownType:
+                continue
+            if not _asks(plugin):
+                continue
+            for path, constraint, value, sensitive in custom_values(
+                plugin.properties_schema, definition.properties
+            ):
+                place = _Place(
+                    (*self._above, "resources", definition.name, "properties", *path),
+                    description=constraint.description,
+                    hidden=sensitive,
+                )
+                self._add(constraint.check_name, value, place)
+
+    def ask(self, cloud: CallersCloud) -> None:
+        """Ask the cloud about all values.
+
+        :raises TemplateError: a value does not meet its constraint.
+        """
+        if not self._places:
+            return
+        problems: Mapping[Question, str] = cloud.problems(list(self._places))
+        for question, place in self._places.items():
+            if question in problems:
+                raise place.error(question.value, problems[question])
+
+    def _collect_parameter(self, parameter: Parameter) -> None:
+        for name, description in parameter.custom:
+            place = _Place(self._above, parameter.name, description, parameter.hidden)
+            self._add(name, parameter.clear, place)
+
+    def _add(self, check: str, value: Json, place: _Place) -> None:
+        if check not in custom_checks.OF_CLOUD:
+            return
+        for item in value if isinstance(value, list) else [value]:
+            if item is not None and len(self._places) < MOST:
+                self._places.setdefault(Question(check, str(item)), place)
+
+
+@functools.cache
+def _asks(plugin: ResourceType) -> bool:
+    return asks_cloud(plugin.properties_schema)
