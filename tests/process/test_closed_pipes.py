@@ -10,24 +10,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from harness.guard import GUARD
+from harness.installation import set_up
 from harness.ports import free_port
-from harness.programs import BIN, run
-from stoker.sealing.stored import Sealer
+from harness.programs import BIN
 
 WITHIN = 60.0
-CONFIG = """\
-[DEFAULT]
-transport_url = kombu+memory://
-[database]
-connection = sqlite:///{folder}/s.sqlite
-[coordination]
-backend_url = file://{folder}/group
-[api]
-auth_strategy = none
-bind_port = {port}
-[secrets]
-key = {key}
-"""
 
 
 class Piped:
@@ -121,11 +108,7 @@ def test_stoker_serve_stops_where_its_errors_are_not_read(start: Start, tmp_path
 
 @pytest.fixture
 def config(tmp_path: pathlib.Path) -> pathlib.Path:
-    path = tmp_path / "stoker.conf"
-    path.write_text(CONFIG.format(folder=tmp_path, port=free_port(), key=Sealer.generate_key()))
-    done = run([BIN / "stoker-manage", "--config-file", path, "db", "sync"])
-    assert done.returncode == 0, done.stderr
-    return path
+    return set_up(tmp_path, f"bind_port = {free_port()}\n")
 
 
 @pytest.mark.parametrize(

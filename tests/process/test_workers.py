@@ -14,27 +14,13 @@ import pytest
 from harness import proctree
 from harness.deployment import call
 from harness.guard import GUARD
+from harness.installation import set_up
 from harness.ports import free_port
 from harness.processes import Process, ProcessEnded
-from harness.programs import BIN, run
+from harness.programs import BIN
 from harness.waiting import wait_for
-from stoker.sealing.stored import Sealer
 
 WATCHDOG = 4.0
-CONFIG = """\
-[DEFAULT]
-transport_url = kombu+memory://
-[database]
-connection = sqlite:///{folder}/s.sqlite
-[coordination]
-backend_url = file://{folder}/group
-[api]
-auth_strategy = none
-bind_port = {port}
-workers = 2
-[secrets]
-key = {key}
-"""
 
 
 class Manager:
@@ -44,10 +30,7 @@ class Manager:
         self.folder = folder
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.config = folder / "stoker.conf"
-        self.config.write_text(CONFIG.format(folder=folder, port=self.port, key=Sealer.generate_key()))
-        done = run([BIN / "stoker-manage", "--config-file", self.config, "db", "sync"])
-        assert done.returncode == 0, done.stderr
+        self.config = set_up(folder, f"bind_port = {self.port}\nworkers = 2\n")
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(str(folder / "notify"))
         self.socket.setblocking(False)

@@ -1,15 +1,14 @@
 """The API under somebody else's WSGI server."""
 
 import pathlib
-import subprocess
 import sys
 import urllib.request
 
 import pytest
 from harness.deployment import call
+from harness.installation import set_up, write_config
 from harness.ports import free_port
 from harness.processes import Process, ProcessEnded
-from stoker.sealing.stored import Sealer
 
 SERVE = """
 import sys
@@ -17,24 +16,7 @@ from wsgiref.simple_server import make_server
 from stoker.cli.wsgi import application
 make_server("127.0.0.1", int(sys.argv[1]), application).serve_forever()
 """
-CONFIG = """\
-[DEFAULT]
-transport_url = kombu+memory://
-[database]
-connection = sqlite:///{folder}/stoker.sqlite
-[api]
-auth_strategy = none
-[secrets]
-key = {key}
-"""
 TEMPLATE = {"heat_template_version": "2018-08-31", "resources": {"a": {"type": "OS::Heat::None"}}}
-
-
-@pytest.fixture
-def config(tmp_path: pathlib.Path) -> pathlib.Path:
-    path = tmp_path / "stoker.conf"
-    path.write_text(CONFIG.format(folder=tmp_path, key=Sealer.generate_key()))
-    return path
 
 
 def serve(
@@ -44,9 +26,8 @@ def serve(
     return Process([sys.executable, "-c", SERVE, str(port)], log=folder / "log", env=environment)
 
 
-def test_the_application_serves(tmp_path: pathlib.Path, config: pathlib.Path) -> None:
-    manage = pathlib.Path(sys.executable).parent / "stoker-manage"
-    subprocess.run([manage, "--config-file", config, "db", "sync"], check=True, capture_output=True)
+def test_the_application_serves(tmp_path: pathlib.Path) -> None:
+    config = set_up(tmp_path)
     port = free_port()
     server = serve(tmp_path, config, port)
     try:
@@ -61,17 +42,15 @@ def test_the_application_serves(tmp_path: pathlib.Path, config: pathlib.Path) ->
         server.kill()
 
 
-def test_a_configuration_that_is_wrong_ends_the_server(tmp_path: pathlib.Path, config: pathlib.Path) -> None:
+def test_a_configuration_that_is_wrong_ends_the_server(tmp_path: pathlib.Path) -> None:
     port = free_port()
-    server = serve(tmp_path, config, port)
+    server = serve(tmp_path, write_config(tmp_path), port)
     with pytest.raises(ProcessEnded, match="stoker-manage db sync"):
         server.wait_for_port(port)
 
 
-def test_two_workers_tell_the_figures_of_both(tmp_path: pathlib.Path, config: pathlib.Path) -> None:
-    manage = pathlib.Path(sys.executable).parent / "stoker-manage"
-    subprocess.run([manage, "--config-file", config, "db", "sync"], check=True, capture_output=True)
-    config.write_text(f"{config.read_text()}[metrics]\napi = true\n")
+def test_two_workers_tell_the_figures_of_both(tmp_path: pathlib.Path) -> None:
+    config = set_up(tmp_path, "[metrics]\napi = true\n")
     shared = tmp_path / "figures"
     shared.mkdir()
     ports = [free_port(), free_port()]

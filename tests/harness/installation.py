@@ -1,0 +1,37 @@
+"""An installation without servers: SQLite, messages in memory, a group in a directory."""
+
+import pathlib
+
+from harness.programs import BIN, run
+from stoker.sealing.stored import Sealer
+
+CONFIG = """\
+[DEFAULT]
+transport_url = kombu+memory://
+[database]
+connection = sqlite:///{folder}/stoker.sqlite
+[coordination]
+backend_url = file://{folder}/group
+[secrets]
+key = {key}
+[api]
+auth_strategy = none
+{api}"""
+
+
+def write_config(folder: pathlib.Path, api: str = "") -> pathlib.Path:
+    """Write the configuration file of an installation below the folder; return its path.
+
+    :param api: more lines of the section ``[api]``, and further sections.
+    """
+    path = folder / "stoker.conf"
+    path.write_text(CONFIG.format(folder=folder, key=Sealer.generate_key(), api=api))
+    return path
+
+
+def set_up(folder: pathlib.Path, api: str = "") -> pathlib.Path:
+    """As `write_config`; the database is set up, too."""
+    path = write_config(folder, api)
+    done = run([BIN / "stoker-manage", "--config-file", path, "db", "sync"])
+    assert done.returncode == 0, done.stderr
+    return path
