@@ -98,6 +98,10 @@ SOFTWARE = "/software_"
 GETS = [path for path, operations in ROUTES.items() if "GET" in operations and SOFTWARE not in path]
 
 
+def test_the_routes_are_known() -> None:
+    assert NONE | QUERIES.keys() <= set(GETS)
+
+
 @pytest.mark.parametrize("route", GETS)
 def test_a_get_reads_in_one_transaction(scene: Scene, route: str, monkeypatch: pytest.MonkeyPatch) -> None:
     status, reads, writes = scene.get(route, QUERIES.get(route, ""), monkeypatch)
