@@ -26,6 +26,7 @@ except ImportError:  # A conductor of an older version loads these types, too: t
     from stoker.resources.steps import Done, Poll, Step
 
 DIRECTORY = Property("string", "Where files are made; must exist.", required=True)
+UNTIL = Property("string", "Blocks until this file exists, in place of the seconds.", update_allowed=True)
 
 
 class Blocking(ResourceType):
@@ -33,12 +34,13 @@ class Blocking(ResourceType):
 
     properties_schema = {
         "seconds": Property("number", default=60, update_allowed=True),
+        "until": UNTIL,
         "actions": Property("list", "In which actions.", default=["create"], update_allowed=True),
     }
 
     def _block(self, action: str, target: ResourceView) -> Step:
         if action in target.properties["actions"]:
-            time.sleep(target.properties["seconds"])
+            _hang(target.properties["seconds"], target.properties["until"])
         return Done(physical_id=target.physical_id or target.physical_name)
 
     def handle_create(self, target: ResourceView, work: StepContext) -> Step:
@@ -116,6 +118,7 @@ class External(ResourceType):
             default=0,
             update_allowed=True,
         ),
+        "blocked_until": UNTIL,
     }
     attributes_schema = {"path": Attribute("Of the file.", "string")}
 
@@ -123,7 +126,7 @@ class External(ResourceType):
         path = _path(target, target.key)
         if not path.exists():
             _write(path, target)
-            time.sleep(target.properties["blocked_secs"])
+            _hang(target.properties["blocked_secs"], target.properties["blocked_until"])
         until = work.now() + target.properties["poll_secs"]
         return self._look(until, target.key, work)
 
@@ -151,6 +154,14 @@ class External(ResourceType):
         if left > 0:
             return Poll({"until": until}, after=left, physical_id=physical_id)
         return Done(physical_id=physical_id)
+
+
+def _hang(seconds: float, until: str | None) -> None:
+    if until is None:
+        time.sleep(seconds)
+    else:
+        while not os.path.exists(until):
+            time.sleep(0.05)
 
 
 def _path(target: ResourceView, physical_id: str) -> pathlib.Path:

@@ -6,7 +6,6 @@ import pathlib
 import subprocess
 import sys
 
-import pytest
 from harness import attacks
 
 SECONDS, MIB = 2.0, 100.0
@@ -14,11 +13,10 @@ SECONDS, MIB = 2.0, 100.0
 
 The time is for the reference machine, on which the slowest attacks take 1.3 s: 2,000,000 steps of work,
 each of which shall take less than a microsecond.  A slower host has longer by the factor that `harness.pace`
-measures in the attack's own process, before and after it.
+measures in the attack's own process, before and after it.  So other tests may run beside it.
 """
 
 
-@pytest.mark.alone
 def test_what_asks_for_too_much_is_refused_soon_and_takes_little_memory() -> None:
     tests = pathlib.Path(attacks.__file__).parents[1]
     ended = subprocess.run(
