@@ -1,7 +1,7 @@
 """Membership on each backend, with real servers and members that are real processes.
 
-Most of the time goes by in waiting, so the backends are tested side by side: each has a lane of its own, in
-which its scenarios run one after the other, for some of them stop the server.
+Most of the time goes by in waiting, so the scenarios run side by side: each backend has lanes with a server
+of their own, in which some of its scenarios run one after the other, for some of them stop the server.
 """
 
 import os
@@ -15,7 +15,8 @@ from harness.waiting import wait_for
 from services.ring.backends import MAKERS, Backend
 from services.ring.cluster import Cluster
 
-LANES = 5
+LANES = 2
+"""Of each backend."""
 Scenario = Callable[[Cluster, Backend], None]
 Runs = Mapping[tuple[str, Scenario], Future[None]]
 
@@ -118,10 +119,9 @@ SCENARIOS: Sequence[Scenario] = (
 )
 
 
-def _lane(name: str, runs: Runs, directory: pathlib.Path) -> None:
+def _lane(name: str, runs: Mapping[Scenario, Future[None]], directory: pathlib.Path) -> None:
     backend = MAKERS[name]()
-    mine = [(scenario, run) for (wanted, scenario), run in runs.items() if wanted == name]
-    for scenario, run in mine:
+    for scenario, run in runs.items():
         cluster = None
         try:
             backend.start()
@@ -144,9 +144,11 @@ def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     chosen = [item.callspec.params for item in request.session.items if item.path == request.path]
     futures: Runs = {(params["name"], params["scenario"]): Future() for params in chosen}
     directory = tmp_path_factory.mktemp("ring")
-    with ThreadPoolExecutor(LANES) as pool:
-        names = dict.fromkeys(name for name, _ in futures)
-        lanes = [pool.submit(_lane, name, futures, directory) for name in names]
+    parts: dict[tuple[str, int], dict[Scenario, Future[None]]] = {}
+    for (name, scenario), run in futures.items():
+        parts.setdefault((name, SCENARIOS.index(scenario) % LANES), {})[scenario] = run
+    with ThreadPoolExecutor(len(parts)) as pool:
+        lanes = [pool.submit(_lane, name, mine, directory) for (name, _), mine in parts.items()]
         yield futures
     for lane in lanes:
         lane.result()
