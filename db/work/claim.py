@@ -17,6 +17,8 @@ from ..states import ACTING, DELETING, SILENT, UNDECIDED, Status, TaskKind, Task
 from . import transitions
 
 Json = typing.Any
+SHOWN = frozenset(TaskKind) - UNDECIDED - SILENT
+"""Kinds whose claim the resource shows, so that its row is written."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ def claim(
         seen += [Task.of(dict(row)) for row in conn.execute(_READY, {"ids": part}).mappings()]
     if not seen:
         return Claimed()
-    shown = {task.resource_id for task in seen if task.resource_id is not None and _is_shown(task)}
+    shown = {task.resource_id for task in seen if task.resource_id is not None and task.kind in SHOWN}
     wanted = {task.resource_id for task in seen if task.resource_id is not None}
     wanted |= {ResourceId(i) for task in seen for i in task.inputs.values()}
     rows, locked = resources.lock_free(conn, wanted, shown)
@@ -124,24 +126,20 @@ def claim(
     taken = _take(conn, [task for task in seen if task.resource_id not in locked], who=who, now=now)
     if not taken:
         return Claimed(locked=skipped)
-    rows = _with_replacements(conn, rows)
+    if any(row.replaced_by is not None for row in rows.values()):
+        rows = _with_replacements(conn, rows)
     stacks = _stacks(conn, {task.stack_id for task in taken})
-    found = [(task, _worked_on(task, rows)) for task in taken]
-    begun = [(task, row) for task, row in found if row is not None]
+    begun: list[tuple[Task, Resource]] = []
+    gone: list[Task] = []
+    for task in taken:
+        row = None if task.resource_id is None else rows.get(task.resource_id)
+        if row is None or (task.kind in ACTING and not row.is_there):
+            gone.append(task)
+        else:
+            begun.append((task, row))
     started = _mark_in_progress(conn, begun, who=who, now=now)
     claims = [_claim(task, resource, rows, stacks[task.stack_id]) for task, resource in begun]
-    return Claimed(claims, started, [task for task, row in found if row is None], skipped)
-
-
-def _is_shown(task: Task) -> bool:
-    """Return whether the resource shows the claim, so that its row is written."""
-    return task.kind not in UNDECIDED and task.kind not in SILENT
-
-
-def _worked_on(task: Task, rows: Mapping[ResourceId, Resource]) -> Resource | None:
-    """Return the task's resource; None: the task has nothing to do."""
-    row = rows.get(task.resource_id) if task.resource_id is not None else None
-    return None if row is not None and task.kind in ACTING and not row.is_there else row
+    return Claimed(claims, started, gone, skipped)
 
 
 def read(conn: Connection, task: Task) -> Claim | None:
@@ -194,6 +192,7 @@ def _take(conn: Connection, seen: Sequence[Task], *, who: Claimant, now: float) 
     if not seen:
         return []
     transitions.claim(conn, [task.id for task in seen], member=who.member, now=now)
+    # The values that the update has stored.
     return [
         replace(
             task,
@@ -203,17 +202,12 @@ def _take(conn: Connection, seen: Sequence[Task], *, who: Claimant, now: float) 
             claimed_at=now,
             waits_on=None,
             stop_by=None,
-            expires_at=_expiry(task, now),
+            expires_at=(
+                task.expires_at if task.expires_at is not None or task.timeout is None else now + task.timeout
+            ),
         )
         for task in seen
     ]
-
-
-def _expiry(task: Task, now: float) -> float | None:
-    """Return what `transitions.claim` has stored."""
-    if task.expires_at is not None or task.timeout is None:
-        return task.expires_at
-    return now + task.timeout
 
 
 def stack_names(conn: Connection, stack_ids: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -235,7 +229,7 @@ def _mark_in_progress(
     started: list[Event] = []
     for task, resource in begun:
         action = task.kind.upper()
-        if not _is_shown(task):
+        if task.kind not in SHOWN:
             continue
         if task.attempt > 1 and (resource.action, resource.status) == (action, Status.IN_PROGRESS):
             continue

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import events, resources
-from ..ids import AwaitedKind, ResourceId, StackId, TaskId, TraversalId, chunks
+from ..ids import AwaitedKind, ResourceId, StackId, TaskId, TraversalId, WaitsOn, chunks
 from ..rows import Outcome, ReadyTasks, Task
 from ..schema import tables
 from ..schema.tables import IDS
@@ -36,8 +36,8 @@ class Awaited:
     :ivar paused: tasks that will wait for nested stacks whose deadlines are paused.
     """
 
-    changed: frozenset[TaskId]
-    paused: frozenset[TaskId]
+    changed: frozenset[TaskId] = frozenset()
+    paused: frozenset[TaskId] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Admission:
     refused: Sequence[Outcome]
     rows: Mapping[TaskId, Task]
 
-    def ended(self) -> list[FinishedTask]:
+    def finished(self) -> list[FinishedTask]:
         """Return the tasks that reach a final state."""
         return [
             FinishedTask(
@@ -65,23 +65,8 @@ class Admission:
             if outcome.state in FINAL
         ]
 
-    def hits(self) -> list[BreakpointHit]:
-        """Return the tasks whose steps came to a breakpoint, as they are while they are held."""
-        found: list[BreakpointHit] = []
-        for outcome in self.accepted:
-            if outcome.hook is not None:
-                task, new = self.rows[outcome.task_id], outcome.replacement
-                if new is not None:
-                    task = replace(task, resource_id=new.id, kind=TaskKind.CREATE)
-                found.append(BreakpointHit(task, outcome.hook))
-        return found
 
-    def parked(self, among: frozenset[TaskId]) -> list[TaskId]:
-        """Return those of the tasks that are parked."""
-        return [o.task_id for o in self.accepted if o.state == TaskState.PARKED and o.task_id in among]
-
-
-def lock_awaited(conn: Connection, outcomes: Sequence[Outcome]) -> Awaited:
+def lock_awaited(conn: Connection, parked: Sequence[tuple[WaitsOn, Outcome]]) -> Awaited:
     """Lock the rows that tasks are about to wait for, and return whether the waits make sense.
 
     The rows stay locked, so whoever changes one next finds the task parked.  They come before the tasks, in
@@ -90,7 +75,6 @@ def lock_awaited(conn: Connection, outcomes: Sequence[Outcome]) -> Awaited:
     r, s = tables.resource, tables.stack
     changed: set[TaskId] = set()
     paused: set[TaskId] = set()
-    parked = [(o.waits_on, o) for o in outcomes if o.state == TaskState.PARKED and o.waits_on is not None]
     for waits_on, outcome in sorted(parked, key=lambda pair: str(pair[0])):
         if waits_on.kind == AwaitedKind.RESOURCE:
             query = sa.select(r.c.generation).where(r.c.id == int(waits_on.key)).with_for_update()
@@ -109,23 +93,20 @@ def lock_awaited(conn: Connection, outcomes: Sequence[Outcome]) -> Awaited:
 
 def admit(conn: Connection, outcomes: Sequence[Outcome], *, who: Claimant) -> Admission:
     """Lock the tasks of outcomes, and decide which outcomes are stored, and as what."""
-    rows = _lock(conn, outcomes)
+    rows: dict[TaskId, Task] = {}
+    for part in chunks(outcome.task_id for outcome in outcomes):
+        found = conn.execute(_LOCKED, {"ids": part}).mappings()
+        rows.update((task.id, task) for task in (Task.of(dict(row)) for row in found))
     accepted = [o for o in outcomes if _current(o, rows.get(o.task_id), who)]
     refused = [o for o in outcomes if not _current(o, rows.get(o.task_id), who)]
     # Before what is superseded: a task that is cancelled here has no replacement to refuse.
-    kept = _cancel_stopped(conn, accepted, rows)
-    return Admission([_of_superseded(o, rows[o.task_id]) for o in kept], refused, rows)
+    if any(outcome.state in UNSTARTED for outcome in accepted):
+        accepted = _cancel_stopped(conn, accepted, rows)
+    kept = [o if rows[o.task_id].standing == Standing.OWN else _of_superseded(o) for o in accepted]
+    return Admission(kept, refused, rows)
 
 
 _LOCKED = sa.select(tables.task).where(tables.task.c.id.in_(IDS)).order_by(tables.task.c.id).with_for_update()
-
-
-def _lock(conn: Connection, outcomes: Sequence[Outcome]) -> dict[TaskId, Task]:
-    found: dict[TaskId, Task] = {}
-    for part in chunks(outcome.task_id for outcome in outcomes):
-        rows = conn.execute(_LOCKED, {"ids": part}).mappings()
-        found.update((task.id, task) for task in (Task.of(dict(row)) for row in rows))
-    return found
 
 
 def _current(outcome: Outcome, task: Task | None, who: Claimant) -> bool:
@@ -147,8 +128,6 @@ def _cancel_stopped(
 ) -> list[Outcome]:
     """Cancel tasks that would wait in a traversal that was stopped, or in which a task failed."""
     waiting = [rows[outcome.task_id] for outcome in accepted if outcome.state in UNSTARTED]
-    if not waiting:
-        return list(accepted)
     request = RequeueRequest(
         begun={o.task_id: o.changes["progress"] is not None for o in accepted if "progress" in o.changes},
         done={o.task_id for o in accepted if o.state == TaskState.HELD},
@@ -169,14 +148,12 @@ def _cancelled(outcome: Outcome, task: Task) -> Outcome:
     return replace(outcome, state=TaskState.CANCELLED, changes=changes)
 
 
-def _of_superseded(outcome: Outcome, task: Task) -> Outcome:
+def _of_superseded(outcome: Outcome) -> Outcome:
     """Return the part of an outcome that counts where a newer traversal has planned with the resource.
 
     That traversal has stored all that the resource may need, so `requires` stays.  An update of the same
     resource waits behind a carried-over task, and decides whether to replace it: so only one does.
     """
-    if task.standing == Standing.OWN:
-        return outcome
     changes = {name: value for name, value in outcome.changes.items() if name != "requires"}
     if outcome.replacement is not None:
         return replace(outcome, state=TaskState.CANCELLED, replacement=None, due_at=None)
@@ -216,14 +193,18 @@ def exchange(
     """
     # What tasks will wait for comes first: who changes it locks it first, too, and then wakes the tasks.  A
     # change before our lock is seen here; a change after our commit finds the task parked.  None is lost.
-    awaited = lock_awaited(conn, outcomes)
+    parked = [(o.waits_on, o) for o in outcomes if o.state == TaskState.PARKED and o.waits_on is not None]
+    awaited = lock_awaited(conn, parked) if parked else Awaited()
     # The fence: from here on the tasks' rows are locked, and no other attempt can take them.
     admitted = admit(conn, outcomes, who=who)
     ready = _store(conn, admitted, awaited.changed, now=now)
     # Counting down locks traversals, then successors.  It comes after the resources are written, because a
     # successor that is claimed below reads what its predecessors have just stored.
-    free, hits = breakpoints.partition(conn, count_down(conn, admitted.ended(), now=now))
-    hits += admitted.hits()
+    finished = admitted.finished()
+    free, hits = count_down(conn, finished, now=now), list[BreakpointHit]()
+    if any(task.hooks or task.stepped for task in free):
+        free, hits = breakpoints.partition(conn, free)
+    hits += [_hit(o.hook, o, admitted) for o in admitted.accepted if o.hook is not None]
     recorded = [event for o in admitted.accepted for event in (o.begun, o.event) if event is not None]
     if hits:
         # Events are shown in the order of their ids: the end of an action comes before its breakpoint.
@@ -234,30 +215,36 @@ def exchange(
     # The continuation: a thread that has just ended a task takes a successor at once, without a hint.  Such a
     # task goes from waiting to running, so nobody else sees it as ready.  Hints announce the others.
     own, others = choose(free, list(ready), hinted, slots=slots, fresh=len(admitted.accepted))
-    ready.update(_unblock(conn, free[len(own) :], now=now))
+    if later := free[len(own) :]:
+        ready.update(_unblock(conn, later, now=now))
     claimed = claim(conn, others, who=who, now=now, waiting=own)
     # Another transaction holds the resource's row: the task must not be left waiting for nothing.
-    kept = [task for task in claimed.locked if task.state == TaskState.WAITING]
-    ready.update(_unblock(conn, kept, now=now))
+    if kept := [task for task in claimed.locked if task.state == TaskState.WAITING]:
+        ready.update(_unblock(conn, kept, now=now))
     events.add_many(conn, [*recorded, *claimed.started])
-    ready.update(_complete_gone(conn, claimed.gone, now=now))
-    over = [*claimed.gone, *(one.task for one in admitted.ended())]
+    if claimed.gone:
+        ready.update(_complete_gone(conn, claimed.gone, now=now))
+    over = [*claimed.gone, *(one.task for one in finished)]
     # Last, because only now all tasks of this transaction are counted: a traversal without open tasks ends,
     # and one in which nothing but held tasks remains pauses its deadline.  Stacks are locked here.
-    held, behind = [hit.task for hit in hits], admitted.parked(awaited.paused)
+    held = [hit.task for hit in hits]
+    waiting = [o.task_id for o in admitted.accepted if o.state == TaskState.PARKED]
+    behind = [task_id for task_id in waiting if task_id in awaited.paused]
     ended, woken = endings.finish_all(conn, over, held=held, parked=behind, by=who.host, now=now)
-    left = _without_claims({**ready, **woken}, claimed.claims)
+    mine, left = {one.task.id for one in claimed.claims}, ReadyTasks()
+    for task_id, traversal in {**ready, **woken}.items():
+        if task_id not in mine:
+            left.add(traversal, task_id)
     locked = [task.id for task in claimed.locked]
     return Exchange(admitted.refused, list(claimed.claims), left, ended, locked)
 
 
-def _without_claims(ready: Mapping[TaskId, TraversalId], claims: Sequence[Claim]) -> ReadyTasks:
-    claimed = {one.task.id for one in claims}
-    left = ReadyTasks()
-    for task_id, traversal in ready.items():
-        if task_id not in claimed:
-            left.add(traversal, task_id)
-    return left
+def _hit(hook: str, outcome: Outcome, admitted: Admission) -> BreakpointHit:
+    """Return the task whose step came to a breakpoint, as it is while it is held."""
+    task, new = admitted.rows[outcome.task_id], outcome.replacement
+    if new is not None:
+        task = replace(task, resource_id=new.id, kind=TaskKind.CREATE)
+    return BreakpointHit(task, hook)
 
 
 def choose(
@@ -313,7 +300,8 @@ def _store(
     if survived:
         losses.forget(conn, survived)
     for state, end in _ENDS.items():
-        end(conn, [outcome.task_id for outcome in accepted if outcome.state == state])
+        if ids := [outcome.task_id for outcome in accepted if outcome.state == state]:
+            end(conn, ids)
     _store_resources(conn, accepted, now=now)
     for outcome in accepted:
         if outcome.leftover is not None and outcome.state in FINAL:
@@ -336,15 +324,14 @@ _ENDS: Mapping[TaskState, Callable[[Connection, Sequence[TaskId]], int]] = {
 
 
 def _store_resources(conn: Connection, accepted: Sequence[Outcome], *, now: float) -> None:
-    changed = [{**o.changes, "row_id": o.resource_id} for o in accepted if o.changes and not _removes(o)]
+    # A resource whose task is held after its deletion is still shown, with its breakpoint.
+    removed = [o.resource_id for o in accepted if o.remove and o.state in FINAL]
+    kept = [o for o in accepted if not (o.remove and o.state in FINAL)]
+    changed = [{**o.changes, "row_id": o.resource_id} for o in kept if o.changes]
     copies = [o.copy for o in accepted if o.copy]
     resources.store_changes(conn, [*changed, *copies], now=now)
-    resources.delete_many(conn, [o.resource_id for o in accepted if _removes(o)])
-
-
-def _removes(outcome: Outcome) -> bool:
-    # A resource whose task is held after its deletion is still shown, with its breakpoint.
-    return outcome.remove and outcome.state in FINAL
+    if removed:
+        resources.delete_many(conn, removed)
 
 
 def _complete_gone(conn: Connection, gone: Sequence[Task], *, now: float) -> dict[TaskId, TraversalId]:
@@ -352,8 +339,6 @@ def _complete_gone(conn: Connection, gone: Sequence[Task], *, now: float) -> dic
 
     A snapshot has no copy of a resource that is gone.
     """
-    if not gone:
-        return {}
     copies = [task.spare_id for task in gone if task.kind == TaskKind.SNAPSHOT]
     resources.delete_many(conn, [copy_id for copy_id in copies if copy_id is not None])
     transitions.complete(conn, [task.id for task in gone])

@@ -12,7 +12,7 @@ from ..ids import StackId, TaskId, TraversalId, TraversalNumber
 from ..rows import Event, Stack, Task
 from ..schema import tables
 from ..stacks import LateStack
-from ..states import Status, TraversalState
+from ..states import Standing, Status, TraversalState
 from . import countdown
 
 ROLLBACK_STARTED = "Stack ROLLBACK started"
@@ -79,8 +79,11 @@ def finish_all(
     :param by: host of the conductor, for the events; None: the API.
     :returns: the stacks that have ended, with their statuses; and the parents' tasks that were woken.
     """
-    countdown.pause_parents(conn, parked, now=now)
-    numbers = {task.finish_id for task in (*over, *held)} | countdown.newer_traversals(conn, over)
+    if parked:
+        countdown.pause_parents(conn, parked, now=now)
+    numbers = {task.finish_id for task in (*over, *held)}
+    if any(task.standing != Standing.OWN for task in over):
+        numbers |= countdown.newer_traversals(conn, over)
     ended: list[tuple[StackId, Status]] = []
     woken: dict[TaskId, TraversalId] = {}
     for number in sorted(number for number in numbers if number is not None):
@@ -121,8 +124,9 @@ def end_stack(
         if failure is not None and not failure.rolled_back:
             stacks.forgo_rollback(conn, stack_id)
     record_stack_events(conn, [stack], status, reason, by=by, now=now)
-    begin_rollbacks(conn, [stack_id], now=now)
-    woken = countdown.wake_parents(conn, stack_id, now=now)
+    if failure is not None and failure.rolled_back:
+        begin_rollbacks(conn, [stack_id], now=now)
+    woken = {} if stack.parent_id is None else countdown.wake_parents(conn, stack_id, now=now)
     return Ended(
         stack_id=stack_id,
         status=status,
