@@ -129,22 +129,19 @@ class ServerClock:
         :param after: our monotonic clock when it had answered.
         """
         with self._lock:
-            if after - before <= self._tolerance:
-                self._take(server - after, server - before, after)
-            else:
+            if after - before > self._tolerance:
                 LOG.debug("Ignoring a measurement of the database's time that took %.1f s", after - before)
-
-    def _take(self, low: float, high: float, now: float) -> None:
-        """Accept that the true offset is between the two; the known one stays while it may be true."""
-        old = self._offset
-        new = (low + high) / 2 if old is None else min(max(old, low), high)
-        if old is None or abs(new - old) <= self._tolerance:
-            if self._doubt is not None:
-                LOG.warning("The database's time has jumped back to the expected time")
-            self._offset, self._doubt, self._next = new, None, now + EVERY
-        else:
-            self._question(old, new, now)
-        self._compare(now)
+                return
+            # The true offset is between these two; the known one stays while it may be true.
+            low, high, old = server - after, server - before, self._offset
+            new = (low + high) / 2 if old is None else min(max(old, low), high)
+            if old is not None and abs(new - old) > self._tolerance:
+                self._question(old, new, after)
+            else:
+                if self._doubt is not None:
+                    LOG.warning("The database's time has jumped back to the expected time")
+                self._offset, self._doubt, self._next = new, None, after + EVERY
+            self._compare(after)
 
     def _question(self, old: float, new: float, now: float) -> None:
         doubt = self._doubt
@@ -258,17 +255,6 @@ class Database:
         self._engine.dispose()
 
     def _run(self, work: Callable[[Connection], T], *, write: bool, brief: bool = False) -> T:
-        try:
-            return self._tried(work, write=write, brief=brief)
-        except RowLocked:
-            if not brief:
-                self._troubled(Trouble.LOCKED)
-            raise
-        except Unavailable:
-            self._troubled(Trouble.GIVEN_UP)
-            raise
-
-    def _tried(self, work: Callable[[Connection], T], *, write: bool, brief: bool) -> T:
         last = time.monotonic() + self._limits.retry
         for attempt in range(1, self._tries + 1):
             try:
@@ -278,11 +264,15 @@ class Database:
                 if brief and error.locked:
                     raise RowLocked(f"Another transaction holds a row: {cause}") from cause
                 if attempt == self._tries or time.monotonic() >= last:
+                    self._troubled(Trouble.LOCKED if error.locked else Trouble.GIVEN_UP)
                     kind = RowLocked if error.locked else Unavailable
                     raise kind(f"The database was unavailable in {attempt} tries: {cause}") from cause
                 self._troubled(Trouble.AGAIN)
                 LOG.debug("Retrying a transaction after try %d: %s", attempt, cause)
                 self._sleep(random.uniform(0.5, 1.0) * min(1.0, 0.005 * 2**attempt))
+            except Unavailable:  # A retry would be useless, or would repeat what may have been committed.
+                self._troubled(Trouble.GIVEN_UP)
+                raise
         raise AssertionError("unreachable")
 
     def _once(self, work: Callable[[Connection], T], *, write: bool, brief: bool) -> T:
@@ -301,14 +291,9 @@ class Database:
     def _measure(self, conn: Connection) -> None:
         clock = self.clock
         if clock.take_turn():
-            before = clock.monotonic()
-            server = self.server_time(conn)
-            clock.measured(server, before, clock.monotonic())
-
-    def server_time(self, conn: Connection) -> float:
-        """Return the server's time; SQLite has none but the host's."""
-        found = server_time(conn)
-        return self.clock.wall() if found is None else found
+            before, server = clock.monotonic(), server_time(conn)
+            # SQLite has no server: its time is the host's.
+            clock.measured(clock.wall() if server is None else server, before, clock.monotonic())
 
     def _end_brief(self, conn: Connection) -> None:
         try:

@@ -1,7 +1,6 @@
 """Rows of events, in Heat's shape."""
 
 import typing
-import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,11 +14,6 @@ from .rows import Event
 from .schema import tables
 
 Json = typing.Any
-
-
-def new(**fields: typing.Any) -> Event:
-    """Return an event with a new uuid."""
-    return Event(uuid=str(uuid.uuid4()), **fields)
 
 
 _STORED = [name for name in Event.__dataclass_fields__ if name != "id"]

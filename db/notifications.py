@@ -84,7 +84,7 @@ def collect(conn: Connection) -> list[Notification]:
 
 def about_stacks(conn: Connection, stack_ids: Iterable[StackId]) -> None:
     """Notify that the stacks have started an action, or ended it, as their rows are now."""
-    collected = _collected(conn)
+    collected: list[Notification] | None = conn.get_execution_options().get(_COLLECTED)
     ids = list(dict.fromkeys(stack_ids))
     if collected is None or not ids:
         return
@@ -99,7 +99,7 @@ def at_breakpoints(
 
     :param hits: stack, reason and resource of each.
     """
-    collected = _collected(conn)
+    collected: list[Notification] | None = conn.get_execution_options().get(_COLLECTED)
     if collected is None or not hits:
         return
     found = _read(conn, sorted({stack_id for stack_id, _, _ in hits}))
@@ -108,11 +108,6 @@ def at_breakpoints(
         for stack_id, reason, at in hits
         if stack_id in found
     ]
-
-
-def _collected(conn: Connection) -> list[Notification] | None:
-    collected: list[Notification] | None = conn.get_execution_options().get(_COLLECTED)
-    return collected
 
 
 _S = tables.stack.c

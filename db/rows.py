@@ -4,6 +4,7 @@ The columns' meanings are written in ``schema/tables.py``, where each column is 
 """
 
 import typing
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -294,7 +295,6 @@ class Event:
     :ivar at: seconds since the epoch.
     """
 
-    uuid: str
     stack_id: StackId
     resource_name: str
     resource_type: str
@@ -305,6 +305,7 @@ class Event:
     at: float
     conductor: str | None = None
     properties: Json = None
+    uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
     id: int | None = None
 
 

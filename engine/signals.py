@@ -132,7 +132,7 @@ def _named(conn: typing.Any, stack: Stack, name: str) -> Resource:
 
 
 def _event(resource: Resource, action: str, status: Status, reason: str, now: float) -> Event:
-    return events.new(
+    return Event(
         stack_id=resource.stack_id,
         resource_name=resource.name,
         resource_type=resource.type,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from ...db.rows import Resource
 from ...db.work.claim import Claim
 from ...resources.errors import PermanentError
-from ...sealing.stored import BoundSealer, RowLookup, StoredLookup, as_residual, in_clear
+from ...sealing.stored import BoundSealer, RowLookup, as_residual, in_clear
 from ...template.budget import Budget
 from ...template.errors import TemplateError
 from ...template.residual import evaluate, is_node, mapping, quote, sealed
@@ -64,6 +64,8 @@ class Secrets:
 
     def holds(self, value: Json) -> bool:
         """Return whether a secret is in a value."""
+        if not self._texts:
+            return False
         return any(secret in text for text in _texts(value, keys=True) for secret in self._texts)
 
     def redact(self, text: str) -> str:
@@ -203,8 +205,3 @@ class ClaimLookup(SealedLookup):
         :raises SealError: the key is not there.
         """
         return self._secrets.open(token)
-
-
-def stored_properties(stored: Mapping[str, Json] | None, secrets: Opener) -> dict[str, Json]:
-    """Return properties as they were given to the type, from what is stored of them."""
-    return dict(evaluate(stored or {}, StoredLookup(secrets.open)))

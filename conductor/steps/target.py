@@ -12,10 +12,10 @@ from ...resources.errors import PermanentError, PropertyError
 from ...resources.plugin import ResourceType
 from ...resources.properties import changed, resolve_properties, resolve_stored
 from ...resources.steps import Park, Poll, Step
-from ...sealing.stored import metadata_in_clear
+from ...sealing.stored import StoredLookup, metadata_in_clear
 from ...template.errors import TemplateError
 from ...template.residual import evaluate, holds_secret, is_deferred, is_node, mapping, members, partial
-from .secrets import ClaimLookup, SealedLookup, Secrets, stored_properties
+from .secrets import ClaimLookup, SealedLookup, Secrets
 
 Json = typing.Any
 GIVEN = (TaskKind.CREATE, TaskKind.UPDATE, TaskKind.ADOPT)
@@ -161,7 +161,8 @@ def properties_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> M
                 raise
             # What was to be adopted is there also where its properties are wrong.
             return resolve_stored(plugin.properties_schema, {})
-    return resolve_stored(plugin.properties_schema, stored_properties(resource.properties, secrets))
+    given = evaluate(resource.properties or {}, StoredLookup(secrets.open))
+    return resolve_stored(plugin.properties_schema, given)
 
 
 def _resolved(
@@ -171,7 +172,8 @@ def _resolved(
     kept = partial(properties, SealedLookup(claim))
     secret = {name for name, value in members(kept).items() if is_deferred(value)}
     values = evaluate(properties, ClaimLookup(claim, secrets))
-    _note_secrets(kept, values, secrets)
+    if holds_secret(kept):
+        _note_secrets(kept, values, secrets)
     return kept, resolve_properties(plugin.properties_schema, values, secret)
 
 

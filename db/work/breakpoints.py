@@ -128,7 +128,7 @@ def notify(
 
 def _event_of(row: Resource, reason: str, by: str | None, now: float) -> Event:
     """Return an event at a resource that does not change the resource's status."""
-    return events.new(
+    return Event(
         stack_id=row.stack_id,
         resource_name=row.name,
         resource_type=row.type,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from .. import events, resources
+from .. import resources
 from ..ids import MemberId, ResourceId, StackId, TaskId, chunks
 from ..rows import Event, Resource, Task
 from ..schema import tables
@@ -253,7 +253,7 @@ def resource_event(
     resource: Resource, kind: TaskKind, status: Status, reason: str, who: Claimant, now: float
 ) -> Event:
     """Return the event of a resource's action that reaches a status."""
-    return events.new(
+    return Event(
         stack_id=resource.stack_id,
         resource_name=resource.name,
         resource_type=resource.type,

@@ -192,7 +192,7 @@ def stack_event(
     stack: Stack | LateStack, status: Status, reason: str, *, by: str | None, now: float
 ) -> Event:
     """Return the stack's own event, which lists show under the stack's name."""
-    return events.new(
+    return Event(
         stack_id=stack.id,
         resource_name=stack.name,
         resource_type="OS::Heat::Stack",

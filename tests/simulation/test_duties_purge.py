@@ -13,7 +13,7 @@ from stoker.conductor.duties.stack_purge import StackPurge
 from stoker.db import content, events, stacks
 from stoker.db.events import EventQuery
 from stoker.db.ids import ContentId, StackId, TraversalId
-from stoker.db.rows import Stack
+from stoker.db.rows import Event, Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status
 
@@ -88,7 +88,7 @@ def test_only_one_conductor_sweeps_the_contents(world: World) -> None:
 def add_events(world: World, stack: Stack, count: int) -> list[str]:
     """Uuids in the order of the events."""
     made = [
-        events.new(
+        Event(
             stack_id=stack.id,
             resource_name=f"e{number}",
             resource_type="t",

@@ -27,11 +27,11 @@ class CheckStep(TaskStep):
 
     action = "check"
 
-    def reason(self) -> str:
-        """Return the reason, which says where the type cannot check anything."""
-        if checkable(self.plugin):
-            return super().reason()
-        return f"CHECK not supported for {self.claim.resource.type}"
+    def prepare(self) -> StepResult | None:
+        """Choose the reason, which says where the type cannot check anything."""
+        if not checkable(self.plugin):
+            self.reason = f"CHECK not supported for {self.claim.resource.type}"
+        return None
 
 
 class ObserveStep(TaskStep):

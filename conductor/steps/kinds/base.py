@@ -30,12 +30,14 @@ class TaskStep:
     An object is one step of one attempt; one thread uses it, once.
 
     :ivar action: names the type's methods: ``handle_ACTION`` starts it, ``check_ACTION_complete`` polls it.
+    :ivar reason: the resource's status reason where the action ends well.
     :ivar target: the resource as its type sees it; known from `prepare` on.
     :ivar stored: columns that record what the resource was given; known from `prepare` on.
     :param progress: the token to poll with; None: the stored one; the action starts if there is none.
     """
 
     action: str
+    reason = "state changed"
     target: ResourceView
     stored: Mapping[str, Json]
 
@@ -152,11 +154,7 @@ class TaskStep:
     def complete(self, changes: Mapping[str, Json]) -> StepResult:
         """Make the result of an action that has ended well, with the values that others refer to."""
         values = kept_values(self.plugin, self.target, self.secrets)
-        return self.outcomes.done({**changes, **values}, self.target.physical_id, self.reason())
-
-    def reason(self) -> str:
-        """Return the reason of an action that has ended well."""
-        return "state changed"
+        return self.outcomes.done({**changes, **values}, self.target.physical_id, self.reason)
 
     def find_created(self) -> None:
         """Give the view the physical id of what a lost attempt has made, before its result was stored."""

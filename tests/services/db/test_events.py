@@ -14,7 +14,7 @@ from stoker.db.rows import Event, Stack
 
 def an_event(stack_id: StackId, name: str, **fields: typing.Any) -> Event:
     plain = {"resource_type": "T", "physical_id": None, "action": "CREATE", "status": "COMPLETE", "at": NOW}
-    return events.new(stack_id=stack_id, resource_name=name, reason="", **{**plain, **fields})
+    return Event(stack_id=stack_id, resource_name=name, reason="", **{**plain, **fields})
 
 
 def add(database: Database, *wanted: Event) -> None:

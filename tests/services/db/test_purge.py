@@ -6,7 +6,7 @@ from stoker.cli.commands.purge import Purged, purge
 from stoker.db import content, events
 from stoker.db.engine import Database
 from stoker.db.ids import StackId
-from stoker.db.rows import Stack
+from stoker.db.rows import Event, Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status
 
@@ -19,7 +19,7 @@ def deleted(name: str, at: float) -> Stack:
 def with_events(database: Database, stack: Stack, count: int) -> Stack:
     store(database, stack)
     told = [
-        events.new(
+        Event(
             stack_id=stack.id,
             resource_name=f"r{number}",
             resource_type="T",

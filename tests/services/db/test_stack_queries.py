@@ -14,7 +14,7 @@ from stoker.db.errors import NotFound
 from stoker.db.events import EventQuery
 from stoker.db.ids import StackId
 from stoker.db.queries.stack_list import SORT_KEYS, StackQuery, count_stacks, get_many, list_stacks
-from stoker.db.rows import DetailedStack, ListedStack
+from stoker.db.rows import DetailedStack, Event, ListedStack
 from stoker.db.schema import tables
 
 TAGS = {"none": (), "x": ("x",), "y": ("y",), "xy": ("x", "y"), "xyz": ("x", "y", "z")}
@@ -187,7 +187,7 @@ def test_lists_read_only_what_they_show(database: Database) -> None:
     happened = {"stack_id": root.id, "resource_name": "r1", "resource_type": "t", "physical_id": None}
     happened |= {"action": "CREATE", "status": "COMPLETE", "reason": "", "at": NOW, "properties": {"a": LONG}}
     database.write(lambda conn: resources.insert_many(conn, rows))
-    database.write(lambda conn: events.add_many(conn, [events.new(**happened) for _ in range(MANY)]))
+    database.write(lambda conn: events.add_many(conn, [Event(**happened) for _ in range(MANY)]))
     query = StackQuery("tenant", show_nested=True)
     ids = [stack.id for stack in found(database, show_nested=True)]
     lists: dict[str, typing.Callable[[Connection], typing.Sized]] = {

@@ -19,7 +19,7 @@ from stoker.db.engine import Database
 from stoker.db.errors import NameTaken, NotFound
 from stoker.db.ids import StackId
 from stoker.db.queries import stack_list
-from stoker.db.rows import Stack
+from stoker.db.rows import Event, Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status
 from stoker.db.work import tasks
@@ -156,7 +156,7 @@ def test_tags_keep_their_order_lose_doubles_and_tell_case_and_spaces_apart(datab
 def test_a_purge_leaves_nothing_of_a_deleted_stack_and_everything_of_others(database: Database) -> None:
     gone, kept = (store_graph(database, {"one": []}, stack=a_stack(tags=("t",))) for _ in range(2))
     for graph in (gone, kept):
-        event = events.new(
+        event = Event(
             stack_id=graph.stack.id,
             resource_name="one",
             resource_type="T",

@@ -18,6 +18,7 @@ from stoker.db import content, events, resources
 from stoker.db.engine import Database
 from stoker.db.events import EventQuery
 from stoker.db.queries import stack_list
+from stoker.db.rows import Event
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskState
 from stoker.sealing.stored import Sealer
@@ -63,7 +64,7 @@ def test_a_plugin_message_that_no_database_takes_is_stored_as_well_as_can_be(
 ) -> None:
     graph = store_graph(database, {"one": []})
     [held] = claim_all(database, graph.ids)
-    event = events.new(
+    event = Event(
         stack_id=graph.stack.id,
         resource_name="one",
         resource_type="T",
