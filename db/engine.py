@@ -11,8 +11,7 @@ import random
 import threading
 import time
 import typing
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -276,10 +275,21 @@ class Database:
         raise AssertionError("unreachable")
 
     def _once(self, work: Callable[[Connection], T], *, write: bool, brief: bool) -> T:
-        with self._connection(write=write) as conn, repeatable():
+        with self._connect() as conn, repeatable():
+            conn.execution_options(**{WRITE: write})
             facts = notifications.collect(conn) if write and self._listener else []
+            commits = False
             try:
-                result = _transacted(conn, work, write=write, brief=brief, begun=self._measure)
+                with conn.begin():
+                    self._measure(conn)
+                    if brief:
+                        set_brief(conn)
+                    result = work(conn)
+                    commits = write
+            except oslo_errors.DBConnectionError as error:
+                if commits:
+                    raise Unavailable(f"The connection was lost during a commit: {error}") from error
+                raise
             finally:
                 if brief and not conn.invalidated:
                     self._end_brief(conn)
@@ -302,40 +312,11 @@ class Database:
             # The transaction has ended, well or not; the next one gets another connection.
             conn.invalidate()
 
-    @contextmanager
-    def _connection(self, *, write: bool) -> Iterator[Connection]:
+    def _connect(self) -> Connection:
         try:
-            conn = self._engine.connect()
+            return self._engine.connect()
         except (sa.exc.OperationalError, oslo_errors.DBConnectionError) as error:
             # Refused, starting up, going down, too many connections: each may be over at the next try.
             raise RetryTransaction from error
         except sa.exc.TimeoutError as error:
             raise Unavailable(f"No connection became free: {error}") from error
-        with conn:
-            yield conn.execution_options(**{WRITE: write})
-
-
-def _transacted(
-    conn: Connection,
-    work: Callable[[Connection], T],
-    *,
-    write: bool,
-    brief: bool,
-    begun: Callable[[Connection], None],
-) -> T:
-    transaction = conn.begin()
-    try:
-        begun(conn)
-        if brief:
-            set_brief(conn)
-        result = work(conn)
-    except BaseException:
-        transaction.rollback()
-        raise
-    try:
-        transaction.commit()
-    except oslo_errors.DBConnectionError as error:
-        if write:
-            raise Unavailable(f"The connection was lost during a commit: {error}") from error
-        raise
-    return result

@@ -34,7 +34,8 @@ def insert(conn: Connection, stack: Stack) -> None:
     except oslo_errors.DBDuplicateEntry as error:
         raise NameTaken(stack.name) from error
     content.set_uses(conn, stack.id, _contents(row))
-    set_tags(conn, stack.id, stack.tags)
+    if stack.tags:
+        set_tags(conn, stack.id, stack.tags)
 
 
 CONTENTS = ("template_id", "environment_id", "files_id", "previous")

@@ -85,10 +85,11 @@ class Outcomes:
 
     def _ended_well(self, **fields: typing.Any) -> StepResult:
         """Complete the task, or hold it at a breakpoint behind the action."""
-        hook = breakpoint_rules.stop_at(self.claim.task, breakpoint_rules.POST)
+        task = self.claim.task
+        hook = breakpoint_rules.stop_at(task, breakpoint_rules.POST) if task.hooks else None
         if hook is None:
             ending: dict[str, Json] = {"state": TaskState.DONE}
-        elif breakpoint_rules.aborts(self.claim.task, hook):
+        elif breakpoint_rules.aborts(task, hook):
             ending = self._aborted(hook)
         else:
             ending = {"state": TaskState.HELD, "hook": hook}

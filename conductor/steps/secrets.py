@@ -5,6 +5,7 @@ What was unsealed for a step is remembered, so that it is not stored or shown in
 
 import typing
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from ...db.rows import Resource
 from ...db.work.claim import Claim
@@ -145,14 +146,14 @@ class Opener(typing.Protocol):
         """Return a stored reference or attribute in clear."""
 
 
+@dataclass(frozen=True)
 class SealedLookup:
     """Implements template.residual.Lookup on what was read when the task was claimed, for `partial`.
 
     Its values are as they are stored: secrets stay sealed.
     """
 
-    def __init__(self, claim: Claim) -> None:
-        self._claim = claim
+    claim: Claim
 
     def reference_id(self, resource: str) -> Json:
         """Return the reference of a resource.
@@ -176,32 +177,31 @@ class SealedLookup:
         raise AssertionError("a value that is stored would hold a secret")
 
     def _input(self, resource: str) -> typing.Any:
-        if resource not in self._claim.inputs:
+        if resource not in self.claim.inputs:
             raise PermanentError(f"the resource {resource} that it refers to is gone")
-        return self._claim.inputs[resource]
+        return self.claim.inputs[resource]
 
 
+@dataclass(frozen=True)
 class ClaimLookup(SealedLookup):
     """Implements the same lookup in clear, for `evaluate`."""
 
-    def __init__(self, claim: Claim, secrets: Opener) -> None:
-        super().__init__(claim)
-        self._secrets = secrets
+    secrets: Opener
 
     def reference_id(self, resource: str) -> Json:
         """Implement Lookup in clear."""
-        return self._secrets.open_value(self._input(resource).reference_id)
+        return self.secrets.open_value(self._input(resource).reference_id)
 
     def attribute(self, resource: str, name: str) -> Json:
         """Implement Lookup in clear."""
         attributes = self._input(resource).attributes
         if name == "":
-            return {key: self._secrets.open_value(value) for key, value in attributes.items()}
-        return self._secrets.open_value(attributes.get(name))
+            return {key: self.secrets.open_value(value) for key, value in attributes.items()}
+        return self.secrets.open_value(attributes.get(name))
 
     def unseal(self, token: str) -> Json:
         """Return the value of a token.
 
         :raises SealError: the key is not there.
         """
-        return self._secrets.open(token)
+        return self.secrets.open(token)
