@@ -13,7 +13,7 @@ from ..names import resolve
 from ..polling import FIRST_PAUSE, Poller, pause
 from ..service import Conflict, Service, ThingNotFound, in_use, service_of
 
-VOLUMES = Poller("/volumes/detail", "volumes")
+VOLUMES = Poller("/volumes/detail", "volumes", lambda _: {})
 
 
 class VolumeAttachment(ResourceType):
@@ -58,7 +58,7 @@ class VolumeAttachment(ResourceType):
 
         :raises PermanentError: the attachment has failed.
         """
-        volume = self._volume(target, work)
+        volume = self._volume(target, progress["since"], work)
         if volume["status"] == "in-use" and _has(volume, target.data["server"]):
             return Done()
         if volume["status"] in ("available", "reserved", "attaching", "in-use"):
@@ -79,7 +79,7 @@ class VolumeAttachment(ResourceType):
         """Poll until the volume is free, then attach the one of now, and poll that."""
         if progress["phase"] == "attach":
             return self.check_create_complete(target, progress, work)
-        if not self._is_free(target, work):
+        if not self._is_free(target, progress["since"], work):
             return Poll(progress=progress, after=pause(progress["since"], work.now()))
         server, volume = self._pair(target.properties, work)
         body = {"volumeId": volume}
@@ -104,7 +104,7 @@ class VolumeAttachment(ResourceType):
 
     def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Poll the volume until the server does not have it."""
-        if self._is_free(target, work):
+        if self._is_free(target, progress["since"], work):
             return Done()
         return Poll(progress=progress, after=pause(progress["since"], work.now()))
 
@@ -146,16 +146,16 @@ class VolumeAttachment(ResourceType):
             raise in_use(error) from error
         return True
 
-    def _is_free(self, target: ResourceView, work: StepContext) -> bool:
+    def _is_free(self, target: ResourceView, since: float, work: StepContext) -> bool:
         try:
-            volume = self._volume(target, work)
+            volume = self._volume(target, since, work)
         except ThingNotFound:
             return True
         return not _has(volume, target.data.get("server")) and volume["status"] != "detaching"
 
-    def _volume(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+    def _volume(self, target: ResourceView, since: float, work: StepContext) -> Mapping[str, Json]:
         service, volume = service_of(work, "block-storage"), str(target.physical_id)
-        return VOLUMES.read(work, service, volume, lambda: _get_volume(service, volume))
+        return VOLUMES.read(work, service, volume, lambda: _get_volume(service, volume), since)
 
     def _attachment(self, target: ResourceView, work: StepContext) -> Json:
         return self._found(str(target.data.get("server")), str(target.physical_id), work)

@@ -12,7 +12,7 @@ from .base import SHOWN, NeutronType
 
 PROTOCOLS = AllowedValues(
     values=(
-        *(str(number) for number in range(256)),
+        *range(256),
         *("ah", "dccp", "egp", "esp", "gre", "icmp", "icmpv6", "igmp", "ipv6-encap", "ipv6-frag"),
         *("ipv6-icmp", "ipv6-nonxt", "ipv6-opts", "ipv6-route", "ospf", "pgm", "rsvp", "sctp"),
         *("tcp", "udp", "udplite", "vrrp"),
