@@ -17,13 +17,17 @@ MAKEFLAGS += --silent
 endif
 QUIET := tools/quiet
 
-.PHONY: demo serve test test-long quick quick-tests check lint mypy prose prepared test-deps simulate bench docs clean
+.PHONY: demo serve cloud cloud-databases test test-long quick quick-tests check lint mypy prose prepared test-deps simulate bench docs clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
 
 serve: .venv/client.stamp
 	$(BIN)/stoker serve --data-dir var/stoker --host 127.0.0.1 --port 8004 --conductors 3
+
+# The cloud of the tests, for people, and for tests with STOKER_TEST_CLOUD=var/cloud; it runs until Ctrl-C.
+cloud: cloud-databases
+	cd tests && ../$(BIN)/python -m harness.cloud $(CURDIR)/var/cloud --remove
 
 test: prepared
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not alone and not long" $(CHECKED) $(PYTEST_ARGS)
@@ -55,7 +59,7 @@ mypy: .venv/test.stamp
 
 # Side by side, for what installs waits for the network most of the time.
 prepared: .venv/bin/python
-	$(MAKE) --no-print-directory -j4 test-deps check .venv/compiled.stamp .venv/keystone.stamp .venv/ansible.stamp
+	$(MAKE) --no-print-directory -j4 test-deps check .venv/compiled.stamp .venv/keystone.stamp .venv/ansible.stamp cloud-databases
 
 # All tests at first, once, instead of once in each of their processes; later only what changes is compiled, by each.
 .venv/compiled.stamp: .venv/test.stamp
@@ -95,6 +99,18 @@ clean:
 	$(QUIET) "Installing a Keystone for the tests, once; it takes about two minutes" \
 		$(BIN)/python -m pip --python .venv/keystone/bin/python install -q --no-compile 'keystone>=27,<31' cheroot
 	touch $@
+
+# In its folder, for a copy of .venv may leave that out.
+CLOUD := tests/harness/cloud/installed
+.venv/cloud/installed.stamp: .venv/bin/python $(CLOUD)/requirements.txt $(CLOUD)/constraints.txt
+	$(BIN)/python -m venv --without-pip .venv/cloud
+	$(QUIET) "Installing the services of a cloud for the tests, once; it takes about a minute" \
+		$(BIN)/python -m pip --python .venv/cloud/bin/python install -q --no-compile -r $(CLOUD)/requirements.txt -c $(CLOUD)/constraints.txt
+	touch $@
+
+# Nothing where they are made already for these versions and this configuration.
+cloud-databases: test-deps .venv/cloud/installed.stamp
+	cd tests && ../$(QUIET) "Making the databases of that cloud, once; it takes about a minute" ../$(BIN)/python -m harness.cloud --prepare
 
 .venv/ansible.stamp: .venv/bin/python tools/install-ansible
 	$(QUIET) "Installing Ansible for the tests, once; it takes about a minute" tools/install-ansible

@@ -16,6 +16,7 @@ from ..planning.goal import (
     stored_environment,
     without_secrets,
 )
+from ..planning.implied import with_implied_dependencies
 from ..planning.nested_check import Branch, TemplateTree, with_requested_attributes
 from ..planning.questions import Questions
 from ..planning.requests import EXISTING, Goal
@@ -125,4 +126,7 @@ class _Compiler:
             for name, found in types.items()
             if isinstance(found, NestedType) and found.has_member_attributes
         }
-        return with_requested_attributes(plan, groups) if groups else plan
+        if groups:
+            plan = with_requested_attributes(plan, groups)
+        implied = {name: found.implied_dependencies for name, found in types.items()}
+        return with_implied_dependencies(plan, implied, self.budget) if any(implied.values()) else plan

@@ -16,6 +16,7 @@ from .errors import (
     RetryableError,
     SignalError,
 )
+from .implied import ImpliedDependency
 from .plugin import ResourceType
 from .schema import ANY_NAME, Attribute, Property, SupportStatus
 from .signals import Signal
@@ -29,6 +30,7 @@ __all__ = [
     "Cancelled",
     "Custom",
     "Done",
+    "ImpliedDependency",
     "Json",
     "Length",
     "Modulo",

@@ -14,10 +14,11 @@ after a crash: ``handle_X`` gets the same `ResourceView.key`, and must not creat
 """
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from .context import Json, ResourceView, StepContext
 from .errors import NotSupported, PermanentError
+from .implied import ImpliedDependency
 from .schema import SUPPORTED, Attribute, Property, SupportStatus
 from .signals import Signal
 from .steps import Done, Step
@@ -30,6 +31,8 @@ class ResourceType:
     attributes_schema: typing.ClassVar[Mapping[str, Attribute]] = {}
     description: typing.ClassVar[str] = ""
     support_status: typing.ClassVar[SupportStatus] = SUPPORTED
+    #: Resources that come first although no property refers to them.
+    implied_dependencies: typing.ClassVar[Sequence[ImpliedDependency]] = ()
     #: Every update of the stack replaces the resource, even where nothing of it has changed.
     always_replaced: typing.ClassVar[bool] = False
     #: Every update of the stack updates the resource, which detects changes itself.

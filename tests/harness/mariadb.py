@@ -2,7 +2,8 @@
 
 import itertools
 import pathlib
-from collections.abc import Sequence
+import typing
+from collections.abc import Mapping, Sequence
 
 import pymysql
 from harness.ports import HOST
@@ -24,10 +25,14 @@ SETTINGS = {
 
 
 class MariaDB(Server):
-    """A MariaDB server."""
+    """A MariaDB server.
+
+    :cvar settings: of the server, without what differs from one to the next.
+    """
 
     name = "MariaDB"
     account = "mysql"  # The server refuses to run as root.
+    settings: typing.ClassVar[Mapping[str, str]] = SETTINGS
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +82,7 @@ class MariaDB(Server):
 
     def _command(self) -> list[str]:
         settings = {
-            **SETTINGS,
+            **self.settings,
             "port": str(self.port),
             **self._places,
             "socket": str(self._socket),

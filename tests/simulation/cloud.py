@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from simulation import threads
 from stoker.resources.context import Json, ResourceView, StepContext
 from stoker.resources.errors import PermanentError, ReplaceNeeded, RetryableError
+from stoker.resources.implied import ImpliedDependency
 from stoker.resources.plugin import ResourceType
 from stoker.resources.schema import Attribute, Property
 from stoker.resources.steps import Done, Park, Poll, Step
@@ -156,10 +157,13 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             "picture_looks": Property("integer", default=1, update_allowed=True),
             "shy": Property("boolean", "Fails to be pictured.", default=False, update_allowed=True),
             "secret": Property("string", default="", update_allowed=True),
+            "offers": Property("string", "Something that others use.", update_allowed=True),
+            "uses": Property("string", "What is made behind all that offer it.", update_allowed=True),
             "hangs": Property(
                 "list", "Calls that hang once: create, made, look, update, delete.", default=[]
             ),
         }
+        implied_dependencies = (ImpliedDependency("uses", "Sim::Server", "offers"),)
         attributes_schema = {"address": Attribute("Where it is."), "value": Attribute("As given.")}
 
         def handle_create(self, target: ResourceView, work: StepContext) -> Step:

@@ -58,6 +58,19 @@ class Wanted:
     files: Json
     parameters: Mapping[str, Json] = field(default_factory=dict)
 
+    def required(self, name: str) -> set[str]:
+        """The names of those that come before this one: it refers to them, or uses what they offer."""
+        properties = self.resources[name]["properties"]
+        values = [*properties.get("needs", ()), properties.get("value")]
+        uses = [value for value in values if isinstance(value, dict)]
+        found = {use["get_resource"] for use in uses if "get_resource" in use}
+        found |= {use["get_attr"][0] for use in uses if "get_attr" in use}
+        used = properties.get("uses")
+        for other, resource in self.resources.items():
+            if used is not None and resource["properties"].get("offers") == used:
+                found.add(other)
+        return found
+
     def value(self, given: Json, by_name: Mapping[str, Resource]) -> Json:
         """What that comes to in the end, by what the references are."""
         if isinstance(given, list):
@@ -132,6 +145,9 @@ def _differences(name: str, stack_id: str, wanted: Wanted, made: Made) -> list[s
     found: list[str] = []
     for n, resource in wanted.resources.items():
         row, properties = by_name[n], resource["properties"]
+        missing = {by_name[other].id for other in wanted.required(n)} - set(row.requires)
+        if missing:
+            found.append(f"{name}.{n} requires {row.requires} and should require {missing}, too")
         value = wanted.value(properties.get("value", ""), by_name)
         needs = wanted.value(properties["needs"], by_name)
         if is_nested(resource):

@@ -75,7 +75,22 @@ def _random_graph(names: list[str], dice: random.Random) -> Json:
         if dice.random() < 0.04:
             properties["hangs"] = [dice.choice(["create", "made", "look", "update", "delete"])]
         found[name] = {"type": "Sim::Server", "properties": properties}
+    _share(found)
     return found
+
+
+def _share(resources: Json) -> None:
+    """Let some of the later ones use what some of the earlier ones offer, without a reference.
+
+    The dice are of its own, for the order of the schedule's dice has to stay.
+    """
+    dice = random.Random(json.dumps(resources))
+    names = list(resources)
+    middle = len(names) // 2
+    for part, role in ((names[:middle], "offers"), (names[middle:], "uses")):
+        for name in part:
+            if dice.random() < 0.4:
+                resources[name]["properties"][role] = dice.choice(["net", "disk"])
 
 
 def _inner(dice: random.Random) -> Json:

@@ -1,0 +1,97 @@
+"""The program that runs a cloud: ``python -m harness.cloud DIRECTORY``, in the folder ``tests``."""
+
+import argparse
+import json
+import os
+import pathlib
+import select
+import shutil
+import signal
+import sys
+import typing
+
+import yaml
+from harness.cloud.access import CLOUDS, READY
+from harness.cloud.layout import PASSWORD, REGION, Layout
+from harness.cloud.making import made
+from harness.cloud.running import Running
+from harness.guard import GUARD
+
+LOOK = 1.0
+"""Seconds after which it looks again whether all parts run."""
+
+
+def main() -> int:
+    """Run a cloud until SIGTERM, SIGINT or the end of a process; the exit code."""
+    given = _parser().parse_args()
+    _leave_at(lambda *_: sys.exit(0))
+    kept = made()
+    if given.prepare:
+        return 0
+    directory: pathlib.Path = given.directory.resolve()
+    directory.mkdir(parents=True, exist_ok=True)
+    if any(file.name != "log" for file in directory.iterdir()):
+        print(f"{directory} is not empty", file=sys.stderr)
+        return 2
+    if given.remove:
+        GUARD.directory(directory)
+    cloud = Running(directory, kept)
+    try:
+        cloud.start_servers()
+        cloud.start()
+        _tell(cloud.layout)
+        return _serve(cloud, given.until)
+    finally:
+        _leave_at(signal.SIG_IGN)
+        cloud.close()
+        if given.remove:
+            shutil.rmtree(directory, ignore_errors=True)
+            GUARD.directory_removed(directory)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="harness.cloud", description="A real OpenStack for the tests.")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("directory", nargs="?", type=pathlib.Path, help="new; for all that the services write")
+    what.add_argument("--prepare", action="store_true", help="make the databases, and end")
+    parser.add_argument("--until", type=int, metavar="PID", help="end with this process")
+    parser.add_argument("--remove", action="store_true", help="remove the directory at the end")
+    return parser
+
+
+def _leave_at(handler: typing.Any) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handler)
+
+
+def _tell(layout: Layout) -> None:
+    """Write down where the cloud is, for people and for tests."""
+
+    def access(user: str) -> typing.Any:
+        who = {"username": user, "password": PASSWORD, "project_name": user}
+        domains = {"user_domain_id": "default", "project_domain_id": "default"}
+        auth = {"auth_url": layout.auth_url, **who, **domains}
+        return {"auth": auth, "region_name": REGION, "identity_api_version": 3}
+
+    clouds = {"clouds": {user: access(user) for user in ("admin", "demo")}}
+    (layout.directory / CLOUDS).write_text(yaml.safe_dump(clouds))
+    facts = {"auth_url": layout.auth_url, "urls": {name: layout.url(name) for name in layout.ports}}
+    unfinished = layout.directory / f"{READY}.unfinished"
+    unfinished.write_text(json.dumps({**facts, "pid": os.getpid()}))
+    unfinished.rename(layout.directory / READY)
+    print("A cloud runs; use it with:", flush=True)
+    print(f"export OS_CLIENT_CONFIG_FILE={layout.directory / CLOUDS} OS_CLOUD=demo", flush=True)
+    print(f"export STOKER_TEST_CLOUD={layout.directory}", flush=True)
+
+
+def _serve(cloud: Running, until: int | None) -> int:
+    waited = [] if until is None else [os.pidfd_open(until)]
+    while not select.select(waited, [], [], LOOK)[0]:
+        if (told := cloud.ended()) is not None:
+            print(told, file=sys.stderr, flush=True)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""A cloud as those see it who use it: connections, and projects of their own."""
+
+import contextlib
+import functools
+import json
+import pathlib
+import typing
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+
+from harness.cloud.contents import connect
+from harness.cloud.layout import PASSWORD
+from harness.cloud.project import Project
+from openstack.connection import Connection
+
+READY = "cloud.json"
+"""The file of a cloud's directory that says where it is, once it serves."""
+CLOUDS = "clouds.yaml"
+"""The file of the same directory for the OpenStack client; its clouds are "admin" and "demo"."""
+
+
+class Cloud:
+    """A cloud that runs.  Any thread may call it; a connection is for one thread at a time.
+
+    :param directory: the cloud's.
+    :ivar auth_url: Keystone's v3 root.
+    :ivar urls: name of a service -> the root of its API.
+    """
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self.directory = directory
+        facts = json.loads((directory / READY).read_text())
+        self.auth_url: str = facts["auth_url"]
+        self.urls: Mapping[str, str] = facts["urls"]
+
+    @functools.cached_property
+    def admin(self) -> Connection:
+        """The operator's connection."""
+        return self.connect("admin", "admin")
+
+    def connect(self, user: str, project: str) -> Connection:
+        """A connection of a user's to a project."""
+        return connect(self.auth_url, user, project)
+
+    @contextlib.contextmanager
+    def project(self, roles: Sequence[str] = ("member",)) -> Iterator[Project]:
+        """A project with one user, who has these roles; all of it is gone afterwards."""
+        identity = self.admin.identity
+        name = f"project-{uuid.uuid4().hex[:8]}"
+        made = identity.create_project(name=name, domain_id="default")
+        user = identity.create_user(name=name, domain_id="default", password=PASSWORD)
+        try:
+            for role in roles:
+                identity.assign_project_role_to_user(made, user, identity.find_role(role))
+            project = Project(made.id, name, user.id, self.connect(name, name), self.admin)
+            try:
+                yield project
+            finally:
+                project.clean()
+        finally:
+            identity.delete_user(user)
+            identity.delete_project(made)
+
+    def stoker_options(self) -> str:
+        """The configuration of a Stoker that works for the users of this cloud."""
+        account: dict[str, typing.Any] = {
+            "auth_type": "password",
+            "auth_url": self.auth_url,
+            "www_authenticate_uri": self.auth_url,
+            "username": "stoker",
+            "password": PASSWORD,
+            "project_name": "service",
+            "user_domain_id": "default",
+            "project_domain_id": "default",
+        }
+        lines = [f"{name} = {value}" for name, value in account.items()]
+        return "\n".join(["[api]", "auth_strategy = keystone", "[keystone_authtoken]", *lines, ""])

@@ -1,0 +1,173 @@
+"""The configuration of each service: what it must know, and what makes it quick or small for tests."""
+
+import uuid
+
+from harness.cloud.layout import COMPUTE_HOST, HOME, PASSWORD, REGION, Ini, Layout, Section
+
+UNLIMITED = -1
+NODE = uuid.uuid5(uuid.NAMESPACE_DNS, "cloud")
+"""The identity of the one hypervisor; its driver computes the same."""
+
+
+def keystone(layout: Layout) -> Ini:
+    """Tokens that live for a day, and passwords that are hashed quickly."""
+    state = layout.state("keystone")
+    return {
+        "DEFAULT": {"log_file": layout.log("keystone"), "use_stderr": False},
+        "database": {"connection": layout.database_of("keystone")},
+        "fernet_tokens": {"key_repository": state / "fernet"},
+        "fernet_receipts": {"key_repository": state / "fernet"},
+        "credential": {"key_repository": state / "credential"},
+        "identity": {"password_hash_rounds": 4},
+        "cache": {"enabled": True, "backend": "dogpile.cache.memory"},
+        "token": {"expiration": 86400},
+    }
+
+
+def glance(layout: Layout) -> Ini:
+    """Images in files."""
+    state = layout.state("glance")
+    return {
+        "DEFAULT": {**_default(layout, "glance"), "enabled_backends": "files:file"},
+        "glance_store": {"default_backend": "files"},
+        "files": {"filesystem_store_datadir": state / "images"},
+        "os_glance_staging_store": {"filesystem_store_datadir": state / "staging"},
+        "os_glance_tasks_store": {"filesystem_store_datadir": state / "tasks"},
+        "paste_deploy": {"flavor": "keystone", "config_file": HOME / "etc/glance/glance-api-paste.ini"},
+        "database": {"connection": layout.database_of("glance")},
+        **_usual(layout, "glance"),
+    }
+
+
+def placement(layout: Layout) -> Ini:
+    """Nothing out of the ordinary."""
+    return {
+        "DEFAULT": _default(layout, "placement"),
+        "placement_database": {"connection": layout.database_of("placement")},
+        **_usual(layout, "placement"),
+    }
+
+
+def neutron(layout: Layout) -> Ini:
+    """Ports that are up at once on every host, with a driver of our own.
+
+    Open vSwitch stands behind it only because trunks and QoS want a driver that supports them.
+    """
+    kinds = ["network", "subnet", "port", "router", "floatingip", "security_group", "security_group_rule"]
+    return {
+        "DEFAULT": {
+            **_default(layout, "neutron"),
+            "core_plugin": "ml2",
+            "service_plugins": "router,segments,trunk,qos,metering,port_forwarding",
+            "api_paste_config": HOME / "etc/neutron/api-paste.ini",
+            "notify_nova_on_port_status_changes": True,
+            "notify_nova_on_port_data_changes": True,
+            "dns_domain": "cloud.test.",
+            "max_allowed_address_pair": 100,
+        },
+        "database": {"connection": layout.database_of("neutron")},
+        "ml2": {
+            "mechanism_drivers": "everywhere,openvswitch",
+            "type_drivers": "flat,vlan,vxlan,local",
+            "tenant_network_types": "vxlan",
+            "extension_drivers": "port_security,qos,dns",
+        },
+        "ml2_type_flat": {"flat_networks": "*"},
+        "ml2_type_vlan": {"network_vlan_ranges": "physnet1:100:999"},
+        "ml2_type_vxlan": {"vni_ranges": "1:20000"},
+        "quotas": {"default_quota": UNLIMITED} | {f"quota_{kind}": UNLIMITED for kind in kinds},
+        "nova": _account(layout),
+        "placement": _account(layout),
+        **_usual(layout, "neutron"),
+    }
+
+
+def nova(layout: Layout) -> Ini:
+    """One host with a hypervisor that makes nothing."""
+    kinds = ["instances", "cores", "ram", "key_pairs", "server_groups", "server_group_members"]
+    return {
+        "DEFAULT": {
+            **_default(layout, "nova"),
+            "my_ip": "127.0.0.1",
+            "allow_resize_to_same_host": True,
+            "compute_driver": "stoker_cloud_compute.Cloud",
+            "osapi_compute_workers": 1,
+            "enabled_apis": "osapi_compute",
+            "vif_plugging_is_fatal": False,
+            "vif_plugging_timeout": 0,
+            "running_deleted_instance_poll_interval": 0,
+        },
+        "database": {"connection": layout.database_of("nova_cell1")},
+        "api_database": {"connection": layout.database_of("nova_api")},
+        "conductor": {"workers": 1},
+        "scheduler": {"workers": 1, "discover_hosts_in_cells_interval": -1},
+        "filter_scheduler": {"track_instance_changes": False},
+        "vnc": {"enabled": False},
+        "cinder": {"os_region_name": REGION, "catalog_info": "block-storage:cinder:publicURL"},
+        "glance": {"region_name": REGION, "valid_interfaces": "public"},
+        "quota": dict.fromkeys(kinds, UNLIMITED),
+        "placement": {**_account(layout), "valid_interfaces": "public"},
+        "neutron": {**_account(layout), "valid_interfaces": "public"},
+        **_usual(layout, "nova"),
+    }
+
+
+def cinder(layout: Layout) -> Ini:
+    """Volumes without data."""
+    kinds = ["volumes", "snapshots", "gigabytes", "backups", "backup_gigabytes"]
+    return {
+        "DEFAULT": {
+            **_default(layout, "cinder"),
+            "api_paste_config": HOME / "etc/cinder/api-paste.ini",
+            "resource_query_filters_file": HOME / "etc/cinder/resource_filters.json",
+            "enabled_backends": "nothing",
+            "default_volume_type": "standard",
+            "glance_catalog_info": "image:glance:publicURL",
+            "osapi_volume_workers": 1,
+            "per_volume_size_limit": UNLIMITED,
+            **{f"quota_{kind}": UNLIMITED for kind in kinds},
+        },
+        "nothing": {"volume_driver": "stoker_cloud_volumes.Nothing", "volume_backend_name": "nothing"},
+        "database": {"connection": layout.database_of("cinder")},
+        "nova": _account(layout),
+        **_usual(layout, "cinder"),
+    }
+
+
+def _default(layout: Layout, name: str) -> Section:
+    return {
+        "log_file": layout.log(name),
+        "use_stderr": False,
+        "transport_url": layout.broker,
+        "state_path": layout.state(name),
+        "host": COMPUTE_HOST,
+    }
+
+
+def _account(layout: Layout) -> Section:
+    """How a service speaks to the others."""
+    return {
+        "auth_type": "password",
+        "auth_url": layout.auth_url,
+        "username": "service",
+        "password": PASSWORD,
+        "project_name": "service",
+        "user_domain_id": "default",
+        "project_domain_id": "default",
+        "region_name": REGION,
+    }
+
+
+def _usual(layout: Layout, name: str) -> Ini:
+    """The sections that every service has, except for Keystone."""
+    tokens = {
+        "www_authenticate_uri": layout.auth_url,
+        "service_token_roles_required": True,
+        "service_token_roles": "service",
+    }
+    return {
+        "keystone_authtoken": {**_account(layout), **tokens},
+        "service_user": {**_account(layout), "send_service_user_token": True},
+        "oslo_concurrency": {"lock_path": layout.state(name)},
+        "oslo_messaging_rabbit": {"heartbeat_in_pthread": False},
+    }

@@ -1,0 +1,112 @@
+"""Makes the databases of a cloud once, and keeps them for all runs with these versions and options."""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from harness.cloud import configuration, contents
+from harness.cloud.database import pack
+from harness.cloud.layout import BIN, HOME, INSTALLED, Layout
+from harness.cloud.running import Running
+from harness.cloud.services import KEYSTONE, SERVICES, Service
+from harness.processes import ProcessEnded
+
+KEPT = HOME / "databases"
+WITHIN = 600
+"""Seconds for one command that makes a schema."""
+AT_ONCE = 3
+MAKERS = ("configuration.py", "contents.py", "layout.py", "making.py", "services.py")
+
+
+def made() -> pathlib.Path:
+    """The folder of the archives; makes them where there are none of this version."""
+    wanted = KEPT / _version()
+    KEPT.mkdir(exist_ok=True)
+    with _lock(KEPT / "lock"):
+        if not wanted.exists():
+            with tempfile.TemporaryDirectory(prefix="stoker-cloud-making-") as folder:
+                _make(pathlib.Path(folder), wanted)
+            for other in KEPT.iterdir():
+                if other.is_dir() and other != wanted:
+                    shutil.rmtree(other)
+    return wanted
+
+
+def _version() -> str:
+    """What the databases depend on, as a short text."""
+    files = [file for file in INSTALLED.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
+    files += [pathlib.Path(__file__).parent / name for name in MAKERS]
+    found = hashlib.sha256()
+    for file in sorted(files):
+        found.update(f"{file.name}\0".encode() + file.read_bytes())
+    return found.hexdigest()[:16]
+
+
+@contextlib.contextmanager
+def _lock(path: pathlib.Path) -> Iterator[None]:
+    with open(path, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _make(folder: pathlib.Path, wanted: pathlib.Path) -> None:
+    cloud = Running(folder, None)
+    try:
+        cloud.start_servers()
+        for service in SERVICES:
+            for name in service.databases:
+                cloud.database.execute(f"CREATE DATABASE {name}")
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            for _ in pool.map(lambda service: _make_schema(cloud.layout, service), SERVICES):
+                pass
+        (cloud.layout.state("nova") / "compute_id").write_text(str(configuration.NODE))
+        (cloud.layout.state("glance") / "images").mkdir()
+        cloud.start([KEYSTONE])
+        contents.make_accounts(cloud.layout)
+        cloud.start()
+        _run(cloud.layout, "nova-manage", "--config-file", _config("nova", cloud.layout), *DISCOVER)
+        contents.make_things(cloud.layout)
+        cloud.stop_services()
+        unfinished = wanted.with_suffix(".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir()
+        cloud.database.keep(unfinished / "database.tar.gz")
+        pack(folder, unfinished / "state.tar.gz", "state")
+        unfinished.rename(wanted)
+    finally:
+        cloud.close()
+
+
+DISCOVER = ("cell_v2", "discover_hosts")
+
+
+def _config(name: str, layout: Layout) -> str:
+    return next(service for service in SERVICES if service.name == name).path(layout)
+
+
+def _make_schema(layout: Layout, service: Service) -> None:
+    for program, *arguments in service.schema(layout):
+        _run(layout, program, "--config-file", service.path(layout), *arguments)
+
+
+def _run(layout: Layout, program: str, *arguments: str) -> None:
+    """Run a program of the cloud's to its end.
+
+    :raises ProcessEnded: it failed.
+    """
+    env = {**os.environ, **layout.environment()}
+    command = [BIN / program, *arguments]
+    done = subprocess.run(
+        command, env=env, capture_output=True, text=True, timeout=WITHIN, cwd=layout.directory, check=False
+    )
+    if done.returncode:
+        raise ProcessEnded(
+            f"{program} {' '.join(arguments)} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+        )

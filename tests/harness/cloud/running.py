@@ -1,0 +1,137 @@
+"""Starts the parts of a cloud as children of this process, and waits until they serve."""
+
+import pathlib
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import amqp
+import requests
+from harness.cloud.database import CloudDatabase
+from harness.cloud.layout import BIN, HOME, Layout
+from harness.cloud.services import SERVICES, Daemon, Service
+from harness.ports import HOST, free_port
+from harness.processes import Process, ProcessEnded
+from harness.rabbitmq import RabbitMQ
+from harness.server import MissingServer, Server
+
+START_WITHIN = 180.0
+"""Seconds for all services together, on a machine that has much else to do."""
+ASKED_FIRST = ("keystone", "placement")
+"""What daemons ask while they start; they end where it does not answer."""
+SEEN = (
+    "UPDATE nova_cell1.services SET last_seen_up = UTC_TIMESTAMP(), updated_at = UTC_TIMESTAMP()",
+    "UPDATE cinder.services SET updated_at = UTC_TIMESTAMP()",
+)
+"""Daemons of an earlier run count as alive: each is waited for, and reports ten seconds later only."""
+
+
+class Running:
+    """A cloud while it runs.  For one thread.
+
+    :param directory: for what the services write.
+    :param kept: the archives of a cloud that was made before; None: it begins empty.
+    """
+
+    def __init__(self, directory: pathlib.Path, kept: pathlib.Path | None) -> None:
+        if not (BIN / "nova-manage").exists():
+            raise MissingServer(f"OpenStack in {HOME}", "none: it comes from PyPI")
+        self._kept = kept
+        self._directory = directory
+        self.database = CloudDatabase(kept / "database.tar.gz" if kept else None)
+        self.broker = RabbitMQ()
+        self._processes: dict[str, Process] = {}
+        ports = {service.name: free_port() for service in SERVICES}
+        self.layout = Layout(directory, ports, self.database.url, self.broker.url)
+
+    def start_servers(self) -> None:
+        """Start the database and the broker, and write the services' configuration."""
+        if self._kept:
+            subprocess.run(["tar", "-xzf", self._kept / "state.tar.gz", "-C", self._directory], check=True)
+        (self._directory / "logs").mkdir()
+        for service in SERVICES:
+            service.configure(self.layout)
+        servers: Sequence[Server] = (self.database, self.broker)
+        with ThreadPoolExecutor(len(servers)) as pool:
+            for _ in pool.map(lambda server: server.start(), servers):
+                pass
+        if self._kept:
+            for statement in (*SEEN, *_endpoints(self.layout)):
+                self.database.execute(statement, "keystone")
+
+    def start(self, services: Sequence[Service] = SERVICES) -> None:
+        """Start services that do not run yet, and wait until they serve."""
+        end = time.monotonic() + START_WITHIN
+        new = [service for service in services if service.name not in self._processes]
+        for service in new:
+            self._launch(service.name, service.command(self.layout))
+        self._wait(end, [name for name in ASKED_FIRST if name in self._processes], self._answers)
+        daemons = {daemon.name: daemon for service in new for daemon in service.daemons}
+        for service in new:
+            for daemon in service.daemons:
+                self._launch(daemon.name, daemon.command(service.path(self.layout), self.layout))
+        self._wait(end, [service.name for service in new], self._answers)
+        self._wait(end, list(daemons), lambda name: self._reads(daemons[name]))
+
+    def ended(self) -> str | None:
+        """What to say of a part that has ended; None while all run."""
+        servers = {"MariaDB": self.database.process, "RabbitMQ": self.broker.process}
+        for name, process in {**servers, **self._processes}.items():
+            if not process.is_running:
+                return f"{name} ended with {process.exit_code}:\n{self._story(name)}"
+        return None
+
+    def stop_services(self) -> None:
+        """Kill all services, and leave the servers."""
+        for process in self._processes.values():
+            process.kill()
+
+    def close(self) -> None:
+        """Kill everything, and remove what the servers have written."""
+        self.stop_services()
+        self.broker.close()
+        self.database.close()
+
+    def _launch(self, name: str, command: Sequence[str]) -> None:
+        log = self.layout.log(name).with_suffix(".out")
+        env = self.layout.environment()
+        self._processes[name] = Process(command, log=log, env=env, directory=self._directory)
+
+    def _wait(self, end: float, names: Sequence[str], serves: Callable[[str], bool]) -> None:
+        for name in names:
+            while not serves(name):
+                if (told := self.ended()) is not None:
+                    raise ProcessEnded(told)
+                if time.monotonic() > end:
+                    raise TimeoutError(f"{name} does not serve after {START_WITHIN} s:\n{self._story(name)}")
+                time.sleep(0.05)
+
+    def _answers(self, name: str) -> bool:
+        try:
+            return requests.get(self.layout.url(name), timeout=30).status_code < 500
+        except requests.ConnectionError:
+            return False
+
+    def _reads(self, daemon: Daemon) -> bool:
+        """Whether the daemon reads its queue."""
+        with amqp.Connection(f"{HOST}:{self.broker.port}", connect_timeout=5, read_timeout=5) as connection:
+            try:
+                found = connection.channel().queue_declare(daemon.queue, passive=True)
+            except amqp.NotFound:
+                return False
+            return bool(found.consumer_count)
+
+    def _story(self, name: str) -> str:
+        logs = [self.layout.log(name).with_suffix(".out"), self.layout.log(name)]
+        return "\n".join(log.read_text(errors="replace")[-3000:] for log in logs if log.exists())
+
+
+def _endpoints(layout: Layout) -> Sequence[str]:
+    """Statements that write to Keystone's catalogue where the services listen now."""
+    return [
+        f"UPDATE endpoint SET url = '{layout.url(service.name)}{path}'"
+        f" WHERE service_id IN (SELECT id FROM service WHERE type = '{kind}')"
+        for service in SERVICES
+        for kind, path in service.endpoints
+    ]

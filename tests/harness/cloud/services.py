@@ -1,0 +1,171 @@
+"""The services of the cloud: what each runs, keeps and answers."""
+
+import dataclasses
+import grp
+import os
+import pwd
+import shutil
+from collections.abc import Callable, Sequence
+
+from harness.cloud import configuration
+from harness.cloud.layout import BIN, HOME, INSTALLED, PASSWORD, REGION, Ini, Layout, rendered
+
+Command = Sequence[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Daemon:
+    """A program beside a service's API.
+
+    :ivar queue: what it reads once it serves.
+    :ivar script: of the folder ``installed``; "": the program that is installed by this name.
+    """
+
+    name: str
+    queue: str
+    script: str = ""
+
+    def command(self, config: str, layout: Layout) -> Command:
+        """How to start it."""
+        program = (
+            [str(BIN / "python"), "-P", str(INSTALLED / self.script)]
+            if self.script
+            else [str(BIN / self.name)]
+        )
+        return [*program, "--config-file", config, "--log-file", str(layout.log(self.name))]
+
+
+@dataclasses.dataclass(frozen=True)
+class Service:
+    """A service with an API.
+
+    :ivar application: the module of its WSGI application.
+    :ivar file: the name of its configuration file.
+    :ivar endpoints: what it is in the catalogue: type and path; several where clients differ.
+    :ivar schema: the commands that make what is in its databases, without ``--config-file``.
+    :ivar needs_argument: the application finds its configuration by an argument only.
+    """
+
+    name: str
+    application: str
+    config: Callable[[Layout], Ini]
+    file: str
+    endpoints: Sequence[tuple[str, str]]
+    databases: Sequence[str]
+    schema: Callable[[Layout], Sequence[Command]]
+    daemons: Sequence[Daemon] = ()
+    needs_argument: bool = False
+
+    def path(self, layout: Layout) -> str:
+        """Its configuration file."""
+        return str(layout.config(self.name) / self.file)
+
+    def configure(self, layout: Layout) -> None:
+        """Write its configuration."""
+        layout.config(self.name).mkdir(parents=True, exist_ok=True)
+        layout.state(self.name).mkdir(parents=True, exist_ok=True)
+        (layout.config(self.name) / self.file).write_text(rendered(self.config(layout)))
+        if self.name == "nova":  # It reads this one from beside its configuration.
+            shutil.copy(HOME / "etc/nova/api-paste.ini", layout.config(self.name))
+
+    def command(self, layout: Layout) -> Command:
+        """How to start its API."""
+        arguments = ["--config-file", self.path(layout)] if self.needs_argument else []
+        port = str(layout.ports[self.name])
+        script = str(INSTALLED / "serve.py")
+        return [str(BIN / "python"), "-P", script, self.name, self.application, port, *arguments]
+
+
+def _manage(program: str, *commands: str) -> Callable[[Layout], Sequence[Command]]:
+    return lambda layout: [[program, *command.split()] for command in commands]
+
+
+def _keystone(layout: Layout) -> Sequence[Command]:
+    urls = [
+        part
+        for kind in ("admin", "internal", "public")
+        for part in (f"--bootstrap-{kind}-url", layout.url("keystone"))
+    ]
+    owner = ["--keystone-user", pwd.getpwuid(os.geteuid()).pw_name]
+    owner += ["--keystone-group", grp.getgrgid(os.getegid()).gr_name]
+    bootstrap = ["bootstrap", "--bootstrap-password", PASSWORD, "--bootstrap-region-id", REGION, *urls]
+    parts = (["db_sync"], ["fernet_setup", *owner], ["credential_setup", *owner], bootstrap)
+    return [["keystone-manage", *part] for part in parts]
+
+
+def _nova(layout: Layout) -> Sequence[Command]:
+    # Nova fills in host and port from its own configuration, for they change from run to run.
+    server = "{scheme}://{username}:{password}@{hostname}:{port}"
+    cell0 = ["map_cell0", "--database_connection", f"{server}/nova_cell0?{{query}}"]
+    cell1 = ["create_cell", "--name", "cell1", "--transport-url", f"{server}/"]
+    cell1 += ["--database_connection", f"{server}/nova_cell1?{{query}}"]
+    parts = (["api_db", "sync"], ["cell_v2", *cell0], ["cell_v2", *cell1], ["db", "sync"])
+    return [["nova-manage", *part] for part in parts]
+
+
+KEYSTONE = Service(
+    name="keystone",
+    application="keystone.wsgi.api",
+    config=configuration.keystone,
+    file="keystone.conf",
+    endpoints=[("identity", "")],
+    databases=["keystone"],
+    schema=_keystone,
+)
+GLANCE = Service(
+    name="glance",
+    application="glance.wsgi.api",
+    config=configuration.glance,
+    file="glance-api.conf",
+    endpoints=[("image", "")],
+    databases=["glance"],
+    schema=_manage("glance-manage", "db_sync"),
+)
+PLACEMENT = Service(
+    name="placement",
+    application="placement.wsgi.api",
+    config=configuration.placement,
+    file="placement.conf",
+    endpoints=[("placement", "")],
+    databases=["placement"],
+    schema=_manage("placement-manage", "db sync"),
+)
+NEUTRON = Service(
+    name="neutron",
+    application="neutron.wsgi.api",
+    config=configuration.neutron,
+    file="neutron.conf",
+    endpoints=[("network", "")],
+    databases=["neutron"],
+    schema=_manage("neutron-db-manage", "upgrade heads"),
+)
+NOVA = Service(
+    name="nova",
+    application="nova.wsgi.osapi_compute",
+    config=configuration.nova,
+    file="nova.conf",
+    endpoints=[("compute", "/v2.1")],
+    databases=["nova_api", "nova_cell0", "nova_cell1"],
+    schema=_nova,
+    daemons=[
+        Daemon("nova-conductor", "conductor"),
+        Daemon("nova-scheduler", "scheduler"),
+        Daemon("nova-compute", "compute.cloud", "nova_compute.py"),
+    ],
+)
+CINDER = Service(
+    name="cinder",
+    application="cinder.wsgi.api",
+    config=configuration.cinder,
+    file="cinder.conf",
+    endpoints=[("block-storage", "/v3"), ("volumev3", "/v3")],
+    databases=["cinder"],
+    schema=_manage("cinder-manage", "db sync"),
+    daemons=[
+        Daemon("cinder-scheduler", "cinder-scheduler"),
+        Daemon("cinder-volume", "cinder-volume.cloud@nothing"),
+    ],
+    needs_argument=True,
+)
+SERVICES = (KEYSTONE, GLANCE, PLACEMENT, NEUTRON, NOVA, CINDER)
+"""In the order in which they are started; what a service asks while it starts stands before it."""

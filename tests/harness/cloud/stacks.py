@@ -1,0 +1,153 @@
+"""Stacks of one project at a Stoker, over plain HTTP with the token of the project's user."""
+
+import dataclasses
+import typing
+from collections.abc import Mapping
+
+from client.serving import Answer, Service
+from harness.cloud.project import Project
+from harness.waiting import wait_for
+
+Json = typing.Any
+WITHIN = 180.0
+"""Seconds for a stack's action."""
+
+
+class Stacks:
+    """The stacks of a project.
+
+    :ivar service: the Stoker.
+    """
+
+    def __init__(self, service: Service, project: Project) -> None:
+        self.service = service
+        self.project = project
+
+    def call(self, method: str, path: str, body: Json = None) -> Answer:
+        """One request.
+
+        :param path: below the project's root, as "/stacks".
+        """
+        headers = {"X-Auth-Token": self.project.token}
+        return self.service.call(method, f"/v1/{self.project.id}{path}", body, headers=headers)
+
+    def start(self, name: str, template: Json, **fields: Json) -> "Stack":
+        """Begin to create a stack."""
+        answer = self.call("POST", "/stacks", {"stack_name": name, "template": template, **fields})
+        assert answer.status == 201, answer
+        return Stack(self, f"/stacks/{name}/{answer.body['stack']['id']}")
+
+    def create(self, name: str, template: Json, **fields: Json) -> "Stack":
+        """Create a stack, and wait until it is complete."""
+        stack = self.start(name, template, **fields)
+        stack.wait("CREATE_COMPLETE")
+        return stack
+
+    def clean(self) -> None:
+        """Delete all stacks that are left, and wait for the end, good or bad."""
+        listed = self.call("GET", "/stacks").body["stacks"]
+        left = [Stack(self, f"/stacks/{item['stack_name']}/{item['id']}") for item in listed]
+        for stack in left:
+            self.call("DELETE", stack.path)
+        for stack in left:
+            wait_for(lambda path=stack.path: self._is_over(path), WITHIN, lambda path=stack.path: path)  # type: ignore[misc]
+
+    def _is_over(self, path: str) -> bool:
+        answer = self.call("GET", path)
+        return answer.status == 404 or not answer.body["stack"]["stack_status"].endswith("IN_PROGRESS")
+
+
+@dataclasses.dataclass(frozen=True)
+class Stack:
+    """A stack.
+
+    :ivar path: below the project's root.
+    """
+
+    stacks: Stacks
+    path: str
+
+    def show(self) -> Json:
+        """The stack as the API shows it."""
+        return self.get("")["stack"]
+
+    def get(self, path: str) -> Json:
+        """The body of a GET below the stack that must succeed."""
+        answer = self.stacks.call("GET", f"{self.path}{path}")
+        assert answer.status == 200, answer
+        return answer.body
+
+    def wait(self, status: str) -> Json:
+        """Wait until no action is in progress; the stack, which must have this status."""
+        wait_for(lambda: not self._status().endswith("IN_PROGRESS"), WITHIN, self._story)
+        found = self.show()
+        assert found["stack_status"] == status, self._story()
+        return found
+
+    def update(self, template: Json, **fields: Json) -> Json:
+        """Update it, and wait until that is complete."""
+        self.start_update(template, **fields)
+        return self.wait("UPDATE_COMPLETE")
+
+    def start_update(self, template: Json, **fields: Json) -> None:
+        """Begin to update it."""
+        answer = self.stacks.call("PUT", self.path, {"template": template, **fields})
+        assert answer.status == 202, answer
+
+    def action(self, name: str) -> Json:
+        """Do one of suspend, resume and check, and wait until it is complete."""
+        answer = self.stacks.call("POST", f"{self.path}/actions", {name: None})
+        assert answer.status < 300, answer
+        return self.wait(f"{name.upper()}_COMPLETE")
+
+    def delete(self) -> None:
+        """Delete it, and wait until it is gone."""
+        answer = self.stacks.call("DELETE", self.path)
+        assert answer.status == 204, answer
+        wait_for(self._is_deleted, WITHIN, self._story)
+
+    def resources(self) -> Mapping[str, Json]:
+        """Its resources by name."""
+        return {item["resource_name"]: item for item in self.get("/resources")["resources"]}
+
+    def resource(self, name: str) -> Json:
+        """One resource with its attributes."""
+        return self.get(f"/resources/{name}")["resource"]
+
+    def physical_id(self, name: str) -> str:
+        """By which the service knows what the resource has made."""
+        found: str = self.resource(name)["physical_resource_id"]
+        return found
+
+    def outputs(self) -> Mapping[str, Json]:
+        """The values of its outputs by name."""
+        return {item["output_key"]: item.get("output_value") for item in self.show().get("outputs", ())}
+
+    def reasons(self) -> Mapping[str, str]:
+        """Of each resource that failed, why."""
+        return {
+            name: item["resource_status_reason"]
+            for name, item in self.resources().items()
+            if item["resource_status"].endswith("FAILED")
+        }
+
+    def _status(self) -> str:
+        status: str = self.get("?resolve_outputs=false")["stack"]["stack_status"]
+        return status
+
+    def _is_deleted(self) -> bool:
+        answer = self.stacks.call("GET", f"{self.path}?resolve_outputs=false")
+        if answer.status == 404:
+            return True
+        status = answer.body["stack"]["stack_status"]
+        assert status != "DELETE_FAILED", self._story()
+        return bool(status == "DELETE_COMPLETE")
+
+    def _story(self) -> str:
+        found = self.show()
+        told = [f"{found['stack_name']}: {found['stack_status']}: {found['stack_status_reason']}"]
+        told += [
+            f"  {name} ({item['resource_type']}): {item['resource_status']}: {item['resource_status_reason']}"
+            for name, item in self.resources().items()
+        ]
+        return "\n".join(told)

@@ -1,0 +1,327 @@
+"""Implied dependencies: what a template's resources have in common orders them, without a reference.
+
+The types are like those of a network service.  In the table ``port: subnet`` means that port waits for subnet
+because the types say so; what a template says itself is not repeated.
+"""
+
+import sys
+import types
+import typing
+from dataclasses import dataclass, field, replace
+
+import pytest
+import yaml
+from stoker.db.ids import ResourceId, StackId, TraversalId
+from stoker.engine.compile import GoalCompiler
+from stoker.planning.implied import with_implied_dependencies
+from stoker.planning.plan import Plan, TraversalScope, ids_needed, plan_create, plan_delete
+from stoker.planning.requests import Goal
+from stoker.planning.update import RegisteredTypeFacts, UpdatePlanner, update_ids_needed
+from stoker.resources.implied import ImpliedDependency
+from stoker.resources.plugin import ResourceType
+from stoker.resources.registry import ResourceRegistry
+from stoker.resources.schema import ANY_NAME, Attribute, Property
+from stoker.sealing.stored import Sealer
+from stoker.template.budget import Budget
+from stoker.template.compile import Identity, Limits
+from stoker.template.errors import CircularDependency, LimitExceeded
+from stoker.template.language import CompiledTemplate
+
+Json = typing.Any
+
+
+class Thing(ResourceType):
+    properties_schema = {
+        name: Property(kind, update_allowed=True)
+        for kind, names in {
+            "string": "network network_id subnet subnet_id router router_id port port_id floating value",
+            "list": "networks fixed_ips",
+            "map": "gateway",
+        }.items()
+        for name in names.split()
+    }
+    attributes_schema = {ANY_NAME: Attribute()}
+
+
+class Port(Thing):
+    implied_dependencies = (ImpliedDependency("network|network_id", "Subnet", "network|network_id"),)
+
+
+class Server(Thing):
+    implied_dependencies = (ImpliedDependency("networks.*.network|uuid", "Subnet", "network|network_id"),)
+
+
+class Router(Thing):
+    implied_dependencies = (ImpliedDependency("gateway.network", "Subnet", "network|network_id"),)
+
+
+class Floating(Thing):
+    implied_dependencies = (
+        ImpliedDependency("floating", "Router", "gateway.network"),
+        ImpliedDependency(
+            "port_id > network|network_id", "Interface", "subnet|subnet_id > network|network_id"
+        ),
+        ImpliedDependency("port_id > fixed_ips.*.subnet|subnet_id", "Interface", "subnet|subnet_id"),
+    )
+
+
+TYPES: dict[str, type[ResourceType]] = {
+    "Net": Thing,
+    "Subnet": Thing,
+    "Port": Port,
+    "Server": Server,
+    "Router": Router,
+    "Interface": Thing,
+    "Floating": Floating,
+}
+REGISTRY = ResourceRegistry(TYPES)
+SEALER = Sealer(["A" * 86 + "=="]).of_stack("p", "r")
+PROVIDER = yaml.safe_dump(
+    {"heat_template_version": "2018-08-31", "parameters": {"network": {"type": "string", "default": ""}}}
+)
+
+
+def compiled(
+    resources: str | Json,
+    *,
+    environment: Json = None,
+    parameters: Json = None,
+    limits: Limits | None = None,
+) -> CompiledTemplate:
+    goal = Goal(
+        template={
+            "heat_template_version": "2018-08-31",
+            "parameters": {name: {"type": "string"} for name in parameters or {}},
+            "resources": yaml.safe_load(resources) if isinstance(resources, str) else resources,
+        },
+        environment=environment or {},
+        parameters=parameters or {},
+        files={"subnet.yaml": PROVIDER},
+    )
+    compiler = GoalCompiler(REGISTRY, limits or Limits())
+    return compiler.compile(goal, Identity("s", "i", "p"), SEALER).plan
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    resources: str
+    implied: str
+    environment: Json = field(default_factory=dict)
+    parameters: Json = field(default_factory=dict)
+
+
+NET = """
+net: {type: Net}
+a: {type: Subnet, properties: {network: {get_resource: net}}}
+b: {type: Subnet, properties: {network_id: {get_resource: net}}}
+"""
+CASES = [
+    Case(
+        "a port waits for all subnets of its network",
+        NET + "port: {type: Port, properties: {network: {get_resource: net}}}",
+        "port: a b",
+    ),
+    Case("another network's subnets do not matter", NET + "port: {type: Port, properties: {network: x}}", ""),
+    Case(
+        "a name stands for a thing outside, not for a resource",
+        NET + "port: {type: Port, properties: {network: net}}",
+        "",
+    ),
+    Case(
+        "a network outside, named in the same way",
+        "a: {type: Subnet, properties: {network: x}}\nport: {type: Port, properties: {network_id: x}}",
+        "port: a",
+    ),
+    Case(
+        "a parameter's value counts, whatever it is called",
+        "a: {type: Subnet, properties: {network: {get_param: one}}}\n"
+        "port: {type: Port, properties: {network: {get_param: other}}}",
+        "port: a",
+        parameters={"one": "x", "other": "x"},
+    ),
+    Case(
+        "the same function of the same arguments is the same",
+        "o: {type: Net}\n"
+        "a: {type: Subnet, properties: {network: {get_attr: [o, net]}}}\n"
+        "b: {type: Subnet, properties: {network: {get_attr: [o, other]}}}\n"
+        "port: {type: Port, properties: {network: {get_attr: [o, net]}}}",
+        "port: a",
+    ),
+    Case(
+        "what has no network waits for nothing",
+        "a: {type: Subnet}\nb: {type: Subnet, properties: {network: null}}\nc: {type: Port}\n"
+        "d: {type: Port, properties: {network: null}}\ne: {type: Port, properties: {network: ''}}\n"
+        "f: {type: Subnet, properties: {network: ''}}",
+        "",
+    ),
+    Case(
+        "the items of a list",
+        NET + "s: {type: Server, properties: {networks: [{port: x}, {network: {get_resource: net}}]}}\n"
+        "t: {type: Server, properties: {networks: [{uuid: {get_resource: net}}]}}\n"
+        "u: {type: Server, properties: {networks: {get_attr: [net, networks]}}}",
+        "s: a b\n t: a b",
+    ),
+    Case(
+        "a key of a map",
+        NET + "r: {type: Router, properties: {gateway: {network: {get_resource: net}}}}",
+        "r: a b",
+    ),
+    Case(
+        "a floating address waits for the router to its network, and for the way to its port",
+        NET
+        + """
+        out: {type: Net}
+        r: {type: Router, properties: {gateway: {network: {get_resource: out}}}}
+        way: {type: Interface, properties: {router: {get_resource: r}, subnet: {get_resource: a}}}
+        other: {type: Interface, properties: {router: {get_resource: r}, subnet: x}}
+        port: {type: Port, properties: {network: {get_resource: net}}}
+        f: {type: Floating, properties: {floating: {get_resource: out}, port_id: {get_resource: port}}}
+        g: {type: Floating, properties: {floating: {get_resource: out}}}
+        """.replace("\n        ", "\n"),
+        "port: a b\n f: r way\n g: r",
+    ),
+    Case(
+        "a way to the subnet of a port, on a network outside",
+        """
+        way: {type: Interface, properties: {subnet_id: x}}
+        port: {type: Port, properties: {network: n, fixed_ips: [{ip_address: y}, {subnet: x}]}}
+        f: {type: Floating, properties: {port_id: {get_resource: port}}}
+        g: {type: Floating, properties: {port_id: port}}
+        """.replace("\n        ", "\n"),
+        "f: way",
+    ),
+    Case(
+        "another name of a type, and a template in its place",
+        "a: {type: My::Subnet, properties: {network: x}}\n"
+        "b: {type: Subnet, properties: {network: x}}\n"
+        "port: {type: Port, properties: {network: x}}",
+        "port: a b",
+        environment={
+            "resource_registry": {"My::Subnet": "Subnet", "resources": {"b": {"Subnet": "subnet.yaml"}}}
+        },
+    ),
+    Case(
+        "what the template says already",
+        NET + "port: {type: Port, depends_on: b, properties: {network: {get_resource: net}}}",
+        "port: a",
+    ),
+    Case(
+        "a resource whose condition is false is none",
+        NET + "c: {type: Subnet, condition: {equals: [1, 2]}, properties: {network: {get_resource: net}}}\n"
+        "port: {type: Port, properties: {network: {get_resource: net}}}",
+        "port: a b",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_what_is_implied(case: Case) -> None:
+    plan = compiled(case.resources, environment=case.environment, parameters=case.parameters)
+    implied = {}
+    for name, item in plan.resources.items():
+        said = {*item.depends_on, *(reference.resource for reference in item.references)}
+        assert said <= set(item.requires)
+        if rest := sorted(set(item.requires) - said):
+            implied[name] = rest
+    expected = dict(line.strip().split(": ") for line in case.implied.splitlines())
+    assert implied == {name: others.split() for name, others in expected.items()}
+    before: set[str] = set()
+    for name, item in plan.resources.items():
+        assert set(item.requires) <= before, f"{name} comes too early"
+        before.add(name)
+
+
+def test_a_circle_is_refused_and_says_which_of_it_is_implied() -> None:
+    with pytest.raises(CircularDependency) as caught:
+        compiled(
+            "a: {type: Subnet, depends_on: port, properties: {network: x}}\n"
+            "port: {type: Port, properties: {network: x}}"
+        )
+    assert "in a circle" in str(caught.value)
+    assert "port for a" in str(caught.value)
+    assert "a for port" not in str(caught.value)
+
+
+def scope(count: int) -> TraversalScope:
+    return TraversalScope(StackId("s"), TraversalId("t"), shard=0, first_id=100, id_count=count, now=0.0)
+
+
+def edges(plan: Plan, names: dict[ResourceId, str]) -> set[str]:
+    label = {t.id: f"{t.kind} {names[ResourceId(t.resource_id or 0)]}" for t in plan.tasks}
+    return {f"{label[task.id]} -> {label[then]}" for task in plan.tasks for then in task.successors}
+
+
+WITHOUT = "net: {type: Net}\na: {type: Subnet, properties: {network: {get_resource: net}}}\n"
+WITH = WITHOUT + "port: {type: Port, properties: {network: {get_resource: net}}}"
+
+
+def test_plans_have_edges_for_what_is_implied() -> None:
+    made = plan_create(compiled(WITH), scope(ids_needed(3)))
+    names = {row.id: row.name for row in made.resources}
+    assert "create a -> create port" in edges(made, names)
+    requires = {row.name: {names[i] for i in row.requires} for row in made.resources}
+    assert requires == {"net": set(), "a": {"net"}, "port": {"net", "a"}}
+
+    there = [replace(row, action="CREATE", physical_id=row.name, properties={}) for row in made.resources]
+    gone = plan_delete(there, {}, scope(100))
+    assert edges(gone, names) == {
+        "delete port -> delete a",
+        "delete port -> delete net",
+        "delete a -> delete net",
+    }
+
+
+def test_an_update_orders_what_is_new_and_what_is_there() -> None:
+    made = plan_create(compiled(WITH), scope(ids_needed(3)))
+    rows = {r.name: replace(r, action="CREATE", physical_id=r.name, properties={}) for r in made.resources}
+    more = WITH + "\nb: {type: Subnet, properties: {network: {get_resource: net}}}\n"
+    more += "late: {type: Port, properties: {network: {get_resource: net}, value: x}}\n"
+    facts, ids = RegisteredTypeFacts(REGISTRY), update_ids_needed(3, 5)
+    plan = UpdatePlanner(
+        list(rows.values()), compiled(more), {}, replace(scope(ids), first_id=500), facts
+    ).plan()
+    names = {**{row.id: row.name for row in rows.values()}, **{row.id: row.name for row in plan.resources}}
+    assert edges(plan, names) == {"create b -> create late"}
+    new = {row.name: row.id for row in plan.resources}
+    assert set(plan.changes[rows["port"].id]["requires"]) >= {new["b"], rows["a"].id}
+
+    less = UpdatePlanner(
+        list(rows.values()), compiled("net: {type: Net}"), {}, replace(scope(ids), first_id=500), facts
+    ).plan()
+    assert edges(less, names) == {"delete port -> delete a"}
+
+
+def calls(resources: int) -> int:
+    """How many calls of functions it takes to find what is implied."""
+    found: Json = {}
+    for n in range(resources // 4):
+        net = {"network": {"get_resource": f"net{n}"}}
+        found[f"net{n}"] = {"type": "Net"}
+        found[f"subnet{n}"] = {"type": "Subnet", "properties": net}
+        found[f"port{n}"] = {"type": "Port", "properties": net}
+        found[f"server{n}"] = {"type": "Server", "properties": {"networks": [net]}}
+    plan, counted = compiled(found, limits=Limits(resources=0)), 0
+    declared = {name: TYPES[item.type].implied_dependencies for name, item in plan.resources.items()}
+
+    def count(frame: types.FrameType, event: str, argument: object) -> None:
+        nonlocal counted
+        counted += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        with_implied_dependencies(plan, declared, Budget())
+    finally:
+        sys.setprofile(None)
+    return counted
+
+
+def test_each_of_many_resources_costs_as_much_as_each_of_a_few() -> None:
+    assert calls(4000) <= 10 * calls(400) * 1.1
+
+
+def test_very_many_of_them_are_refused() -> None:
+    ports = {f"p{n}": {"type": "Port", "properties": {"network": "x"}} for n in range(900)}
+    subnets = {f"s{n}": {"type": "Subnet", "properties": {"network": "x"}} for n in range(900)}
+    with pytest.raises(LimitExceeded):
+        compiled({**ports, **subnets}, limits=Limits(resources=0))
