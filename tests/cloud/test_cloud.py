@@ -1,6 +1,10 @@
 """The cloud of the tests itself: it works, and a Stoker works on it."""
 
+import signal
+
+from harness import proctree
 from harness.cloud.project import Project
+from harness.cloud.server import CloudServer
 from harness.cloud.stacks import Stacks
 
 
@@ -68,3 +72,12 @@ def test_a_stack_is_created_with_a_token_of_the_project(stacks: Stacks) -> None:
     assert len(stack.outputs()["word"]) == 12
     stack.delete()
     assert stacks.project.leftovers() == {}
+
+
+def test_a_cloud_whose_program_is_killed_leaves_no_process_behind() -> None:
+    with CloudServer() as server:
+        assert server.cloud.admin.compute.find_flavor("m1.tiny")
+        procs = proctree.tree(server.process.pid)
+        assert len(procs) > 12  # Eleven programs of the services, the database, the broker.
+        server.process.send(signal.SIGKILL)
+        assert proctree.wait_gone(procs, 30.0) == []

@@ -43,6 +43,7 @@ def main() -> int:
         return _serve(cloud, given.until)
     finally:
         _leave_at(signal.SIG_IGN)
+        (directory / READY).unlink(missing_ok=True)
         cloud.close()
         if given.remove:
             shutil.rmtree(directory, ignore_errors=True)
