@@ -17,10 +17,13 @@ MAKEFLAGS += --silent
 endif
 QUIET := tools/quiet
 
-.PHONY: demo serve cloud cloud-databases test test-long quick quick-tests check lint mypy prose prepared test-deps simulate bench docs clean
+.PHONY: demo demo-cloud serve cloud cloud-databases test test-long quick quick-tests check lint mypy prose prepared test-deps simulate bench docs clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
+
+demo-cloud: cloud-databases
+	PYTHONPATH=tests $(BIN)/python examples/demo_cloud.py
 
 serve: .venv/client.stamp
 	$(BIN)/stoker serve --data-dir var/stoker --host 127.0.0.1 --port 8004 --conductors 3

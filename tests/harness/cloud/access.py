@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.cloud.contents import connect
-from harness.cloud.layout import PASSWORD
+from harness.cloud.layout import PASSWORD, REGION
 from harness.cloud.project import Project
 from openstack.connection import Connection
 
@@ -52,7 +52,7 @@ class Cloud:
         try:
             for role in roles:
                 identity.assign_project_role_to_user(made, user, identity.find_role(role))
-            project = Project(made.id, name, user.id, self.connect(name, name), self.admin)
+            project = self.existing(name)
             try:
                 yield project
             finally:
@@ -60,6 +60,12 @@ class Cloud:
         finally:
             identity.delete_user(user)
             identity.delete_project(made)
+
+    def existing(self, name: str) -> Project:
+        """A project whose user has the same name."""
+        connection = self.connect(name, name)
+        who = connection.session.auth.get_access(connection.session)
+        return Project(who.project_id, name, who.user_id, connection, self.admin)
 
     def stoker_options(self) -> str:
         """The configuration of a Stoker that works for the users of this cloud."""
@@ -74,4 +80,5 @@ class Cloud:
             "project_domain_id": "default",
         }
         lines = [f"{name} = {value}" for name, value in account.items()]
-        return "\n".join(["[api]", "auth_strategy = keystone", "[keystone_authtoken]", *lines, ""])
+        authentication = ["[api]", "auth_strategy = keystone", "[keystone_authtoken]", *lines]
+        return "\n".join([*authentication, "[clients]", f"region_name = {REGION}", ""])
