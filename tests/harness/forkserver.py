@@ -2,13 +2,15 @@
 
 A process that has imported them waits for orders, and forks a child for each one.  The child then is like a
 process of its own: it has the session, directory, files, environment, arguments and path that were ordered,
-runs the program's own script, and can be signalled, paused and killed by its pid.  Two things are as in no
-real start: the children of one server hash strings alike, and /proc gives all of them the server's command
-line.  Some tests of each program start it for real (`Process`).
+runs the program's own script, and can be signalled, paused and killed by its pid.  Three things are as in no
+real start: the children of one server hash strings alike, /proc gives all of them the server's command line,
+and a child does not take its modules apart at its end, which takes half of a short command's time.  Some
+tests of each program start it for real (`Process`).
 
 Run as a program this module is the server; the tests have `ForkServer`.
 """
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -28,6 +30,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 
 import cliff.app
+import cliff.command
 import stevedore
 
 Path = str | os.PathLike[str]
@@ -197,8 +200,8 @@ def _tell_end(ended: int, pid: int, status: int) -> None:
     os.close(ended)
 
 
-def become(order: Order) -> None:
-    """Be the program."""
+def become(order: Order) -> typing.NoReturn:
+    """Be the program, and end with it."""
     os.setsid()
     os.chdir(order.directory)
     out, err, _ = order.files
@@ -213,7 +216,37 @@ def become(order: Order) -> None:
     cliff.app.App.NAME = pathlib.Path(script).stem  # It read our name when it was imported.
     if order.env.get("PYTHONWARNINGS") == "ignore":
         warnings.simplefilter("ignore")
-    runpy.run_path(script, run_name="__main__")
+    _end(_exit_code(script))
+
+
+def _exit_code(script: str) -> int:
+    """Run it; the exit code is as Python's own."""
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except SystemExit as ended:
+        if ended.code is None or isinstance(ended.code, int):
+            return ended.code or 0
+        print(ended.code, file=sys.stderr)
+        return 1
+    except BaseException as error:  # noqa: BLE001 - printed, as Python does
+        sys.excepthook(type(error), error, error.__traceback__)
+        if isinstance(error, KeyboardInterrupt):
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGINT)
+        return 1
+    return 0
+
+
+def _end(code: int) -> typing.NoReturn:
+    """End as Python does, but keep the modules: most of the memory is shared with the server until then."""
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        code = 120  # As Python's own, where nobody reads the output.
+    os._exit(code)
 
 
 def _find_packages(folder: str, env: Mapping[str, str]) -> None:
@@ -232,6 +265,7 @@ def main() -> None:
     _find_packages(os.path.dirname(sys.executable), os.environ)
     stevedore.ExtensionManager("any")  # It keeps what is installed on this path.
     sys.path[:] = others
+    cliff.command._get_distributions_by_modules()  # A command's help names its package.
     assert len(os.listdir("/proc/self/task")) == 1, "a fork leaves other threads behind"
     gc.freeze()
     become(serve(socket.socket(fileno=int(sys.argv[1]))))

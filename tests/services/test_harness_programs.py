@@ -91,6 +91,27 @@ def test_signals_reach_it_and_its_end_is_told(script: pathlib.Path, kind: type[P
         started(kind, script, "3").wait_for_text("what it never says")
 
 
+@pytest.mark.parametrize(
+    "last",
+    [
+        "sys.exit()",
+        "sys.exit('it says why')",
+        "raise KeyError('broken')",
+        "raise KeyboardInterrupt",
+        "threading.Thread(target=lambda: (time.sleep(0.2), print('later'))).start()",
+        "atexit.register(print, 'at the end'); os.close(2)",
+        "print('unread' * 9); os.close(1)",
+    ],
+)
+def test_it_ends_as_one_that_was_started_for_real(tmp_path: pathlib.Path, last: str) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(f"import atexit, os, sys, threading, time\n{last}\n")
+    real = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=False)
+    forked = programs.run([script])
+    assert (forked.returncode, forked.stdout) == (real.returncode, real.stdout)
+    assert forked.stderr.splitlines()[-1:] == real.stderr.splitlines()[-1:]
+
+
 def test_the_two_outputs_of_one_that_runs_to_its_end_are_told(script: pathlib.Path) -> None:
     done = programs.run([script, "5"], env={"PYTHONPATH": "/no/such/folder"})
     assert done.returncode == 5
