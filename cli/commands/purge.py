@@ -4,12 +4,13 @@ import re
 import typing
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from cliff.command import Command
 
 from ...db import content, events, stacks
 from ...db.engine import Database
-from ...db.ids import ContentId, StackId
+from ...db.ids import StackId
 from .base import AdminError
 from .sessions import session_of
 
@@ -88,38 +89,30 @@ class DbPurge(Command):
 def purge(database: Database, done: Purged, *, before: float, events_kept: int, batch: int) -> Iterator[None]:
     """Purge, one transaction after the other; yields after each.
 
+    The conductors' duty skips what other transactions have locked, and trims only stacks that were active
+    since its last round.  This waits for locks, and reads all stacks.
+
     :param before: seconds since the epoch; stacks that were deleted earlier are removed.
     :param events_kept: events kept of each stack; 0: all.
     """
-    while old := database.read(lambda conn: stacks.deleted_before(conn, before, limit=batch)):
-        ids = [stack.id for stack in old]
-        database.write(lambda conn, ids=ids: stacks.purge(conn, ids))  # type: ignore[misc]
-        done.stacks += len(ids)
+    while old := database.read(partial(stacks.deleted_before, moment=before, limit=batch)):
+        database.write(partial(stacks.purge, stack_ids=[stack.id for stack in old]))
+        done.stacks += len(old)
         yield
-    last: StackId | None = None
-    while events_kept and (
-        crowded := database.read(
-            lambda conn, last=last: events.crowded(conn, events_kept, limit=PAGE, after=last)  # type: ignore[misc]
-        )
-    ):
-        for stack_id in crowded:
-            done.events += database.write(
-                lambda conn, one=stack_id: events.keep_newest(conn, one, events_kept)  # type: ignore[misc]
-            )
-            yield
-        last = crowded[-1]
-    yield from _sweep(database, done)
-
-
-def _sweep(database: Database, done: Purged) -> Iterator[None]:
-    now, after = database.clock(), None
-    while True:
-        gone, after = database.write(lambda conn, after=after: _part(conn, now, after))  # type: ignore[misc]
+    for stack_id in _crowded(database, events_kept) if events_kept else ():
+        done.events += database.write(partial(events.keep_newest, stack_id=stack_id, most=events_kept))
+        yield
+    now, after, swept = database.clock(), None, False
+    while not swept:
+        gone, after = database.write(partial(content.purge_unused, now=now, limit=PAGE, after=after))
         done.contents += gone
+        swept = after is None
         yield
-        if after is None:
-            return
 
 
-def _part(conn: typing.Any, now: float, after: ContentId | None) -> tuple[int, ContentId | None]:
-    return content.purge_unused(conn, now, limit=PAGE, after=after)
+def _crowded(database: Database, most: int) -> Iterator[StackId]:
+    """Return the stacks with more events than that."""
+    last: StackId | None = None
+    while found := database.read(partial(events.crowded, most=most, limit=PAGE, after=last)):
+        yield from found
+        last = found[-1]
