@@ -184,11 +184,18 @@ def _resource(api: _Api, operations: Mapping[str, Operation]) -> object:
             # ``/stacks/NAME/resources`` looks like a stack's id that is "resources".
             operation, variables = api.lookup, {**path, "below": path["stack_id"]}
         if operation is not None:
-            return _answer(req, resp, _perform(api, operation, req, variables))
-        resp.set_header("Allow", allowed)
-        if req.method == "OPTIONS":
-            return _answer(req, resp, Reply(None, 204))
-        raise Fault(405, "HTTPMethodNotAllowed", f"{req.method} is not allowed here; allowed: {allowed}")
+            reply = _perform(api, operation, req, variables)
+        elif req.method == "OPTIONS":
+            reply = Reply(None, 204, {"Allow": allowed})
+        else:
+            resp.set_header("Allow", allowed)
+            raise Fault(405, "HTTPMethodNotAllowed", f"{req.method} is not allowed here; allowed: {allowed}")
+        resp.status = reply.status
+        for name, value in reply.headers.items():
+            resp.set_header(name, value)
+        if reply.body is not None or reply.status == 200:  # Heat's client warns of one without JSON.
+            _write(resp, reply.body)
+        resp.set_header(IDENTIFIER, request_id(req))
 
     return type("Resource", (), {f"on_{method.lower()}": respond for method in METHODS})()
 
@@ -229,15 +236,6 @@ def _check_address(path: Mapping[str, str], query: Mapping[str, Sequence[str]]) 
             raise bad_request("A parameter of the query must not hold a NUL character")
     if len(path.get("tenant_id", "")) > TENANT_LENGTH:
         raise bad_request(f"A project's id has {TENANT_LENGTH} characters or less")
-
-
-def _answer(req: falcon.Request, resp: falcon.Response, reply: Reply) -> None:
-    resp.status = reply.status
-    for name, value in reply.headers.items():
-        resp.set_header(name, value)
-    if reply.body is not None or reply.status == 200:  # Heat's client warns of one without JSON.
-        _write(resp, reply.body)
-    resp.set_header(IDENTIFIER, request_id(req))
 
 
 def _write(resp: falcon.Response, body: Json) -> None:

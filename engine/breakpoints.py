@@ -6,8 +6,8 @@ from sqlalchemy.engine import Connection
 
 from ..db import resources, stacks
 from ..db.errors import NotFound
-from ..db.ids import TaskId
-from ..db.rows import ListedStack, Resource, Stack
+from ..db.ids import StackId, TaskId
+from ..db.rows import Resource, Stack
 from ..db.states import Status
 from ..db.work import breakpoints, clear_breakpoints
 from ..db.work.breakpoints import HeldTask
@@ -37,7 +37,7 @@ class BreakpointOperations:
             row = _row(conn, stack, resource)
             if hook not in HOOKS:
                 raise InvalidHook(f'Invalid hook type "{hook}" for {_shown(row, stack)}')
-            found = _held_now(conn, stack)
+            found = held_itself(conn, stack.id)
             ids = [item.id for item in found if (item.resource_name, item.hook) == (resource, hook)]
             done = self._clear(conn, ids, None) if ids else None
             if done is None:
@@ -84,13 +84,10 @@ def held(conn: Connection, stack: Stack) -> list[HeldTask]:
     return breakpoints.held_in_tree(conn, stack.id)[0] if stack.status == Status.IN_PROGRESS else []
 
 
-def held_itself(conn: Connection, stack: ListedStack) -> list[HeldTask]:
-    """Return the breakpoints at which the stack's own resources are held."""
+def held_itself(conn: Connection, stack_id: StackId) -> list[HeldTask]:
+    """Return the breakpoints at which the stack's own resources are held now."""
+    stack = stacks.get(conn, stack_id)
     return breakpoints.held_of(conn, stack.traversal) if stack.status == Status.IN_PROGRESS else []
-
-
-def _held_now(conn: Connection, stack: Stack) -> list[HeldTask]:
-    return held_itself(conn, stacks.get(conn, stack.id))
 
 
 def _row(conn: Connection, stack: Stack, name: str) -> Resource:

@@ -13,7 +13,7 @@ from ..context import Request
 from ..errors import bad_request
 from ..request import Reply, link, quoted, shortened
 from ..schemas import VALIDATE
-from ..views.resources import StackLookup
+from ..views.resources import attributes, unsealer
 from ..views.stacks import NO_DESCRIPTION
 
 Json = typing.Any
@@ -151,7 +151,6 @@ def _resource(
         description = description or (row.definition or {}).get("description", "")
         metadata = row.metadata or {}
         declared = row.type
-    attributes = {} if row is None else StackLookup([row], sealer).attribute(row.name, "")
     return {
         "resource_name": item.name,
         "resource_type": declared,
@@ -165,7 +164,7 @@ def _resource(
         "creation_time": now if row is None else iso_or_none(row.created_at),
         "updated_time": now if row is None else iso_or_none(row.updated_at),
         "metadata": masked(metadata),
-        "attributes": attributes,
+        "attributes": {} if row is None else attributes(row, unsealer(sealer)),
         "description": description,
         "required_by": sorted(required_by),
     }

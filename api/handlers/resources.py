@@ -11,8 +11,8 @@ from ...db.errors import NotFound
 from ...db.ids import StackId
 from ...db.queries import stack_list
 from ...db.rows import ListedStack, Resource, Stack
-from ...db.work.breakpoints import HeldTask
-from ...engine.breakpoints import held_itself
+from ...db.states import Status
+from ...db.work.breakpoints import HeldTask, held_of
 from ...sealing.stored import masked, metadata_in_clear
 from .. import parse
 from ..context import Request
@@ -49,9 +49,11 @@ def index(call: Request) -> Reply:
     shown = []
     for item, stack_name in tree.found:
         if item.stack_id in tree.homes and fits(item):
-            name = stack_name if depth else None
-            view = _summary(call, tree.homes[item.stack_id], item, required.get(item.id, ()), name)
-            view = views.held_summary(view, tree.held.get(item.id))
+            home, needed_by = tree.homes[item.stack_id], required.get(item.id, ())
+            is_nested, held = call.services.registry.is_nested(item.plugin), tree.held.get(item.id)
+            view = views.resource_summary(call, home, item, needed_by, held, is_nested=is_nested)
+            if depth:
+                view["stack_name"] = stack_name
             shown.append({**view, **_values(call, tree.stack, item)} if detailed else view)
     return Reply({"resources": shown})
 
@@ -72,14 +74,8 @@ class _Tree:
 
 
 def _held(conn: Connection, homes: Iterable[ListedStack]) -> dict[int, HeldTask]:
-    return {item.resource_id: item for stack in homes for item in held_itself(conn, stack)}
-
-
-def _summary(
-    call: Request, home: ListedStack, item: Resource, required_by: Iterable[str], name: str | None = None
-) -> dict[str, Json]:
-    is_nested = call.services.registry.is_nested(item.plugin)
-    return views.resource_summary(call, home, item, required_by, is_nested=is_nested, stack_name=name)
+    working = [stack.traversal for stack in homes if stack.status == Status.IN_PROGRESS]
+    return {item.resource_id: item for traversal in working for item in held_of(conn, traversal)}
 
 
 def _required_by(items: Sequence[Resource]) -> dict[int, list[str]]:
@@ -113,9 +109,8 @@ def _filter(call: Request) -> Callable[[Resource], bool]:
 
 
 def _values(call: Request, stack: Stack, item: Resource) -> dict[str, Json]:
-    lookup = views.StackLookup([item], call.sealer_of(stack))
     return {
-        "attributes": lookup.attribute(item.name, "") or {},
+        "attributes": views.attributes(item, views.unsealer(call.sealer_of(stack))),
         "description": (item.definition or {}).get("description", ""),
         "properties": masked(item.properties or {}),
     }
@@ -139,7 +134,8 @@ def show(call: Request) -> Reply:
 
     stack, item, siblings, held = call.read(read)
     required = _required_by(siblings).get(item.id, ())
-    view = views.held_summary(_summary(call, stack, item, required), held.get(item.id))
+    is_nested = call.services.registry.is_nested(item.plugin)
+    view = views.resource_summary(call, stack, item, required, held.get(item.id), is_nested=is_nested)
     shown = {**view, **_values(call, stack, item)}
     for name in call.values("with_attr"):
         shown["attributes"].setdefault(name, None)

@@ -2,7 +2,7 @@
 
 import logging
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from ...db.rows import ListedStack, Resource
 from ...db.work.breakpoint_rules import reached_reason
@@ -14,13 +14,6 @@ from ..request import HttpRequest, link, quoted, stack_url
 
 Json = typing.Any
 LOG = logging.getLogger(__name__)
-
-
-def held_summary(view: Mapping[str, Json], item: HeldTask | None) -> dict[str, Json]:
-    """Add the breakpoint at which a resource is held to its view."""
-    if item is None:
-        return dict(view)
-    return {**view, "resource_status_reason": reached_reason(item.hook), "breakpoint": item.hook}
 
 
 class StackLookup:
@@ -43,10 +36,16 @@ class StackLookup:
         found = self._resources.get(resource)
         if found is None:
             return None
-        values = found.attributes or {}
         if name == "":
-            return {key: in_clear(value, self.unseal) for key, value in values.items()}
-        return in_clear(values.get(name), self.unseal)
+            return attributes(found, self.unseal)
+        return in_clear((found.attributes or {}).get(name), self.unseal)
+
+
+def attributes(item: Resource, unseal: Callable[[str], Json]) -> dict[str, Json]:
+    """Return the attributes of a resource in clear; none of one that was replaced."""
+    if item.replaced_by is not None:
+        return {}
+    return {name: in_clear(value, unseal) for name, value in (item.attributes or {}).items()}
 
 
 def unsealer(sealer: BoundSealer) -> Callable[[str], Json]:
@@ -76,14 +75,14 @@ def resource_summary(
     stack: ListedStack,
     item: Resource,
     required_by: Iterable[str],
+    held: HeldTask | None,
     *,
     is_nested: bool,
-    stack_name: str | None = None,
 ) -> dict[str, Json]:
     """Return the view of a resource in a list.
 
+    :param held: the breakpoint at which it is held.
     :param is_nested: the resource is a stack of its own.
-    :param stack_name: shown, where the list is of a tree of stacks.
     """
     own = stack_url(call, stack, "resources", item.name)
     nested = nested_links(call, stack, item) if is_nested else []
@@ -99,6 +98,6 @@ def resource_summary(
         "required_by": sorted(required_by),
         "links": [link(own), link(stack_url(call, stack), "stack"), *nested],
     }
-    if stack_name is not None:
-        shown["stack_name"] = stack_name
+    if held is not None:
+        shown |= {"resource_status_reason": reached_reason(held.hook), "breakpoint": held.hook}
     return shown

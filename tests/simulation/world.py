@@ -570,7 +570,7 @@ class World:
 
     def held_itself(self, stack: Stack) -> list[HeldTask]:
         """Where the stack's own resources are held now."""
-        return self.database.read(lambda conn: breakpoints.held_itself(conn, stack))
+        return self.database.read(lambda conn: breakpoints.held_itself(conn, stack.id))
 
     def export(self, stack: Stack) -> Json:
         """Heat's document of a stack."""
