@@ -237,14 +237,8 @@ def compile_template(
         seal=seal,
         secret=source.secret,
     )
-    conditions = Conditions(
-        section(template, "conditions"),
-        version=version,
-        parameters=parameters,
-        pseudo=identity.pseudo(),
-        budget=budget,
-    )
-    for name in section(template, "conditions"):  # Also those that nobody uses.
+    conditions = Conditions(section(template, "conditions"), version, parameters, identity.pseudo(), budget)
+    for name in conditions.definitions:  # Also those that nobody uses.
         conditions.evaluate(name, ("conditions",))
     bodies = section(template, "resources")
     if limits.resources and len(bodies) > limits.resources:

@@ -255,44 +255,36 @@ _COMPARED = 256
 """Bytes of a value that one step of work compares."""
 
 
+@dataclass
 class Conditions:
     """The conditions of one template, each evaluated once.
 
     Secrets are in clear here, for a condition may depend on a hidden parameter; only truth values leave.
     """
 
-    def __init__(
-        self,
-        definitions: Mapping[str, Json],
-        *,
-        version: Version,
-        parameters: Mapping[str, Parameter],
-        pseudo: Mapping[str, str],
-        budget: Budget,
-    ) -> None:
-        self._definitions = definitions
-        self._version = version
-        self._parameters = parameters
-        self._pseudo = pseudo
-        self._budget = budget
-        self._sizes: dict[str, Size] = {}
-        self._values: dict[str, bool] = {}
-        self._open: dict[str, Iterator[str]] = {}
-        self._inside = 0
+    definitions: Mapping[str, Json]
+    version: Version
+    parameters: Mapping[str, Parameter]
+    pseudo: Mapping[str, str]
+    budget: Budget
+    _sizes: dict[str, Size] = field(default_factory=dict)
+    _values: dict[str, bool] = field(default_factory=dict)
+    _open: dict[str, Iterator[str]] = field(default_factory=dict)
+    _inside: int = 0
 
     def evaluate(self, condition: Json, path: Path) -> bool:
         """Return the truth value of a condition: a bool, the name of a condition, or a condition function.
 
         :raises TemplateError: it is none of these.
         """
-        if not self._version.condition_functions:
+        if not self.version.condition_functions:
             raise TemplateError(
-                f"version {self._version.date} has no conditions; 2016-10-14 or later has", path
+                f"version {self.version.date} has no conditions; 2016-10-14 or later has", path
             )
         if isinstance(condition, str):
             return self._named(condition, path)
         value = self._value(condition, path)
-        if isinstance(value, str) and value in self._definitions:
+        if isinstance(value, str) and value in self.definitions:
             return self._named(value, path)
         if isinstance(value, bool):
             return value
@@ -300,8 +292,8 @@ class Conditions:
         raise TemplateError(f"a condition must be true or false, not {shown}", path)
 
     def _named(self, name: str, path: Path) -> bool:
-        if name not in self._definitions:
-            hint = closest(name, self._definitions)
+        if name not in self.definitions:
+            hint = closest(name, self.definitions)
             raise InvalidReference(f'the template has no condition "{name}"{hint}', path)
         if name not in self._values:
             if self._inside >= _COMPUTED:
@@ -321,7 +313,7 @@ class Conditions:
             if other is not None:
                 self._begin(other)
             else:
-                self._values[name] = self.evaluate(self._definitions[name], ("conditions", name))
+                self._values[name] = self.evaluate(self.definitions[name], ("conditions", name))
                 del self._open[name]
 
     def _begin(self, name: str) -> None:
@@ -335,8 +327,8 @@ class Conditions:
             raise TemplateError(
                 f"conditions depend on each other in a circle: {circle}", ("conditions", name)
             )
-        self._budget.step(_EVALUATED)
-        self._open[name] = self._uses(self._definitions[name])
+        self.budget.step(_EVALUATED)
+        self._open[name] = self._uses(self.definitions[name])
 
     def _uses(self, tree: Json) -> Iterator[str]:
         """Yield the conditions that a condition names, but for names that functions compute."""
@@ -349,9 +341,9 @@ class Conditions:
                     trees.append(argument)
                 elif function in ("and", "or") and isinstance(argument, list):
                     trees.extend(reversed(argument))
-                elif function == "get_param" and isinstance(argument, str) and argument in self._parameters:
-                    tree = self._parameters[argument].clear
-            if isinstance(tree, str) and tree in self._definitions:
+                elif function == "get_param" and isinstance(argument, str) and argument in self.parameters:
+                    tree = self.parameters[argument].clear
+            if isinstance(tree, str) and tree in self.definitions:
                 yield tree
 
     def _value(self, tree: Json, path: Path) -> Json:
@@ -360,16 +352,16 @@ class Conditions:
             return tree
         if isinstance(tree, Mapping) and len(tree) == 1:
             ((name, argument),) = tree.items()
-            if name in self._version.condition_functions:
+            if name in self.version.condition_functions:
                 return self._function(name, argument, (*path, name))
-            refuse_other(name, argument, self._version, path, CONDITION_FIRST)
-            if name in self._version.functions:
-                allowed = ", ".join(sorted(self._version.condition_functions))
+            refuse_other(name, argument, self.version, path, CONDITION_FIRST)
+            if name in self.version.functions:
+                allowed = ", ".join(sorted(self.version.condition_functions))
                 raise TemplateError(
                     f'the function "{name}" cannot be used in a condition; these can: {allowed}', path
                 )
         if isinstance(tree, Mapping | list):
-            self._budget.step(1 + len(tree))
+            self.budget.step(1 + len(tree))
         if isinstance(tree, Mapping):
             return {key: self._value(item, (*path, str(key))) for key, item in tree.items()}
         if isinstance(tree, list):
@@ -396,7 +388,7 @@ class Conditions:
 
     def _is_hidden(self, argument: Json) -> bool:
         name = argument[0] if isinstance(argument, list) and argument else argument
-        return isinstance(name, str) and name in self._parameters and self._parameters[name].hidden
+        return isinstance(name, str) and name in self.parameters and self.parameters[name].hidden
 
     def _apply(self, name: str, argument: Json, path: Path) -> Json:
         if name == "get_param":
@@ -408,9 +400,9 @@ class Conditions:
                 raise TemplateError("must be a list of at least two conditions", path)
             truths = [self.evaluate(item, (*path, index)) for index, item in enumerate(argument)]
             return all(truths) if name == "and" else any(truths)
-        made = APPLY[name](self._value(argument, path), self._version, self._budget)
+        made = APPLY[name](self._value(argument, path), self.version, self.budget)
         if not isinstance(made, str):  # Texts are charged where they are made.
-            self._budget.take_value(made, len(path))
+            self.budget.take_value(made, len(path))
         return made
 
     def _parameter(self, argument: Json, path: Path) -> Json:
@@ -418,17 +410,17 @@ class Conditions:
         name, *steps = args if isinstance(args, list) and args else [args]
         if not isinstance(name, str):
             raise TemplateError(f"the parameter's name must be a string, not {name!r}", path)
-        if name in self._pseudo:
-            return select(self._pseudo[name], steps, "")
-        if name not in self._parameters:
-            hint = closest(name, [*self._parameters, *self._pseudo])
+        if name in self.pseudo:
+            return select(self.pseudo[name], steps, "")
+        if name not in self.parameters:
+            hint = closest(name, [*self.parameters, *self.pseudo])
             raise InvalidReference(f'the template has no parameter "{name}"{hint}', path)
         return select(self._used(name), steps, "")
 
     def _used(self, name: str) -> Json:
         """Return a parameter's value, charged for the comparisons with it."""
-        value = self._parameters[name].clear
+        value = self.parameters[name].clear
         if isinstance(value, Mapping | list):
             size = self._sizes.get(name) or self._sizes.setdefault(name, measure(value))
-            self._budget.step(size.bytes // _COMPARED)
+            self.budget.step(size.bytes // _COMPARED)
         return value
