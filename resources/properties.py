@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from ..template.constraints import Constraint, ConstraintError, Custom
 from ..template.custom_checks import OF_CLOUD
 from ..template.errors import LimitExceeded
-from ..template.residual import FN, evaluate, is_deferred, is_node, members
+from ..template.residual import FN, is_deferred, is_node, members, plain
 from ..template.suggestions import did_you_mean
 from .errors import PropertyError
 from .schema import ANY_NAME, Property
@@ -306,7 +306,7 @@ def custom_values(
 def _custom_values(prop: Property, tree: Json, path: Path) -> Iterator[tuple[Path, Custom, Json]]:
     for constraint in filter(_of_cloud, prop.constraints):
         if tree is not None and not is_deferred(tree):
-            yield path, typing.cast(Custom, constraint), evaluate(tree, _NoLookup())
+            yield path, typing.cast(Custom, constraint), plain(tree)
     if isinstance(prop.schema, Mapping):
         for name, inner in members(tree).items():
             yield from _custom_values(_of(prop.schema, name), inner, (*path, name))
@@ -319,19 +319,6 @@ def _of_cloud(constraint: Constraint) -> bool:
     return isinstance(constraint, Custom) and constraint.check_name in OF_CLOUD
 
 
-class _NoLookup:
-    """A lookup for trees without references: their evaluation only unmarks literals."""
-
-    def reference_id(self, resource: str) -> Json:
-        raise AssertionError(f"a folded value asks for resource {resource}")
-
-    def attribute(self, resource: str, name: str) -> Json:
-        raise AssertionError(f"a folded value asks for attribute {name} of {resource}")
-
-    def unseal(self, token: str) -> Json:
-        raise AssertionError("a folded value asks for a secret")
-
-
 def _known_members(schema: Mapping[str, Property], given: Mapping[str, Json], path: Path) -> dict[str, Json]:
     known: dict[str, Json] = {}
     given = _renamed(schema, given)
@@ -339,7 +326,7 @@ def _known_members(schema: Mapping[str, Property], given: Mapping[str, Json], pa
         if is_given and is_deferred(given[name]):
             _check_partly(prop, given[name], (*path, name))
         elif is_given or prop.default is not None:
-            known[name] = _convert(prop, evaluate(given.get(name), _NoLookup()), (*path, name))
+            known[name] = _convert(prop, plain(given.get(name)), (*path, name))
         else:
             known[name] = None
     return known
@@ -360,4 +347,4 @@ def _check_partly(prop: Property, tree: Json, path: Path) -> None:
             if is_deferred(item):
                 _check_partly(prop.schema, item, (*path, index))
             else:
-                _convert(prop.schema, evaluate(item, _NoLookup()), (*path, index))
+                _convert(prop.schema, plain(item), (*path, index))

@@ -265,6 +265,8 @@ def as_residual(value: Json) -> Json:
 
 def metadata_in_clear(row: Resource, unseal: Unseal) -> dict[str, Json]:
     """Return a resource's metadata as its type and its guests see it."""
+    if not row.metadata:
+        return {}
     lookup = StoredLookup(unseal)
     if _is_made(row.metadata):
         found = evaluate(row.metadata, lookup)
