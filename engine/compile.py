@@ -83,6 +83,10 @@ class GoalCompiler:
             files={name: text for name, text in goal.files.items() if name != EXISTING},
             parameters=sealed_values(goal.parameters, hidden, sealer),
             parameter_view={**identity.pseudo(), **parameter_strings(plan.parameters)},
+            outputs={
+                name: {"value": output.value, "description": output.description}
+                for name, output in plan.outputs.items()
+            },
             plan=plan,
             sealer=sealer,
         )

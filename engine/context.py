@@ -100,6 +100,7 @@ class Compiled:
     :ivar environment: as stored: the values of hidden parameters sealed.
     :ivar parameters: of the request, as stored.
     :ivar parameter_view: every parameter as the API shows it, with the pseudo parameters.
+    :ivar outputs: as they are stored on the stack.
     :ivar sealer: of the tree of stacks, which has sealed them.
     """
 
@@ -109,16 +110,9 @@ class Compiled:
     files: Mapping[str, str]
     parameters: Mapping[str, Json]
     parameter_view: Mapping[str, str]
+    outputs: Mapping[str, Json]
     plan: CompiledTemplate
     sealer: BoundSealer
-
-    @property
-    def outputs(self) -> dict[str, Json]:
-        """Return the outputs as they are stored on the stack."""
-        return {
-            name: {"value": output.value, "description": output.description}
-            for name, output in self.plan.outputs.items()
-        }
 
 
 class Compiler(typing.Protocol):
