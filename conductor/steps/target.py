@@ -32,7 +32,8 @@ def make_target(
     """
     resource, giving = claim.resource, _gives_properties(claim)
     before_definition = TaskDefinition.from_json(resource.definition)
-    before = properties_before(claim, plugin, secrets)
+    is_new = giving and claim.task.kind == TaskKind.CREATE
+    before = {} if is_new else properties_before(claim, plugin, secrets)
     stored: dict[str, Json] = {}
     properties, metadata = before, None
     if giving:
