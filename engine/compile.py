@@ -133,4 +133,6 @@ class _Compiler:
         if groups:
             plan = with_requested_attributes(plan, groups)
         implied = {name: found.implied_dependencies for name, found in types.items()}
-        return with_implied_dependencies(plan, implied, self.budget) if any(implied.values()) else plan
+        if len(implied) < 2 or not any(implied.values()):  # One alone depends on nothing.
+            return plan
+        return with_implied_dependencies(plan, implied, self.budget)
