@@ -21,7 +21,7 @@ from stoker.sealing.signal_urls import SignalAddresses
 
 ROOT = pathlib.Path(__file__).parents[2]
 NOT_THE_PRODUCT = ("tests/", ".venv/", "benchmarks/")
-MOST_FILES, MOST_FUNCTIONS = 66, 354
+MOST_FILES, MOST_FUNCTIONS = 63, 334
 """Bounds of what a reader has to know; to be lowered, never raised."""
 TEMPLATE = {
     "heat_template_version": "2018-08-31",
