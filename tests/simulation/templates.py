@@ -89,8 +89,8 @@ def _share(resources: Json) -> None:
     middle = len(names) // 2
     for part, role in ((names[:middle], "offers"), (names[middle:], "uses")):
         for name in part:
-            if dice.random() < 0.4:
-                resources[name]["properties"][role] = dice.choice(["net", "disk"])
+            if dice.random() < 0.7:
+                resources[name]["properties"][role] = dice.choice(["net", "net", "disk"])
 
 
 def _inner(dice: random.Random) -> Json:
