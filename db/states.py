@@ -65,6 +65,7 @@ class TaskKind(enum.StrEnum):
     DELETE_SNAPSHOT = "delete_snapshot"  #: of a copy that a snapshot keeps
     ADOPT = "adopt"
     OBSERVE = "observe"  #: a check before an update, which decides by its result; it fails nothing
+    REFRESH = "refresh"  #: reads volatile attributes behind all other tasks, for outputs; it fails nothing
     SCALE = "scale"  #: scales a group after a signal, beside the traversals: see engine/scaling.py
     FINISH = "finish"  #: no task, but a traversal in its old form: see legacy_finish_tasks.py
 
@@ -101,7 +102,7 @@ UNDECIDED = frozenset({TaskKind.UPDATE, TaskKind.CLEANUP, TaskKind.OBSERVE})
 ACTING = frozenset({TaskKind.SUSPEND, TaskKind.RESUME, TaskKind.CHECK, TaskKind.SNAPSHOT})
 """Kinds that act on existing resources only."""
 
-SILENT = frozenset({TaskKind.DELETE_SNAPSHOT, TaskKind.SCALE})
+SILENT = frozenset({TaskKind.DELETE_SNAPSHOT, TaskKind.SCALE, TaskKind.REFRESH})
 """Kinds that change neither a resource's status nor the events; only a failed scaling is an event."""
 
 

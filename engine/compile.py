@@ -12,6 +12,7 @@ from ..planning.goal import (
     hide,
     hiding,
     leaves_open,
+    refreshed_for,
     sealed_values,
     stored_environment,
     without_secrets,
@@ -21,6 +22,7 @@ from ..planning.nested_check import Branch, TemplateTree, with_requested_attribu
 from ..planning.questions import Questions
 from ..planning.requests import EXISTING, Goal
 from ..resources.nested.base import NestedType
+from ..resources.plugin import ResourceType
 from ..resources.registry import ResourceRegistry
 from ..sealing.stored import BoundSealer
 from ..template.budget import Budget
@@ -132,6 +134,13 @@ class _Compiler:
         }
         if groups:
             plan = with_requested_attributes(plan, groups)
+        if plan.outputs:
+            schemas = {
+                name: found.attributes_schema
+                for name, found in types.items()
+                if type(found).refresh is not ResourceType.refresh
+            }
+            plan = replace(plan, refreshed=refreshed_for(plan.outputs.values(), schemas))
         implied = {name: found.implied_dependencies for name, found in types.items()}
         if len(implied) < 2 or not any(implied.values()):  # One alone depends on nothing.
             return plan

@@ -58,7 +58,8 @@ def create_stack(
     :param guard: called first in the transaction; an error of it keeps the stack from being stored.
     :raises NameTaken: see stacks.insert.
     """
-    scope = context.scope(new.id, ids_needed(len(compiled.plan.resources)))
+    count, refreshed = len(compiled.plan.resources), len(compiled.plan.refreshed)
+    scope = context.scope(new.id, ids_needed(count, refreshed))
     # As in Heat, an adoption stops at no breakpoint.
     active = new.breakpoints_hold and new.adopted is None
     breakpoints = PlannedBreakpoints(abort=new.abort_on_breakpoint, active=active)

@@ -31,7 +31,8 @@ def plan_adoption(
     :param adopted: what is known of each resource, by its name; secrets in clear.
     :param seal: makes the token of a secret.
     """
-    definitions = {task.resource_id: task.definition for task in plan.tasks}
+    creations = [task for task in plan.tasks if task.kind == TaskKind.CREATE]
+    definitions = {task.resource_id: task.definition for task in creations}
     rows = []
     for row in plan.resources:
         found = adopted.get(row.name, AdoptedResource())
@@ -49,4 +50,5 @@ def plan_adoption(
             metadata=None if found.metadata is None else sealed(seal(dict(found.metadata))),
         )
         rows.append(row)
-    return replace(plan, resources=rows, tasks=[replace(task, kind=TaskKind.ADOPT) for task in plan.tasks])
+    adoptions = [replace(task, kind=TaskKind.ADOPT) for task in creations]
+    return replace(plan, resources=rows, tasks=[*adoptions, *plan.tasks[len(creations) :]])

@@ -13,13 +13,19 @@ from dataclasses import replace
 from ..resources.errors import PropertyError, UnknownType
 from ..resources.properties import validate_properties
 from ..resources.registry import ResourceRegistry
-from ..resources.schema import has_attribute
+from ..resources.schema import Attribute, has_attribute, is_volatile
 from ..sealing.stored import BoundSealer
 from ..template.budget import Budget, charged_at
 from ..template.compile import Limits, find_version
 from ..template.environment import Environment, as_document, parse_environment
 from ..template.errors import InvalidReference, LimitExceeded, TemplateError
-from ..template.language import CompiledTemplate, Reference, ResourceDefinition, is_template_name
+from ..template.language import (
+    CompiledTemplate,
+    OutputDefinition,
+    Reference,
+    ResourceDefinition,
+    is_template_name,
+)
 from ..template.merging import Named, merge_environments
 from ..template.parameters import hidden_names, parse_declarations
 from ..template.residual import holds_secret, is_deferred, is_node, mapping, members, quote, sealed
@@ -247,6 +253,27 @@ def _check_references(
                 f"The Referenced Attribute ({reference.resource} {reference.attribute}) is incorrect{hint}",
                 path,
             )
+
+
+def refreshed_for(
+    outputs: Iterable[OutputDefinition], schemas: Mapping[str, Mapping[str, Attribute]]
+) -> tuple[str, ...]:
+    """Return the names of resources of which outputs show attributes that others change, sorted.
+
+    :param schemas: attributes of the resources that can be read again, by the resource's name.
+    """
+    shown = (reference for output in outputs for reference in output.references)
+    return tuple(
+        sorted(
+            {
+                one.resource
+                for one in shown
+                if one.attribute is not None
+                and one.resource in schemas
+                and is_volatile(schemas[one.resource], one.attribute)
+            }
+        )
+    )
 
 
 def check_storable(plan: CompiledTemplate) -> None:

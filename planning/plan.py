@@ -4,6 +4,7 @@ Each task carries its breakpoints, and its definition: the part of the template 
 """
 
 import functools
+import itertools
 import typing
 import uuid
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -27,6 +28,10 @@ REACHED_BY: Mapping[TaskKind, tuple[str, ...]] = {
     TaskKind.DELETE: _DELETION,
     TaskKind.CLEANUP: _DELETION,
 }
+
+
+REFRESHING = ResourceSettings(timeout=300.0, retries=1)
+"""Settings of a refresh, for which the stack's end waits: a service's own timeouts are shorter."""
 
 
 @dataclass(frozen=True)
@@ -327,14 +332,39 @@ def _task(
     return replace(task, state=TaskState.WAITING, due_at=None) if is_held else task
 
 
+def refresh_jobs(
+    ids: Iterable[TaskId],
+    rows: Iterable[tuple[ResourceId, ResourceId | None]],
+    jobs: Iterable[PlannedTask],
+    edges: Edges,
+) -> list[PlannedTask]:
+    """Return tasks that read attributes again behind all other tasks.
+
+    The first of them is behind all tasks that nothing waits for, and the others are behind the first one.  So
+    there are as many edges as tasks.
+
+    :param rows: the resources to read, each with its possible replacement.
+    :param jobs: all other tasks.
+    """
+    last = [job.id for job in jobs if not edges.after(job.id)]
+    found = [
+        PlannedTask(task_id, TaskKind.REFRESH, row, spare=spare, settings=REFRESHING)
+        for task_id, (row, spare) in zip(ids, rows, strict=False)
+    ]
+    for index, refresh in enumerate(found):
+        for before in last if index == 0 else [found[0].id]:
+            edges.add(before, refresh.id)
+    return found
+
+
 def tasks_by_resource(found: Iterable[Task]) -> dict[ResourceId, Task]:
     """Return tasks by the resource that they are for."""
     return {ResourceId(task.resource_id): task for task in found if task.resource_id is not None}
 
 
-def ids_needed(count: int) -> int:
-    """Return how many ids a plan for `count` resources needs: rows, tasks, and the traversal."""
-    return 2 * count + 1
+def ids_needed(count: int, refreshed: int = 0) -> int:
+    """Return how many ids a plan for `count` resources needs: rows, tasks, the traversal, and refreshes."""
+    return 2 * count + 1 + refreshed
 
 
 def task_ids(scope: TraversalScope, count: int) -> tuple[list[TaskId], TraversalNumber]:
@@ -371,6 +401,9 @@ def plan_create(compiled: CompiledTemplate, scope: TraversalScope) -> Plan:
         )
         for other in definition.requires:
             edges.add(task_of[other], task_of[name])
+    if compiled.refreshed:
+        refreshed = [(rows[name], None) for name in compiled.refreshed]
+        jobs += refresh_jobs(map(TaskId, itertools.count(number + 1)), refreshed, jobs, edges)
     return make_plan(jobs, edges, {}, number, scope, resources=new)
 
 

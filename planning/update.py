@@ -29,6 +29,7 @@ from .plan import (
     make_plan,
     needs_of,
     new_row,
+    refresh_jobs,
 )
 
 Json = typing.Any
@@ -103,10 +104,10 @@ class RegisteredTypeFacts:
 def update_ids_needed(existing: int, defined: int) -> int:
     """Return how many ids a plan needs at most.
 
-    For each resource of the template: a row, its replacement, a task and an observation; for each that
-    exists: a deletion; and the traversal.
+    For each resource of the template: a row, its replacement, a task, an observation and a refresh; for each
+    that exists: a deletion; and the traversal.
     """
-    return 4 * defined + existing + 1
+    return 5 * defined + existing + 1
 
 
 @dataclass
@@ -206,6 +207,8 @@ class UpdatePlanner:
         self._set_requires()
         edges = self._edges()
         jobs = [*self._firsts.values(), *self._jobs.values(), *self._deletions.values()]
+        ids = (TaskId(self._ids.take()) for _ in self._compiled.refreshed)
+        jobs += refresh_jobs(ids, self._refreshed(), jobs, edges)
         return make_plan(
             jobs,
             edges,
@@ -358,6 +361,11 @@ class UpdatePlanner:
                 self._new[new[row_id]] = replace(row, requires=sorted(required))
             elif not required <= (had := {ResourceId(i) for i in self._existing[row_id].requires}):
                 self._changes.setdefault(row_id, {})["requires"] = sorted(required | had)
+
+    def _refreshed(self) -> list[tuple[ResourceId, ResourceId | None]]:
+        """Return the rows to refresh, each with its possible replacement."""
+        jobs = {name: self._jobs.get(name) for name in self._compiled.refreshed}
+        return [(self._rows[name], None if job is None else job.spare) for name, job in jobs.items()]
 
     def _edges(self) -> Edges:
         """Return the edges from each task to those that wait for it."""

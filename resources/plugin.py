@@ -211,6 +211,14 @@ class ResourceType:
         """
         return {}
 
+    def refresh(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+        """Return the resource's `data` with what the service reports now.
+
+        It is called behind all other steps of a stack's action, where outputs refer to a volatile attribute.
+        It makes one request and does not wait.  An error is logged, and fails nothing: the stored data stays.
+        """
+        return target.data
+
     def handle_signal(self, target: ResourceView, details: Json) -> Signal:
         """Compute the effects of a signal.
 

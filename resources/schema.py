@@ -94,6 +94,8 @@ class Attribute:
     :ivar sensitive: the value is a secret: stored sealed, never logged.  So are then the `data` of the
         resource, and its reference if that is the same value.
     :ivar from_property: the property that it gives, perhaps converted: it is a secret where that holds one.
+    :ivar volatile: it changes when other resources are made.  Where an output of the stack refers to it, the
+        type's `refresh` reads it again after all other resources.
     """
 
     description: str = ""
@@ -101,14 +103,23 @@ class Attribute:
     sensitive: bool = False
     support_status: SupportStatus = SUPPORTED
     from_property: str | None = None
+    volatile: bool = False
 
 
 #: Attributes that every type has, as in Heat.  A type without its own value yields None.
 BASE_ATTRIBUTES: Mapping[str, Attribute] = {
-    "show": Attribute("All that the service behind the resource reports of it.", "map"),
+    "show": Attribute("All that the service behind the resource reports of it.", "map", volatile=True),
 }
 
 
 def has_attribute(schema: Mapping[str, Attribute], name: str) -> bool:
     """Return whether ``get_attr`` may use the attribute."""
     return name in schema or name in BASE_ATTRIBUTES or ANY_NAME in schema
+
+
+def is_volatile(schema: Mapping[str, Attribute], name: str) -> bool:
+    """Return whether the attribute changes when other resources are made; "": whether any does."""
+    if name == "":
+        return any(attribute.volatile for attribute in schema.values())
+    found = schema.get(name) or BASE_ATTRIBUTES.get(name) or schema.get(ANY_NAME)
+    return found is not None and found.volatile

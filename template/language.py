@@ -277,6 +277,8 @@ class CompiledTemplate:
     """A compiled template.
 
     :ivar resources: in an order in which each resource follows all that it requires.
+    :ivar refreshed: names of resources whose attributes are read again at the end, because outputs refer to
+        attributes that change when other resources are made.
     """
 
     version: str
@@ -285,6 +287,7 @@ class CompiledTemplate:
     resources: Mapping[str, ResourceDefinition]
     outputs: Mapping[str, OutputDefinition]
     parameter_groups: tuple[Mapping[str, Json], ...] = ()
+    refreshed: tuple[str, ...] = ()
 
 
 def is_template_name(type_name: str) -> bool:

@@ -45,7 +45,7 @@ class Outcomes:
     @property
     def _observes(self) -> bool:
         """Return whether only what is wrong is shown."""
-        return self.claim.task.kind == TaskKind.OBSERVE
+        return self.claim.task.kind in (TaskKind.OBSERVE, TaskKind.REFRESH)
 
     def _outcome(self, state: TaskState, **fields: typing.Any) -> Outcome:
         task = self.claim.task
@@ -193,7 +193,9 @@ class Outcomes:
             return self.failed(error)
         done_before = max(0, self.claim.task.attempt - 1)
         backoff = min(RETRY_MOST, RETRY_FIRST * 2 ** min(done_before, 10))
-        changes: dict[str, Json] = {"reason": self.secrets.redact(f"will be tried again: {error}")}
+        changes: dict[str, Json] = {}
+        if self.claim.task.kind != TaskKind.REFRESH:
+            changes["reason"] = self.secrets.redact(f"will be tried again: {error}")
         if isinstance(error, StepTimedOut) or self._insists:
             changes["progress"] = None
         outcome = self._outcome(
@@ -255,11 +257,11 @@ class Outcomes:
         reason = self.secrets.redact(f"{kind}: resources.{self.claim.resource.name}{inside}: {error}")
         event = self._event(Status.FAILED, reason, self.claim.resource.physical_id)
         changes = {**self._shown(Status.FAILED, reason), "progress": None}
-        if self._observes and isinstance(error, PermanentError):
+        if self.claim.task.kind == TaskKind.OBSERVE and isinstance(error, PermanentError):
             return StepResult(self.claim, self._outcome(TaskState.DONE, changes=changes, event=event))
         if self._observes:
             where = f"{self.claim.task.stack_id}/{self.claim.resource.name}"
-            LOG.warning("Resource %s: observing it failed: %s", where, reason)
+            LOG.warning("Resource %s: its %s failed: %s", where, self.claim.task.kind, reason)
             return StepResult(self.claim, self._outcome(TaskState.DONE, changes={"progress": None}))
         action = action_of(self.claim.task.kind)
         text, aborts = f"Resource {action} failed: {reason}", False

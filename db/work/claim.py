@@ -121,6 +121,7 @@ def claim(
     shown = {task.resource_id for task in seen if task.resource_id is not None and task.kind in SHOWN}
     wanted = {task.resource_id for task in seen if task.resource_id is not None}
     wanted |= {ResourceId(i) for task in seen for i in task.inputs.values()}
+    wanted |= {task.spare_id for task in seen if task.kind == TaskKind.REFRESH and task.spare_id is not None}
     rows, locked = resources.lock_free(conn, wanted, shown)
     skipped = [task for task in seen if task.resource_id in locked]
     taken = _take(conn, [task for task in seen if task.resource_id not in locked], who=who, now=now)
@@ -131,6 +132,8 @@ def claim(
     stacks = _stacks(conn, {task.stack_id for task in taken})
     begun: list[tuple[Task, Resource]] = []
     gone: list[Task] = []
+    if any(task.kind == TaskKind.REFRESH for task in taken):
+        taken = [_of_replacement(conn, task, rows) for task in taken]
     for task in taken:
         row = None if task.resource_id is None else rows.get(task.resource_id)
         if row is None or (task.kind in ACTING and not row.is_there):
@@ -140,6 +143,19 @@ def claim(
     started = _mark_in_progress(conn, begun, who=who, now=now)
     claims = [_claim(task, resource, rows, stacks[task.stack_id]) for task, resource in begun]
     return Claimed(claims, started, gone, skipped)
+
+
+def _of_replacement(conn: Connection, task: Task, rows: Mapping[ResourceId, Resource]) -> Task:
+    """Return a refresh of a resource that was replaced since it was planned as one of the replacement.
+
+    The older row may be deleted already.  A newer traversal waits for the tasks of a row, so it has to be the
+    right one.
+    """
+    if task.kind != TaskKind.REFRESH or task.spare_id not in rows:
+        return task
+    t = tables.task
+    conn.execute(sa.update(t).where(t.c.id == task.id).values(resource_id=task.spare_id, spare_id=None))
+    return replace(task, resource_id=task.spare_id, spare_id=None)
 
 
 def read(conn: Connection, task: Task) -> Claim | None:

@@ -142,7 +142,7 @@ def _cancelled(outcome: Outcome, task: Task) -> Outcome:
         return replace(outcome, state=TaskState.DONE, hook=None)
     if outcome.hook is not None:  # Nothing was begun, so the resource is as it was.
         return replace(outcome, state=TaskState.CANCELLED, hook=None, replacement=None)
-    if task.kind == TaskKind.OBSERVE:
+    if task.kind in (TaskKind.OBSERVE, TaskKind.REFRESH):
         return replace(outcome, state=TaskState.CANCELLED)
     changes = {**outcome.changes, "status": Status.FAILED, "reason": stopped_reason(task.kind.upper())}
     return replace(outcome, state=TaskState.CANCELLED, changes=changes)

@@ -37,6 +37,7 @@ class Cloud:
     :ivar lent: what goes from one stack to another: nobody has it until it is adopted.
     :ivar late: what calls have made that hung.
     :ivar is_owned: whether a stack's resource has the thing; a call that was given up makes what none has.
+    :ivar unread: what a refresh of a resource raises, the next times, by its name.
     :ivar wrong: what must never happen and did.
     """
 
@@ -45,6 +46,7 @@ class Cloud:
         self.late: set[str] = set()
         self.is_owned: Callable[[str], bool] = lambda physical: True
         self.asked: list[str] = []
+        self.unread: dict[str, list[Exception]] = {}
         self.live: dict[str, Json] = {}
         self.things: dict[str, Thing] = {}
         self.made: dict[str, str] = {}
@@ -85,6 +87,20 @@ class Cloud:
             self.hung.add(call)
             threads.hang()
         return hangs
+
+    def users(self, physical: str | None) -> list[str]:
+        """The names of those that stand on a thing."""
+        return sorted(thing.resource for thing in self.things.values() if physical in thing.needs)
+
+    def refresh(self, target: ResourceView) -> Mapping[str, Json]:
+        """What a server keeps of a thing, as it is now."""
+        self.asked.append(f"refresh {target.name}")
+        self.call("refresh", target)
+        if self.unread.get(target.name):
+            raise self.unread[target.name].pop(0)
+        if target.physical_id not in self.things:
+            raise PermanentError(LOST)
+        return {**target.data, "users": self.users(target.physical_id)}
 
     def change(self, target: ResourceView) -> None:
         """Bring a thing to its new properties."""
@@ -158,13 +174,15 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             "shy": Property("boolean", "Fails to be pictured.", default=False, update_allowed=True),
             "secret": Property("string", default="", update_allowed=True),
             "offers": Property("string", "Something that others use.", update_allowed=True),
-            "uses": Property("string", "What is made behind all that offer it.", update_allowed=True),
             "hangs": Property(
-                "list", "Calls that hang once: create, made, look, update, delete.", default=[]
+                "list", "Calls that hang once: create, made, look, update, delete, refresh.", default=[]
             ),
         }
-        implied_dependencies = (ImpliedDependency("uses", "Sim::Server", "offers"),)
-        attributes_schema = {"address": Attribute("Where it is."), "value": Attribute("As given.")}
+        attributes_schema = {
+            "address": Attribute("Where it is."),
+            "value": Attribute("As given."),
+            "users": Attribute("Those that stand on it.", volatile=True),
+        }
 
         def handle_create(self, target: ResourceView, work: StepContext) -> Step:
             cloud.check_needs(target)
@@ -240,7 +258,11 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             return cloud.made.get(key)
 
         def attribute_values(self, target: ResourceView) -> dict[str, Json]:
-            return {"address": target.data.get("address"), "value": target.properties["value"]}
+            known = {name: target.data[name] for name in ("users",) if name in target.data}
+            return {"address": target.data.get("address"), "value": target.properties["value"], **known}
+
+        def refresh(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+            return cloud.refresh(target)
 
     class Volume(Server):
         """Uses what of the contract concerns updates beyond the schema; outlives a failed update."""
@@ -268,4 +290,13 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             live: Mapping[str, Json] = cloud.live.get(str(target.physical_id), {})
             return live
 
-    return {"Sim::Server": Server, "Sim::Volume": Volume}
+    class Client(Server):
+        """Uses what servers offer, without a reference to them."""
+
+        properties_schema = {
+            **Server.properties_schema,
+            "uses": Property("string", "It is made behind all that offer this.", update_allowed=True),
+        }
+        implied_dependencies = (ImpliedDependency("uses", "Sim::Server", "offers"),)
+
+    return {"Sim::Server": Server, "Sim::Volume": Volume, "Sim::Client": Client}

@@ -82,7 +82,11 @@ class Keeping:
                 found.append(f"{copy.stack_id}.{copy.name} is a copy of no snapshot")
                 continue
             complete = (snapshot.action, snapshot.status) == ("CREATE", Status.COMPLETE)
-            if complete and copy.type == "Sim::Server" and f"picture-{copy.key}" not in pictures:
+            if (
+                complete
+                and copy.type in ("Sim::Server", "Sim::Client")
+                and f"picture-{copy.key}" not in pictures
+            ):
                 found.append(f"{copy.stack_id}.{copy.name} has no picture")
         return found + [f"{name} leaked" for name in pictures if name not in kept]
 

@@ -57,6 +57,17 @@ class Wanted:
     resources: Json
     files: Json
     parameters: Mapping[str, Json] = field(default_factory=dict)
+    outputs: Mapping[str, Json] = field(default_factory=dict)
+
+    def users(self, name: str) -> set[str]:
+        """Those that outputs show as the users of a resource, in the end."""
+        asked = {output["value"]["get_attr"][0] for output in self.outputs.values()}
+        found = {
+            other
+            for other, resource in self.resources.items()
+            if {"get_resource": name} in list(resource["properties"]["needs"]) and not is_nested(resource)
+        }
+        return found if name in asked else set()
 
     def required(self, name: str) -> set[str]:
         """The names of those that come before this one: it refers to them, or uses what they offer."""
@@ -133,7 +144,8 @@ class Reference:
         reached = self._stories[name].reached
         if reached is None:
             return []
-        return _differences(name, stack_id, Wanted(reached.resources, reached.files), made)
+        wanted = Wanted(reached.resources, reached.files, outputs=reached.template.get("outputs", {}))
+        return _differences(name, stack_id, wanted, made)
 
 
 def _differences(name: str, stack_id: str, wanted: Wanted, made: Made) -> list[str]:
@@ -160,7 +172,11 @@ def _differences(name: str, stack_id: str, wanted: Wanted, made: Made) -> list[s
                 found.append(f"{name}.{n} shows {row.attributes} and should be {address}")
             continue
         attributes = {"address": f"at-{row.physical_id}", "value": value}
-        if row.attributes != attributes:
+        shown = dict(row.attributes or {})
+        users = shown.pop("users", None) or []
+        if missing := wanted.users(n) - set(users):
+            found.append(f"{name}.{n} shows the users {users} and not {missing}, which outputs ask for")
+        if shown != attributes:
             found.append(f"{name}.{n} shows {row.attributes} and should show {attributes}")
         thing = made.things.get(str(row.physical_id))
         if thing is None or thing.needs != tuple(needs):

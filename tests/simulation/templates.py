@@ -44,10 +44,12 @@ def random_goal(dice: random.Random, *, nested: bool = False) -> RandomGoal:
     template = {"heat_template_version": "2018-08-31", "resources": found}
     environment = _environment(names, dice)
     if not nested:
+        _ask(template)
         return RandomGoal(template, environment)
     files = {LEAF: _inner(dice), BRANCH: _inner(dice)}
     _nest(found, [LEAF, BRANCH], dice)
     _nest(files[BRANCH]["resources"], [LEAF], dice)
+    _ask(template)
     return RandomGoal(template, environment, {name: json.dumps(body) for name, body in files.items()})
 
 
@@ -87,10 +89,21 @@ def _share(resources: Json) -> None:
     dice = random.Random(json.dumps(resources))
     names = list(resources)
     middle = len(names) // 2
-    for part, role in ((names[:middle], "offers"), (names[middle:], "uses")):
-        for name in part:
-            if dice.random() < 0.7:
-                resources[name]["properties"][role] = dice.choice(["net", "net", "disk"])
+    for index, name in enumerate(names):
+        if dice.random() < 0.7:
+            found, thing = resources[name], dice.choice(["net", "net", "disk"])
+            if index < middle:
+                found["properties"]["offers"] = thing
+            else:
+                found["type"] = "Sim::Client"
+                found["properties"]["uses"] = thing
+
+
+def _ask(template: Json) -> None:
+    """Let outputs show who uses some of the resources, which changes after they are made; dice as above."""
+    dice = random.Random(json.dumps(template["resources"]))
+    asked = [n for n, found in template["resources"].items() if not is_nested(found) and dice.random() < 0.3]
+    template["outputs"] = {name: {"value": {"get_attr": [name, "users"]}} for name in asked}
 
 
 def _inner(dice: random.Random) -> Json:
@@ -135,6 +148,7 @@ def mutated(goal: RandomGoal, dice: random.Random) -> RandomGoal:
     if dice.random() < 0.3:
         found["resources"] = _without_one(found["resources"], dice)
     _change(found["resources"], dice)
+    _ask(found)
     files = {name: json.loads(text) for name, text in goal.files.items()}
     for body in files.values():
         if dice.random() < 0.5:

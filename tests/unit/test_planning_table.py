@@ -52,7 +52,7 @@ class Types:
         return row.plugin == "O"
 
 
-def compiled(text: str, hooks: str = "", retained: str = "") -> CompiledTemplate:
+def compiled(text: str, hooks: str = "", retained: str = "", refreshed: str = "") -> CompiledTemplate:
     found = {}
     for match in map(RESOURCE.fullmatch, filter(None, text.split(", "))):
         assert match is not None, text
@@ -67,7 +67,7 @@ def compiled(text: str, hooks: str = "", retained: str = "") -> CompiledTemplate
             deletion_policy="Retain" if name in retained.split() else "Delete",
             settings=ResourceSettings(hooks=frozenset(hooks.split())),
         )
-    return CompiledTemplate("2021-04-16", "", {}, found, {})
+    return CompiledTemplate("2021-04-16", "", {}, found, {}, refreshed=tuple(refreshed.split()))
 
 
 def rows_of(text: str, states: str = "", retained: str = "") -> dict[str, Resource]:
@@ -152,6 +152,7 @@ class Case:
     running: str = ""
     hooks: str = ""
     retained: str = ""
+    refreshed: str = ""
     converge: bool = False
     rollback: bool = False
 
@@ -171,6 +172,17 @@ CREATIONS = [
                     create a -> create c
                     create b -> create d
                     create c -> create d""",
+    ),
+    Case(
+        "what outputs ask for is read behind all others",
+        after="a, b(a), c, d",
+        refreshed="a c d",
+        expected="""create a -> create b
+                    create b -> refresh a
+                    create c -> refresh a
+                    create d -> refresh a
+                    refresh a -> refresh c
+                    refresh a -> refresh d""",
     ),
     Case("depends_on orders like a reference", after="a, b[a]", expected="create a -> create b"),
     Case(
@@ -196,7 +208,9 @@ CREATIONS = [
 
 @pytest.mark.parametrize("case", CREATIONS, ids=case_id)
 def test_a_creation(case: Case) -> None:
-    assert drawn(plan_create(compiled(case.after, case.hooks), SCOPE), {}) == lines(case.expected)
+    assert drawn(plan_create(compiled(case.after, case.hooks, refreshed=case.refreshed), SCOPE), {}) == lines(
+        case.expected
+    )
 
 
 def test_an_adoption_has_the_order_of_a_creation() -> None:
@@ -215,6 +229,28 @@ UPDATES = [
         before="a, b(a), c(b)",
         after="a",
         expected="delete c -> delete b",
+    ),
+    Case(
+        "what outputs ask for is read behind all others, which wait for nothing else",
+        before="a, b(a), c",
+        after="a=2, b(a), d",
+        refreshed="a b",
+        expected="""update a -> update b
+                    update a -> cleanup a
+                    update b -> cleanup a
+                    update b -> cleanup b
+                    cleanup b -> cleanup a
+                    cleanup a -> refresh a
+                    create d -> refresh a
+                    delete c -> refresh a
+                    refresh a -> refresh b""",
+    ),
+    Case(
+        "what outputs ask for is read although nothing changes",
+        before="a, b(a)",
+        after="a, b(a)",
+        refreshed="b",
+        expected="refresh b",
     ),
     Case(
         "a rename is a creation beside a deletion",
@@ -362,7 +398,7 @@ def test_an_update(case: Case) -> None:
     running = running_on(rows, case.running)
     planner = UpdatePlanner(
         list(rows.values()),
-        compiled(case.after, case.hooks),
+        compiled(case.after, case.hooks, refreshed=case.refreshed),
         running,
         SCOPE,
         Types(),

@@ -6,7 +6,7 @@ from ....resources.signals import Scaling
 from ....resources.steps import Done, Step
 from ....resources.update_decision import checkable
 from ..results import StepResult
-from ..target import live_changes
+from ..target import kept_data, kept_values, live_changes
 from .base import TaskStep
 
 
@@ -46,6 +46,23 @@ class ObserveStep(TaskStep):
         self.take(step)
         changes = live_changes(self.claim, self.plugin, self.target, self.context, self.secrets)
         return self.outcomes.nothing_to_do({**changes, "progress": None})
+
+
+class RefreshStep(TaskStep):
+    """A step that reads a resource's attributes again, behind all other tasks of the stack's action."""
+
+    action = "check"
+
+    def start(self) -> Step:
+        """Read the thing once; only its data changes."""
+        return Done(data=self.plugin.refresh(self.target, self.context))
+
+    def finish(self, step: Step) -> StepResult:
+        """Store the data and the attributes, without an event or a status."""
+        self.take(step)
+        data = kept_data(self.plugin, step, self.target, self.secrets)
+        values = kept_values(self.plugin, self.target, self.secrets)
+        return self.outcomes.nothing_to_do({**data, **values})
 
 
 class ScaleStep(TaskStep):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ....db.states import TaskKind
-from .actions import CheckStep, ObserveStep, ResumeStep, ScaleStep, SuspendStep
+from .actions import CheckStep, ObserveStep, RefreshStep, ResumeStep, ScaleStep, SuspendStep
 from .base import AdoptStep, CreateStep, TaskStep
 from .delete import CleanupStep, DeleteSnapshotStep, DeleteStep
 from .snapshot import SnapshotStep
@@ -21,5 +21,6 @@ KINDS: Mapping[TaskKind, type[TaskStep]] = {
     TaskKind.SNAPSHOT: SnapshotStep,
     TaskKind.DELETE_SNAPSHOT: DeleteSnapshotStep,
     TaskKind.ADOPT: AdoptStep,
+    TaskKind.REFRESH: RefreshStep,
     TaskKind.SCALE: ScaleStep,
 }

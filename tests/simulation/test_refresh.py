@@ -1,0 +1,177 @@
+"""What outputs show of resources that change while others are made: it is read again at the end."""
+
+import logging
+import pathlib
+import typing
+
+import pytest
+import yaml
+from simulation.helpers import created, ended, hanging, on, rows, template, told, updated
+from simulation.world import World
+from stoker.db.rows import Stack
+from stoker.db.states import Status
+from stoker.resources.errors import PermanentError, RetryableError
+
+Json = typing.Any
+
+
+@pytest.fixture
+def world(tmp_path: pathlib.Path) -> World:
+    return World(tmp_path, hosts=2, threads=4)
+
+
+def asking(*names: str, **resources: Json) -> Json:
+    """A template whose outputs show who uses these resources."""
+    outputs = {name: {"value": {"get_attr": [name, "users"]}} for name in names}
+    return {**template(**resources), "outputs": outputs}
+
+
+def users(world: World, stack: Stack, name: str) -> Json:
+    return (rows(world, stack)[name].attributes or {}).get("users")
+
+
+def refreshed(world: World) -> list[str]:
+    return [asked for asked in world.cloud.asked if asked.startswith("refresh")]
+
+
+def test_an_output_shows_a_resource_as_it_is_when_all_others_are_made(world: World) -> None:
+    stack = created(world, asking("a", a={}, b={"needs": on("a"), "looks": 3, "after": 5}, c={"after": 9}))
+    assert users(world, stack, "a") == ["b"]
+    assert refreshed(world) == ["refresh a"]
+    assert [event for event in told(world, stack) if event[0] == "a"] == [
+        ("a", "CREATE", "IN_PROGRESS"),
+        ("a", "CREATE", "COMPLETE"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "value", [{"get_attr": ["a"]}, {"get_attr": ["a", "show"]}, {"get_attr": ["a", "users", 0]}]
+)
+def test_whoever_may_ask_for_it_gets_it(world: World, value: Json) -> None:
+    made = {**template(a={}, b={"needs": on("a")}), "outputs": {"o": {"value": value}}}
+    assert users(world, created(world, made), "a") == ["b"]
+
+
+def test_nothing_is_read_that_no_output_asks_for(world: World) -> None:
+    made = template(a={}, b={"needs": on("a"), "value": {"get_attr": ["a", "address"]}})
+    outputs = {"o": {"value": [{"get_attr": ["a", "address"]}, {"get_resource": "a"}]}}
+    stack = created(world, {**made, "outputs": outputs})
+    assert refreshed(world) == []
+    assert users(world, stack, "a") is None
+
+
+def test_many_are_read_behind_all_others(world: World) -> None:
+    names = [f"r{n}" for n in range(6)]
+    others: Json = {f"u{n}": {"needs": on(*names), "after": 3, "looks": 2} for n in range(4)}
+    stack = created(world, asking(*names, **{name: {} for name in names}, **others))
+    assert [users(world, stack, name) for name in names] == [sorted(others)] * 6
+    assert sorted(refreshed(world)) == [f"refresh {name}" for name in names]
+
+
+def test_an_update_reads_what_it_has_replaced_and_what_it_has_not_touched(world: World) -> None:
+    stack = created(world, asking("a", "z", a={}, z={}, b={"needs": on("a", "z")}))
+    first = rows(world, stack)["a"].id
+    made = asking("a", "z", a={"size": 2}, z={}, b={"needs": on("a", "z")}, c={"needs": on("a", "z")})
+    updated(world, stack, made)
+    assert rows(world, stack)["a"].id != first
+    assert [users(world, stack, name) for name in ("a", "z")] == [["b", "c"]] * 2
+    updated(world, stack, asking("a", a={"size": 2}))
+    assert users(world, stack, "a") == []
+
+
+def test_an_update_that_only_asks_reads_it(world: World) -> None:
+    stack = created(world, template(a={}, b={"needs": on("a")}))
+    assert users(world, stack, "a") is None
+    updated(world, stack, asking("a", a={}, b={"needs": on("a")}))
+    assert users(world, stack, "a") == ["b"]
+
+
+@pytest.mark.parametrize(
+    "errors",
+    [
+        [PermanentError("it is gone")],
+        [RetryableError("busy"), RetryableError("busy")],
+        [RuntimeError("a bug")],
+    ],
+    ids=["permanent", "retryable too often", "a bug"],
+)
+def test_what_cannot_be_read_stays_and_fails_nothing(
+    world: World, errors: list[Exception], caplog: pytest.LogCaptureFixture
+) -> None:
+    stack = created(world, asking("a", a={}, b={"needs": on("a")}))
+    count, before = len(told(world, stack)), rows(world, stack)["a"]
+    world.cloud.unread["a"] = list(errors)
+    with caplog.at_level(logging.WARNING):
+        updated(world, stack, asking("a", a={}, b={"needs": on("a")}, c={"needs": on("a")}))
+    assert world.cloud.unread["a"] == []
+    after = rows(world, stack)["a"]
+    assert (after.status, after.reason, after.action) == (before.status, before.reason, before.action)
+    assert users(world, stack, "a") == ["b"]
+    assert [event[0] for event in told(world, stack)[count:] if event[0] == "a"] == []
+    assert f"{stack.id}/a: its refresh failed: " in caplog.text
+    assert str(errors[0]) in caplog.text
+
+
+def test_a_service_that_was_busy_is_asked_once_more(world: World) -> None:
+    world.cloud.unread["a"] = [RetryableError("busy")]
+    stack = created(world, asking("a", a={}, b={"needs": on("a")}))
+    assert users(world, stack, "a") == ["b"]
+    assert rows(world, stack)["a"].reason == "state changed"
+
+
+def test_a_failed_stack_is_not_read(world: World) -> None:
+    stack = world.create("s", asking("a", a={}, b={"needs": on("a"), "fail": True}))
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert world.stack(stack.id).status == Status.FAILED
+    assert refreshed(world) == []
+
+
+def test_it_is_read_although_its_conductor_dies(world: World) -> None:
+    stack = world.create("s", asking("a", a={"hangs": ["refresh"]}, b={"needs": on("a")}))
+    assert world.settle(lambda: bool(hanging(world)), within=60)
+    [conductor] = hanging(world)
+    world.kill(conductor.host)
+    assert world.settle(lambda: ended(world, stack), within=120)
+    assert world.stack(stack.id).status == Status.COMPLETE
+    assert users(world, stack, "a") == ["b"]
+
+
+def test_a_service_that_hangs_fails_nothing(world: World) -> None:
+    made = asking("a", a={"hangs": ["refresh"]}, b={"needs": on("a")})
+    stack = world.create("s", made, timeout_mins=60)
+    assert world.settle(lambda: ended(world, stack), within=2000)
+    assert world.stack(stack.id).status == Status.COMPLETE
+    assert users(world, stack, "a") == ["b"]
+
+
+def test_an_update_need_not_wait_for_it(world: World) -> None:
+    stack = world.create("s", asking("a", a={"hangs": ["refresh"]}, b={"needs": on("a")}), timeout_mins=60)
+    assert world.settle(lambda: bool(hanging(world)), within=60)
+    world.update(stack, asking("a", a={"size": 2}, b={"needs": on("a")}, c={"needs": on("a")}))
+    assert world.settle(lambda: ended(world, stack), within=120)
+    assert world.stack(stack.id).action == "UPDATE"
+    assert world.stack(stack.id).status == Status.COMPLETE
+    assert users(world, stack, "a") == ["b", "c"]
+
+
+def test_a_nested_stack_shows_its_parent_what_it_was_in_the_end(world: World) -> None:
+    inner = asking("a", a={}, b={"needs": on("a")})
+    parent = {
+        "heat_template_version": "2018-08-31",
+        "resources": {"n": {"type": "inner.yaml"}},
+        "outputs": {"o": {"value": {"get_attr": ["n", "a"]}}},
+    }
+    stack = world.create("s", parent, files={"inner.yaml": yaml.safe_dump(inner)})
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert (rows(world, stack)["n"].attributes or {})["a"] == ["b"]
+
+
+def test_what_is_adopted_is_read_too(world: World) -> None:
+    stack = created(world, asking("a", a={}, b={"needs": on("a")}))
+    exported = world.export(world.stack(stack.id))
+    world.exports.abandon(world.stack(stack.id))
+    exported["resources"]["a"]["resource_data"] = {}
+    again = world.adopt("t", exported)
+    assert world.settle(lambda: ended(world, again), within=60)
+    assert world.stack(again.id).status == Status.COMPLETE
+    assert users(world, again, "a") == ["b"]
