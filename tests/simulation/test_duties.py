@@ -124,7 +124,14 @@ def wait_for_end(world: World, child: StackId, parent: Stack) -> TaskId:
         shard=parent.shard,
         waits_on=WaitsOn.stack(StackId(str(child))),
     )
-    world.database.write(lambda conn: tasks.insert_many(conn, [task]))
+
+    def store(conn: sa.Connection) -> None:
+        # Tasks wait for nested stacks only.
+        nested = sa.update(tables.stack).where(tables.stack.c.id == child).values(parent_id=parent.id)
+        conn.execute(nested)
+        tasks.insert_many(conn, [task])
+
+    world.database.write(store)
     return task.id
 
 
