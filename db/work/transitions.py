@@ -35,7 +35,8 @@ class Transition:
     def statement(self, **values: typing.Any) -> sa.Update:
         """Return the update of tasks by :data:`IDS`, fenced on the states that the word starts from."""
         t = tables.task
-        fence = t.c.state.in_(sorted(self.sources))
+        # Not IN: SQLAlchemy would write the list into the statement's text at each execution.
+        fence = sa.or_(*(t.c.state == source for source in sorted(self.sources)))
         return sa.update(t).where(t.c.id.in_(IDS), fence).values(state=self.target, **values)
 
 
