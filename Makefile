@@ -17,7 +17,7 @@ MAKEFLAGS += --silent
 endif
 QUIET := tools/quiet
 
-.PHONY: demo demo-cloud serve cloud cloud-databases test test-long quick quick-tests check lint mypy prose prepared test-deps simulate bench docs clean
+.PHONY: demo demo-cloud serve cloud cloud-databases test test-long quick quick-tests check lint mypy prose prepared test-deps servers simulate bench docs clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -36,7 +36,7 @@ test: prepared
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not alone and not long" $(CHECKED) $(PYTEST_ARGS)
 	$(BIN)/python -m pytest -q -m alone $(or $(PYTEST_ARGS),tests/process tests/services) || [ $$? -eq 5 ]  # 5: PYTEST_ARGS choose none of them
 
-test-long: test-deps .venv/keystone.stamp
+test-long: test-deps
 	$(BIN)/python -m pytest -q -m long $(PYTEST_ARGS)
 
 # What one runs while one works: less than a minute on two cores.
@@ -62,14 +62,16 @@ mypy: .venv/test.stamp
 
 # Side by side, for what installs waits for the network most of the time.
 prepared: .venv/bin/python
-	$(MAKE) --no-print-directory -j4 test-deps check .venv/compiled.stamp .venv/keystone.stamp .venv/ansible.stamp cloud-databases
+	$(MAKE) --no-print-directory -j4 test-deps check .venv/compiled.stamp .venv/ansible.stamp
 
 # All tests at first, once, instead of once in each of their processes; later only what changes is compiled, by each.
 .venv/compiled.stamp: .venv/test.stamp
 	$(QUIET) "Compiling the tests" $(BIN)/python -m pytest -q --collect-only
 	touch $@
 
-test-deps: .venv/test.stamp
+test-deps: servers cloud-databases
+
+servers: .venv/test.stamp
 	tools/install-test-deps
 
 simulate: .venv/test.stamp
@@ -96,14 +98,7 @@ clean:
 		$(BIN)/python -m pip install -q --no-compile -e '.[client]'
 	touch $@
 
-# Apart from the rest: it wants releases of libraries that Stoker need not have.
-.venv/keystone.stamp: .venv/bin/python
-	$(BIN)/python -m venv --without-pip .venv/keystone
-	$(QUIET) "Installing a Keystone for the tests, once; it takes about two minutes" \
-		$(BIN)/python -m pip --python .venv/keystone/bin/python install -q --no-compile 'keystone>=27,<31' cheroot
-	touch $@
-
-# In its folder, for a copy of .venv may leave that out.
+# Apart from the rest: the services want releases of libraries that Stoker need not have.  In its folder, for a copy of .venv may leave that out.
 CLOUD := tests/harness/cloud/installed
 .venv/cloud/installed.stamp: .venv/bin/python $(CLOUD)/requirements.txt $(CLOUD)/constraints.txt
 	$(BIN)/python -m venv --without-pip .venv/cloud
@@ -112,7 +107,7 @@ CLOUD := tests/harness/cloud/installed
 	touch $@
 
 # Nothing where they are made already for these versions and this configuration.
-cloud-databases: test-deps .venv/cloud/installed.stamp
+cloud-databases: servers .venv/cloud/installed.stamp
 	cd tests && ../$(QUIET) "Making the databases of that cloud, once; it takes about a minute" ../$(BIN)/python -m harness.cloud --prepare
 
 .venv/ansible.stamp: .venv/bin/python tools/install-ansible

@@ -1,22 +1,18 @@
-"""Keystone, from a virtual environment of its own (``make test-deps``)."""
+"""Keystone alone, from the virtual environment of the cloud."""
 
 import contextlib
 import grp
 import os
-import pathlib
 import pwd
-import sys
 import typing
 from collections.abc import Iterator
 
 import requests
+from harness.cloud.layout import BIN, HOME, INSTALLED, PASSWORD, REGION
 from harness.ports import HOST, free_port
 from harness.processes import Process
 from harness.server import MissingServer, Server
 
-BIN = pathlib.Path(sys.prefix) / "keystone" / "bin"
-PASSWORD = "s3cret"
-REGION = "RegionOne"
 Json = typing.Any
 CONFIG = """\
 [database]
@@ -46,7 +42,7 @@ class Keystone(Server):
 
     def _prepare(self) -> None:
         if not (BIN / "keystone-manage").exists():
-            raise MissingServer("keystone-manage", "none: it comes from PyPI")
+            raise MissingServer(f"Keystone in {HOME}", "none: it comes from PyPI")
         self._configure("keystone.conf", 3600)
         manage = [BIN / "keystone-manage", "--config-file", self.directory / "keystone.conf"]
         self._run(*manage, "db_sync")
@@ -64,14 +60,17 @@ class Keystone(Server):
         (self.directory / name).write_text(text)
 
     def _command(self) -> list[str]:
-        script = pathlib.Path(__file__).parent / "keystone_server.py"
-        return [str(BIN / "python"), "-P", "-W", "ignore", str(script)]
+        return self._serving(self.port)
+
+    def _serving(self, port: int) -> list[str]:
+        script = str(INSTALLED / "serve.py")
+        return [str(BIN / "python"), "-P", "-W", "ignore", script, "keystone", "keystone.wsgi.api", str(port)]
 
     def _environment(self) -> dict[str, str]:
-        return self._serving("keystone.conf", self.port)
+        return self._configured("keystone.conf")
 
-    def _serving(self, config: str, port: int) -> dict[str, str]:
-        return {"OS_KEYSTONE_CONFIG_FILES": str(self.directory / config), "PORT": str(port)}
+    def _configured(self, config: str) -> dict[str, str]:
+        return {"OS_KEYSTONE_CONFIG_FILES": str(self.directory / config)}
 
     def _answers(self) -> bool:
         try:
@@ -85,7 +84,7 @@ class Keystone(Server):
         self._configure("hasty.conf", seconds)
         port = free_port()
         process = Process(
-            self._command(), log=self.directory / "hasty.log", env=self._serving("hasty.conf", port)
+            self._serving(port), log=self.directory / "hasty.log", env=self._configured("hasty.conf")
         )
         try:
             process.wait_for_port(port)
