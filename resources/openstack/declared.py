@@ -15,8 +15,7 @@ those in `references` and `renamed`.
 
 import functools
 import typing
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 
 from ..context import Json, ResourceView, StepContext
 from ..errors import PermanentError
@@ -27,41 +26,10 @@ from .marks import FieldMark, Mark, mark_of, marked
 from .names import resolve
 from .polling import Poller, pause
 from .service import Conflict, Service, ThingNotFound, in_use, service_of
+from .statuses import StatusMeaning
 
 THING, MARK = "thing", "mark"
 """Keys of a resource's data: what the service last answered; the mark, where a search by it is due again."""
-
-
-@dataclass(frozen=True)
-class StatusMeaning:
-    """The meanings of a thing's status; one that is listed nowhere is good.
-
-    :ivar pending: the service works on it.
-    :ivar bad: the action has failed.
-    :ivar deleted: the thing is gone, though it can be read.
-    :ivar field: holds the status.
-    """
-
-    pending: Collection[str] = ()
-    bad: Collection[str] = ("ERROR",)
-    deleted: Collection[str] = ("DELETED", "SOFT_DELETED")
-    field: str = "status"
-
-    def of(self, thing: Mapping[str, Json]) -> str:
-        """Return the thing's status in capitals."""
-        return str(thing.get(self.field) or "").upper()
-
-    def is_pending(self, thing: Mapping[str, Json], problem: Callable[[Mapping[str, Json]], str]) -> bool:
-        """Return whether the service works on the thing.
-
-        :param problem: returns why a thing is in a bad state.
-        :raises PermanentError: it is in a bad state.
-        """
-        status = self.of(thing)
-        if status in self.bad:
-            why = problem(thing) or "Unknown"
-            raise PermanentError(f'Went to status {status} due to "{why}"', kind="ResourceInError")
-        return status in self.pending
 
 
 class DeclaredThing(ResourceType):

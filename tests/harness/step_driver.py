@@ -78,6 +78,7 @@ class Driven:
     ) -> None:
         self.plugin = plugin
         self.work = work
+        self._given = dict(properties)
         stack = StackFacts(str(uuid.uuid4()), f"stack-{uuid.uuid4().hex[:6]}", "project")
         key = str(uuid.uuid4())
         self.target = ResourceView(
@@ -100,7 +101,9 @@ class Driven:
         :param properties: None: the template has the property no more.
         """
         plugin, before = self.plugin, self.target.properties
-        given = {name: value for name, value in {**before, **properties}.items() if value is not None}
+        # What was resolved has null for what is not given, which would be an empty value.
+        asked = {**self._given, **properties}
+        given = {name: value for name, value in asked.items() if value is not None}
         after = self._resolved(given)
         names = changed(plugin.properties_schema, before, after)
         if not names:
@@ -113,6 +116,7 @@ class Driven:
             self.target, properties=after, previous=before, key=str(uuid.uuid4()), attempt=1
         )
         self._run("update", lambda: plugin.handle_update(self.target, names, self.work))
+        self._given = given
         return "updated"
 
     def delete(self) -> None:

@@ -9,11 +9,12 @@ from ...errors import PermanentError, PropertyError, RetryableError
 from ...schema import Attribute, Property, SupportStatus
 from ...steps import Done, Poll, Step
 from ..bodies import NamedThing
-from ..declared import THING, DeclaredType, StatusMeaning
+from ..declared import THING, DeclaredType
 from ..marks import MARK_NAME, MetadataMark
 from ..names import resolve
 from ..polling import FIRST_PAUSE
 from ..service import ThingNotFound
+from ..statuses import StatusMeaning
 
 HIDDEN = SupportStatus("HIDDEN", message="Use the property that has taken its place.")
 SOURCES = ("snapshot_id", "image", "source_volid", "backup_id")

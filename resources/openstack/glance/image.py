@@ -7,10 +7,11 @@ from ...context import Json, ResourceView, StepContext
 from ...errors import PermanentError
 from ...schema import Attribute, Property
 from ...steps import Done, Poll, Step
-from ..declared import THING, DeclaredType, StatusMeaning
+from ..declared import THING, DeclaredType
 from ..marks import chosen_id
 from ..polling import FIRST_PAUSE
 from ..service import Conflict, ThingNotFound, in_use
+from ..statuses import StatusMeaning
 
 PATCH_TYPE = "application/openstack-images-v2.1-json-patch"
 UUID = AllowedPattern(

@@ -5,7 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ...context import Json, ResourceView, StepContext
 from ...schema import Attribute, Property, SupportStatus
-from ..declared import DeclaredType, StatusMeaning
+from ..declared import DeclaredType
+from ..statuses import StatusMeaning
 
 BUILT = StatusMeaning(pending=("BUILD",))
 HIDDEN = SupportStatus("HIDDEN", message="Use the property that has taken its place.")

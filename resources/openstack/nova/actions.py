@@ -1,0 +1,123 @@
+"""Actions on a server that is there: check, suspend, resume, snapshot; and its attributes."""
+
+import typing
+from collections.abc import Mapping
+
+from ...context import Json, ResourceView, StepContext
+from ...errors import PermanentError
+from ...steps import Done, Poll, Step
+from ..declared import THING, DeclaredType
+from ..marks import Mark, TagMark
+from ..polling import pause
+from ..service import Conflict, in_use
+from .attributes import attributes
+from .ports import ServerPorts
+from .snapshots import IMAGE, ServerSnapshot
+from .states import RUNS, SERVER_STATUS, TASK_STATE, fault_of, unknown_status
+
+PORTS = "ports"
+"""Key of a resource's data: ports may have been made for the server."""
+
+
+class ServerActions(DeclaredType):
+    """Base of the type of servers."""
+
+    service = "compute"
+    path, item = "/servers", "server"
+    list_path = "/servers/detail"
+    mark: typing.ClassVar[Mark | None] = TagMark()
+    status = SERVER_STATUS
+    slow_delete = True
+
+    def problem(self, thing: Mapping[str, Json]) -> str:
+        """Return the service's message of what has gone wrong."""
+        return fault_of(thing)
+
+    def handle_suspend(self, target: ResourceView, work: StepContext) -> Step:
+        """Suspend the server, unless it is suspended."""
+        return self._act(target, work, "suspend", "SUSPENDED")
+
+    def check_suspend_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Poll until the server is suspended."""
+        thing = self._look(target, progress["since"], work)
+        status = SERVER_STATUS.of(thing)
+        if status == "SUSPENDED":
+            return self.with_facts(Done(data=self._data(thing, target)), target, work)
+        if status not in (RUNS, *SERVER_STATUS.pending):
+            raise unknown_status(f"Suspend of server {thing.get('name')} failed", status)
+        return Poll(progress=progress, after=pause(progress["since"], work.now()))
+
+    def handle_resume(self, target: ResourceView, work: StepContext) -> Step:
+        """Resume the server, unless it runs."""
+        return self._act(target, work, "resume", RUNS)
+
+    def check_resume_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Poll until the server runs."""
+        return self.with_facts(self._poll(target, progress, work), target, work)
+
+    def handle_check(self, target: ResourceView, work: StepContext) -> Step:
+        """Check that the server runs."""
+        data = self.refresh(target, work)
+        status = SERVER_STATUS.of(data[THING])
+        if status != RUNS:
+            raise PermanentError(f"'status': expected '{RUNS}', got '{status}'", kind="Error")
+        return Done(data=data)
+
+    def handle_snapshot(self, target: ResourceView, work: StepContext) -> Step:
+        """Start to make an image of the server."""
+        image = ServerSnapshot(target, work).start(self.service_for(work))
+        return Poll(progress={"since": work.now(), "image": image}, data={IMAGE: image}, after=0.5)
+
+    def check_snapshot_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Poll until the image is complete."""
+        thing = self.get(self.service_for(work), self.id_of(target))
+        if ServerSnapshot(target, work).is_complete(progress["image"], thing):
+            return Done()
+        return Poll(progress=progress, after=pause(progress["since"], work.now()))
+
+    def handle_delete_snapshot(self, target: ResourceView, work: StepContext) -> Step:
+        """Delete the image."""
+        ServerSnapshot(target, work).delete()
+        return Done()
+
+    def handle_restore(self, properties: Mapping[str, Json], data: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return the image as a property: the restored server is rebuilt from it."""
+        image = data.get(IMAGE)
+        return {"image": image} if image else {}
+
+    def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
+        """Adopt a server, whatever its state is."""
+        if target.physical_id is None:
+            return super().handle_adopt(target, work)
+        return Done(data=self.refresh(target, work))
+
+    def refresh(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+        """Return the resource's data with the server and its interfaces as they are now."""
+        data = super().refresh(target, work)
+        return {**data, **self._facts(target, work)}
+
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+        """Return the attributes, of what was read last."""
+        return attributes(target.data.get(THING) or {}, target.data, target.metadata)
+
+    def with_facts(self, step: Step, target: ResourceView, work: StepContext) -> Step:
+        """Add to the data of an action that has ended what the attributes need."""
+        if isinstance(step, Done) and step.data is not None:
+            return Done(data={**step.data, **self._facts(target, work)})
+        return step
+
+    def _facts(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+        facts = ServerPorts.of(target, work).facts(self.id_of(target))
+        return {**facts, PORTS: any(item["is_own"] for item in facts["interfaces"])}
+
+    def _act(self, target: ResourceView, work: StepContext, action: str, aim: str) -> Step:
+        """Start an action, unless its aim is reached or it has begun."""
+        service = self.service_for(work)
+        thing = self.get(service, self.id_of(target))
+        if SERVER_STATUS.of(thing) != aim:
+            try:
+                service.post(f"{self.path_of(target)}/action", {action: None})
+            except Conflict as error:
+                if thing.get(TASK_STATE) is None:
+                    raise in_use(error) from error
+        return Poll(progress={"since": work.now()}, after=0.5)

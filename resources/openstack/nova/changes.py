@@ -1,0 +1,225 @@
+"""The parts of an update that take a while: interfaces, size, image.  Each part is a stage of the progress.
+
+A stage may run again after a crash at any moment.  So it reads how the server is, and does what is left.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+
+from ...context import Json, ResourceView, StepContext
+from ...errors import PermanentError
+from ..names import KINDS, quoted, resolve
+from .attributes import MAC, is_mark
+from .body import encoded, metadata_field, server_name
+from .calls import ServerCalls
+from .networks import InterfaceChanges, Nic, ServerInterface, interface_changes
+from .ports import ServerPorts, nics_of
+from .states import SERVER_STATUS, fault_of, is_settled, unknown_status
+
+Stage = dict[str, Json]
+
+
+class ServerChange:
+    """A step of an update of one server."""
+
+    def __init__(
+        self, target: ResourceView, work: StepContext, calls: ServerCalls, ports: ServerPorts
+    ) -> None:
+        self._target = target
+        self._work = work
+        self._calls = calls
+        self._ports = ports
+
+    def begin(self, changed: frozenset[str]) -> list[Stage]:
+        """Change what can be changed at once, and return the stages of the rest, in Heat's order.
+
+        :raises ThingNotFound: the server does not exist.
+        """
+        thing, properties = self._calls.get(), self._target.properties
+        if "metadata" in changed:
+            self._calls.put("/metadata", {"metadata": metadata_field(properties["metadata"])})
+        if "tags" in changed:
+            marks = [tag for tag in thing.get("tags") or () if is_mark(tag)]
+            self._calls.put("/tags", {"tags": [*(properties["tags"] or ()), *marks]})
+        if "name" in changed:
+            self._calls.put("", {"server": {"name": server_name(self._target)}})
+        stages = self._stages(changed, thing)
+        if "admin_pass" in changed and "image" not in changed and properties["admin_pass"]:
+            self._calls.act("changePassword", {"adminPass": properties["admin_pass"]})
+        return stages
+
+    def _stages(self, changed: frozenset[str], thing: Mapping[str, Json]) -> list[Stage]:
+        found: list[Stage] = []
+        if "networks" in changed:
+            found += self._network_stages()
+        if "flavor" in changed:
+            found += self._size_stages(thing)
+        properties = self._target.properties
+        if "user_data" in changed and properties["user_data_update_policy"] == "REBUILD":
+            found.append({"do": "rebuild", "user_data": True})
+        if "image" in changed:
+            found += self._image_stages(thing)
+        return found
+
+    def run(self, stages: Sequence[Stage]) -> list[Stage]:
+        """Run the stages one after the other, and return what is left; empty: the update is complete."""
+        for place, stage in enumerate(stages):
+            left = _HANDLERS[stage["do"]](self, stage)
+            if left is not None:
+                return [left, *stages[place + 1 :]]
+        return []
+
+    # -- interfaces --------------------------------------------------------------------------------
+
+    def _network_stages(self) -> list[Stage]:
+        """Change what stays in place, and return the stages for the rest."""
+        before, after = (view["networks"] for view in (self._target.previous, self._target.properties))
+        if not before and not after:
+            return []
+        changes = self._interface_changes(before, after)
+        for interface, former, nic in changes.kept:
+            was, will = former or Nic(), dataclasses.replace(nic, port=interface.port)
+            if was.extras != will.extras and will.extras is not None:
+                self._ports.change(interface.port, will.extras)
+            if was.floating_ip != will.floating_ip:
+                self._change_floating_ip(was.floating_ip, will)
+        freed = [nic.floating_ip for _, nic in changes.detach if nic is not None and nic.floating_ip]
+        for floating_ip in freed:
+            self._ports.disassociate(floating_ip)
+        gone = [dataclasses.asdict(interface) for interface, _ in changes.detach]
+        new = [dataclasses.asdict(nic) for nic in changes.attach]
+        return [{"do": "detach", "interfaces": gone}, {"do": "attach", "nics": new}]
+
+    def _interface_changes(self, before: Json, after: Json) -> InterfaceChanges:
+        interfaces = self._ports.interfaces(str(self._target.physical_id))
+        old = nics_of(before, self._work, strict=False)
+        new = nics_of(after, self._work)
+        asked = next((entry["allocate_network"] for entry in after or () if entry["allocate_network"]), None)
+        if asked == "none":
+            return InterfaceChanges(detach=[(item, None) for item in interfaces])
+        if not new:
+            new = [Nic(network=self._ports.free_network())]
+        return interface_changes(old, new, interfaces)
+
+    def _change_floating_ip(self, before: str | None, nic: Nic) -> None:
+        if before:
+            self._ports.disassociate(before)
+        if nic.floating_ip:
+            self._ports.associate(nic)
+
+    def _detach(self, stage: Stage) -> Stage | None:
+        """Detach interfaces; then delete the ports that were made for them."""
+        if not stage["interfaces"]:
+            return None
+        there = {interface.port for interface in self._ports.interfaces(str(self._target.physical_id))}
+        leaving = [ServerInterface(**item) for item in stage["interfaces"] if item["port"] in there]
+        for interface in leaving:
+            self._calls.detach(interface.port)
+        macs = {item["mac"] for item in stage["interfaces"]}
+        if leaving or macs & {entry.get(MAC) for entry in _addresses(self._calls.get())}:
+            return stage
+        self._ports.delete_made(attached_to=str(self._target.physical_id))
+        return None
+
+    def _attach(self, stage: Stage) -> Stage | None:
+        """Attach interfaces, and wait until the server's addresses show them."""
+        if not stage["nics"]:
+            return None
+        if "ports" not in stage:
+            groups = self._target.properties["security_groups"]
+            nics = self._ports.with_ports([Nic(**nic) for nic in stage["nics"]], groups, all_need_one=True)
+            return self._attached({**stage, "ports": [[nic.port, nic.tag] for nic in nics]})
+        return self._attached(stage)
+
+    def _attached(self, stage: Stage) -> Stage | None:
+        there = {item.port: item for item in self._ports.interfaces(str(self._target.physical_id))}
+        for port, tag in stage["ports"]:
+            if port not in there:
+                self._calls.attach(port, tag)
+        shown = {entry["addr"] for entry in _addresses(self._calls.get())}
+        found = [there[port] for port, _ in stage["ports"] if port in there]
+        complete = len(found) == len(stage["ports"])
+        addresses = {address for item in found for _, address in item.fixed_ips}
+        return None if complete and addresses <= shown else stage
+
+    # -- size and image ----------------------------------------------------------------------------
+
+    def _size_stages(self, thing: Mapping[str, Json]) -> list[Stage]:
+        flavor = resolve(self._work, "nova.flavor", self._target.properties["flavor"])
+        found = self._calls.service.get(f"{KINDS['nova.flavor'].path}/{quoted(flavor)}")["flavor"]
+        stage = {"do": "resize", "flavor": flavor, "name": found["name"]}
+        return [] if _has_flavor(thing, stage) and is_settled(thing) else [stage]
+
+    def _resize(self, stage: Stage) -> Stage | None:
+        """Resize, confirm, and wait until the server runs again."""
+        thing = self._calls.get()
+        status, new = SERVER_STATUS.of(thing), self._target.properties["flavor"]
+        if status in SERVER_STATUS.bad:
+            SERVER_STATUS.is_pending(thing, fault_of)
+        if status == "VERIFY_RESIZE":
+            return self._confirmed(stage)
+        if is_settled(thing):
+            if _has_flavor(thing, stage):
+                return None
+            if stage.get("asked"):
+                raise PermanentError(f"Resizing to '{new}' failed, status '{status}'", kind="Error")
+            self._calls.act("resize", {"flavorRef": stage["flavor"]})
+            return {**stage, "asked": True}
+        if status not in SERVER_STATUS.pending and status != "ACTIVE":
+            raise unknown_status(f"Resizing to '{new}' failed", status)
+        return stage
+
+    def _confirmed(self, stage: Stage) -> Stage:
+        """Confirm the new size once; one that was confirmed by a lost step is refused as "not resized"."""
+        if not stage.get("confirmed"):
+            try:
+                self._calls.act("confirmResize", None, ignore_conflict=True)
+            except PermanentError as error:
+                if error.kind != "BadRequest":
+                    raise
+        return {**stage, "confirmed": True}
+
+    def _image_stages(self, thing: Mapping[str, Json]) -> list[Stage]:
+        image = resolve(self._work, "glance.image", self._target.properties["image"])
+        now = (thing.get("image") or {}).get("id")
+        return [] if image == now and is_settled(thing) else [{"do": "rebuild", "image": image}]
+
+    def _rebuild(self, stage: Stage) -> Stage | None:
+        """Rebuild, and wait until the server runs again."""
+        thing = self._calls.get()
+        if stage.get("asked"):
+            if SERVER_STATUS.of(thing) in SERVER_STATUS.bad:
+                text = f"Rebuilding server failed, status '{SERVER_STATUS.of(thing)}': {fault_of(thing)}"
+                raise PermanentError(text, kind="Error")
+            return None if is_settled(thing) else stage
+        properties = self._target.properties
+        body: dict[str, Json] = {"imageRef": stage.get("image") or (thing.get("image") or {}).get("id") or ""}
+        if stage.get("user_data"):
+            body["user_data"] = encoded(properties["user_data"]) if properties["user_data"] else None
+        else:
+            body["metadata"] = metadata_field(properties["metadata"])
+            if properties["admin_pass"]:
+                body["adminPass"] = properties["admin_pass"]
+            if properties["image_update_policy"] == "REBUILD_PRESERVE_EPHEMERAL":
+                body["preserve_ephemeral"] = True
+        self._calls.act("rebuild", body)
+        return {**stage, "asked": True}
+
+
+def _addresses(thing: Mapping[str, Json]) -> list[Mapping[str, Json]]:
+    return [entry for entries in (thing.get("addresses") or {}).values() for entry in entries]
+
+
+def _has_flavor(thing: Mapping[str, Json], stage: Stage) -> bool:
+    """Return whether the server has the stage's flavor; newer services show its name in place of its id."""
+    flavor = thing.get("flavor") or {}
+    return bool(flavor.get("id") == stage["flavor"] or flavor.get("original_name") == stage["name"])
+
+
+_HANDLERS: Mapping[str, Callable[[ServerChange, Stage], Stage | None]] = {
+    "detach": ServerChange._detach,
+    "attach": ServerChange._attach,
+    "resize": ServerChange._resize,
+    "rebuild": ServerChange._rebuild,
+}
+"""By the stage's name; each returns what is left of its stage, None when it is complete."""

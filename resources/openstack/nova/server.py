@@ -1,0 +1,155 @@
+"""OS::Nova::Server: a virtual machine."""
+
+import datetime
+from collections.abc import Mapping
+
+from ...context import Json, ResourceView, StepContext
+from ...errors import PermanentError
+from ...steps import Done, Poll, Step
+from ..polling import pause
+from ..service import Conflict, ThingNotFound
+from .actions import PORTS, ServerActions
+from .calls import ServerCalls
+from .changes import ServerChange
+from .creation import create_server
+from .live import live_properties
+from .ports import ServerPorts
+from .replacing import Replacement
+from .server_schema import ATTRIBUTES, PROPERTIES
+from .states import SERVER_STATUS, TASK_STATE
+from .validation import check_server
+
+DELETING = ("deleting", "soft-deleting")
+CLOCKS = 300.0
+"""Seconds by which the clocks of the services may differ from ours."""
+
+
+class Server(ServerActions):
+    """A virtual machine with its interfaces and disks."""
+
+    description = "A virtual machine."
+    properties_schema = PROPERTIES
+    attributes_schema = ATTRIBUTES
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """Check the rules over several properties."""
+        check_server(properties)
+
+    def list_query(self, since: float) -> Mapping[str, str]:
+        """Return the parameter that lists servers only which something has happened to."""
+        moment = datetime.datetime.fromtimestamp(since - CLOCKS, datetime.UTC)
+        return {"changes-since": moment.strftime("%Y-%m-%dT%H:%M:%SZ")}
+
+    # -- create ------------------------------------------------------------------------------------
+
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+        """Make the ports that the compute service cannot make, and create the server."""
+        if target.physical_id is not None:
+            return super().handle_create(target, work)
+        ports = ServerPorts.of(target, work)
+        try:
+            thing = create_server(target, work, ports)
+        except Conflict:
+            found = self.find_created(target.key, target, work)
+            if found is None:
+                ports.delete_made()
+                raise
+            thing = self.get(self.service_for(work), found)
+        except PermanentError:
+            ports.delete_made()
+            raise
+        # The answer to a creation has the id, and a password that must not be stored.
+        return self._made({"id": thing["id"]}, target, work)
+
+    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Poll until the server runs."""
+        return self.with_facts(super().check_create_complete(target, progress, work), target, work)
+
+    # -- update ------------------------------------------------------------------------------------
+
+    def needs_replace(self, before: Mapping[str, Json], after: Mapping[str, Json]) -> bool:
+        """Return whether a policy says so, or the server gets or loses its image."""
+        for name in ("flavor", "image", "user_data"):
+            if before.get(name) != after.get(name) and after.get(f"{name}_update_policy") == "REPLACE":
+                return True
+        return bool(before.get("image")) != bool(after.get("image"))
+
+    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+        """Change what can be changed at once, and begin the rest."""
+        stages = self._change(target, work).begin(changed)
+        if stages:
+            data = {**target.data, PORTS: True}  # Whatever becomes of the stages, the deletion searches.
+            return Poll(progress={"since": work.now(), "stages": stages}, after=0.0, data=data)
+        return self._updated(target, work)
+
+    def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Run the stages that are left."""
+        left = self._change(target, work).run(progress["stages"])
+        if not left:
+            return self._updated(target, work)
+        since = progress["since"] if left == progress["stages"] else work.now()
+        return Poll(progress={"since": since, "stages": left}, after=pause(since, work.now()))
+
+    def _updated(self, target: ResourceView, work: StepContext) -> Step:
+        return Done(data=self.refresh(target, work))
+
+    def _change(self, target: ResourceView, work: StepContext) -> ServerChange:
+        return ServerChange(target, work, ServerCalls.of(target, work), ServerPorts.of(target, work))
+
+    def prepare_for_replace(self, target: ResourceView, work: StepContext) -> None:
+        """Release the ports and addresses that the replacement needs."""
+        if target.physical_id is not None:
+            Replacement(target, work).prepare()
+
+    def restore_after_replace(self, target: ResourceView, work: StepContext) -> None:
+        """Take the ports and addresses again."""
+        if target.physical_id is not None:
+            Replacement(target, work).restore()
+
+    def live_properties(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+        """Return the properties as the services report them."""
+        return live_properties(target, work, self.get(self.service_for(work), self.id_of(target)))
+
+    def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
+        """Return whether the server is gone, or in a bad state."""
+        if super().needs_replace_failed(target, work):
+            return True
+        thing = self.get(self.service_for(work), self.id_of(target))
+        return SERVER_STATUS.of(thing) in SERVER_STATUS.deleted
+
+    # -- delete ------------------------------------------------------------------------------------
+
+    def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Poll until the server is gone; one that can be restored still is deleted for good."""
+        try:
+            thing = self._look(target, progress["since"], work)
+            if SERVER_STATUS.of(thing) in SERVER_STATUS.bad:  # A list may be older than the deletion.
+                thing = self.get(self.service_for(work), self.id_of(target))
+        except ThingNotFound:
+            return self._deleted(target, work)
+        status = SERVER_STATUS.of(thing)
+        if status == "DELETED" or (status == "SOFT_DELETED" and not self._delete_for_good(target, work)):
+            return self._deleted(target, work)
+        if status in SERVER_STATUS.bad and thing.get(TASK_STATE) not in DELETING:
+            fault = thing.get("fault") or {}
+            code, message = fault.get("code"), fault.get("message", "Unknown")
+            why = f"Server {thing.get('name')} delete failed: ({code}) {message}"
+            raise PermanentError(f'Went to status {status} due to "{why}"', kind="ResourceInError")
+        return Poll(progress=progress, after=pause(progress["since"], work.now()))
+
+    def _delete_for_good(self, target: ResourceView, work: StepContext) -> bool:
+        """Return whether the server will be gone; not every user may do that."""
+        try:
+            self.service_for(work).post(f"{self.path_of(target)}/action", {"forceDelete": None})
+        except Conflict:
+            return True
+        except PermanentError as error:
+            if error.kind != "Forbidden":
+                raise
+            return False
+        return True
+
+    def after_delete(self, target: ResourceView, work: StepContext) -> None:
+        """Delete the ports that were made for the server."""
+        if target.data.get(PORTS, True):
+            ServerPorts.of(target, work).delete_made()

@@ -1,0 +1,54 @@
+"""The states of a server, as the compute service reports them."""
+
+from collections.abc import Callable, Mapping
+
+from ...context import Json
+from ...errors import PermanentError
+from ..statuses import StatusMeaning
+
+TASK_STATE = "OS-EXT-STS:task_state"
+PENDING = (
+    *("BUILD", "HARD_REBOOT", "PASSWORD", "REBOOT", "RESCUE", "RESIZE"),
+    *("REVERT_RESIZE", "SHUTOFF", "SUSPENDED", "VERIFY_RESIZE"),
+)
+"""States from which a server becomes ACTIVE again, by itself or by a user."""
+RUNS, STOPPED = "ACTIVE", "SHUTOFF"
+
+
+class ServerStatus(StatusMeaning):
+    """The meaning of a server's status: ACTIVE is good, and what is not listed is unknown."""
+
+    def of(self, thing: Mapping[str, Json]) -> str:
+        """Return the status in capitals; some clouds append more in parentheses."""
+        return super().of(thing).split("(")[0]
+
+    def is_pending(self, thing: Mapping[str, Json], problem: Callable[[Mapping[str, Json]], str]) -> bool:
+        """Return whether the server is on its way to ACTIVE.
+
+        :raises PermanentError: it is in a bad state, or in an unknown one.
+        """
+        status = self.of(thing)
+        if super().is_pending(thing, problem) or not status:
+            return True
+        if status != RUNS:
+            raise unknown_status("Server is not active", status)
+        return False
+
+
+SERVER_STATUS = ServerStatus(pending=PENDING)
+
+
+def fault_of(thing: Mapping[str, Json]) -> str:
+    """Return the service's message and code of what has gone wrong with a server."""
+    fault = thing.get("fault") or {}
+    return f"Message: {fault.get('message', 'Unknown')}, Code: {fault.get('code', 'Unknown')}"
+
+
+def unknown_status(what: str, status: str) -> PermanentError:
+    """Return the error of a server in a state in which the action cannot end well."""
+    return PermanentError(f'{what} - Unknown status {status} due to "Unknown"', kind="ResourceUnknownStatus")
+
+
+def is_settled(thing: Mapping[str, Json]) -> bool:
+    """Return whether the service works on nothing of the server."""
+    return thing.get(TASK_STATE) is None and SERVER_STATUS.of(thing) in (RUNS, STOPPED)

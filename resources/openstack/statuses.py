@@ -1,0 +1,39 @@
+"""The meaning of the states that services report of their things."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from ..context import Json
+from ..errors import PermanentError
+
+
+@dataclass(frozen=True)
+class StatusMeaning:
+    """The meanings of a thing's status; one that is listed nowhere is good.
+
+    :ivar pending: the service works on it.
+    :ivar bad: the action has failed.
+    :ivar deleted: the thing is gone, though it can be read.
+    :ivar field: holds the status.
+    """
+
+    pending: Collection[str] = ()
+    bad: Collection[str] = ("ERROR",)
+    deleted: Collection[str] = ("DELETED", "SOFT_DELETED")
+    field: str = "status"
+
+    def of(self, thing: Mapping[str, Json]) -> str:
+        """Return the thing's status in capitals."""
+        return str(thing.get(self.field) or "").upper()
+
+    def is_pending(self, thing: Mapping[str, Json], problem: Callable[[Mapping[str, Json]], str]) -> bool:
+        """Return whether the service works on the thing.
+
+        :param problem: returns why a thing is in a bad state.
+        :raises PermanentError: it is in a bad state.
+        """
+        status = self.of(thing)
+        if status in self.bad:
+            why = problem(thing) or "Unknown"
+            raise PermanentError(f'Went to status {status} due to "{why}"', kind="ResourceInError")
+        return status in self.pending
