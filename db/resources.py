@@ -8,12 +8,13 @@ from dataclasses import asdict
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import statements
+from . import legacy_reasons, statements
 from .errors import NotFound
 from .ids import ResourceId, SnapshotId, StackId, chunks
 from .rows import ListedStack, Resource
-from .schema import tables
+from .schema import revisions, tables
 from .schema.tables import IDS
+from .states import Status
 
 Json = typing.Any
 
@@ -21,7 +22,24 @@ Json = typing.Any
 def insert_many(conn: Connection, resources: Sequence[Resource]) -> None:
     """Store new resources."""
     if resources:
-        conn.execute(sa.insert(tables.resource), [asdict(resource) for resource in resources])
+        conn.execute(sa.insert(tables.resource), [_typed(conn, asdict(one)) for one in resources])
+
+
+def _resource(row: Mapping[str, Json]) -> Resource:
+    return Resource(**legacy_reasons.with_typed(row))
+
+
+def _typed(conn: Connection, columns: Mapping[str, Json]) -> dict[str, Json]:
+    """Return columns with values for those that `legacy_reasons` reads while they are NULL."""
+    typed = {name: columns[name] for name in _TYPED if name in columns}
+    if columns.get("status") == Status.FAILED:
+        typed.setdefault("cancelled", False)
+    # While code of the release before may change the row, they get no value, which it would not change.
+    is_kept = not typed or revisions.is_contracted(conn)
+    return {**columns, **(typed if is_kept else dict.fromkeys(typed))}
+
+
+_TYPED = ("cancelled", "reinstated")
 
 
 def get(conn: Connection, resource_id: ResourceId) -> Resource:
@@ -43,7 +61,7 @@ def by_ids(conn: Connection, ids: Iterable[ResourceId]) -> dict[ResourceId, Reso
     found: dict[ResourceId, Resource] = {}
     for part in chunks(ids):
         rows = conn.execute(_BY_IDS, {"ids": part}).mappings()
-        found.update((row["id"], Resource(**dict(row))) for row in rows)
+        found.update((row["id"], _resource(dict(row))) for row in rows)
     return found
 
 
@@ -76,7 +94,7 @@ def lock_free(
         for row in conn.execute(_SKIPPING, {"ids": part, "own": here}).mappings():
             values = dict(row)
             free = values.pop("free_id") is not None
-            found[row["id"]] = Resource(**values)
+            found[row["id"]] = _resource(values)
             if not free and row["id"] in own:
                 locked.add(row["id"])
     return found, locked
@@ -91,7 +109,7 @@ _OF_STACK = (
 
 def of_stack(conn: Connection, stack_id: StackId) -> list[Resource]:
     """Return all rows of a stack, replaced ones too, in id order; without the copies that snapshots keep."""
-    return [Resource(**dict(row)) for row in conn.execute(_OF_STACK, {"key": stack_id}).mappings()]
+    return [_resource(dict(row)) for row in conn.execute(_OF_STACK, {"key": stack_id}).mappings()]
 
 
 def copies(conn: Connection, stack_id: StackId, snapshot_id: SnapshotId | None = None) -> list[Resource]:
@@ -99,7 +117,7 @@ def copies(conn: Connection, stack_id: StackId, snapshot_id: SnapshotId | None =
     r = tables.resource
     which = r.c.snapshot_id.is_not(None) if snapshot_id is None else r.c.snapshot_id == snapshot_id
     wanted = sa.select(r).where(r.c.stack_id == stack_id, which)
-    return [Resource(**dict(row)) for row in conn.execute(wanted.order_by(r.c.id)).mappings()]
+    return [_resource(dict(row)) for row in conn.execute(wanted.order_by(r.c.id)).mappings()]
 
 
 def by_name(conn: Connection, stack_id: StackId, name: str) -> Resource:
@@ -125,7 +143,7 @@ def by_name(conn: Connection, stack_id: StackId, name: str) -> Resource:
     )
     if row is None:
         raise NotFound("Resource", name)
-    return Resource(**dict(row))
+    return _resource(dict(row))
 
 
 def types_in(conn: Connection, stack_id: StackId) -> list[str]:
@@ -162,7 +180,7 @@ def of_tree(
         .order_by(s.c.depth, r.c.id)
     ).mappings()
     split = ((dict(row), row["stack_name"]) for row in rows)
-    return [(Resource(**{k: v for k, v in row.items() if k != "stack_name"}), name) for row, name in split]
+    return [(_resource({k: v for k, v in row.items() if k != "stack_name"}), name) for row, name in split]
 
 
 def set_metadata(conn: Connection, resource_id: ResourceId, *, seen: int, metadata: Json, now: float) -> bool:
@@ -181,11 +199,8 @@ def set_status(
 ) -> None:
     """Change the status of a resource that no task works on."""
     r = tables.resource
-    conn.execute(
-        sa.update(r)
-        .where(r.c.id == resource_id)
-        .values(action=action, status=status, reason=reason, updated_at=now)
-    )
+    values = {"action": action, "status": status, "reason": reason, "updated_at": now}
+    conn.execute(sa.update(r).where(r.c.id == resource_id).values(_typed(conn, values)))
 
 
 def delete_many(conn: Connection, ids: Iterable[ResourceId]) -> None:
@@ -201,7 +216,7 @@ def change_many(conn: Connection, changes: Mapping[ResourceId, Mapping[str, Json
     """Set columns of rows."""
     r = tables.resource
     for resource_id, columns in sorted(changes.items()):
-        conn.execute(sa.update(r).where(r.c.id == resource_id).values(**columns))
+        conn.execute(sa.update(r).where(r.c.id == resource_id).values(**_typed(conn, columns)))
 
 
 def store_changes(conn: Connection, rows: Iterable[Mapping[str, Json]], *, now: float) -> None:
@@ -210,7 +225,7 @@ def store_changes(conn: Connection, rows: Iterable[Mapping[str, Json]], *, now: 
     :param rows: columns and their values, with the row's id as ``row_id``.
     """
     by_columns: dict[tuple[str, ...], list[dict[str, Json]]] = {}
-    for row in sorted(rows, key=lambda row: row["row_id"]):
+    for row in sorted((_typed(conn, row) for row in rows), key=lambda row: row["row_id"]):
         columns = tuple(sorted({*row, "updated_at"} - {"row_id"}))
         by_columns.setdefault(columns, []).append({**row, "updated_at": now})
     for columns, values in sorted(by_columns.items()):

@@ -27,13 +27,29 @@ from .states import (
     TaskKind,
     TaskState,
     TraversalState,
-    stopped_reason,
 )
 
 Json = typing.Any
 
 GOAL = ("template", "environment", "files")
 """Keys of a stored goal whose values are ids of contents."""
+
+
+@dataclass(frozen=True)
+class FailureCause:
+    """The first cause for which an action on a stack failed.
+
+    :ivar kind: of the error, such as the name of its class.
+    :ivar path: of the resource that failed: ``resources.NAME…``; "" if the cause is no resource.
+    :ivar message: the text of the error.
+    :ivar breakpoint: the resource, ``NAME/…``, at whose breakpoint the action ended; "" if it was no
+        breakpoint.
+    """
+
+    message: str
+    kind: str = "ResourceFailure"
+    path: str = ""
+    breakpoint: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,15 +96,26 @@ class Stack(DetailedStack):
     deadline_at: float | None = None
     remaining: float | None = None
     rollback_at: float | None = None
+    failure_cause: FailureCause | None = None
     parameters: Mapping[str, Json] = field(default_factory=dict)
     previous: Mapping[str, Json] | None = None
     outputs: Mapping[str, Json] = field(default_factory=dict)
     abort_on_breakpoint: bool = False
 
+    @classmethod
+    def of(cls, row: Mapping[str, Json]) -> "Stack":
+        """Return the value of a row, without the tags."""
+        cause = FailureCause(**row["failure_cause"]) if row["status"] == Status.FAILED else None
+        return cls(**{**row, "failure_cause": cause})
+
 
 @dataclass(frozen=True)
 class Resource:
-    """A resource as stored; see tables.py for what the columns mean."""
+    """A resource as stored; see tables.py for what the columns mean.
+
+    :ivar cancelled: its action FAILED because it was cancelled before its end.
+    :ivar reinstated: it was replaced, and takes the place of its own replacement again.
+    """
 
     id: ResourceId
     stack_id: StackId
@@ -114,6 +141,8 @@ class Resource:
     key: str | None = None
     generation: int = 0
     snapshot_id: SnapshotId | None = None
+    cancelled: bool = False
+    reinstated: bool = False
 
     @property
     def is_there(self) -> bool:
@@ -128,12 +157,9 @@ class Resource:
         return not unmade and self.action != "DELETE"
 
     @property
-    def was_stopped(self) -> bool:
-        """Return whether its action was cancelled before its end.
-
-        Rows of older releases have only the reason to say so, see `states.stopped_reason`.
-        """
-        return self.status == Status.FAILED and self.reason.startswith(stopped_reason(self.action))
+    def was_cancelled(self) -> bool:
+        """Return whether its last action was cancelled before its end."""
+        return self.status == Status.FAILED and self.cancelled
 
 
 @dataclass(frozen=True)
@@ -248,7 +274,8 @@ class Traversal:
     :ivar action: what it does to the stack; None: the release that started it did not store that.
     :ivar open_tasks: its tasks that are not final.
     :ivar held_tasks: those of them that are held at breakpoints.
-    :ivar failure: first cause; None: nothing has failed yet.
+    :ivar failure: first reason; None: nothing has failed yet.
+    :ivar failure_cause: the cause that the reason names.
     :ivar aborted: the failure is a breakpoint that ends the action, so what is there is not rolled back.
     :ivar waits_for_paused_children: the deadline of a nested stack that it waits for was paused.
     :ivar request: the id of the user's request that it belongs to; None: a duty started it.
@@ -264,6 +291,7 @@ class Traversal:
     state: TraversalState = TraversalState.RUNNING
     held_tasks: int = 0
     failure: str | None = None
+    failure_cause: FailureCause | None = None
     aborted: bool = False
     deadline_policy: DeadlinePolicy = DeadlinePolicy.PAUSES
     waits_for_paused_children: bool = False
@@ -284,7 +312,9 @@ class Traversal:
             "aborted": bool,
             "waits_for_paused_children": bool,
         }
-        return cls(**{**row, **{name: kind(row[name]) for name, kind in words.items()}})
+        cause = None if row["failure"] is None else FailureCause(**row["failure_cause"])
+        typed = {name: kind(row[name]) for name, kind in words.items()}
+        return cls(**{**row, **typed, "failure_cause": cause})
 
 
 @dataclass(frozen=True)
@@ -336,7 +366,8 @@ class Outcome:
     :ivar due_at: when a duty attends to the task next, for states that are not final.
     :ivar waits_on: for PARKED; see `resources.steps.Park`.
     :ivar seen: for PARKED on a resource: the generation of its metadata that the step saw.
-    :ivar reason: for FAILED: first cause, shown on the stack.
+    :ivar reason: for FAILED: shown on the stack.
+    :ivar cause: for FAILED: the cause that the reason names.
     :ivar hook: for HELD: the breakpoint.
     :ivar aborts: for FAILED: a breakpoint ends the stack's action.
     :ivar begun: the event of the action's start, where only the step could find that it starts.
@@ -358,6 +389,7 @@ class Outcome:
     seen: int = 0
     retries_left: int | None = None
     reason: str | None = None
+    cause: FailureCause | None = None
     hook: str | None = None
     aborts: bool = False
     begun: Event | None = None

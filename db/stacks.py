@@ -8,11 +8,11 @@ import sqlalchemy as sa
 from oslo_db import exception as oslo_errors
 from sqlalchemy.engine import Connection
 
-from . import content, statements
+from . import content, legacy_reasons, statements
 from .errors import NameTaken, NotFound
 from .ids import ContentId, StackId, TraversalId
-from .rows import GOAL, ListedStack, Stack
-from .schema import tables
+from .rows import GOAL, FailureCause, ListedStack, Stack
+from .schema import revisions, tables
 from .schema.tables import IDS
 from .states import Status
 
@@ -84,7 +84,7 @@ _TAGS = (
 
 def with_tags(conn: Connection, rows: Iterable[Mapping[str, typing.Any]]) -> list[Stack]:
     """Return stacks made of rows of the table, their tags read by few queries."""
-    return tagged(conn, [Stack(**row) for row in rows])
+    return tagged(conn, [Stack.of(legacy_reasons.with_cause(row, row["reason"])) for row in rows])
 
 
 def tagged(conn: Connection, stacks: Sequence[S]) -> list[S]:
@@ -166,6 +166,15 @@ def _rollback_at(now: float) -> sa.Case[typing.Any]:
     return sa.case((wanted, now), else_=None)
 
 
+def _stored(conn: Connection, cause: FailureCause | str) -> Json:
+    """Return the value that a failed stack's column gets; see legacy_reasons.py.
+
+    :param cause: or the reason, where no resource is the cause.
+    """
+    known = cause if isinstance(cause, FailureCause) else FailureCause(cause)
+    return asdict(known) if revisions.is_contracted(conn) else None
+
+
 def finish(
     conn: Connection, stack_id: StackId, traversal: TraversalId, status: Status, reason: str, now: float
 ) -> bool:
@@ -182,6 +191,7 @@ def finish(
             reason=reason,
             deadline_at=None,
             remaining=None,
+            failure_cause=_stored(conn, reason) if status == Status.FAILED else None,
             rollback_at=_rollback_at(now) if status == Status.FAILED else None,
             # As Heat: a stack that was only created has no updated_time.
             updated_at=sa.case((s.c.action == "CREATE", s.c.updated_at), else_=now),
@@ -309,12 +319,19 @@ def fail_locked(
         .values(
             status=Status.FAILED,
             reason=reason,
+            failure_cause=_stored(conn, reason),
             deadline_at=None,
             remaining=None,
             rollback_at=_rollback_at(now) if rollback else None,
             updated_at=sa.case((s.c.action == "CREATE", s.c.updated_at), else_=now),
         )
     )
+
+
+def store_cause(conn: Connection, stack_id: StackId, cause: FailureCause) -> None:
+    """Store the cause of a failure that the caller has just stored."""
+    s = tables.stack
+    conn.execute(sa.update(s).where(s.c.id == stack_id).values(failure_cause=_stored(conn, cause)))
 
 
 def forgo_rollback(conn: Connection, stack_id: StackId) -> None:
@@ -358,7 +375,11 @@ def to_roll_back(conn: Connection, *, limit: int, after: tuple[float, str] = (0.
 def give_up_rollback(conn: Connection, stack_id: StackId, reason: str) -> None:
     """Leave a stack failed, with another reason."""
     s = tables.stack
-    conn.execute(sa.update(s).where(s.c.id == stack_id).values(rollback_at=None, reason=reason))
+    conn.execute(
+        sa.update(s)
+        .where(s.c.id == stack_id)
+        .values(rollback_at=None, reason=reason, failure_cause=_stored(conn, reason))
+    )
 
 
 @dataclass(frozen=True)

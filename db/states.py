@@ -67,7 +67,6 @@ class TaskKind(enum.StrEnum):
     OBSERVE = "observe"  #: a check before an update, which decides by its result; it fails nothing
     REFRESH = "refresh"  #: reads volatile attributes behind all other tasks, for outputs; it fails nothing
     SCALE = "scale"  #: scales a group after a signal, beside the traversals: see engine/scaling.py
-    FINISH = "finish"  #: no task, but a traversal in its old form: see legacy_finish_tasks.py
 
 
 class TraversalState(enum.StrEnum):
@@ -114,7 +113,7 @@ class Status(enum.StrEnum):
     FAILED = "FAILED"
 
 
-def stopped_reason(action: str) -> str:
+def cancelled_reason(action: str) -> str:
     """Return the reason of a resource whose action was cancelled; a colon and the cause may follow it."""
     return f"{action} aborted"
 

@@ -100,6 +100,8 @@ def _copy(row: Resource, copy_id: ResourceId, task: Task, snapshot_id: SnapshotI
         requires=[],
         replaces=None,
         replaced_by=None,
+        cancelled=False,
+        reinstated=False,
         progress=None,
         key=task_key(task.id),
     )

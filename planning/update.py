@@ -315,7 +315,8 @@ class UpdatePlanner:
             self._changed.add(definition.name)
         if row.id in self._restored:
             self._supersede_others(row.name, row.id)
-            self._changes.setdefault(row.id, {}).update(replaced_by=None, replaces=row.replaced_by)
+            again = {"replaced_by": None, "replaces": row.replaced_by, "reinstated": True}
+            self._changes.setdefault(row.id, {}).update(again)
         job = self._job(definition, goal, TaskKind.UPDATE, row.id)
         self._jobs[definition.name] = replace(job, spare=ResourceId(self._ids.take()))
         if self._is_observed(row):
@@ -437,7 +438,7 @@ def _is_unmade(row: Resource, types: TypeFacts) -> bool:
 
     A stopped adoption has changed nothing, unless a nested stack continues it.
     """
-    if row.action == "ADOPT" and row.was_stopped:
+    if row.action == "ADOPT" and row.was_cancelled:
         return row.physical_id is None or not types.nested(row.plugin)
     return row.action == "INIT"
 

@@ -122,10 +122,28 @@ class ChildGoal:
 
 
 @dataclass(frozen=True)
+class ChildFailure:
+    """The first cause for which the action of a nested stack failed.
+
+    :ivar message: the text of the error.
+    :ivar kind: of the error, such as the name of its class.
+    :ivar path: of the resource in the child that failed: ``resources.NAME…``; "" if none did.
+    :ivar breakpoint: the resource in the child, ``NAME/…``, at whose breakpoint the action ended; "" if it
+        failed for another reason.
+    """
+
+    message: str
+    kind: str = "ResourceFailure"
+    path: str = ""
+    breakpoint: str = ""
+
+
+@dataclass(frozen=True)
 class ChildState:
     """The state of a nested stack now.
 
     :ivar traversal: id of its current traversal.
+    :ivar failure: the cause, if the child FAILED; None: the reason is all that is known.
     """
 
     action: str
@@ -133,6 +151,7 @@ class ChildState:
     reason: str
     name: str = ""
     traversal: str = ""
+    failure: ChildFailure | None = None
 
     @property
     def is_over(self) -> bool:

@@ -1,7 +1,7 @@
 """The nested stacks that a step may create, change and read, as its resource type sees them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from sqlalchemy.engine import Connection
 
@@ -12,7 +12,7 @@ from ...db.work.claim import Claim, lock
 from ...engine.parent_resource import ParentResource, child_id
 from ...planning.goal import SECRET_TEMPLATE, secret_parameters, template_is_secret
 from ...planning.plan import TaskDefinition
-from ...resources.context import ChildGoal, ChildState, GroupMember, Json, physical_name
+from ...resources.context import ChildFailure, ChildGoal, ChildState, GroupMember, Json, physical_name
 from ...resources.errors import Cancelled, PermanentError
 from ...resources.nested.parameterize import parameterize
 from ...template.residual import partial
@@ -68,7 +68,15 @@ class StepChildren:
         found = self._stack(StackId(child))
         if found is None:
             return None
-        return ChildState(found.action, found.status, found.reason, found.name, found.traversal)
+        cause = found.failure_cause
+        return ChildState(
+            action=found.action,
+            status=found.status,
+            reason=found.reason,
+            name=found.name,
+            traversal=found.traversal,
+            failure=None if cause is None else ChildFailure(**asdict(cause)),
+        )
 
     def outputs(self, child: str) -> Mapping[str, Json]:
         """Implement Children."""

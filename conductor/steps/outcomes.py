@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from ...db.ids import WaitsOn
-from ...db.rows import OrphanedCreate, Outcome, Resource
-from ...db.states import SILENT, UNDECIDED, Status, TaskKind, TaskState, stopped_reason
+from ...db.rows import FailureCause, OrphanedCreate, Outcome, Resource
+from ...db.states import SILENT, UNDECIDED, Status, TaskKind, TaskState, cancelled_reason
 from ...db.work import breakpoint_rules, losses
 from ...db.work.claim import Claim, Claimant, action_of, resource_event
 from ...planning.plan import TaskDefinition
 from ...resources.errors import PermanentError, RetryableError, StepError, StepTimedOut
-from ...resources.nested.base import ABORTED, ChildFailed
+from ...resources.nested.base import ChildFailed
 from ...resources.steps import Park, Poll
 from .results import StepResult
 from .secrets import Secrets
@@ -96,8 +96,8 @@ class Outcomes:
         return StepResult(self.claim, self._outcome(**ending, **fields, **self._begun()))
 
     def _aborted(self, hook: str) -> dict[str, Json]:
-        reason = breakpoint_rules.abort_reason(hook, self.claim.resource.name)
-        return {"state": TaskState.FAILED, "reason": reason, "aborts": True}
+        cause = breakpoint_rules.aborted(hook, self.claim.resource.name)
+        return {"state": TaskState.FAILED, "reason": cause.message, "cause": cause, "aborts": True}
 
     def held(self) -> StepResult | None:
         """Hold the task at a breakpoint before its action; return None if there is no breakpoint."""
@@ -117,9 +117,15 @@ class Outcomes:
     def refused(self, error: Exception) -> StepResult:
         """Fail the task, and leave the resource as it is: the environment forbids the action."""
         event = self._event(Status.FAILED, str(error), self.claim.resource.physical_id)
-        where = f"ResourceActionRestricted: resources.{self.claim.resource.name}: {error}"
-        reason = f"Resource {action_of(self.claim.task.kind)} failed: {where}"
-        return StepResult(self.claim, self._outcome(TaskState.FAILED, reason=reason, event=event))
+        cause = FailureCause(str(error), "ResourceActionRestricted", f"resources.{self.claim.resource.name}")
+        return StepResult(self.claim, self._outcome(TaskState.FAILED, **self._why(cause), event=event))
+
+    def _why(self, cause: FailureCause) -> dict[str, Json]:
+        """Return the cause of a failure, and the reason in Heat's words."""
+        action = action_of(self.claim.task.kind)
+        if cause.breakpoint:
+            return {"reason": cause.message, "cause": cause, "aborts": True}
+        return {"reason": f"Resource {action} failed: {_shown(cause)}", "cause": cause}
 
     def replaced(self) -> StepResult:
         """Continue the task with the creation of another resource, for this one cannot be updated.
@@ -237,10 +243,12 @@ class Outcomes:
     def _cancelled(self, why: str = "") -> StepResult:
         if self._observes:
             return StepResult(self.claim, self._outcome(TaskState.CANCELLED))
-        reason = stopped_reason(action_of(self.claim.task.kind))
+        reason = cancelled_reason(action_of(self.claim.task.kind))
         reason = f"{reason}: {why}" if why else reason
         event = self._event(Status.FAILED, reason, self.claim.resource.physical_id)
         changes = self._shown(Status.FAILED, reason)
+        if changes:
+            changes["cancelled"] = True
         outcome = self._outcome(TaskState.CANCELLED, changes=changes, event=event, **self._begun())
         return StepResult(self.claim, outcome)
 
@@ -254,7 +262,9 @@ class Outcomes:
             return self.retry(RetryableError(str(error)))
         kind = error.kind if isinstance(error, PermanentError) else _kind(error)
         inside = f".{error.path}" if isinstance(error, ChildFailed) and error.path else ""
-        reason = self.secrets.redact(f"{kind}: resources.{self.claim.resource.name}{inside}: {error}")
+        path = f"resources.{self.claim.resource.name}{inside}"
+        cause = FailureCause(*map(self.secrets.redact, (str(error), kind, path)))
+        reason = _shown(cause)
         event = self._event(Status.FAILED, reason, self.claim.resource.physical_id)
         changes = {**self._shown(Status.FAILED, reason), "progress": None}
         if self.claim.task.kind == TaskKind.OBSERVE and isinstance(error, PermanentError):
@@ -263,13 +273,16 @@ class Outcomes:
             where = f"{self.claim.task.stack_id}/{self.claim.resource.name}"
             LOG.warning("Resource %s: its %s failed: %s", where, self.claim.task.kind, reason)
             return StepResult(self.claim, self._outcome(TaskState.DONE, changes={"progress": None}))
-        action = action_of(self.claim.task.kind)
-        text, aborts = f"Resource {action} failed: {reason}", False
         if isinstance(error, ChildFailed) and error.stopped_at:
-            text, aborts = f"{action}{ABORTED}{self.claim.resource.name}/{error.stopped_at}", True
-        fields = {"changes": changes, "reason": text, "event": event, "aborts": aborts}
+            stopped_at = f"{self.claim.resource.name}/{error.stopped_at}"
+            cause = breakpoint_rules.abort_at(action_of(self.claim.task.kind), stopped_at)
+        fields = {"changes": changes, "event": event, **self._why(cause)}
         failed = self._outcome(TaskState.FAILED, **fields, **self._begun())
         return StepResult(self.claim, failed, timed_out=isinstance(error, StepTimedOut))
+
+
+def _shown(cause: FailureCause) -> str:
+    return f"{cause.kind}: {cause.path}: {cause.message}"
 
 
 def _kind(error: Exception) -> str:

@@ -42,8 +42,8 @@ def make_target(
         needed = sorted({found.id for found in claim.inputs.values()})
         stored = {"definition": claim.task.definition, "properties": kept, "requires": needed}
         stored["type"] = definition.type or resource.type
-        if takes_place_again(claim):
-            stored["replaces"] = None
+        if resource.reinstated:
+            stored.update(replaces=None, reinstated=False)
         if claim.task.kind == TaskKind.ADOPT and resource.metadata is not None:
             metadata = secrets.peek(resource.metadata)
             stored["metadata"] = _adopted_metadata(metadata, definition, claim, secrets)
@@ -114,12 +114,6 @@ def live_changes(
         return {}
     kept = {n: secrets.seal(v) if schema[n].sensitive else secrets.protect(v) for n, v in other.items()}
     return {"properties": mapping({**members(claim.resource.properties), **kept})}
-
-
-def takes_place_again(claim: Claim) -> bool:
-    """Return whether the resource was replaced, and takes the place of its own replacement again."""
-    replaces = claim.resource.replaces
-    return replaces is not None and replaces > claim.resource.id
 
 
 def is_same_type(claim: Claim) -> bool:

@@ -9,7 +9,6 @@ from sqlalchemy.engine import Connection
 
 from .. import events, statements
 from ..ids import AwaitedKind, MemberId, StackId, TaskId, TraversalId, WaitsOn
-from ..legacy_finish_tasks import IS_TASK
 from ..rows import Stack
 from ..schema import tables
 from ..stacks import with_tags
@@ -144,7 +143,6 @@ def waiting(conn: Connection, stack_id: StackId, *, present: Collection[str], li
         .join(s, sa.and_(s.c.id == t.c.stack_id, s.c.traversal == t.c.traversal))
         .where(
             t.c.stack_id.in_(statements.below(stack_id)),
-            IS_TASK,
             t.c.state.in_([*SHOWN, TaskState.WAITING]),
         )
         .group_by(t.c.state)
@@ -204,7 +202,6 @@ def _tasks(stack_id: StackId, present: Collection[str]) -> sa.Select[typing.Any]
         .outerjoin(r, r.c.id == t.c.resource_id)
         .where(
             t.c.stack_id.in_(statements.below(stack_id)),
-            IS_TASK,
             sa.or_(t.c.state.in_(SHOWN), sa.and_(t.c.state == TaskState.CANCELLED, t.c.member > "")),
         )
         .order_by(rank, sa.func.coalesce(t.c.claimed_at, 0.0), t.c.id)

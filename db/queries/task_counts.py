@@ -6,12 +6,11 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..ids import TaskId
-from ..legacy_finish_tasks import IS_TASK
 from ..schema import tables
 
 _PAGE = (
     sa.select(tables.task.c.id, tables.task.c.shard, tables.task.c.state)
-    .where(tables.task.c.id > sa.bindparam("after"), IS_TASK)
+    .where(tables.task.c.id > sa.bindparam("after"))
     .order_by(tables.task.c.id)
     .limit(sa.bindparam("most"))
 )

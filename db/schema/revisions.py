@@ -13,7 +13,7 @@ import re
 
 import sqlalchemy as sa
 
-NUMBER = 4
+NUMBER = 5
 """The number of the schema that this code is written for."""
 EXPANDED = f"{NUMBER:04}_expand"
 """The first revision on which this code works, beside the code of the previous release."""
@@ -43,7 +43,7 @@ class Fit(enum.Enum):
 def fit_of(revision: str | None) -> Fit:
     """Return how a revision fits this code; None: the database was never migrated.
 
-    >>> [fit_of(name).name for name in ("0003_contract", "0004_expand", "0004_contract", "0005_expand")]
+    >>> [fit_of(name).name for name in ("0004_contract", "0005_expand", "0005_contract", "0006_expand")]
     ['OLD', 'EXPANDED', 'EXACT', 'AHEAD']
     """
     if revision is None:
@@ -68,19 +68,14 @@ def current(conn: sa.Connection) -> str | None:
     return found
 
 
-def is_contracted(conn: sa.Connection, *, hold: bool = False) -> bool:
+def is_contracted(conn: sa.Connection) -> bool:
     """Return whether the schema is contracted: then no code of an older release works on it any more.
 
     A schema never goes back.  So the answer yes is kept with the connection.
-
-    :param hold: if the answer is no, it stays so until this transaction has ended.  For a caller who writes
-        what the contracting part removes.
     """
     if conn.info.get(_CONTRACTED):
         return True
-    query = _VERSION.with_for_update(read=True) if hold else _VERSION
-    # InnoDB returns no row if another transaction has changed it while this one waited for it.
-    at = conn.execute(query).scalar() or conn.execute(query).scalar()
+    at = conn.execute(_VERSION).scalar()
     found = at is not None and place_of(at) >= place_of(NEWEST)
     if found:
         conn.info[_CONTRACTED] = True

@@ -112,6 +112,8 @@ stack = sa.Table(
     sa.Column("action", sa.String(16), nullable=False),
     sa.Column("status", sa.String(16), nullable=False),
     sa.Column("reason", CleanText, nullable=False, default=""),
+    # Of a FAILED one: see rows.FailureCause; NULL: see legacy_reasons.py.
+    sa.Column("failure_cause", JsonText),
     _uuid("traversal", nullable=False),
     sa.Column("shard", sa.Integer, nullable=False),
     sa.Column("deadline_at", Instant),
@@ -180,6 +182,8 @@ resource = sa.Table(
     sa.Column("action", sa.String(16), nullable=False),
     sa.Column("status", sa.String(16), nullable=False),
     sa.Column("reason", CleanText, nullable=False, default=""),
+    # Of a FAILED one: whether its action was cancelled before its end; NULL: see legacy_reasons.py.
+    sa.Column("cancelled", sa.Boolean),
     # However long: what a plugin has made outside is never forgotten.
     sa.Column("physical_id", CleanText),
     # What get_resource yields (JSON), known once the resource is created.
@@ -196,6 +200,9 @@ resource = sa.Table(
     sa.Column("requires", JsonText, nullable=False),
     sa.Column("replaces", RowId),
     sa.Column("replaced_by", RowId),
+    # Whether it takes the place of its own replacement again, until it is updated; NULL: see
+    # legacy_reasons.py.
+    sa.Column("reinstated", sa.Boolean),
     # Progress token of the action that runs now, as the plugin returned it.
     sa.Column("progress", JsonText),
     # Idempotency key of the action that runs now, stored before anything is made outside.
@@ -246,6 +253,7 @@ traversal = sa.Table(
     sa.Column("held_tasks", sa.Integer, nullable=False, default=0),
     # Why it fails: the first cause; and whether that is a breakpoint that ends the action.
     sa.Column("failure", CleanText),
+    sa.Column("failure_cause", JsonText),
     sa.Column("aborted", sa.Boolean, nullable=False, default=False),
     # Whether the stack's deadline pauses while all that is unfinished is held.
     sa.Column("deadline_policy", sa.String(10), nullable=False),
@@ -299,9 +307,6 @@ task = sa.Table(
     sa.Column("hook", sa.String(16)),
     # The user single-steps: it is held before it starts, whatever `hooks` says.
     sa.Column("stepped", sa.Boolean, nullable=False, default=False),
-    # No task has any of these two; see legacy_finish_tasks.py.
-    sa.Column("held", sa.Integer, nullable=False, default=0),
-    sa.Column("reason", CleanText),
     # The user's request that it belongs to; NULL: a duty started it, or an older release stored it.
     sa.Column("request", sa.String(64)),
     # Conductors that were lost while they held it, since a step of it ended last; see losses.py.

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..rows import Task
+from ..rows import FailureCause, Task
 from ..states import DELETING, UNDECIDED, TaskKind
 
 PRE, POST = "pre", "post"
@@ -46,9 +46,14 @@ def fails_at_limit(task: Task, hook: str) -> bool:
     return bool((task.hooks or {}).get(hook, {}).get("then") == "fail")
 
 
-def abort_reason(hook: str, resource: str) -> str:
-    """Return the status reason of a stack whose action a breakpoint has aborted."""
-    return f"{paused_action(hook)} aborted due to breakpoint on resource {resource}"
+def aborted(hook: str, resource: str) -> FailureCause:
+    """Return the cause for which a breakpoint has ended a stack's action; its message is the reason."""
+    return abort_at(paused_action(hook), resource)
+
+
+def abort_at(action: str, path: str) -> FailureCause:
+    """Return the cause of an action that ended at the breakpoint of a resource, ``NAME/…``."""
+    return FailureCause(f"{action} aborted due to breakpoint on resource {path}", breakpoint=path)
 
 
 def paused_action(hook: str) -> str:

@@ -97,8 +97,8 @@ def _abort(conn: Connection, hit: BreakpointHit, rows: dict[ResourceId, Resource
     """End the action as a failure does: nothing more starts, and what runs ends."""
     transitions.cancel(conn, [hit.task.id])
     found = rows.get(ResourceId(hit.task.resource_id or 0))
-    reason = breakpoint_rules.abort_reason(hit.hook, "" if found is None else found.name)
-    count_down(conn, [FinishedTask(hit.task, failure=reason, aborts=True)], now=now)
+    failure = breakpoint_rules.aborted(hit.hook, "" if found is None else found.name)
+    count_down(conn, [FinishedTask(hit.task, failure.message, failure, aborts=True)], now=now)
 
 
 def notify(

@@ -14,9 +14,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..ids import MemberId, StackId, TaskId, TraversalId, WaitsOn, chunks
-from ..legacy_finish_tasks import IS_TASK
-from ..schema import tables
-from ..states import POST_DELETE, UNSTARTED, Standing, Status, TaskState, stopped_reason
+from ..schema import revisions, tables
+from ..states import POST_DELETE, UNSTARTED, Standing, Status, TaskState, cancelled_reason
 from . import transitions
 
 BEGUN = (TaskState.PARKED, TaskState.READY)
@@ -98,7 +97,7 @@ def _waits_for_stack(waits_on: str | None) -> bool:
 
 
 def _found(known: sa.ColumnElement[bool]) -> sa.Select[typing.Any]:
-    return sa.select(tables.task.c.id).where(known, IS_TASK)
+    return sa.select(tables.task.c.id).where(known)
 
 
 def _locked(conn: Connection, *found: Iterable[int]) -> list[typing.Any]:
@@ -131,12 +130,12 @@ def _cancel(conn: Connection, rows: Iterable[typing.Any], *, now: float) -> int:
 def show_aborted(conn: Connection, resource_ids: Iterable[int | None], *, now: float) -> None:
     """Show the resources whose action is in progress as FAILED."""
     r = tables.resource
+    values = {"status": Status.FAILED, "reason": r.c.action + cancelled_reason(""), "updated_at": now}
+    # As resources.store_changes does.
+    cancelled = True if revisions.is_contracted(conn) else None
     for part in chunks(i for i in resource_ids if i is not None):
-        conn.execute(
-            sa.update(r)
-            .where(r.c.id.in_(part), r.c.status == Status.IN_PROGRESS)
-            .values(status=Status.FAILED, reason=r.c.action + stopped_reason(""), updated_at=now)
-        )
+        changed = sa.update(r).where(r.c.id.in_(part), r.c.status == Status.IN_PROGRESS)
+        conn.execute(changed.values(**values, cancelled=cancelled))
 
 
 def stopped(

@@ -10,7 +10,6 @@ from sqlalchemy.engine import Connection
 
 from .. import resources, traversals
 from ..ids import ResourceId, TaskId, TraversalId, TraversalNumber, chunks
-from ..legacy_finish_tasks import IS_TASK
 from ..notifications import EventKind
 from ..rows import ReadyTasks, Task
 from ..schema import tables
@@ -95,7 +94,7 @@ def set_stepping(conn: Connection, traversal: TraversalId, stepping: bool | None
     if stepping is None:
         return
     t = tables.task
-    waiting = (t.c.traversal == traversal, t.c.state == TaskState.WAITING, IS_TASK)
+    waiting = (t.c.traversal == traversal, t.c.state == TaskState.WAITING)
     # Locked in the order of ids, as all rows are.
     ids = conn.execute(sa.select(t.c.id).where(*waiting, t.c.stepped.is_not(stepping))).scalars()
     for part in chunks(ids):
@@ -159,6 +158,6 @@ def _fail(conn: Connection, task: Task, *, by: str | None, now: float) -> Cleare
     end = transitions.complete if breakpoint_rules.is_post(hook) else transitions.cancel
     end(conn, [task.id])
     resources.delete_many(conn, [row.id for row in rows.values() if row.id in _deleted([task])])
-    reason = breakpoint_rules.abort_reason(hook, name)
-    count_down(conn, [FinishedTask(task, failure=reason, aborts=True)], now=now)
+    failure = breakpoint_rules.aborted(hook, name)
+    count_down(conn, [FinishedTask(task, failure.message, failure, aborts=True)], now=now)
     return Cleared(_by_traversal(_end(conn, _numbers([task]), by=by, now=now)))

@@ -20,7 +20,16 @@ from ..ids import AwaitedKind, ResourceId, StackId, TaskId, TraversalId, WaitsOn
 from ..rows import Outcome, ReadyTasks, Task
 from ..schema import tables
 from ..schema.tables import IDS
-from ..states import FINAL, REDELIVER_AFTER, UNSTARTED, Standing, Status, TaskKind, TaskState, stopped_reason
+from ..states import (
+    FINAL,
+    REDELIVER_AFTER,
+    UNSTARTED,
+    Standing,
+    Status,
+    TaskKind,
+    TaskState,
+    cancelled_reason,
+)
 from . import breakpoint_rules, breakpoints, endings, losses, orphans, transitions
 from .breakpoint_rules import BreakpointHit
 from .carry_over import RequeueRequest, stopped_tasks
@@ -59,6 +68,7 @@ class Admission:
             FinishedTask(
                 self.rows[outcome.task_id],
                 failure=(outcome.reason or "unknown") if outcome.state == TaskState.FAILED else None,
+                cause=outcome.cause,
                 aborts=outcome.aborts,
             )
             for outcome in self.accepted
@@ -144,8 +154,8 @@ def _cancelled(outcome: Outcome, task: Task) -> Outcome:
         return replace(outcome, state=TaskState.CANCELLED, hook=None, replacement=None)
     if task.kind in (TaskKind.OBSERVE, TaskKind.REFRESH):
         return replace(outcome, state=TaskState.CANCELLED)
-    changes = {**outcome.changes, "status": Status.FAILED, "reason": stopped_reason(task.kind.upper())}
-    return replace(outcome, state=TaskState.CANCELLED, changes=changes)
+    shown = {"status": Status.FAILED, "reason": cancelled_reason(task.kind.upper()), "cancelled": True}
+    return replace(outcome, state=TaskState.CANCELLED, changes={**outcome.changes, **shown})
 
 
 def _of_superseded(outcome: Outcome) -> Outcome:

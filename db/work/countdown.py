@@ -20,7 +20,7 @@ from sqlalchemy.engine import Connection
 
 from .. import traversals
 from ..ids import BATCH, StackId, TaskId, TraversalId, TraversalNumber, WaitsOn, chunks
-from ..rows import ReadyTasks, Task, Traversal
+from ..rows import FailureCause, ReadyTasks, Task, Traversal
 from ..schema import tables
 from ..schema.tables import IDS
 from ..states import ACTIVE, DeadlinePolicy, Standing, Status, TaskKind, TaskState
@@ -37,11 +37,13 @@ class FinishedTask:
     """A task, as it was while it ran, that is in a final state now.
 
     :ivar failure: why it failed; None: it did not fail.
+    :ivar cause: the cause that the failure names.
     :ivar aborts: a breakpoint has ended the action, so it is not rolled back.
     """
 
     task: Task
     failure: str | None = None
+    cause: FailureCause | None = None
     aborts: bool = False
 
     @property
@@ -114,7 +116,8 @@ def _count_down_traversals(conn: Connection, ended: Sequence[FinishedTask]) -> N
         if failed is None:
             traversals.count_down(conn, number, count)
         else:
-            traversals.count_down(conn, number, count, failure=failed.failure, aborted=failed.aborts)
+            why: dict[str, typing.Any] = {"failure": failed.failure, "cause": failed.cause}
+            traversals.count_down(conn, number, count, **why, aborted=failed.aborts)
 
 
 def pause_deadline(conn: Connection, number: TraversalNumber, *, now: float) -> None:

@@ -12,7 +12,6 @@ from sqlalchemy.engine import Connection
 
 from .. import traversals
 from ..ids import MemberId, StackId, TaskId, TraversalId, WaitsOn, chunks
-from ..legacy_finish_tasks import IS_TASK
 from ..rows import ReadyTasks
 from ..schema import tables
 from ..states import FINAL, REDELIVER_AFTER, TaskKind, TaskState, redelivery_delay
@@ -63,7 +62,7 @@ def _due_statement() -> sa.Select[typing.Any]:
     behind = sa.or_(t.c.due_at > last_due, t.c.id > sa.bindparam("last_id"))
     return (
         sa.select(*(t.c[name] for name in DueTask.__dataclass_fields__))
-        .where(t.c.due_at <= sa.bindparam("now"), t.c.due_at >= last_due, behind, IS_TASK)
+        .where(t.c.due_at <= sa.bindparam("now"), t.c.due_at >= last_due, behind)
         .order_by(t.c.due_at, t.c.id)
         .limit(sa.bindparam("most"))
     )
@@ -135,13 +134,11 @@ def purge_traversal(conn: Connection, traversal: TraversalId) -> int:
     which is due again later, because tasks of a newer traversal may wait for their end.
     """
     t = tables.task
-    work = (t.c.traversal == traversal, IS_TASK)
+    work = t.c.traversal == traversal
     # A task that a conductor has not answered for stays: nobody would ask that conductor again.
-    gone = conn.execute(
-        sa.delete(t).where(*work, t.c.state.in_(sorted(FINAL)), t.c.member.is_(None))
-    ).rowcount
+    gone = conn.execute(sa.delete(t).where(work, t.c.state.in_(sorted(FINAL)), t.c.member.is_(None))).rowcount
 
     def has_tasks() -> bool:
-        return conn.execute(sa.select(t.c.id).where(*work).limit(1)).scalar() is not None
+        return conn.execute(sa.select(t.c.id).where(work).limit(1)).scalar() is not None
 
     return gone + traversals.purge(conn, traversal, again=PURGE_AGAIN, has_tasks=has_tasks)

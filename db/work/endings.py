@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 
 from .. import credentials, events, notifications, snapshots, stacks, traversals
 from ..ids import StackId, TaskId, TraversalId, TraversalNumber
-from ..rows import Event, Stack, Task
+from ..rows import Event, FailureCause, Stack, Task
 from ..schema import tables
 from ..stacks import LateStack
 from ..states import Standing, Status, TraversalState
@@ -33,10 +33,12 @@ class Ended:
 class Failure:
     """The reason why a stack's action fails.
 
+    :ivar cause: the cause that the reason names; None: no resource is the cause.
     :ivar rolled_back: roll back, if the stack's options request that.
     """
 
     reason: str
+    cause: FailureCause | None = None
     rolled_back: bool = True
 
 
@@ -56,7 +58,11 @@ def finish(conn: Connection, number: TraversalNumber, *, by: str | None, now: fl
         return None
     traversals.end(conn, number, now=now)
     # A user who aborts at a breakpoint reads what is there, and updates it: so that is not rolled back.
-    failure = None if found.failure is None else Failure(found.failure, rolled_back=not found.aborted)
+    failure = (
+        None
+        if found.failure is None
+        else Failure(found.failure, found.failure_cause, rolled_back=not found.aborted)
+    )
     ended = end_stack(conn, found.stack_id, found.traversal, failure, by=by, now=now)
     if ended is None:  # It may have been that of a snapshot alone.
         failed = found.failure is not None
@@ -121,6 +127,8 @@ def end_stack(
         credentials.release(conn, stack_id, now)
     else:
         stacks.finish(conn, stack_id, traversal, status, reason, now)
+        if failure is not None and failure.cause is not None:
+            stacks.store_cause(conn, stack_id, failure.cause)
         if failure is not None and not failure.rolled_back:
             stacks.forgo_rollback(conn, stack_id)
     record_stack_events(conn, [stack], status, reason, by=by, now=now)

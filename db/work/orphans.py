@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 
 from .. import resources, stacks, statements, traversals
 from ..ids import MemberId, ResourceId, StackId, TaskId, TraversalId, TraversalNumber, WaitsOn
-from ..rows import OrphanedCreate, ReadyTasks, Task, Traversal
+from ..rows import OrphanedCreate, ReadyTasks, Resource, Task, Traversal
 from ..schema import tables
 from ..states import FINAL, Status, TaskKind, TaskState
 from . import tasks, transitions
@@ -48,6 +48,7 @@ def record(conn: Connection, left: OrphanedCreate, *, now: float) -> TaskId:
         deadline_at=None,
         remaining=None,
         rollback_at=None,
+        failure_cause=None,
         previous=None,
         outputs={},
         created_at=now,
@@ -56,18 +57,7 @@ def record(conn: Connection, left: OrphanedCreate, *, now: float) -> TaskId:
         tags=(),
     )
     stacks.insert(conn, own)
-    row = replace(
-        left.resource,
-        id=ResourceId(first),
-        stack_id=own.id,
-        action="CREATE",
-        status=Status.FAILED,
-        reason="CREATE did not stop when it was asked to",
-        requires=(),
-        replaces=None,
-        replaced_by=None,
-        progress=None,
-    )
+    row = _unfinished(left.resource, ResourceId(first), own.id)
     resources.insert_many(conn, [row])
     shared: dict[str, typing.Any] = {"traversal": own.traversal, "stack_id": own.id, "shard": own.shard}
     deletion = Task(
@@ -87,6 +77,24 @@ def record(conn: Connection, left: OrphanedCreate, *, now: float) -> TaskId:
     tasks.insert_many(conn, [deletion])
     traversals.insert(conn, Traversal(id=number, open_tasks=1, action="DELETE", **shared))
     return task_id
+
+
+def _unfinished(created: Resource, row_id: ResourceId, stack_id: StackId) -> Resource:
+    """Return the row, in a stack of its own, of what a step may still create for a resource."""
+    return replace(
+        created,
+        id=row_id,
+        stack_id=stack_id,
+        action="CREATE",
+        status=Status.FAILED,
+        reason="CREATE did not stop when it was asked to",
+        cancelled=False,
+        requires=(),
+        replaces=None,
+        replaced_by=None,
+        reinstated=False,
+        progress=None,
+    )
 
 
 def keep_stray(conn: Connection, left: OrphanedCreate, *, now: float) -> None:

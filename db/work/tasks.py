@@ -7,7 +7,6 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..ids import AwaitedKind, StackId, TaskId, TraversalId, TraversalNumber, chunks
-from ..legacy_finish_tasks import IS_TASK
 from ..rows import ReadyTasks, Task
 from ..schema import tables
 from ..states import Standing, TaskState
@@ -35,7 +34,7 @@ def get(conn: Connection, task_id: TaskId) -> Task | None:
 def of_traversal(conn: Connection, traversal: TraversalId) -> list[Task]:
     """Return all tasks of a traversal, in id order."""
     t = tables.task
-    rows = conn.execute(sa.select(t).where(t.c.traversal == traversal, IS_TASK).order_by(t.c.id)).mappings()
+    rows = conn.execute(sa.select(t).where(t.c.traversal == traversal).order_by(t.c.id)).mappings()
     return [Task.of(dict(row)) for row in rows]
 
 

@@ -5,14 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...template.language import ResourceDefinition
-from ..context import ChildGoal, ChildState, Json, ResourceView, StepContext
+from ..context import ChildFailure, ChildGoal, ChildState, Json, ResourceView, StepContext
 from ..errors import ChildGone, NotSupported, PermanentError
 from ..plugin import ResourceType
 from ..signals import Adjustment, Scaling
 from ..steps import Done, Park, Step
 
-ABORTED = " aborted due to breakpoint on resource "
-"""Part of the reason of a stack whose action ended at a breakpoint, before the resource's name."""
 ADOPTED = "adopted"
 """Key in the data of a resource that is adopted: the document of the nested stack."""
 BACKSTOP = 300.0
@@ -27,10 +25,10 @@ class ChildFailed(PermanentError):
         failed for another reason.
     """
 
-    def __init__(self, reason: str, *, kind: str, path: str, stopped_at: str = "") -> None:
-        super().__init__(reason, kind=kind)
-        self.path = path
-        self.stopped_at = stopped_at
+    def __init__(self, failure: ChildFailure) -> None:
+        super().__init__(failure.message, kind=failure.kind)
+        self.path = failure.path
+        self.stopped_at = failure.breakpoint
 
 
 class NestedType(ResourceType):
@@ -260,14 +258,5 @@ def wait_for_child(child: str) -> Park:
 
 
 def failure_of(state: ChildState) -> ChildFailed:
-    """Return the error of a failed child: the first cause, with the path to it.
-
-    A stack's reason reads ``Resource ACTION failed: KIND: resources.NAME…: MESSAGE``.
-    """
-    _, found, rest = state.reason.partition(" failed: ")
-    kind, _, rest = rest.partition(": ")
-    path, separator, message = rest.partition(": ")
-    if found and separator and state.reason.startswith("Resource ") and path.startswith("resources."):
-        return ChildFailed(message, kind=kind, path=path)
-    _, _, stopped_at = state.reason.partition(ABORTED)
-    return ChildFailed(state.reason, kind="ResourceFailure", path="", stopped_at=stopped_at)
+    """Return the error of a failed child: the first cause, with the path to it."""
+    return ChildFailed(state.failure or ChildFailure(state.reason))

@@ -51,16 +51,9 @@ _ALLOWED = " OR ".join(
 )
 TRIGGERS = f"""
 CREATE TABLE violation (text TEXT);
-CREATE VIEW attempt AS
-    SELECT id, traversal, state = 'running' AS runs, open_tasks FROM traversal
-    UNION ALL
-    SELECT id, traversal, state = 'waiting', pending FROM task WHERE kind = 'finish';
+CREATE VIEW attempt AS SELECT id, traversal, state = 'running' AS runs, open_tasks FROM traversal;
 CREATE TABLE aborted (traversal TEXT);
 CREATE TRIGGER aborted AFTER UPDATE OF aborted ON traversal WHEN NEW.aborted BEGIN
-    INSERT INTO aborted VALUES (NEW.traversal);
-END;
-CREATE TRIGGER aborted_in_old_form AFTER UPDATE OF hook ON task
-WHEN NEW.kind = 'finish' AND NEW.hook = 'abort' BEGIN
     INSERT INTO aborted VALUES (NEW.traversal);
 END;
 CREATE TRIGGER claimed AFTER UPDATE OF state ON task
@@ -76,11 +69,11 @@ WHEN NEW.state = 'running' AND OLD.state <> 'running' BEGIN
     WHERE before.stack_id = NEW.stack_id AND successor.value = NEW.id AND before.state NOT IN ({_sql(FINAL)});
 END;
 CREATE TRIGGER moved AFTER UPDATE OF state ON task
-WHEN NEW.kind <> 'finish' AND NOT ({_ALLOWED}) BEGIN
+WHEN NOT ({_ALLOWED}) BEGIN
     INSERT INTO violation VALUES ('I2: task ' || NEW.id || ' went from ' || OLD.state || ' to ' || NEW.state);
 END;
 CREATE TRIGGER repeated AFTER UPDATE OF state ON task
-WHEN NEW.kind <> 'finish' AND OLD.state IN ({_sql(FINAL)}) BEGIN
+WHEN OLD.state IN ({_sql(FINAL)}) BEGIN
     INSERT INTO violation VALUES ('I2: task ' || NEW.id || ' had ended and ended again');
 END;
 """
@@ -91,7 +84,7 @@ FROM task LEFT JOIN (
     SELECT task.id, successor.value AS after FROM task, json_each(task.successors) AS successor
     WHERE task.state NOT IN ({_sql(FINAL)})
 ) AS before ON before.after = task.id
-WHERE task.state = 'waiting' AND task.kind <> 'finish'
+WHERE task.state = 'waiting'
 GROUP BY task.id HAVING task.pending <> count(before.id) OR task.pending = 0
 """
 _ENDS = f"""
@@ -100,14 +93,14 @@ SELECT 'I4: stack ' || stack.name || ' waits for ' || ifnull(attempt.open_tasks,
 FROM stack
 LEFT JOIN attempt ON attempt.traversal = stack.traversal AND attempt.runs
 LEFT JOIN task
-    ON task.traversal = stack.traversal AND task.kind <> 'finish' AND task.state NOT IN ({_sql(FINAL)})
+    ON task.traversal = stack.traversal AND task.state NOT IN ({_sql(FINAL)})
 WHERE stack.status = 'IN_PROGRESS' AND stack.rollback_at IS NULL
 GROUP BY stack.id HAVING attempt.open_tasks IS NULL OR attempt.open_tasks <> count(task.id)
 """
 _OVER = f"""
 SELECT 'I1: task ' || task.id || ' is ' || task.state || ' in a traversal that is over'
 FROM task JOIN stack ON stack.id = task.stack_id
-WHERE task.kind NOT IN ('finish', 'delete_snapshot') AND task.state IN ({_sql(UNSTARTED)})
+WHERE task.kind <> 'delete_snapshot' AND task.state IN ({_sql(UNSTARTED)})
 AND (stack.traversal <> task.traversal OR stack.status <> 'IN_PROGRESS')
 """
 _FORGOTTEN = """

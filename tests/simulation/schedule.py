@@ -134,12 +134,12 @@ class Run:
         self._hold()
 
     def _move(self) -> str:
-        """Move the traversals there are; those that begin afterwards are stored in the older form again."""
+        """Fill the columns of rows that lack them; those that fail afterwards lack them again."""
         migration = upgrade.script(revisions.NEWEST)
-        return f"{self._beside(lambda database: database.write(migration.move_batch))} traversals"
+        return f"{self._beside(lambda database: database.write(migration.move_batch))} rows"
 
     def _contract(self) -> str:
-        """Contract the schema, in which some traversals are stored in either form."""
+        """Contract the schema, in which some rows lack columns and some do not."""
         self._beside(upgrade.contract)
         return "the schema"
 

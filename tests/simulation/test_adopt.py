@@ -141,7 +141,7 @@ def test_what_is_not_there_cannot_be_adopted_and_the_rest_is_left_as_it_is(world
     assert world.cloud.things == things, "nothing was ever taken over"
 
 
-def test_an_update_goes_on_with_an_adoption_that_was_stopped(world: World) -> None:
+def test_an_update_goes_on_with_an_adoption_that_was_cancelled(world: World) -> None:
     made = plain_template(a={}, b={}, c={"needs": on("b")})
     stack = created(world, made)
     document = world.exports.abandon(world.stack(stack.id))

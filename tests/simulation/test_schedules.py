@@ -38,7 +38,7 @@ def test_they_hold_in_trees_of_stacks_too(simulation_seed: int, tmp_path: pathli
 def test_they_hold_while_the_schema_is_contracted(
     simulation_seed: int, tmp_path: pathlib.Path, nested: bool
 ) -> None:
-    """Traversals begin in the older form, are moved at once or later, and end in the new one."""
+    """Failures are stored in the older form, are filled at once or later, and then stored in the new one."""
     run = play(simulation_seed, tmp_path, 300, nested=nested, upgraded=True)
     assert any("_move" in note for note in run.told)
     assert any("_contract" in note for note in run.told)

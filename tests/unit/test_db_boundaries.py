@@ -10,10 +10,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 OTHERS = ("api", "cli", "conductor", "engine", "keystone", "planning", "resources", "ring", "rpc", "template")
 TRANSITIONS = "db/work/transitions.py"
-BY_NAME = {
-    "db/sealed_rows.py": "writes columns that hold sealed values, of any table",
-    "db/traversals.py": "writes rows of kind `finish`, which are traversals in the form of an older release",
-}
+BY_NAME = {"db/sealed_rows.py": "writes columns that hold sealed values, of any table"}
 """Modules that update tables which the text does not name."""
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 from harness.fake_work import FakeWork, after, target_of
-from stoker.resources.context import ChildState
+from stoker.resources.context import ChildFailure, ChildState
 from stoker.resources.errors import PermanentError, PropertyError
 from stoker.resources.heat.stack import StackResource
 from stoker.resources.nested.base import failure_of
@@ -31,22 +31,18 @@ def test_a_nested_stack_waits_for_its_child_and_hands_its_outputs_on():
     assert (values["out"], values["outputs"]) == ([1, 2], {"out": [1, 2]})
 
 
-@pytest.mark.parametrize(
-    ("reason", "kind", "path", "message"),
-    [
-        (
-            "Resource CREATE failed: ValueError: resources.a.resources.b: too: many",
-            "ValueError",
-            "resources.a.resources.b",
-            "too: many",
-        ),
-        ("Create timed out", "ResourceFailure", "", "Create timed out"),
-        ("Resource CREATE failed: odd", "ResourceFailure", "", "Resource CREATE failed: odd"),
-    ],
-)
-def test_a_failed_child_tells_the_first_cause_and_the_path_to_it(reason, kind, path, message):
-    error = failure_of(ChildState("CREATE", "FAILED", reason))
-    assert (error.kind, error.path, str(error)) == (kind, path, message)
+def test_a_failed_child_tells_the_first_cause_and_the_path_to_it():
+    reason = "Resource CREATE failed: KeyError: resources.x: told"
+    cause = ChildFailure("too: many", "ValueError", "resources.a.resources.b")
+    error = failure_of(ChildState("CREATE", "FAILED", reason, failure=cause))
+    assert (error.kind, error.path, str(error)) == ("ValueError", "resources.a.resources.b", "too: many")
+    error = failure_of(ChildState("UPDATE", "FAILED", reason, failure=ChildFailure("why", breakpoint="n/b")))
+    assert (error.stopped_at, error.path) == ("n/b", "")
+
+
+def test_a_failed_child_of_which_only_the_reason_is_known_tells_that():
+    error = failure_of(ChildState("CREATE", "FAILED", "Create timed out"))
+    assert (error.kind, error.path, str(error)) == ("ResourceFailure", "", "Create timed out")
 
 
 def test_what_is_suspended_already_is_not_suspended_again():

@@ -11,7 +11,7 @@ from ....resources.steps import Done, Step
 from ....resources.update_decision import RESTRICTED, UpdateDecision, decide_update, survives_failure
 from ..outcomes import Restricted
 from ..results import StepResult
-from ..target import is_same_type, takes_place_again
+from ..target import is_same_type
 from .base import TaskStep
 
 GOAL = ("definition", "type", "properties", "metadata", "generation", "requires")
@@ -33,7 +33,7 @@ class UpdateStep(TaskStep):
             return None
         if self._is_external():
             return self.outcomes.nothing_to_do(self.stored)
-        if takes_place_again(self.claim):
+        if self.claim.resource.reinstated:
             self.plugin.restore_after_replace(self.target, self.context)
         decision = self._decide()
         self._check_allowed(decision)

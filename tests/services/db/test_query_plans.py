@@ -224,7 +224,7 @@ def test_a_duty_reads_no_table_from_its_first_row_to_its_last(filled: Database, 
 
 @on("sqlite", "postgresql")
 def test_a_full_scan_would_be_seen(filled: Database) -> None:
-    query = sa.select(tables.task.c.id).where(tables.task.c.reason == "x")
+    query = sa.select(tables.task.c.id).where(tables.task.c.hook == "x")
     everything = sa.select(tables.stack.c.id)
     for statement, name in ((query, "task"), (everything, "stack")):
         [(text, parameters)] = statements_of(filled, lambda conn: conn.execute(statement).all())  # noqa: B023

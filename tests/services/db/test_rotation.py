@@ -171,7 +171,8 @@ def test_every_value_is_sealed_anew_in_its_place_wherever_a_secret_stands(
 
 
 OTHER = {
-    "stack": {"parameter_view"},
+    "stack": {"parameter_view", "failure_cause"},
+    "traversal": {"failure_cause"},
     "resource": {"requires", "progress"},
     "snapshot": {"tags"},
     "task": {"restricted", "inputs", "successors", "hooks", "losses"},
