@@ -17,7 +17,7 @@ from harness.guard import GUARD
 from harness.installation import set_up
 from harness.ports import free_port
 from harness.processes import Process, ProcessEnded
-from harness.programs import BIN
+from harness.programs import BIN, Program
 from harness.waiting import wait_for
 
 WATCHDOG = 4.0
@@ -37,10 +37,10 @@ class Manager:
         self.heard: list[str] = []
         self.process: Process | None = None
 
-    def start(self) -> Process:
+    def start(self, kind: type[Process] = Program) -> Process:
         env = {"NOTIFY_SOCKET": str(self.folder / "notify"), "WATCHDOG_USEC": str(int(WATCHDOG * 1e6))}
         command = [BIN / "stoker-api", "--config-file", self.config]
-        self.process = Process(command, log=self.folder / "log", env=env)
+        self.process = kind(command, log=self.folder / "log", env=env)
         return self.process
 
     def hears(self, text: str) -> bool:
@@ -50,9 +50,10 @@ class Manager:
         return any(text in message for message in self.heard)
 
     def workers(self) -> set[int]:
-        """The pids of the API's workers: the children that listen, too."""
+        """The pids of the API's workers: the children but for helpers of its own."""
         assert self.process is not None
-        return {pid for pid in children(self.process.pid) if b"stoker-api" in cmdline(pid)}
+        lines = {pid: cmdline(pid) for pid in children(self.process.pid)}
+        return {pid for pid, line in lines.items() if line and b"stoker.sandbox" not in line}
 
     def healthy(self) -> bool:
         return call(self.url, "GET", "/healthcheck")[0] == 200
@@ -82,8 +83,8 @@ def manager(tmp_path: pathlib.Path) -> Iterator[Manager]:
 
 
 @pytest.fixture
-def api(manager: Manager) -> Process:
-    process = manager.start()
+def api(request: pytest.FixtureRequest, manager: Manager) -> Process:
+    process = manager.start(getattr(request, "param", Program))
 
     def ready() -> bool:
         if not process.is_running:
@@ -94,6 +95,7 @@ def api(manager: Manager) -> Process:
     return process
 
 
+@pytest.mark.parametrize("api", [Process], indirect=True, ids=["started for real"])
 def test_systemd_hears_of_the_start_once_all_workers_serve_and_of_the_stop(
     manager: Manager, api: Process
 ) -> None:
