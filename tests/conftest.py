@@ -88,7 +88,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 FILE = ""
-"""Each file by itself: what its tests share is shared by all processes."""
+"""Each file by itself: its tests share nothing with those of others, or all processes share it."""
 TOGETHER = {
     "tests/process/test_deployment.py": "daemons, first half",
     "tests/process/test_cancel.py": "daemons, first half",
@@ -102,10 +102,11 @@ TOGETHER = {
     "tests/process/test_upgrade.py": "daemons, second half",
     "tests/process/test_handbook.py": "handbook",
     "tests/process/test_clocks.py": "daemons, second half",
+    "tests/process/test_expressions.py": "daemons, second half",
+    "tests/process/test_half_open.py": "daemons, second half",
     "tests/cloud/": FILE,
     "tests/deploy/": "deploy",
-    "tests/process/test_budget.py": "budget",
-    "tests/process/": "embedded",
+    "tests/process/": FILE,
     "tests/services/ring/": "ring",
     "tests/services/test_harness_": "servers",
     "tests/client/": "client",
