@@ -73,7 +73,7 @@ def record_hung(database: Database, claim: Claim, member: MemberId, *, now: floa
     if left is None:
         return
     own = replace(left, task=replace(left.task, member=member))
-    database.write(lambda conn: orphans.keep_stray(conn, own, now=now), brief=True)
+    database.write(lambda conn: orphans.record_detached(conn, own, now=now), brief=True)
 
 
 def record_expired(conn: Connection, task: Task, *, now: float) -> None:

@@ -97,7 +97,7 @@ def _unfinished(created: Resource, row_id: ResourceId, stack_id: StackId) -> Res
     )
 
 
-def keep_stray(conn: Connection, left: OrphanedCreate, *, now: float) -> None:
+def record_detached(conn: Connection, left: OrphanedCreate, *, now: float) -> None:
     """Record the create of a detached step, unless another attempt finds, or has found, what it makes.
 
     A create that is recorded already waits for its step under the conductor's present name from now on.
