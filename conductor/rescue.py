@@ -160,7 +160,7 @@ class Rescue:
 
     def _give_up_rollback(self, stack: Stack) -> bool:
         work = functools.partial(
-            endings.give_up_rollback, seen=stack, why=ROLLBACK_PENDING, by=None, now=self._clock()
+            endings.fail_rollback, seen=stack, why=ROLLBACK_PENDING, by=None, now=self._clock()
         )
         return self._database.write(work) is not None
 

@@ -372,7 +372,7 @@ def to_roll_back(conn: Connection, *, limit: int, after: tuple[float, str] = (0.
     return [FailedStack(**row) for row in rows]
 
 
-def give_up_rollback(conn: Connection, stack_id: StackId, reason: str) -> None:
+def fail_rollback(conn: Connection, stack_id: StackId, reason: str) -> None:
     """Leave a stack failed, with another reason."""
     s = tables.stack
     conn.execute(

@@ -169,7 +169,7 @@ def begin_rollbacks(conn: Connection, stack_ids: Sequence[StackId], *, now: floa
         notifications.about_stacks(conn, [StackId(event.stack_id) for event in begun])
 
 
-def give_up_rollback(conn: Connection, seen: Stack, why: str, *, by: str | None, now: float) -> Ended | None:
+def fail_rollback(conn: Connection, seen: Stack, why: str, *, by: str | None, now: float) -> Ended | None:
     """End a rollback that is not planned yet as failed; None if it is not as `seen` any more."""
     stack = stacks.lock(conn, seen.id)
     if stack.traversal != seen.traversal or stack.rollback_at is None:
@@ -178,7 +178,7 @@ def give_up_rollback(conn: Connection, seen: Stack, why: str, *, by: str | None,
     if stack.status == Status.IN_PROGRESS:
         return end_stack(conn, stack.id, stack.traversal, Failure(told), by=by, now=now)
     # A release before has left it as FAILED.
-    stacks.give_up_rollback(conn, stack.id, told)
+    stacks.fail_rollback(conn, stack.id, told)
     return Ended(stack.id, Status.FAILED, {})
 
 
