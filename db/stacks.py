@@ -334,7 +334,7 @@ def store_cause(conn: Connection, stack_id: StackId, cause: FailureCause) -> Non
     conn.execute(sa.update(s).where(s.c.id == stack_id).values(failure_cause=_stored(conn, cause)))
 
 
-def forgo_rollback(conn: Connection, stack_id: StackId) -> None:
+def skip_rollback(conn: Connection, stack_id: StackId) -> None:
     """Take the mark for rollback off a failure that the caller has just stored."""
     s = tables.stack
     conn.execute(sa.update(s).where(s.c.id == stack_id).values(rollback_at=None))

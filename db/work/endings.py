@@ -130,7 +130,7 @@ def end_stack(
         if failure is not None and failure.cause is not None:
             stacks.store_cause(conn, stack_id, failure.cause)
         if failure is not None and not failure.rolled_back:
-            stacks.forgo_rollback(conn, stack_id)
+            stacks.skip_rollback(conn, stack_id)
     record_stack_events(conn, [stack], status, reason, by=by, now=now)
     if failure is not None and failure.rolled_back:
         begin_rollbacks(conn, [stack_id], now=now)
