@@ -101,8 +101,8 @@ class TaskDue:
             for _ in self._for_claims(claims, functools.partial(cancel.answered, member=member)):
                 pass
         for member, claims in _by_member(asked).items():
-            put_off = functools.partial(cancel.put_off, now=now)
-            left = {task_id for ids in self._for_claims(claims, put_off) for task_id in ids}
+            postpone = functools.partial(cancel.postpone, now=now)
+            left = {task_id for ids in self._for_claims(claims, postpone) for task_id in ids}
             if left:
                 LOG.warning("Conductor %s has not stopped %d tasks, asking again", member, len(left))
                 self._context.hints.stop_tasks(member, [claim for claim in claims if claim[0] in left])

@@ -224,7 +224,7 @@ def expire(conn: Connection, claims: Iterable[tuple[TaskId, int]], *, now: float
         )
 
 
-def put_off(conn: Connection, claims: Iterable[tuple[TaskId, int]], *, now: float) -> list[TaskId]:
+def postpone(conn: Connection, claims: Iterable[tuple[TaskId, int]], *, now: float) -> list[TaskId]:
     """Schedule the next cancel request for tasks (with attempt) whose conductors get one now.
 
     :returns: the tasks that still have not ended.
