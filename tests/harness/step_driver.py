@@ -112,11 +112,11 @@ class Driven:
             return "immutable"
         if replacement_needed(plugin.properties_schema, names) or plugin.needs_replace(before, after):
             return "replace"
+        self._given = given
         self.target = dataclasses.replace(
             self.target, properties=after, previous=before, key=str(uuid.uuid4()), attempt=1
         )
         self._run("update", lambda: plugin.handle_update(self.target, names, self.work))
-        self._given = given
         return "updated"
 
     def delete(self) -> None:
