@@ -258,4 +258,3 @@ def test_a_lost_creation_is_found_again(make: Make, project: Project, name: str)
     assert plugin.find_created("another", made.target, made.work) is None
     made.delete()
     assert plugin.find_created(key, made.target, made.work) is None
-

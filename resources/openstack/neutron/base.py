@@ -8,6 +8,8 @@ from ...schema import Attribute, Property, SupportStatus
 from ..declared import DeclaredType
 from ..statuses import StatusMeaning
 
+NETWORK, SUBNET = "network|network_id", "subnet|subnet_id"
+"""Properties by which types name a network or a subnet, for implied dependencies."""
 BUILT = StatusMeaning(pending=("BUILD",))
 HIDDEN = SupportStatus("HIDDEN", message="Use the property that has taken its place.")
 TAGS = Property("list", "Tags of the thing.", update_allowed=True, schema=Property("string", "A tag."))

@@ -5,16 +5,24 @@ from collections.abc import Collection, Mapping
 from ....template.constraints import Custom
 from ...context import Json, ResourceView, StepContext
 from ...errors import PropertyError
+from ...implied import ImpliedDependency
 from ...schema import Attribute, Property
 from ...steps import Done, Step
 from ..bodies import NamedThing
 from ..declared import THING
 from ..names import resolve
 from ..service import Conflict, ThingNotFound, in_use
-from .base import HIDDEN, SHOWN, NeutronType
+from .base import HIDDEN, NETWORK, SHOWN, SUBNET, NeutronType
 
 PORT = Custom(check_name="neutron.port")
 ADDRESS = Custom(check_name="ip_addr")
+
+
+INTERFACES = (
+    ImpliedDependency(f"port_id > fixed_ips.*.{SUBNET}", "OS::Neutron::RouterInterface", SUBNET),
+    ImpliedDependency(f"port_id > {NETWORK}", "OS::Neutron::RouterInterface", f"{SUBNET} > {NETWORK}"),
+)
+"""A port can be reached from outside once a router has an interface in its subnet."""
 
 
 class FloatingIP(NeutronType):
@@ -22,6 +30,15 @@ class FloatingIP(NeutronType):
 
     description = "An address of an external network, which can be associated with a port."
     path, item = "/floatingips", "floatingip"
+    implied_dependencies = (
+        ImpliedDependency(
+            "floating_network|floating_network_id",
+            "OS::Neutron::Router",
+            "external_gateway_info.network|network_id",
+        ),
+        ImpliedDependency("floating_network|floating_network_id", "OS::Neutron::Subnet", NETWORK),
+        *INTERFACES,
+    )
     references = {
         "floating_network": NamedThing("neutron.network"),
         "floating_subnet": NamedThing("neutron.subnet", "subnet_id"),
@@ -106,6 +123,7 @@ class FloatingIPAssociation(NeutronType):
     description = "The association of a floating IP with a port."
     path, item = "/floatingips", "floatingip"
     mark = None
+    implied_dependencies = INTERFACES
     properties_schema = {
         "floatingip_id": Property("string", "Id of the floating IP.", required=True, update_allowed=True),
         "port_id": Property(

@@ -6,12 +6,13 @@ from collections.abc import Collection, Mapping
 from ....template.constraints import AllowedValues, Custom
 from ...context import Json, ResourceView, StepContext
 from ...errors import PropertyError
+from ...implied import ImpliedDependency
 from ...schema import Attribute, Property
 from ..bodies import NamedThing
 from ..declared import THING
 from ..names import resolve
 from ..service import ThingNotFound
-from .base import BUILT, HIDDEN, SHOWN, TAGS, VALUE_SPECS, NeutronType
+from .base import BUILT, HIDDEN, NETWORK, SHOWN, TAGS, VALUE_SPECS, NeutronType
 
 VNIC_TYPES = AllowedValues(
     values=(
@@ -44,6 +45,7 @@ class Port(NeutronType):
     description = "A port of a network, which connects a server or a router to it."
     path, item = "/ports", "port"
     status = BUILT
+    implied_dependencies = (ImpliedDependency(NETWORK, "OS::Neutron::Subnet", NETWORK),)
     references = {
         "network": NamedThing("neutron.network"),
         "security_groups": NamedThing("neutron.security_group", "security_groups"),

@@ -6,12 +6,13 @@ from collections.abc import Collection, Mapping
 from ....template.constraints import Custom
 from ...context import Json, ResourceView, StepContext
 from ...errors import PropertyError
+from ...implied import ImpliedDependency
 from ...schema import Attribute, Property
 from ...steps import Done, Step
 from ..declared import THING
 from ..names import resolve
 from ..service import Conflict, ThingNotFound, in_use
-from .base import BUILT, HIDDEN, SHOWN, TAGS, TENANT, VALUE_SPECS, NeutronType
+from .base import BUILT, HIDDEN, NETWORK, SHOWN, TAGS, TENANT, VALUE_SPECS, NeutronType
 
 SUBNET = Custom(check_name="neutron.subnet")
 EXTERNAL_FIXED_IP = {
@@ -40,6 +41,9 @@ class Router(NeutronType):
     description = "A router between networks, and to an external one."
     path, item = "/routers", "router"
     status = BUILT
+    implied_dependencies = (
+        ImpliedDependency("external_gateway_info.network|network_id", "OS::Neutron::Subnet", NETWORK),
+    )
     apart = ("tags", "value_specs", "external_gateway_info", "l3_agent_ids")
     properties_schema = {
         "name": Property(
