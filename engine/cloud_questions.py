@@ -50,9 +50,8 @@ class ServiceQuestions:
         if question.check not in KINDS:
             raise NotAnswered("Stoker cannot ask about it")
         kind = KINDS[question.check]
-        if not question.value:
-            # As in Heat: a key pair that is empty is none.  Some services would list everything.
-            return None if question.check == "nova.keypair" else str(NameNotFound(kind, ""))
+        if question.check == "nova.keypair" and not question.value:
+            return None  # As in Heat, servers may have none.
         if not access.has_service(kind.service, self._options.of(kind.service)):
             return f"the service catalog has no service of type {kind.service}"
         interface = INTERFACES[kind.service]

@@ -3,6 +3,7 @@
 The names of the kinds are those of Heat's custom constraints.
 """
 
+import re
 import urllib.parse
 import uuid
 from collections.abc import Mapping
@@ -14,6 +15,12 @@ from .service import Service, ThingNotFound, service_of
 
 KEPT = 60.0
 """Seconds for which a name that was found keeps its id."""
+
+
+_NO_PART = frozenset({"", ".", ".."})
+"""Values with which an address would lead to something else than one thing."""
+_IN_DOMAIN = re.compile(r"(?P<name>.+)\{(?P<domain>[^{}]+)\}")
+"""A name with that of its domain, as Heat takes it."""
 
 
 class NameNotFound(PermanentError):
@@ -42,7 +49,12 @@ class Kind:
     :ivar label: what messages call it.
     :ivar query: further parameters of the list.
     :ivar filters: the service can filter by name; otherwise the whole list is searched.
-    :ivar id_field: field of the id.
+    :ivar filter: parameter of the list for that.
+    :ivar named: things are searched by name; otherwise a GET of one thing takes all that names it.
+    :ivar odd_ids: ids are not always UUIDs, so a value is tried as an id first.
+    :ivar by_reference: an id may be given as the last part of an address.
+    :ivar in_domain: a name may be followed by that of its domain: ``alice{Default}``.
+    :ivar id_field: field of the id, and `name_field` that of the name.
     """
 
     service: str
@@ -52,7 +64,13 @@ class Kind:
     item: str = ""
     query: Mapping[str, str] = field(default_factory=dict)
     filters: bool = True
+    filter: str = "name"
+    named: bool = True
+    odd_ids: bool = False
+    by_reference: bool = False
+    in_domain: bool = False
     id_field: str = "id"
+    name_field: str = "name"
 
     @property
     def members(self) -> str:
@@ -65,8 +83,13 @@ class Kind:
         return f"{self.label.replace(' ', '')}NotFound" if self.service == "compute" else "EntityNotFound"
 
 
+_BALANCERS = "load-balancer"
 KINDS: Mapping[str, Kind] = {
+    "barbican.container": Kind("key-manager", "/containers", "Container", named=False, by_reference=True),
+    "barbican.secret": Kind("key-manager", "/secrets", "Secret", named=False, by_reference=True),
+    "blazar.reservation": Kind("reservation", "/leases", "Lease", named=False),
     "cinder.backup": Kind("block-storage", "/backups", "Volume backup"),
+    "cinder.qos_specs": Kind("block-storage", "/qos-specs", "QoS specs", filters=False),
     "cinder.snapshot": Kind("block-storage", "/snapshots", "VolumeSnapshot"),
     "cinder.volume": Kind("block-storage", "/volumes", "Volume"),
     "cinder.vtype": Kind(
@@ -77,21 +100,74 @@ KINDS: Mapping[str, Kind] = {
         filters=False,
         query={"is_public": "None"},
     ),
+    "designate.zone": Kind("dns", "/zones", "Designate Zone"),
     "glance.image": Kind("image", "/images", "Image"),
-    "keystone.project": Kind("identity", "/projects", "Project"),
-    "keystone.user": Kind("identity", "/users", "User"),
+    "ironic.node": Kind("baremetal", "/nodes", "Node", named=False, id_field="uuid"),
+    "ironic.portgroup": Kind("baremetal", "/portgroups", "PortGroup", named=False, id_field="uuid"),
+    "keystone.domain": Kind("identity", "/domains", "KeystoneDomain", odd_ids=True),
+    "keystone.group": Kind("identity", "/groups", "KeystoneGroup", odd_ids=True, in_domain=True),
+    "keystone.project": Kind("identity", "/projects", "KeystoneProject", odd_ids=True, in_domain=True),
+    "keystone.region": Kind("identity", "/regions", "KeystoneRegion", named=False),
+    "keystone.role": Kind("identity", "/roles", "KeystoneRole", odd_ids=True, in_domain=True),
+    "keystone.service": Kind("identity", "/services", "KeystoneService", odd_ids=True),
+    "keystone.user": Kind("identity", "/users", "KeystoneUser", odd_ids=True, in_domain=True),
+    "magnum.cluster_template": Kind(
+        "container-infrastructure-management",
+        "/clustertemplates",
+        "ClusterTemplate",
+        named=False,
+        id_field="uuid",
+    ),
+    "manila.share_network": Kind("shared-file-system", "/share-networks", "share network"),
+    "manila.share_snapshot": Kind("shared-file-system", "/snapshots", "share snapshot"),
+    "manila.share_type": Kind(
+        "shared-file-system", "/types", "share type", items="share_types", filters=False
+    ),
+    "mistral.workflow": Kind("workflow", "/workflows", "Workflow", named=False),
     "neutron.address_scope": Kind("network", "/address-scopes", "address_scope"),
+    "neutron.flow_classifier": Kind("network", "/sfc/flow_classifiers", "flow_classifier"),
+    "neutron.lbaas.listener": Kind("network", "/lbaas/listeners", "listener"),
+    "neutron.lbaas.loadbalancer": Kind("network", "/lbaas/loadbalancers", "loadbalancer"),
+    "neutron.lbaas.pool": Kind("network", "/lbaas/pools", "pool"),
+    "neutron.lbaas.provider": Kind("network", "/service-providers", "provider", id_field="name"),
     "neutron.network": Kind("network", "/networks", "network"),
     "neutron.port": Kind("network", "/ports", "port"),
+    "neutron.port_pair": Kind("network", "/sfc/port_pairs", "port_pair"),
+    "neutron.port_pair_group": Kind("network", "/sfc/port_pair_groups", "port_pair_group"),
     "neutron.qos_policy": Kind("network", "/qos/policies", "policy"),
     "neutron.router": Kind("network", "/routers", "router"),
     "neutron.security_group": Kind("network", "/security-groups", "security_group"),
     "neutron.segment": Kind("network", "/segments", "segment"),
     "neutron.subnet": Kind("network", "/subnets", "subnet"),
     "neutron.subnetpool": Kind("network", "/subnetpools", "subnetpool"),
+    "neutron.taas.tap_flow": Kind("network", "/taas/tap_flows", "tap_flow"),
+    "neutron.taas.tap_service": Kind("network", "/taas/tap_services", "tap_service"),
     "nova.flavor": Kind("compute", "/flavors", "Flavor", filters=False),
+    "nova.host": Kind(
+        "compute",
+        "/os-hypervisors",
+        "Host",
+        items="hypervisors",
+        filter="hypervisor_hostname_pattern",
+        name_field="hypervisor_hostname",
+    ),
     "nova.keypair": Kind("compute", "/os-keypairs", "Key", items="keypairs", filters=False, id_field="name"),
     "nova.server": Kind("compute", "/servers", "Server", query={"all_tenants": "0"}),
+    "octavia.availabilityzone": Kind(
+        _BALANCERS, "/lbaas/availability-zones", "availability zone", named=False, id_field="name"
+    ),
+    "octavia.availabilityzoneprofile": Kind(
+        _BALANCERS, "/lbaas/availability-zone-profiles", "availability zone profile"
+    ),
+    "octavia.flavor": Kind(_BALANCERS, "/lbaas/flavors", "flavor"),
+    "octavia.flavorprofile": Kind(
+        _BALANCERS, "/lbaas/flavor-profiles", "flavor profile", items="flavorprofiles"
+    ),
+    "octavia.l7policy": Kind(_BALANCERS, "/lbaas/l7policies", "L7 policy"),
+    "octavia.listener": Kind(_BALANCERS, "/lbaas/listeners", "listener"),
+    "octavia.loadbalancer": Kind(_BALANCERS, "/lbaas/loadbalancers", "load balancer"),
+    "octavia.pool": Kind(_BALANCERS, "/lbaas/pools", "pool"),
+    "trove.flavor": Kind("database", "/flavors", "Flavor", filters=False),
 }
 """By the name of the custom constraint."""
 
@@ -111,12 +187,17 @@ def find(service: Service, kind: Kind, value: str) -> str:
     :raises NameNotFound, NameNotUnique: as they say.
     :raises PermanentError, RetryableError: as `Service`.
     """
-    if kind.filters and not is_id(value):
+    looked_up = value.rstrip("/").rsplit("/", 1)[-1] if kind.by_reference else value
+    if looked_up in _NO_PART:
+        raise NameNotFound(kind, value)
+    if kind.named and kind.filters and not kind.odd_ids and not is_id(value):
         return _by_name(service, kind, value)
     try:
-        body = service.get(f"{kind.path}/{quoted(value)}")
-    except ThingNotFound:
-        return _by_name(service, kind, value)
+        body = service.get(f"{kind.path}/{quoted(looked_up)}")
+    except ThingNotFound as error:
+        if kind.named:
+            return _by_name(service, kind, value)
+        raise NameNotFound(kind, value) from error
     return str(_thing(body).get(kind.id_field, value))
 
 
@@ -142,10 +223,15 @@ def quoted(value: str) -> str:
 
 
 def _by_name(service: Service, kind: Kind, value: str) -> str:
-    query = {**kind.query, "name": value} if kind.filters else dict(kind.query)
+    name, query = value, dict(kind.query)
+    if kind.in_domain and (match := _IN_DOMAIN.fullmatch(value)):
+        name = match["name"]
+        query["domain_id"] = find(service, KINDS["keystone.domain"], match["domain"])
+    if kind.filters:
+        query[kind.filter] = name
     found = [_inner(item) for item in service.list_all(kind.path, kind.members, **query)]
     # Some services search for a part of the name, or a regular expression.
-    ids = [str(item[kind.id_field]) for item in found if item.get("name") == value]
+    ids = [str(item[kind.id_field]) for item in found if item.get(kind.name_field) == name]
     if not ids:
         raise NameNotFound(kind, value)
     if len(ids) > 1:

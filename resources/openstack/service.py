@@ -216,11 +216,20 @@ class Interface:
 
 
 INTERFACES: Mapping[str, Interface] = {
+    "baremetal": Interface("1", "1.78"),
     "block-storage": Interface("3", "3.60"),
     "compute": Interface("2.1", "2.96"),
+    "container-infrastructure-management": Interface("1"),
+    "database": Interface("1"),
+    "dns": Interface("2"),
     "identity": Interface("3"),
     "image": Interface("2"),
+    "key-manager": Interface("1"),
+    "load-balancer": Interface("2"),
     "network": Interface("2"),
+    "reservation": Interface("1"),
+    "shared-file-system": Interface("2", "2.60"),
+    "workflow": Interface("2"),
 }
 """By the service's type in the service catalog."""
 

@@ -1,0 +1,185 @@
+"""Requests are checked against the caller's cloud: custom constraints, and services that types need."""
+
+import typing
+from collections.abc import Callable
+
+import pytest
+from client.serving import Answer, Service
+from harness.cloud.access import Cloud
+from harness.cloud.project import Project
+from harness.cloud.stacks import Stacks
+
+Json = typing.Any
+Make = Callable[[Project], tuple[str, str]]
+"""Makes a thing, or finds one: its id and its name."""
+UNKNOWN = "9c6d1f7e-0000-4000-8000-00000000dead"
+
+
+def validated(stacks: Stacks, check: str, value: str) -> Answer:
+    """Answer of POST /validate for a parameter with this constraint and value."""
+    declared = {"type": "string", "constraints": [{"custom_constraint": check}]}
+    template = {"heat_template_version": "2018-08-31", "parameters": {"p": declared}}
+    return stacks.call(
+        "POST", "/validate", {"template": template, "environment": {"parameters": {"p": value}}}
+    )
+
+
+def refusal(answer: Answer) -> str:
+    assert answer.status == 400, answer
+    return str(answer.body["error"]["message"])
+
+
+def both(thing: Json) -> tuple[str, str]:
+    return str(thing.id), str(thing.name)
+
+
+def network_of(project: Project) -> Json:
+    c = project.connection
+    return c.network.find_network("net") or c.network.create_network(name="net")
+
+
+def subnet_of(project: Project) -> Json:
+    c = project.connection
+    found = c.network.find_subnet("sub")
+    net = network_of(project).id
+    return found or c.network.create_subnet(network_id=net, ip_version=4, cidr="10.9.0.0/24", name="sub")
+
+
+def volume_of(project: Project) -> Json:
+    c = project.connection
+    made = c.block_storage.create_volume(size=1, name="vol")
+    return c.block_storage.wait_for_status(made, "available", interval=0.2)
+
+
+def snapshot_of(project: Project) -> Json:
+    return project.connection.block_storage.create_snapshot(volume_id=volume_of(project).id, name="snap")
+
+
+def key_of(project: Project) -> tuple[str, str]:
+    made = project.connection.compute.create_keypair(name="key")
+    return made.name, made.name
+
+
+def server_of(project: Project) -> Json:
+    c = project.connection
+    return c.compute.create_server(
+        name="box",
+        image_id=c.image.find_image("cirros").id,
+        flavor_id=c.compute.find_flavor("m1.tiny").id,
+        networks="none",
+    )
+
+
+def type_of(project: Project) -> Json:
+    return next(iter(project.connection.block_storage.types()))
+
+
+MEMBERS: dict[str, Make] = {
+    "cinder.snapshot": lambda p: both(snapshot_of(p)),
+    "cinder.volume": lambda p: both(volume_of(p)),
+    "cinder.vtype": lambda p: both(type_of(p)),
+    "glance.image": lambda p: both(p.connection.image.find_image("cirros")),
+    "neutron.address_scope": lambda p: both(
+        p.connection.network.create_address_scope(name="scope", ip_version=4)
+    ),
+    "neutron.network": lambda p: both(network_of(p)),
+    "neutron.port": lambda p: both(
+        p.connection.network.create_port(network_id=network_of(p).id, name="port")
+    ),
+    "neutron.router": lambda p: both(p.connection.network.create_router(name="router")),
+    "neutron.security_group": lambda p: both(p.connection.network.create_security_group(name="group")),
+    "neutron.subnet": lambda p: both(subnet_of(p)),
+    "neutron.subnetpool": lambda p: both(
+        p.connection.network.create_subnet_pool(name="pool", prefixes=["10.8.0.0/16"])
+    ),
+    "nova.flavor": lambda p: both(p.connection.compute.find_flavor("m1.tiny")),
+    "nova.keypair": key_of,
+    "nova.server": lambda p: both(server_of(p)),
+}
+OPERATORS: dict[str, Make] = {
+    "keystone.domain": lambda p: both(p.admin.identity.get_domain("default")),
+    "keystone.project": lambda p: both(p.admin.identity.find_project("service")),
+    "keystone.role": lambda p: both(p.admin.identity.find_role("member")),
+    "keystone.service": lambda p: both(next(iter(p.admin.identity.services(type="compute")))),
+    "keystone.user": lambda p: both(p.admin.identity.find_user("stoker")),
+    "keystone.region": lambda p: ("RegionOne", "RegionOne"),
+    "neutron.qos_policy": lambda p: both(p.connection.network.create_qos_policy(name="slow")),
+}
+
+
+def check_kind(stacks: Stacks, check: str, make: Make) -> None:
+    identity, name = make(stacks.project)
+    for value in (identity, name):
+        assert validated(stacks, check, value).status == 200, value
+    for value in ("no such thing", UNKNOWN, "..", "a/b?c=d&e"):
+        said = refusal(validated(stacks, check, value))
+        assert said.startswith(f"Parameter 'p' is invalid: Error validating value '{value}': The ")
+        assert said.endswith(f"({value}) could not be found.")
+
+
+@pytest.mark.parametrize("check", MEMBERS)
+def test_a_members_things_are_found_by_name_and_id(stacks: Stacks, check: str) -> None:
+    check_kind(stacks, check, MEMBERS[check])
+
+
+@pytest.mark.parametrize("check", OPERATORS)
+def test_an_operators_things_are_found_by_name_and_id(operator_stacks: Stacks, check: str) -> None:
+    check_kind(operator_stacks, check, OPERATORS[check])
+
+
+def test_a_user_is_found_by_name_and_domain(operator_stacks: Stacks) -> None:
+    assert validated(operator_stacks, "keystone.user", "stoker{Default}").status == 200
+    refusal(validated(operator_stacks, "keystone.user", "nobody{Default}"))
+    refusal(validated(operator_stacks, "keystone.user", "stoker{nowhere}"))
+
+
+def test_what_a_member_may_not_ask_is_left_to_the_step(stacks: Stacks) -> None:
+    assert validated(stacks, "keystone.user", "whoever").status == 200
+
+
+@pytest.mark.parametrize("check", ["octavia.pool", "barbican.secret", "mistral.workflow"])
+def test_a_service_that_the_cloud_lacks_meets_no_constraint(stacks: Stacks, check: str) -> None:
+    assert "the service catalog has no service of type" in refusal(validated(stacks, check, "x"))
+
+
+def test_things_of_other_projects_are_not_found(stacks: Stacks, cloud: Cloud) -> None:
+    with cloud.project() as other:
+        network = other.connection.network.create_network(name="theirs")
+        own = Stacks(stacks.service, other)
+        assert validated(own, "neutron.network", "theirs").status == 200
+        for value in (network.id, "theirs"):
+            assert "could not be found" in refusal(validated(stacks, "neutron.network", value))
+
+
+def test_a_property_is_checked_and_nothing_is_made(stacks: Stacks) -> None:
+    properties = {"network": "no such net", "cidr": "10.9.0.0/24"}
+    resources = {"sub": {"type": "OS::Neutron::Subnet", "properties": properties}}
+    template = {"heat_template_version": "2018-08-31", "resources": resources}
+    answer = stacks.call("POST", "/stacks", {"stack_name": "s", "template": template})
+    assert refusal(answer) == (
+        "resources.sub.properties.network: Property error: Error validating value 'no such net': The network "
+        "(no such net) could not be found."
+    )
+    assert stacks.call("GET", "/stacks").body["stacks"] == []
+
+
+def test_types_of_services_are_listed_where_the_catalog_has_them(
+    stacks: Stacks, cloud: Cloud, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    clouds = {"OS::Neutron::Net", "OS::Cinder::Volume", "OS::Nova::KeyPair"}
+    assert clouds <= set(stacks.call("GET", "/resource_types").body["resource_types"])
+    folder = tmp_path_factory.mktemp("nowhere")
+    config = folder / "cloud.conf"
+    config.write_text(cloud.stoker_options() + "\n[clients]\nregion_name = Nowhere\n")
+    elsewhere = Service(folder, config=config)
+    try:
+        there = Stacks(elsewhere, stacks.project)
+        listed = set(there.call("GET", "/resource_types").body["resource_types"])
+        assert not clouds & listed
+        assert "OS::Heat::None" in listed
+        template = {"heat_template_version": "2018-08-31", "resources": {"n": {"type": "OS::Neutron::Net"}}}
+        answer = there.call("POST", "/stacks", {"stack_name": "s", "template": template})
+        assert refusal(answer).startswith("HEAT-E99001 Service network is not available")
+        assert answer.body["error"]["type"] == "ResourceTypeUnavailable"
+    finally:
+        elsewhere.stop()

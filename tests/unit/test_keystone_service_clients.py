@@ -1,0 +1,199 @@
+"""Adapters apply the options to each call: tried on an HTTP server that says what it was asked."""
+
+import http.server
+import json
+import pathlib
+import ssl
+import subprocess
+import threading
+import typing
+from collections.abc import Iterator
+
+import pytest
+from keystoneauth1 import exceptions
+from keystoneauth1.session import Session
+from stoker.keystone.caller import CallerAccess
+from stoker.keystone.client_options import ClientOptions, ServiceOptions
+from stoker.keystone.service_clients import NoSuchService, ServiceClients, ServiceUnavailable
+
+Json = typing.Any
+
+
+class Compute:
+    """A compute service with microversions to 2.50, perhaps behind TLS.
+
+    :ivar asked: method, path, and microversion.
+    :ivar gate: cleared while nothing is answered, but for the versions.
+    :ivar drops: connections that are closed without an answer, but for the versions.
+    """
+
+    def __init__(self, certificate: pathlib.Path | None = None) -> None:
+        self.asked: list[tuple[str, str, str | None]] = []
+        self.drops = 0
+        self.status = 200
+        self.gate = threading.Event()
+        self.gate.set()
+        service = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                if self.path.rstrip("/") in ("", "/v2.1"):
+                    link = [{"rel": "self", "href": f"{service.url}/v2.1/"}]
+                    version = {"id": "v2.1", "status": "CURRENT", "links": link}
+                    version |= {"version": "2.50", "min_version": "2.1"}
+                    body = {"version": version} if "v2.1" in self.path else {"versions": [version]}
+                    return self.reply(200, body)
+                service.asked.append(
+                    (self.command, self.path, self.headers.get("X-OpenStack-Nova-API-Version"))
+                )
+                service.gate.wait(20)
+                if service.drops:
+                    service.drops -= 1
+                    self.close_connection = True
+                    return self.connection.close()
+                return self.reply(service.status, {})
+
+            def do_POST(self) -> None:
+                self.do_GET()
+
+            def reply(self, status: int, body: Json) -> None:
+                text = json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        class Server(http.server.ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, request: object, client_address: object) -> None:
+                """Who distrusts the certificate hangs up, as it should."""
+
+        self._server = Server(("127.0.0.1", 0), Handler)
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        scheme = "http" if certificate is None else "https"
+        self.url = f"{scheme}://127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def session(self, regions: tuple[str, ...] = ("here",), **more: Json) -> Session:
+        endpoints = [{"region": region, "publicURL": f"{self.url}/v2.1"} for region in regions]
+        catalog = json.dumps([{"type": "compute", "name": "nova", "endpoints": endpoints}])
+        return Session(auth=CallerAccess("token", "ann", "p1", catalog).auth(), **more)
+
+    def close(self) -> None:
+        self.gate.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def compute() -> Iterator[Compute]:
+    found = Compute()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def secure(tmp_path: pathlib.Path) -> Iterator[tuple[Compute, pathlib.Path]]:
+    """A service behind TLS, and its certificate, which only itself has signed."""
+    file = tmp_path / "service.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=x"]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", f"{file}", "-out", f"{file}.crt"]
+    subprocess.run(command, check=True, capture_output=True)
+    certificate = pathlib.Path(f"{file}.crt")
+    file.write_text(file.read_text() + certificate.read_text())
+    found = Compute(file)
+    yield found, certificate
+    found.close()
+
+
+def clients(**options: Json) -> ServiceClients:
+    return ServiceClients(ClientOptions(services={"compute": ServiceOptions(**options)}))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "limit", "used"),
+    [("2.30", None, "2.30"), ("2.96", None, "2.50"), ("2.30", "2.10", "2.10"), ("2.96", "2.9", "2.9")],
+)
+def test_the_oldest_of_three_microversions_is_used(
+    compute: Compute, wanted: str, limit: str | None, used: str
+) -> None:
+    adapter = clients(max_microversion=limit).adapter(compute.session(), "compute", "2.1", wanted)
+    adapter.get("/servers")
+    assert compute.asked == [("GET", "/v2.1/servers", used)]
+
+
+def test_a_read_is_repeated_when_the_connection_ends_and_a_create_never(compute: Compute) -> None:
+    adapter = clients(connect_retries=2, status_code_retries=2).adapter(
+        compute.session(), "compute", "2.1", None
+    )
+    compute.drops = 1
+    adapter.get("/servers", connect_retry_delay=0.01)
+    assert len(compute.asked) == 2
+    compute.asked.clear()
+    compute.drops = 1
+    with pytest.raises(exceptions.ConnectFailure):
+        adapter.post("/servers", json={})
+    assert len(compute.asked) == 1
+    compute.status = 503
+    with pytest.raises(exceptions.ServiceUnavailable):
+        adapter.post("/servers", json={})
+    assert len(compute.asked) == 2
+
+
+@pytest.mark.parametrize("path", ["", "/", "/v2.1"])
+def test_an_address_wins_over_the_catalog(compute: Compute, path: str) -> None:
+    nowhere = Session(auth=CallerAccess("token", "ann", "p1", "[]").auth())
+    adapter = clients(endpoint_override=f"{compute.url}{path}").adapter(nowhere, "compute", "2.1", "2.4")
+    adapter.get("/servers")
+    assert compute.asked == [("GET", "/v2.1/servers", "2.4")]
+
+
+def test_a_region_without_the_service_has_none(compute: Compute) -> None:
+    with pytest.raises(NoSuchService, match="in there region not found"):
+        clients(region_name="there").adapter(compute.session(), "compute", "2.1", "2.4")
+    found = clients(region_name="there").adapter(compute.session(("here", "there")), "compute", "2.1", "2.4")
+    assert found.get("/servers").status_code == 200
+
+
+def test_a_service_that_is_unavailable_is_no_missing_one(compute: Compute) -> None:
+    session = compute.session()
+    compute.close()
+    with pytest.raises((ServiceUnavailable, exceptions.ConnectFailure)):
+        clients(connect_retries=0).adapter(session, "compute", "2.1", "2.4").get("/servers")
+
+
+def test_a_service_may_have_certificates_of_its_own(secure: tuple[Compute, pathlib.Path]) -> None:
+    service, certificate = secure
+    session = service.session()
+    trusting = clients(verify=str(certificate)).adapter(session, "compute", "2.1", "2.4")
+    trusting.get("/servers")
+    clients(verify=False).adapter(session, "compute", "2.1", "2.4").get("/servers")
+    assert len(service.asked) == 2
+    with pytest.raises(exceptions.SSLError):
+        clients().adapter(session, "compute", "2.1", "2.4").get("/servers")
+    by_session = service.session(verify=str(certificate))
+    assert clients().adapter(by_session, "compute", "2.1", "2.4").get("/servers").status_code == 200
+
+
+def test_certificates_of_a_service_are_not_those_for_keystone(secure: tuple[Compute, pathlib.Path]) -> None:
+    service, certificate = secure
+    session = service.session()
+    adapter = clients(verify=str(certificate)).adapter(session, "compute", "2.1", None)
+    assert session.verify is True
+    assert adapter.get_token() == "token"
+    assert adapter.get_project_id() == "p1"
+
+
+def test_a_silent_service_is_not_waited_for_longer_than_its_option_says(compute: Compute) -> None:
+    compute.gate.clear()
+    adapter = clients(timeout=0.2, connect_retries=0).adapter(compute.session(), "compute", "2.1", None)
+    with pytest.raises(exceptions.ConnectTimeout):
+        adapter.get("/servers")
