@@ -61,9 +61,18 @@ class ServiceQuestions:
             find(Service(adapter), kind, question.value)
         except (NameNotFound, NameNotUnique, NoSuchService) as error:
             return str(error)
-        except (StepError, ServiceUnavailable) as error:
-            raise NotAnswered(str(error)) from error
+        except StepError as error:
+            raise _not_answered(kind.service, getattr(error, "kind", "unavailable or too slow")) from error
+        except ServiceUnavailable as error:
+            raise _not_answered(kind.service, "its versions are unknown") from error
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise _not_answered(kind.service, "its answer is malformed") from error
         return None
+
+
+def _not_answered(service: str, problem: str) -> NotAnswered:
+    """Return the error without the service's own text and address, which hold a value that may be secret."""
+    return NotAnswered(f"{service}: {problem}")
 
 
 def _hurried(options: ServiceOptions) -> ServiceOptions:

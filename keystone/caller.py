@@ -41,9 +41,13 @@ class CallerAccess:
         """Return whether the catalog has an endpoint of a service; True where nothing is known."""
         if options.endpoint_override is not None or self.catalog is None:
             return True
-        found = ServiceCatalogV2(self.catalog).get_endpoints_data(
-            service_type=service_type, interface=options.interface, region_name=options.region_name
-        )
+        try:
+            found = ServiceCatalogV2(self.catalog).get_endpoints_data(
+                service_type=service_type, interface=options.interface, region_name=options.region_name
+            )
+        except ValueError:
+            # keystoneauth 5.16: the catalog has two names of the service, and neither has such an endpoint.
+            return False
         return any(found.values())
 
     def auth(self) -> AccessInfoPlugin:

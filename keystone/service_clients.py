@@ -134,7 +134,8 @@ def _derive(session: Session, verify: bool | str | None, cert: str | tuple[str, 
 def _endpoint_data(adapter: Adapter) -> discover.EndpointData | None:
     try:
         return adapter.get_endpoint_data()
-    except (exceptions.EndpointNotFound, exceptions.CatalogException) as error:
+    except (exceptions.EndpointNotFound, exceptions.CatalogException, ValueError) as error:
+        # ValueError is keystoneauth's where the catalog has two names of the service, and neither fits.
         raise NoSuchService(f"the cloud has no service of type {adapter.service_type}: {error}") from error
     except exceptions.ClientException as error:
         raise ServiceUnavailable(f"{adapter.service_type}: {error}") from error

@@ -175,8 +175,11 @@ SECRETS = [
     ),
 ]
 
-QUIET = ["amqp=WARN", "kombu=ERROR", "oslo.messaging=ERROR", "alembic=WARN", "sqlalchemy=WARN"]
-"""Libraries that log too much by default."""
+QUIET = [
+    *("amqp=WARN", "kombu=ERROR", "oslo.messaging=ERROR", "alembic=WARN", "sqlalchemy=WARN"),
+    *("keystoneauth=WARN", "urllib3=WARN"),
+]
+"""Libraries that log too much by default; the last two log addresses, which may hold secret values."""
 
 GROUPS: dict[str, Sequence[cfg.Opt]] = {
     "DEFAULT": [*DEFAULTS, *NOTIFICATIONS],

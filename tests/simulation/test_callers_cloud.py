@@ -29,6 +29,7 @@ from stoker.engine.updates import Updates
 from stoker.engine.validate import Validation
 from stoker.keystone.caller import CallerAccess
 from stoker.keystone.client_options import ClientOptions, ServiceOptions
+from stoker.keystone.service_clients import NoSuchService, ServiceClients
 from stoker.resources import Custom, Property, ResourceType
 from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.resources.registry import ResourceRegistry
@@ -45,12 +46,13 @@ class ImageService:
 
     :ivar asked: paths with queries that were asked for.
     :ivar status: answered in place of images, if it is not 200.
+    :ivar garbled: JSON that means nothing is answered.
     :ivar gate: cleared while no question is answered.
     """
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
-        self.status = 200
+        self.status, self.garbled = 200, False
         self.gate = threading.Event()
         self.gate.set()
         service = self
@@ -67,6 +69,8 @@ class ImageService:
                 own = IMAGES if token == "p1" else {}
                 name = urllib.parse.parse_qs(url.query).get("name", [None])[0]
                 last = url.path.rsplit("/", 1)[-1]
+                if service.garbled:
+                    return self.reply(200, ["?"])
                 if service.status != 200:
                     return self.reply(service.status, {"message": "no"})
                 if last == "images":
@@ -283,7 +287,18 @@ def test_region_interface_and_address_of_the_options_count(
     options: ServiceOptions, there: bool, tmp_path: pathlib.Path
 ) -> None:
     catalog = json.dumps(endpoint("compute"))
+    assert CallerAccess("token", "ann", "p1", catalog).has_service("image", ServiceOptions()) is False
     assert CallerAccess("token", "ann", "p1", catalog).has_service("compute", options) is there
+
+
+def test_two_names_of_a_service_without_an_endpoint_in_the_region_are_none() -> None:
+    catalog = json.dumps([*endpoint("volumev3"), *endpoint("block-storage")])
+    access = CallerAccess("token", "ann", "p1", catalog)
+    assert access.has_service("block-storage", ServiceOptions())
+    assert not access.has_service("block-storage", ServiceOptions(region_name="there"))
+    clients = ServiceClients(ClientOptions(ServiceOptions(region_name="there")))
+    with pytest.raises(NoSuchService):
+        clients.adapter(Session(auth=access.auth()), "block-storage", "3", "3.60")
 
 
 # -- values that only the cloud knows --------------------------------------------------------------
@@ -380,6 +395,22 @@ def test_a_service_that_does_not_answer_properly_stops_nobody(
     assert site.create(parameter(hidden=True), parameters={"p": "s3cret"}).status_code == 201
     assert "Custom constraint glance.image is not checked" in caplog.text
     assert "s3cret" not in caplog.text
+
+
+def test_a_service_that_is_unavailable_stops_nobody_and_its_address_is_not_logged(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    site.auth.catalog = endpoint("image", "http://127.0.0.1:9/v2")
+    assert site.create(parameter(hidden=True), parameters={"p": "s3cret"}).status_code == 201
+    assert "Custom constraint glance.image is not checked: image: unavailable" in caplog.text
+    assert "s3cret" not in caplog.text
+
+
+def test_an_answer_that_nobody_understands_stops_nobody(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    site.images.garbled = True
+    assert site.create(parameter(), parameters={"p": "small"}).status_code == 201
+    assert site.create(parameter(), parameters={"p": SMALL}).status_code == 201
+    assert "its answer is malformed" in caplog.text
 
 
 def test_a_service_that_hangs_costs_a_request_a_second_in_all(
