@@ -114,7 +114,8 @@ class Resource:
     """A resource as stored; see tables.py for what the columns mean.
 
     :ivar cancelled: its action FAILED because it was cancelled before its end.
-    :ivar reinstated: it was replaced, and takes the place of its own replacement again.
+    :ivar reinstated: it was replaced, and takes the place of its own replacement again; or room was made for
+        a replacement that was not stored yet.
     """
 
     id: ResourceId

@@ -7,7 +7,8 @@ import functools
 import itertools
 import typing
 import uuid
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..db.ids import ResourceId, StackId, TaskId, TraversalId, TraversalNumber
@@ -16,6 +17,7 @@ from ..db.states import REDELIVER_AFTER, DeadlinePolicy, Status, TaskKind, TaskS
 from ..db.work.breakpoint_rules import BreakpointHit, partition
 from ..template.environment import Environment, settings_for
 from ..template.language import CompiledTemplate, ResourceDefinition, ResourceSettings
+from .graph import without_cycles
 
 Json = typing.Any
 
@@ -126,10 +128,7 @@ def task_key(task_id: TaskId) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_OID, f"stoker-task-{task_id}"))
 
 
-K = typing.TypeVar("K", bound=Hashable)
-
-
-@dataclass
+@dataclass(frozen=True)
 class Edges:
     """Which tasks wait for which; an edge that is added twice counts once."""
 
@@ -150,37 +149,6 @@ class Edges:
     def count_before(self, task_id: TaskId) -> int:
         """Return how many tasks this one waits for."""
         return self._before.get(task_id, 0)
-
-
-def without_cycles(needs: Mapping[K, Sequence[K]]) -> dict[K, list[K]]:
-    """Return the same needs without those that close a cycle, and without unknown ones.
-
-    A template's graph has no cycle, but stored rows may have one: an update that reverses a dependency and
-    fails half-way leaves both directions.
-    """
-    kept: dict[K, list[K]] = {}
-    done: set[K] = set()
-    for start in needs:
-        above: set[K] = set()
-        trail: list[tuple[K, list[K]]] = []
-        if start not in done:
-            trail.append((start, [other for other in needs[start] if other in needs]))
-            above.add(start)
-        while trail:
-            node, left = trail[-1]
-            if not left:
-                trail.pop()
-                above.discard(node)
-                done.add(node)
-                continue
-            other = left.pop(0)
-            if other in above:
-                continue
-            kept.setdefault(node, []).append(other)
-            if other not in done:
-                trail.append((other, [more for more in needs[other] if more in needs]))
-                above.add(other)
-    return {node: kept.get(node, []) for node in needs}
 
 
 @dataclass(frozen=True)
@@ -255,6 +223,7 @@ class PlannedTask:
 
     :ivar inputs: see Task.
     :ivar spare: see Task.spare_id.
+    :ivar behind: a row whose running task comes first: the replacement of which this row takes the place.
     :ivar settings: of the resource, from the environment.
     """
 
@@ -264,6 +233,7 @@ class PlannedTask:
     definition: Json = None
     inputs: Mapping[str, ResourceId] = field(default_factory=dict)
     spare: ResourceId | None = None
+    behind: ResourceId | None = None
     settings: ResourceSettings = ResourceSettings()
 
 
@@ -280,9 +250,10 @@ def make_plan(
     :param running: tasks of older traversals that still run on a resource; its new task comes after them.
     :param rows: the plan's fields that concern rows.
     """
-    after = [(old, job.id) for job in jobs if (old := running.get(job.row)) is not None]
-    late = {task_id for _, task_id in after}
-    tasks = [_task(job, edges, number, scope, late=job.id in late) for job in jobs]
+    pairs = ((row, job.id) for job in jobs for row in (job.row, job.behind) if row is not None)
+    after = [(running[row], task_id) for row, task_id in pairs if row in running]
+    late = Counter(task_id for _, task_id in after)
+    tasks = [_task(job, edges, number, scope, late=late[job.id]) for job in jobs]
     at_breakpoint = [task for task in tasks if task.state == TaskState.WAITING and not task.pending]
     return Plan(
         tasks=tasks,
@@ -303,7 +274,7 @@ def make_plan(
 
 
 def _task(
-    job: PlannedTask, edges: Edges, number: TraversalNumber, scope: TraversalScope, *, late: bool
+    job: PlannedTask, edges: Edges, number: TraversalNumber, scope: TraversalScope, *, late: int
 ) -> Task:
     pending = edges.count_before(job.id) + late
     settings, defaults = job.settings, scope.defaults

@@ -276,6 +276,7 @@ class UpdatePlanner:
             and row.status != Status.FAILED
             and row.id not in self._running
             and row.id not in self._restored
+            and not row.reinstated
             and not self._is_observed(row)
             and not self._types.always_replaced(definition.type)
             and not self._types.always_updated(definition.type)
@@ -318,7 +319,8 @@ class UpdatePlanner:
             again = {"replaced_by": None, "replaces": row.replaced_by, "reinstated": True}
             self._changes.setdefault(row.id, {}).update(again)
         job = self._job(definition, goal, TaskKind.UPDATE, row.id)
-        self._jobs[definition.name] = replace(job, spare=ResourceId(self._ids.take()))
+        behind = row.replaced_by if row.id in self._restored else None
+        self._jobs[definition.name] = replace(job, spare=ResourceId(self._ids.take()), behind=behind)
         if self._is_observed(row):
             observe_id = TaskId(self._ids.take())
             self._firsts[row.name] = PlannedTask(

@@ -6,7 +6,7 @@ The modules of this package may move; these names stay.  Stoker itself imports f
 """
 
 from ..template.constraints import AllowedPattern, AllowedValues, Custom, Length, Modulo, Range
-from .context import Json, Presigned, ResourceView, Sibling, StackFacts, StepContext
+from .context import Json, Presigned, ReplacementView, ResourceView, Sibling, StackFacts, StepContext
 from .errors import (
     Cancelled,
     NotSupported,
@@ -43,6 +43,7 @@ __all__ = [
     "PropertyError",
     "Range",
     "ReplaceNeeded",
+    "ReplacementView",
     "ResourceType",
     "ResourceView",
     "RetryableError",

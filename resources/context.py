@@ -84,6 +84,19 @@ class Sibling:
 
 
 @dataclass(frozen=True)
+class ReplacementView:
+    """The resource that an update has made in the place of another one.
+
+    :ivar type: of the resource; it may be another one.
+    :ivar physical_id: None: nothing was made, or a lost attempt has made it with this `key`.
+    """
+
+    type: str
+    key: str
+    physical_id: str | None = None
+
+
+@dataclass(frozen=True)
 class Presigned:
     """An address for signals to one resource; who knows the signature can do nothing else.
 
@@ -257,6 +270,12 @@ class StepContext(typing.Protocol):
         """Read another resource of the stack (one database read).
 
         :raises PermanentError: there is none of that name.
+        """
+
+    def replacement(self) -> ReplacementView | None:
+        """Return the resource that is in this one's place until it is deleted (one database read).
+
+        For `restore_after_replace`; None: there is none.
         """
 
     def signal_url(self, resource_name: str) -> str:

@@ -21,7 +21,7 @@ from .errors import NotSupported, PermanentError
 from .implied import ImpliedDependency
 from .schema import SUPPORTED, Attribute, Property, SupportStatus
 from .signals import Signal
-from .steps import Done, Step
+from .steps import Done, Poll, Step
 
 
 class ResourceType:
@@ -172,17 +172,22 @@ class ResourceType:
         """
         return True
 
-    def prepare_for_replace(self, target: ResourceView, work: StepContext) -> None:
+    def prepare_for_replace(self, target: ResourceView, work: StepContext) -> Poll | None:
         """Make room for the replacement: release a name or an address.
 
-        It may be called again after a crash.
+        It is called again after a crash, and after a `Poll`, of which only `after` counts.  The call is
+        stored before it is made: an update that keeps the resource after all calls `restore_after_replace`.
         """
+        return None
 
-    def restore_after_replace(self, target: ResourceView, work: StepContext) -> None:
-        """Undo `prepare_for_replace`: the resource is kept, and its replacement is deleted.
+    def restore_after_replace(self, target: ResourceView, work: StepContext) -> Poll | None:
+        """Undo `prepare_for_replace`: the resource is kept, and its replacement will be deleted.
 
-        It may be called again after a crash.
+        The replacement may exist still, and have what was released: see `StepContext.replacement`.  Nothing
+        works on it any more.  It is called again after a crash, and after a `Poll`, of which only `after`
+        counts; perhaps although nothing was released.
         """
+        return None
 
     def live_properties(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
         """Return the properties that the service reports now, for an update with ``converge``.

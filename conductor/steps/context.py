@@ -12,7 +12,7 @@ from ...db.errors import NotFound
 from ...db.work.claim import Claim
 from ...keystone.delegated_auth import NO_TRUSTS, CredentialGone, KeystoneUnavailable, TrustProvider
 from ...keystone.service_clients import NoSuchService, ServiceClients, ServiceUnavailable
-from ...resources.context import Children, Presigned, Sibling, StackFacts
+from ...resources.context import Children, Presigned, ReplacementView, Sibling, StackFacts
 from ...resources.errors import Cancelled, PermanentError, RetryableError
 from ...sealing.signal_urls import SignalAddresses
 from ...sealing.stored import Sealer, metadata_in_clear
@@ -111,6 +111,14 @@ class RunningStepContext:
             metadata=metadata_in_clear(found, self._secrets.open),
             generation=found.generation,
         )
+
+    def replacement(self) -> ReplacementView | None:
+        """Return the resource that has replaced this one, and that is to be deleted; None: there is none."""
+        replaces = self._claim.resource.replaces
+        if replaces is None:
+            return None
+        found = self._services.database.read(lambda conn: resources.by_ids(conn, [replaces])).get(replaces)
+        return None if found is None else ReplacementView(found.plugin, str(found.key), found.physical_id)
 
     def signal_url(self, resource_name: str) -> str:
         """Return the address at which signals for a resource arrive, with a token."""

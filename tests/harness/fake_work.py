@@ -10,6 +10,7 @@ from stoker.resources.context import (
     GroupMember,
     Json,
     Presigned,
+    ReplacementView,
     ResourceView,
     Sibling,
     StackFacts,
@@ -129,6 +130,9 @@ class FakeWork:
         if name not in self.siblings:
             raise PermanentError(f"The stack has no resource {name}")
         return self.siblings[name]
+
+    def replacement(self) -> ReplacementView | None:
+        return None
 
     def signal_url(self, resource_name: str) -> str:
         return (

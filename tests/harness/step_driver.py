@@ -10,7 +10,7 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.session import Session
 from stoker.conductor.steps.shared_reads import SharedReads
 from stoker.keystone.service_clients import NoSuchService, ServiceClients, ServiceUnavailable
-from stoker.resources.context import Children, Presigned, ResourceView, Sibling, StackFacts
+from stoker.resources.context import Children, Presigned, ReplacementView, ResourceView, Sibling, StackFacts
 from stoker.resources.errors import PermanentError, RetryableError
 from stoker.resources.plugin import ResourceType
 from stoker.resources.properties import changed, immutable_changed, replacement_needed, resolve_properties
@@ -29,6 +29,7 @@ class Context:
         self._session = session
         self._clients = clients or ServiceClients()
         self._shared = SharedReads()
+        self.replaced_by: ReplacementView | None = None
 
     def now(self) -> float:
         return time.time()
@@ -52,6 +53,9 @@ class Context:
 
     def shared(self, key: Hashable, make: Callable[[], T], max_age: float) -> T:
         return self._shared.get(key, make, max_age)
+
+    def replacement(self) -> ReplacementView | None:
+        return self.replaced_by
 
     def sibling(self, name: str) -> Sibling:
         raise AssertionError(name)

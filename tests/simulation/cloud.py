@@ -37,6 +37,8 @@ class Cloud:
     :ivar lent: what goes from one stack to another: nobody has it until it is adopted.
     :ivar late: what calls have made that hung.
     :ivar is_owned: whether a stack's resource has the thing; a call that was given up makes what none has.
+    :ivar slots: by name, the thing that has it; no other thing can.
+    :ivar room: what making room for a replacement comes to, the next times, by the resource's name.
     :ivar unread: what a refresh of a resource raises, the next times, by its name.
     :ivar wrong: what must never happen and did.
     """
@@ -46,6 +48,8 @@ class Cloud:
         self.late: set[str] = set()
         self.is_owned: Callable[[str], bool] = lambda physical: True
         self.asked: list[str] = []
+        self.slots: dict[str, str] = {}
+        self.room: dict[str, list[Exception | Poll]] = {}
         self.unread: dict[str, list[Exception]] = {}
         self.live: dict[str, Json] = {}
         self.things: dict[str, Thing] = {}
@@ -87,6 +91,29 @@ class Cloud:
             self.hung.add(call)
             threads.hang()
         return hangs
+
+    def take_slot(self, physical: str, slot: str) -> None:
+        """Give a thing the slot that it shall have.
+
+        :raises RetryableError: another thing has it.
+        """
+        if slot and self.slots.setdefault(slot, physical) != physical:
+            raise RetryableError(f"{slot} is in use by {self.slots[slot]}")
+
+    def free_slots(self, physical: str | None) -> None:
+        """Take from a thing the slots that it has."""
+        self.slots = {slot: owner for slot, owner in self.slots.items() if owner != physical}
+
+    def make_room(self, target: ResourceView) -> Poll | None:
+        """What the next one of `room` says, if there is one; then the slots of a thing are free."""
+        planned = self.room.get(target.name) or [None]
+        found = planned.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        if found is None:
+            self.free_slots(target.physical_id)
+            self.call("prepare", target)
+        return found
 
     def users(self, physical: str | None) -> list[str]:
         """The names of those that stand on a thing."""
@@ -135,6 +162,7 @@ class Cloud:
         if users:
             self.wrong.append(f"{physical} was deleted under {list(users.values())}")
         self.things.pop(physical, None)
+        self.free_slots(physical)
 
     def check_needs(self, target: ResourceView) -> None:
         """A thing is about to be made that stands on others: they must be there."""
@@ -175,7 +203,9 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             "secret": Property("string", default="", update_allowed=True),
             "offers": Property("string", "Something that others use.", update_allowed=True),
             "hangs": Property(
-                "list", "Calls that hang once: create, made, look, update, delete, refresh.", default=[]
+                "list",
+                "Calls that hang once: create, made, look, update, delete, refresh, prepare.",
+                default=[],
             ),
         }
         attributes_schema = {
@@ -267,6 +297,10 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
     class Volume(Server):
         """Uses what of the contract concerns updates beyond the schema; outlives a failed update."""
 
+        properties_schema = {
+            **Server.properties_schema,
+            "slot": Property("string", "What only one thing at a time can have.", default=""),
+        }
         update_policy_schema = {"batch": Property("integer", default=1), "kind": Property("string")}
         replaced_when_check_failed = False
 
@@ -280,11 +314,24 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             cloud.asked.append("failed?")
             return target.physical_id not in cloud.things
 
-        def prepare_for_replace(self, target: ResourceView, work: StepContext) -> None:
-            cloud.asked.append(f"prepare {target.physical_id}")
+        def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+            step = super().handle_create(target, work)
+            if step.physical_id is not None:
+                cloud.take_slot(step.physical_id, target.properties["slot"])
+            return step
 
-        def restore_after_replace(self, target: ResourceView, work: StepContext) -> None:
+        def prepare_for_replace(self, target: ResourceView, work: StepContext) -> Poll | None:
+            cloud.asked.append(f"prepare {target.physical_id}")
+            return cloud.make_room(target)
+
+        def restore_after_replace(self, target: ResourceView, work: StepContext) -> Poll | None:
             cloud.asked.append(f"restore {target.physical_id}")
+            replacement = work.replacement()
+            if replacement is not None:
+                cloud.free_slots(replacement.physical_id or cloud.made.get(replacement.key))
+            if target.physical_id in cloud.things:
+                cloud.take_slot(str(target.physical_id), target.properties["slot"])
+            return None
 
         def live_properties(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
             live: Mapping[str, Json] = cloud.live.get(str(target.physical_id), {})

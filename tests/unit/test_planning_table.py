@@ -341,6 +341,18 @@ UPDATES = [
                     update a' -> delete a""",
     ),
     Case(
+        "a rollback takes back what was replaced when nothing makes the replacement any more",
+        before="a=2, a'",
+        states="a CREATE_IN-PROGRESS",
+        running="create a",
+        after="a",
+        rollback=True,
+        expected="""(create a) -> delete a
+                    (create a) -> update a'
+                    update a' -> cleanup a'
+                    update a' -> delete a""",
+    ),
+    Case(
         "breakpoints of an update, of a possible replacement, and of its deletion",
         before="a",
         after="a=2",

@@ -6,8 +6,9 @@ from ....db.states import Status
 from ....planning.plan import TaskDefinition
 from ....resources.context import Json
 from ....resources.errors import PermanentError, ReplaceNeeded
+from ....resources.plugin import ResourceType
 from ....resources.properties import changed
-from ....resources.steps import Done, Step
+from ....resources.steps import Done, Poll, Step
 from ....resources.update_decision import RESTRICTED, UpdateDecision, decide_update, survives_failure
 from ..outcomes import Restricted
 from ..results import StepResult
@@ -33,8 +34,10 @@ class UpdateStep(TaskStep):
             return None
         if self._is_external():
             return self.outcomes.nothing_to_do(self.stored)
-        if self.claim.resource.reinstated:
-            self.plugin.restore_after_replace(self.target, self.context)
+        if self.claim.resource.reinstated and not self._makes_room:
+            waits = self.plugin.restore_after_replace(self.target, self.context)
+            if waits is not None:
+                return self._call_again(waits)
         decision = self._decide()
         self._check_allowed(decision)
         if decision == UpdateDecision.SAME:
@@ -64,9 +67,31 @@ class UpdateStep(TaskStep):
             changes = {name: value for name, value in changes.items() if name not in GOAL}
         return super().store(step, changes)
 
+    @property
+    def _makes_room(self) -> bool:
+        """Return whether an earlier step of this task has stored that it makes room for the replacement."""
+        resource = self.claim.resource
+        return resource.reinstated and resource.replaces == self.claim.task.spare_id
+
     def _replace(self) -> StepResult:
-        self.plugin.prepare_for_replace(self.target, self.context)
+        """Let the type make room for the replacement, then create that.
+
+        That room is made is stored first.  After a crash, or where a newer update keeps the resource, nobody
+        would know otherwise that something has to be taken back.
+        """
+        if type(self.plugin).prepare_for_replace is not ResourceType.prepare_for_replace:
+            if not self._makes_room:
+                # As if the resource had been replaced, and took its place again.
+                stored = {"replaces": self.claim.task.spare_id, "reinstated": True}
+                return self.outcomes.run_again(stored, self.progress)
+            waits = self.plugin.prepare_for_replace(self.target, self.context)
+            if waits is not None:
+                return self._call_again(waits)
         return self.outcomes.replaced()
+
+    def _call_again(self, waits: Poll) -> StepResult:
+        """Return the result of a step that is repeated later; nothing is stored."""
+        return StepResult(self.claim, None, poll_after=waits.after, progress=self.progress)
 
     def _decide(self) -> UpdateDecision:
         """Decide as Heat does: a resource whose last action failed is replaced, unless its type knows better.
