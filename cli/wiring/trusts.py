@@ -1,5 +1,8 @@
 """The service's own account at Keystone, which acts for users by trusts."""
 
+import time
+import typing
+
 from keystoneauth1 import loading
 from keystoneauth1.exceptions import MissingRequiredOptions, NoMatchingPlugin
 from keystoneauth1.session import Session
@@ -12,6 +15,8 @@ SECTION = "trustee"
 API_SECTION = "keystone_authtoken"
 TIMEOUT = 30
 """Seconds within which Keystone must answer."""
+REDISCOVERED = 3600.0
+"""Seconds after which sessions ask the services again which versions they have."""
 UNSCOPED = dict.fromkeys(
     (
         "project_id",
@@ -32,10 +37,14 @@ def make_trusts(conf: cfg.ConfigOpts) -> KeystoneTrusts:
     """
     _register(conf)
 
+    discovery = _Discovery()
+
     def session(trust: str | None) -> Session:
         scope = {} if trust is None else {**UNSCOPED, "trust_id": trust}
         auth = loading.load_auth_from_conf_options(conf, SECTION, **scope)
-        made: Session = loading.load_session_from_conf_options(conf, SECTION, auth=auth)
+        made: Session = loading.load_session_from_conf_options(
+            conf, SECTION, auth=auth, discovery_cache=discovery.current()
+        )
         return made
 
     try:
@@ -46,6 +55,20 @@ def make_trusts(conf: cfg.ConfigOpts) -> KeystoneTrusts:
             f"[{API_SECTION}], or set [stacks] deferred_auth_method to none"
         ) from error
     return KeystoneTrusts(session, roles=conf.stacks.trusts_delegated_roles)
+
+
+class _Discovery:
+    """The versions of the cloud's services, which all sessions share: each stack has a session of its own."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, typing.Any] = {}
+        self._since = time.monotonic()
+
+    def current(self) -> dict[str, typing.Any]:
+        """Return the cache for a new session: an upgraded service is seen after a while."""
+        if time.monotonic() - self._since > REDISCOVERED:
+            self._found, self._since = {}, time.monotonic()
+        return self._found
 
 
 def _register(conf: cfg.ConfigOpts) -> None:

@@ -43,10 +43,14 @@ class Stacks:
         stack.wait("CREATE_COMPLETE")
         return stack
 
+    def all(self) -> list["Stack"]:
+        """The stacks of the project."""
+        listed = self.call("GET", "/stacks").body["stacks"]
+        return [Stack(self, f"/stacks/{item['stack_name']}/{item['id']}") for item in listed]
+
     def clean(self) -> None:
         """Delete all stacks that are left, and wait for the end, good or bad."""
-        listed = self.call("GET", "/stacks").body["stacks"]
-        left = [Stack(self, f"/stacks/{item['stack_name']}/{item['id']}") for item in listed]
+        left = self.all()
         for stack in left:
             self.call("DELETE", stack.path)
         for stack in left:

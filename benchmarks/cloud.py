@@ -1,0 +1,209 @@
+"""How fast a stack of a cloud's things runs, beside the bare sequence of the same calls in the same run.
+
+Usage:
+    python benchmarks/cloud.py       start the tests' cloud (`make test` installs it) and a Stoker
+    options: --repeat 3   --servers 200   --json FILE
+    STOKER_TEST_CLOUD=DIRECTORY      use a cloud that runs (`make cloud`)
+
+The stack has a network, subnet, router, interface, security group, port, server, volume, attachment and
+floating IP.  The bare sequence makes the same things one after the other with one session, and waits only
+where the next call needs it; it polls every 0.2 seconds.  Both are run `--repeat` times in turns, and the
+fastest one counts.  Then a stack of `--servers` servers on one network is created and deleted.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import time
+import typing
+from collections.abc import Callable
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests"))
+
+from client.serving import Service
+from harness.cloud.access import Cloud
+from harness.cloud.project import Project
+from harness.cloud.server import joined
+from harness.cloud.stacks import Stacks
+
+Json = typing.Any
+POLL = 0.2
+TARGET = 1.3
+RULE = {"direction": "ingress", "protocol": "tcp", "port_range_min": 22, "port_range_max": 22}
+
+
+def _get(name: str) -> Json:
+    return {"get_resource": name}
+
+
+APP: Json = {
+    "heat_template_version": "2018-08-31",
+    "resources": {
+        "net": {"type": "OS::Neutron::Net"},
+        "subnet": {
+            "type": "OS::Neutron::Subnet",
+            "properties": {"network": _get("net"), "cidr": "10.8.0.0/24"},
+        },
+        "router": {
+            "type": "OS::Neutron::Router",
+            "properties": {"external_gateway_info": {"network": "public"}},
+        },
+        "interface": {
+            "type": "OS::Neutron::RouterInterface",
+            "properties": {"router": _get("router"), "subnet": _get("subnet")},
+        },
+        "group": {"type": "OS::Neutron::SecurityGroup", "properties": {"rules": [RULE]}},
+        "port": {
+            "type": "OS::Neutron::Port",
+            "properties": {"network": _get("net"), "security_groups": [_get("group")]},
+        },
+        "server": {
+            "type": "OS::Nova::Server",
+            "properties": {"image": "cirros", "flavor": "m1.tiny", "networks": [{"port": _get("port")}]},
+        },
+        "volume": {"type": "OS::Cinder::Volume", "properties": {"size": 1}},
+        "attachment": {
+            "type": "OS::Cinder::VolumeAttachment",
+            "properties": {"instance_uuid": _get("server"), "volume_id": _get("volume")},
+        },
+        "address": {
+            "type": "OS::Neutron::FloatingIP",
+            "properties": {"floating_network": "public", "port_id": _get("port")},
+        },
+    },
+}
+
+
+class Bare:
+    """The same things by openstacksdk, one after the other."""
+
+    def __init__(self, project: Project) -> None:
+        self._cloud = project.connection
+        self._made: dict[str, Json] = {}
+
+    def create(self) -> None:
+        """Create all."""
+        network, compute, block = self._cloud.network, self._cloud.compute, self._cloud.block_storage
+        made = self._made = {}
+        public = network.find_network("public")
+        image, flavor = self._cloud.image.find_image("cirros"), compute.find_flavor("m1.tiny")
+        made["net"] = network.create_network(name="bare")
+        made["subnet"] = network.create_subnet(network_id=made["net"].id, ip_version=4, cidr="10.8.0.0/24")
+        made["router"] = network.create_router(external_gateway_info={"network_id": public.id})
+        network.add_interface_to_router(made["router"], subnet_id=made["subnet"].id)
+        made["group"] = network.create_security_group(name="bare")
+        network.create_security_group_rule(security_group_id=made["group"].id, **RULE)
+        made["port"] = network.create_port(network_id=made["net"].id, security_groups=[made["group"].id])
+        made["volume"] = block.create_volume(size=1)
+        made["server"] = compute.create_server(
+            name="bare", image_id=image.id, flavor_id=flavor.id, networks=[{"port": made["port"].id}]
+        )
+        made["address"] = network.create_ip(floating_network_id=public.id, port_id=made["port"].id)
+        block.wait_for_status(made["volume"], "available", interval=POLL, wait=120)
+        compute.wait_for_server(made["server"], interval=POLL, wait=120)
+        compute.create_volume_attachment(made["server"], volume_id=made["volume"].id)
+        block.wait_for_status(made["volume"], "in-use", interval=POLL, wait=120)
+
+    def delete(self) -> None:
+        """Delete all."""
+        network, compute, block = self._cloud.network, self._cloud.compute, self._cloud.block_storage
+        made = self._made
+        compute.delete_volume_attachment(made["server"], made["volume"])
+        block.wait_for_status(made["volume"], "available", interval=POLL, wait=120)
+        compute.delete_server(made["server"])
+        block.delete_volume(made["volume"])
+        network.delete_ip(made["address"])
+        compute.wait_for_delete(made["server"], interval=POLL, wait=120)
+        network.delete_port(made["port"])
+        network.remove_interface_from_router(made["router"], subnet_id=made["subnet"].id)
+        network.delete_router(made["router"])
+        network.delete_security_group(made["group"])
+        network.delete_subnet(made["subnet"])
+        network.delete_network(made["net"])
+        block.wait_for_delete(made["volume"], interval=POLL, wait=120)
+
+
+def _servers(count: int) -> Json:
+    server = {
+        "type": "OS::Nova::Server",
+        "properties": {"image": "cirros", "flavor": "m1.tiny", "networks": [{"network": _get("net")}]},
+    }
+    return {
+        "heat_template_version": "2018-08-31",
+        "resources": {
+            "net": {"type": "OS::Neutron::Net"},
+            "subnet": {
+                "type": "OS::Neutron::Subnet",
+                "properties": {"network": _get("net"), "cidr": "10.8.0.0/16"},
+            },
+            **{f"server{number}": {**server, "depends_on": "subnet"} for number in range(count)},
+        },
+    }
+
+
+def _timed(action: Callable[[], object]) -> float:
+    start = time.monotonic()
+    action()
+    return time.monotonic() - start
+
+
+def measure(cloud: Cloud, service: Service, given: argparse.Namespace) -> Json:
+    """Return the seconds of all cases."""
+    seconds: dict[str, list[float]] = {}
+    with cloud.project() as project:
+        stacks, bare = Stacks(service, project), Bare(project)
+        for number in range(given.repeat):
+            seconds.setdefault("bare create", []).append(_timed(bare.create))
+            seconds.setdefault("bare delete", []).append(_timed(bare.delete))
+            name = f"app{number}"
+            seconds.setdefault("stack create", []).append(_timed(lambda name=name: stacks.create(name, APP)))
+            [stack] = [item for item in stacks.all() if item.path.split("/")[2] == name]
+            seconds.setdefault("stack delete", []).append(_timed(stack.delete))
+        best: dict[str, float] = {name: min(found) for name, found in seconds.items()}
+        if given.servers:
+            many = _servers(given.servers)
+            best["servers create"] = _timed(lambda: stacks.create("many", many, timeout_mins=60))
+            best["servers delete"] = _timed(stacks.all()[0].delete)
+        left = project.leftovers()
+    return {"seconds": best, "left": left}
+
+
+def _print(best: dict[str, float], servers: int) -> None:
+    for action in ("create", "delete"):
+        stack, bare = best[f"stack {action}"], best[f"bare {action}"]
+        print(f"{action:8} stack {stack:6.1f} s   bare {bare:6.1f} s   {stack / bare:4.2f} x   (<= {TARGET})")
+        if servers:
+            took = best[f"servers {action}"]
+            print(f"{action:8} {servers} servers {took:6.1f} s   {servers / took:5.1f} a second")
+
+
+def main() -> int:
+    """Measure; the exit code says whether something is left in the cloud."""
+    parser = argparse.ArgumentParser(description="Measure stacks of a cloud's things.")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--servers", type=int, default=200, help="0: leave that case out")
+    parser.add_argument("--json", type=pathlib.Path)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        cloud = joined(folder, os.getpid())
+        config = folder / "cloud.conf"
+        config.write_text(cloud.stoker_options())
+        service = Service(folder, config=config)
+        try:
+            found = measure(cloud, service, given)
+        finally:
+            service.stop()
+    _print(found["seconds"], given.servers)
+    if given.json:
+        given.json.write_text(json.dumps(found))
+    if found["left"]:
+        print(f"left in the cloud: {found['left']}", file=sys.stderr)
+    return 1 if found["left"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
