@@ -62,6 +62,7 @@ class Layout:
         found: dict[str, str] = {
             "PYTHONPATH": str(INSTALLED / "plugins"),
             "PYTHONWARNINGS": "ignore",
+            "PYTHONDONTWRITEBYTECODE": "",  # What they import is compiled with the first start.
             "OS_KEYSTONE_CONFIG_DIR": str(self.config("keystone")),
             "OS_KEYSTONE_CONFIG_FILES": str(self.config("keystone") / "keystone.conf"),
             "OS_NEUTRON_CONFIG_FILES": "neutron.conf",
