@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import amqp
 import requests
 from harness.cloud.database import CloudDatabase
-from harness.cloud.layout import BIN, HOME, Layout
+from harness.cloud.layout import BIN, HOME, PASSWORD, Layout
 from harness.cloud.services import SERVICES, Daemon, Service
 from harness.ports import HOST, free_port
 from harness.processes import Process, ProcessEnded
@@ -73,6 +73,7 @@ class Running:
                 self._launch(daemon.name, daemon.command(service.path(self.layout), self.layout))
         self._wait(end, [service.name for service in new], self._answers)
         self._wait(end, list(daemons), lambda name: self._reads(daemons[name]))
+        self._ask(new)
 
     def ended(self) -> str | None:
         """What to say of a part that has ended; None while all run."""
@@ -112,6 +113,23 @@ class Running:
             return requests.get(self.layout.url(name), timeout=30).status_code < 500
         except requests.ConnectionError:
             return False
+
+    def _ask(self, services: Sequence[Service]) -> None:
+        """Ask each service for a list.
+
+        Services read their policy with their first request, and refuse what comes at the same time.
+        """
+        password = {"user": {"name": "admin", "domain": {"id": "default"}, "password": PASSWORD}}
+        scope = {"project": {"name": "admin", "domain": {"id": "default"}}}
+        body = {"auth": {"identity": {"methods": ["password"], "password": password}, "scope": scope}}
+        answer = requests.post(f"{self.layout.auth_url}/auth/tokens", json=body, timeout=60)
+        headers = {"X-Auth-Token": answer.headers["X-Subject-Token"]}
+        for service in services:
+            if service.probe:
+                url = f"{self.layout.url(service.name)}{service.probe}"
+                answer = requests.get(url, headers=headers, timeout=60)
+                if answer.status_code != 200:
+                    raise ProcessEnded(f"{url}: {answer.status_code} {answer.text}")
 
     def _reads(self, daemon: Daemon) -> bool:
         """Whether the daemon reads its queue."""

@@ -43,6 +43,7 @@ class Service:
     :ivar file: the name of its configuration file.
     :ivar endpoints: what it is in the catalogue: type and path; several where clients differ.
     :ivar schema: the commands that make what is in its databases, without ``--config-file``.
+    :ivar probe: the path of a list that an admin may read; "": anybody may ask it.
     :ivar needs_argument: the application finds its configuration by an argument only.
     """
 
@@ -53,6 +54,7 @@ class Service:
     endpoints: Sequence[tuple[str, str]]
     databases: Sequence[str]
     schema: Callable[[Layout], Sequence[Command]]
+    probe: str = ""
     daemons: Sequence[Daemon] = ()
     needs_argument: bool = False
 
@@ -120,6 +122,7 @@ GLANCE = Service(
     endpoints=[("image", "")],
     databases=["glance"],
     schema=_manage("glance-manage", "db_sync"),
+    probe="/v2/images",
 )
 PLACEMENT = Service(
     name="placement",
@@ -129,6 +132,7 @@ PLACEMENT = Service(
     endpoints=[("placement", "")],
     databases=["placement"],
     schema=_manage("placement-manage", "db sync"),
+    probe="/resource_providers",
 )
 NEUTRON = Service(
     name="neutron",
@@ -138,6 +142,7 @@ NEUTRON = Service(
     endpoints=[("network", "")],
     databases=["neutron"],
     schema=_manage("neutron-db-manage", "upgrade heads"),
+    probe="/v2.0/networks",
 )
 NOVA = Service(
     name="nova",
@@ -147,6 +152,7 @@ NOVA = Service(
     endpoints=[("compute", "/v2.1")],
     databases=["nova_api", "nova_cell0", "nova_cell1"],
     schema=_nova,
+    probe="/v2.1/flavors",
     daemons=[
         Daemon("nova-conductor", "conductor"),
         Daemon("nova-scheduler", "scheduler"),
@@ -161,6 +167,7 @@ CINDER = Service(
     endpoints=[("block-storage", "/v3"), ("volumev3", "/v3")],
     databases=["cinder"],
     schema=_manage("cinder-manage", "db sync"),
+    probe="/v3/types",
     daemons=[
         Daemon("cinder-scheduler", "cinder-scheduler"),
         Daemon("cinder-volume", "cinder-volume.cloud@nothing"),
