@@ -50,7 +50,9 @@ NETWORKS: Json = {
     "outputs": {
         "fixed": {"value": {"get_attr": ["port", "fixed_ips", 0, "ip_address"]}},
         "public": {"value": {"get_attr": ["address", "floating_ip_address"]}},
-        "subnets": {"value": {"get_attr": ["net", "show", "name"]}},
+        "port of the address": {"value": {"get_attr": ["address", "port_id"]}},
+        "range": {"value": {"get_attr": ["port", "subnets", 0, "cidr"]}},
+        "network": {"value": {"get_attr": ["port", "network", "name"]}},
     },
 }
 
@@ -68,6 +70,9 @@ def test_a_network_with_all_that_belongs_to_it(stacks: Stacks, project: Project)
     assert address.port_id == port.id
     assert stack.outputs()["fixed"] == "10.20.0.77"
     assert stack.outputs()["public"] == address.floating_ip_address
+    assert stack.outputs()["port of the address"] == port.id
+    assert stack.outputs()["range"] == "10.20.0.0/24"
+    assert stack.outputs()["network"] == network.get_network(port.network_id).name
     group = network.get_security_group(stack.physical_id("group"))
     assert group.description == "web"
     assert {rule["port_range_max"] for rule in group.security_group_rules} == {80, None}

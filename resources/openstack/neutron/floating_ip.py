@@ -89,12 +89,12 @@ class FloatingIP(NeutronType):
         ),
     }
     attributes_schema = {
-        "router_id": Attribute("Id of the router behind which its port is.", "string"),
+        "router_id": Attribute("Id of the router behind which its port is.", "string", volatile=True),
         "tenant_id": SHOWN["tenant_id"],
         "floating_network_id": Attribute("Id of the external network.", "string"),
-        "fixed_ip_address": Attribute("The port's address that it leads to.", "string"),
+        "fixed_ip_address": Attribute("The port's address that it leads to.", "string", volatile=True),
         "floating_ip_address": Attribute("The address.", "string"),
-        "port_id": Attribute("Id of the port that it leads to.", "string"),
+        "port_id": Attribute("Id of the port that it leads to.", "string", volatile=True),
         "show": SHOWN["show"],
     }
 

@@ -127,8 +127,10 @@ class Port(NeutronType):
         "security_groups": Attribute("Ids of its security groups.", "list"),
         "status": Attribute("Its status.", "string"),
         "allowed_address_pairs": Attribute("Further addresses that may pass it.", "list"),
-        "subnets": Attribute("The subnets of its addresses.", "list"),
-        "network": Attribute("Its network.", "map"),
+        "subnets": Attribute(
+            "The subnets of its addresses; for outputs of the stack.", "list", volatile=True
+        ),
+        "network": Attribute("Its network; for outputs of the stack.", "map", volatile=True),
         "port_security_enabled": Attribute("Security groups apply.", "boolean"),
         "qos_policy_id": Attribute("Id of its QoS policy.", "string"),
         "dns_assignment": Attribute("Its names in DNS, with their addresses.", "map"),
@@ -165,6 +167,22 @@ class Port(NeutronType):
     def restore_after_replace(self, target: ResourceView, work: StepContext) -> None:
         """Take the addresses back."""
         self._set_addresses(target, (target.data.get(THING) or {}).get("fixed_ips") or [], work)
+
+    def refresh(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+        """Return the data of now, with its network and subnets."""
+        data = super().refresh(target, work)
+        service, thing = self.service_for(work), data[THING]
+        subnets = dict.fromkeys(item["subnet_id"] for item in thing["fixed_ips"])
+        return {
+            **data,
+            "network": service.get(f"/networks/{thing['network_id']}")["network"],
+            "subnets": [service.get(f"/subnets/{subnet}")["subnet"] for subnet in subnets],
+        }
+
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+        """Return the fields of the stored answers."""
+        others = {name: target.data.get(name) for name in ("network", "subnets")}
+        return {**super().attribute_values(target), **others}
 
     def _set_addresses(self, target: ResourceView, addresses: Json, work: StepContext) -> None:
         if target.physical_id is None:
