@@ -128,7 +128,7 @@ def task_key(task_id: TaskId) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_OID, f"stoker-task-{task_id}"))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Edges:
     """Which tasks wait for which; an edge that is added twice counts once."""
 
