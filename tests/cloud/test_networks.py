@@ -86,6 +86,7 @@ def test_a_network_with_all_that_belongs_to_it(stacks: Stacks, project: Project)
     stack.update(changed)
     assert network.get_port(port.id).name == "door"
     assert network.get_ip(address.id).port_id is None
+    assert stack.outputs()["port of the address"] is None
 
     stack.delete()
     assert project.leftovers() == {}

@@ -21,6 +21,7 @@ ADDRESS = Custom(check_name="ip_addr")
 INTERFACES = (
     ImpliedDependency(f"port_id > fixed_ips.*.{SUBNET}", "OS::Neutron::RouterInterface", SUBNET),
     ImpliedDependency(f"port_id > {NETWORK}", "OS::Neutron::RouterInterface", f"{SUBNET} > {NETWORK}"),
+    ImpliedDependency(f"port_id > {NETWORK}", "OS::Neutron::RouterInterface", f"port|port_id > {NETWORK}"),
 )
 """A port can be reached from outside once a router has an interface in its subnet."""
 

@@ -57,5 +57,5 @@ class Net(NeutronType):
         "qos_policy_id": Attribute("Id of its QoS policy.", "string"),
         "segments": Attribute("Its segments.", "list"),
         "status": Attribute("Its status.", "string"),
-        "subnets": Attribute("Ids of its subnets.", "list"),
+        "subnets": Attribute("Ids of its subnets.", "list", volatile=True),
     }

@@ -119,13 +119,13 @@ class Port(NeutronType):
     attributes_schema = {
         **SHOWN,
         "admin_state_up": Attribute("The port is up.", "string"),
-        "device_id": Attribute("Id of the server or router that uses it.", "string"),
-        "device_owner": Attribute("The service that uses it.", "string"),
-        "fixed_ips": Attribute("Its addresses, each with its subnet.", "list"),
+        "device_id": Attribute("Id of the server or router that uses it.", "string", volatile=True),
+        "device_owner": Attribute("The service that uses it.", "string", volatile=True),
+        "fixed_ips": Attribute("Its addresses, each with its subnet.", "list", volatile=True),
         "mac_address": Attribute("Its MAC address.", "string"),
         "network_id": Attribute("Id of its network.", "string"),
         "security_groups": Attribute("Ids of its security groups.", "list"),
-        "status": Attribute("Its status.", "string"),
+        "status": Attribute("Its status.", "string", volatile=True),
         "allowed_address_pairs": Attribute("Further addresses that may pass it.", "list"),
         "subnets": Attribute(
             "The subnets of its addresses; for outputs of the stack.", "list", volatile=True
@@ -133,7 +133,7 @@ class Port(NeutronType):
         "network": Attribute("Its network; for outputs of the stack.", "map", volatile=True),
         "port_security_enabled": Attribute("Security groups apply.", "boolean"),
         "qos_policy_id": Attribute("Id of its QoS policy.", "string"),
-        "dns_assignment": Attribute("Its names in DNS, with their addresses.", "map"),
+        "dns_assignment": Attribute("Its names in DNS, with their addresses.", "map", volatile=True),
         "propagate_uplink_status": Attribute("The state of the uplink is passed on to it.", "boolean"),
     }
 

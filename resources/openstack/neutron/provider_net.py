@@ -51,5 +51,5 @@ class ProviderNet(NeutronType):
         "segments": Attribute("Its segments.", "list"),
         "show": SHOWN["show"],
         "status": Attribute("Its status.", "string"),
-        "subnets": Attribute("Ids of its subnets.", "list"),
+        "subnets": Attribute("Ids of its subnets.", "list", volatile=True),
     }

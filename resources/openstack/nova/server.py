@@ -15,7 +15,7 @@ from .creation import create_server
 from .live import live_properties
 from .ports import ServerPorts
 from .replacing import Replacement
-from .server_schema import ATTRIBUTES, PROPERTIES
+from .server_schema import ATTRIBUTES, IMPLIED, PROPERTIES
 from .states import SERVER_STATUS, TASK_STATE
 from .validation import check_server
 
@@ -30,6 +30,7 @@ class Server(ServerActions):
     description = "A virtual machine."
     properties_schema = PROPERTIES
     attributes_schema = ATTRIBUTES
+    implied_dependencies = IMPLIED
 
     def validate(self, properties: Mapping[str, Json]) -> None:
         """Check the rules over several properties."""

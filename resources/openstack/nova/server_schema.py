@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ....template.constraints import AllowedValues, Custom, Length, Range
+from ...implied import ImpliedDependency
 from ...schema import Attribute, Property, SupportStatus
 
 HIDDEN = SupportStatus("HIDDEN", message="Use the property that has taken its place.")
@@ -258,17 +259,24 @@ PROPERTIES: Mapping[str, Property] = {
 ATTRIBUTES: Mapping[str, Attribute] = {
     "name": Attribute("Name.", "string"),
     "addresses": Attribute(
-        "Addresses by name and by id of the network, each with its port, subnets and network.", "map"
+        "Addresses by name and by id of the network, each with its port, subnets and network.",
+        "map",
+        volatile=True,
     ),
-    "networks": Attribute("Lists of addresses by name and by id of the network.", "map"),
+    "networks": Attribute("Lists of addresses by name and by id of the network.", "map", volatile=True),
     "first_address": Attribute(
         "First address; the attribute networks has all of them.",
         "string",
         support_status=SupportStatus("HIDDEN", message="Use the attribute networks."),
+        volatile=True,
     ),
     "instance_name": Attribute("Name at the hypervisor, for administrators.", "string"),
-    "accessIPv4": Attribute("IPv4 address that somebody has declared to be the server's.", "string"),
-    "accessIPv6": Attribute("IPv6 address that somebody has declared to be the server's.", "string"),
+    "accessIPv4": Attribute(
+        "IPv4 address that somebody has declared to be the server's.", "string", volatile=True
+    ),
+    "accessIPv6": Attribute(
+        "IPv6 address that somebody has declared to be the server's.", "string", volatile=True
+    ),
     "console_urls": Attribute(
         "Always null: addresses of consoles expire within minutes. Ask the compute service for one.", "map"
     ),
@@ -276,3 +284,5 @@ ATTRIBUTES: Mapping[str, Attribute] = {
     "os_collect_config": Attribute("Configuration of the agent os-collect-config.", "map"),
     "show": Attribute("All that the service reports of it.", "map"),
 }
+IMPLIED = (ImpliedDependency("networks.*.network|uuid", "OS::Neutron::Subnet", "network|network_id"),)
+"""A server gets its addresses from any subnet of its networks."""
