@@ -11,7 +11,13 @@ author = "the Stoker developers"
 copyright = author  # noqa: A001 - Sphinx calls it so
 release = version = importlib.metadata.version("stoker")
 
-extensions = ["myst_parser", "oslo_config.sphinxext", "oslo_policy.sphinxext", "stoker_reference"]
+extensions = [
+    "myst_parser",
+    "oslo_config.sphinxext",
+    "oslo_policy.sphinxext",
+    "stoker_reference",
+    "stoker_types",
+]
 root_doc = "index"
 exclude_patterns = ["build"]
 html_theme = "alabaster"

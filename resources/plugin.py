@@ -47,6 +47,8 @@ class ResourceType:
     #: Type of the OpenStack service that it needs, such as ``compute``: where the service catalog of a
     #: request's user has none, the type is not available to them.  None: it needs no service.
     service: typing.ClassVar[str | None] = None
+    #: What makes a thing of its service recognizable after a lost creation, for the reference of types.
+    identity: typing.ClassVar[str] = ""
     #: Seconds one action may take; None: the service's default.
     default_timeout: typing.ClassVar[float | None] = None
 

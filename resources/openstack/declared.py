@@ -39,7 +39,7 @@ class DeclaredThing(ResourceType):
     :cvar path: of the collection; a member's is ``PATH/ID``.
     :cvar item: key of a member in bodies and answers; empty: the body is the member.
     :cvar items: key of the members in lists; empty: `item` and ``s``.
-    :cvar mark: where the idempotency key is; None: the type finds its things otherwise.
+    :cvar mark: where the idempotency key is; None: the type finds its things otherwise, by their `identity`.
     :cvar status: None: the thing is complete when the service has answered.
     :cvar references: by property; the value is a name or an id, or a list of them.
     :cvar renamed: field by property, where the names differ.

@@ -24,6 +24,10 @@ def mark_of(key: str) -> str:
 class Mark(typing.Protocol):
     """A way to mark a thing."""
 
+    @property
+    def place(self) -> str:
+        """Where the mark is, in words for the reference of types."""
+
     def put(self, body: dict[str, Json], mark: str) -> None:
         """Put the mark into the body that creates the thing."""
 
@@ -39,6 +43,11 @@ class FieldMark:
 
     def __init__(self, name: str = "description") -> None:
         self._name = name
+
+    @property
+    def place(self) -> str:
+        """Implement Mark."""
+        return f"the field ``{self._name}``"
 
     def put(self, body: dict[str, Json], mark: str) -> None:
         """Implement Mark."""
@@ -59,9 +68,16 @@ class NameMark(FieldMark):
     def __init__(self) -> None:
         super().__init__("name")
 
+    @property
+    def place(self) -> str:
+        """Implement Mark."""
+        return "the name, until the thing gets its own"
+
 
 class TagMark:
     """A mark among the tags."""
+
+    place = "a tag"
 
     def put(self, body: dict[str, Json], mark: str) -> None:
         """Implement Mark."""
@@ -78,6 +94,8 @@ class TagMark:
 
 class MetadataMark:
     """A mark in the metadata, under `MARK_NAME`."""
+
+    place = f"the entry ``{MARK_NAME}`` of its metadata"
 
     def put(self, body: dict[str, Json], mark: str) -> None:
         """Implement Mark."""

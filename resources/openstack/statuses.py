@@ -9,18 +9,21 @@ from ..errors import PermanentError
 
 @dataclass(frozen=True)
 class StatusMeaning:
-    """The meanings of a thing's status; one that is listed nowhere is good.
+    """The meanings of a thing's status.
 
     :ivar pending: the service works on it.
     :ivar bad: the action has failed.
     :ivar deleted: the thing is gone, though it can be read.
     :ivar field: holds the status.
+    :ivar good: the action is complete; a type that names some refuses what is listed nowhere.  Empty: what is
+        listed nowhere is good.
     """
 
     pending: Collection[str] = ()
     bad: Collection[str] = ("ERROR",)
     deleted: Collection[str] = ("DELETED", "SOFT_DELETED")
     field: str = "status"
+    good: Collection[str] = ()
 
     def of(self, thing: Mapping[str, Json]) -> str:
         """Return the thing's status in capitals."""

@@ -22,7 +22,8 @@ from stoker.conductor.worker import claimed
 from stoker.db.schema import tables
 from stoker.db.work import transitions
 from stoker.observe.metrics import METRICS
-from stoker.resources.heat.registry import RESOURCE_TYPES
+from stoker.resources.openstack.declared import DeclaredThing
+from stoker.resources.plugin import ResourceType
 from stoker.rpc.notifier import event_types
 
 Json = typing.Any
@@ -137,14 +138,65 @@ def test_every_notification_is_documented(pages: dict[str, str]) -> None:
     assert set(event_types()) <= words(pages["reference/notifications"])
 
 
-@pytest.mark.parametrize("name", sorted(RESOURCE_TYPES))
+def types_of_stoker() -> dict[str, tuple[str, type[ResourceType]]]:
+    """By name the page and the class of each type that comes with Stoker."""
+    points = importlib.metadata.entry_points(group="stoker.resource_types")
+    ours = [point for point in points if point.value.startswith("stoker.")]
+    return {name: (point.name, declared) for point in ours for name, declared in point.load().items()}
+
+
+TYPES = types_of_stoker()
+
+
+def section(pages: dict[str, str], name: str) -> str:
+    page = pages[f"reference/types/{TYPES[name][0]}"]
+    start = page.rindex(f"{name}¶")
+    others = [found.start() for found in re.finditer(r"[\w]+::[\w:]+¶", page)]
+    return page[start : min((at for at in others if at > start), default=None)]
+
+
+@pytest.mark.parametrize("name", sorted(TYPES))
 def test_every_type_is_documented_with_all_it_has(pages: dict[str, str], name: str) -> None:
-    start = pages["reference/types"].rindex(f"{name}¶")
-    others = [found.start() for found in re.finditer(r"[\w]+::[\w:]+¶", pages["reference/types"])]
-    part = pages["reference/types"][start : min((at for at in others if at > start), default=None)]
-    declared = RESOURCE_TYPES[name]
-    for key in (*declared.properties_schema, *declared.update_policy_schema, *declared.attributes_schema):
+    declared, part = TYPES[name][1], section(pages, name)
+    attributes = [key for key, item in declared.attributes_schema.items() if not item.support_status.hidden]
+    for key in (*declared.properties_schema, *declared.update_policy_schema, *attributes):
         assert key in words(part) or key == "*", key
+    for inner in (
+        key
+        for prop in declared.properties_schema.values()
+        if isinstance(prop.schema, dict)
+        for key in prop.schema
+    ):
+        assert inner in part, inner
+    for item in declared.implied_dependencies:
+        assert f"all {item.type} whose " in part
+    assert f"{name} {declared.description.splitlines()[0]} " in pages["reference/types"]
+
+
+@pytest.mark.parametrize("name", sorted(name for name in TYPES if TYPES[name][1].service))
+def test_a_type_of_a_service_is_documented_with_its_way_of_working(pages: dict[str, str], name: str) -> None:
+    declared, part = TYPES[name][1], section(pages, name)
+    assert f" Service: {declared.service} " in part
+    mark = getattr(declared, "mark", None)
+    assert f" Mark: {mark.place if mark else declared.identity} ".replace("``", "") in part
+    assert mark or declared.identity
+    status = getattr(declared, "status", None)
+    assert " Status: " in part or not (status or issubclass(declared, DeclaredThing))
+    for value in status.pending if status else ():
+        assert value in words(part.partition(" Status: ")[2].partition(" Properties¶")[0])
+
+
+def test_the_reference_says_what_a_type_does_with_changes_and_old_names(pages: dict[str, str]) -> None:
+    port, server = section(pages, "OS::Neutron::Port"), section(pages, "OS::Nova::Server")
+    assert " Old names: network_id of network, fixed_ips.*.subnet_id of subnet " in port
+    assert " mac_address string replaces Its MAC address" in port
+    assert " admin_state_up boolean in place The port is up. Default: true. " in port
+    assert " Status: waits while status is BUILD; good is every other one; ERROR fails " in port
+    assert " Comes after: all OS::Neutron::Subnet whose network is its network " in port
+    assert " Replaced: also if a policy says so" in server
+    assert " Without effect: multiattach " in section(pages, "OS::Cinder::Volume")
+    address = section(pages, "OS::Neutron::FloatingIP")
+    assert "whose network of subnet is its network of port_id " in address
 
 
 def test_the_examples_of_the_documents_are_not_forgotten() -> None:

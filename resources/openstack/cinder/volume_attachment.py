@@ -12,7 +12,10 @@ from ..declared import THING
 from ..names import resolve
 from ..polling import FIRST_PAUSE, Poller, pause
 from ..service import Conflict, Service, ThingNotFound, in_use, service_of
+from ..statuses import StatusMeaning
 
+ATTACHING = StatusMeaning(pending=("AVAILABLE", "RESERVED", "ATTACHING"), bad=(), good=("IN-USE",))
+"""The status of a volume that is being attached; it is in use before, too, where other servers have it."""
 VOLUMES = Poller("/volumes/detail", "volumes", lambda _: {})
 
 
@@ -22,6 +25,8 @@ class VolumeAttachment(ResourceType):
     description = "Attaches a volume to a server, as a disk."
     uses_credentials = True
     service = "compute"
+    identity = "the server and the volume"
+    status = ATTACHING
     properties_schema = {
         "instance_uuid": Property("string", "Name or id of the server.", required=True, update_allowed=True),
         "volume_id": Property(
@@ -59,11 +64,12 @@ class VolumeAttachment(ResourceType):
         :raises PermanentError: the attachment has failed.
         """
         volume = self._volume(target, progress["since"], work)
-        if volume["status"] == "in-use" and _has(volume, target.data["server"]):
+        status = ATTACHING.of(volume)
+        if status in ATTACHING.good and _has(volume, target.data["server"]):
             return Done()
-        if volume["status"] in ("available", "reserved", "attaching", "in-use"):
+        if status in (*ATTACHING.pending, *ATTACHING.good):
             # It is available for a moment at first; Nova makes it so again where it cannot attach it.
-            if volume["status"] == "available" and not self._attachment(target, work):
+            if status == "AVAILABLE" and not self._attachment(target, work):
                 server = target.data["server"]
                 text = f"The volume {target.physical_id} could not be attached to server {server}"
                 raise PermanentError(text, kind="ResourceInError")

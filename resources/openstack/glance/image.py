@@ -28,6 +28,7 @@ class WebImage(DeclaredType):
     service = "image"
     path, item, items = "/images", "", "images"
     mark = None
+    identity = "the id, which Stoker chooses where ``id`` names none"
     status = StatusMeaning(
         pending=("QUEUED", "SAVING", "IMPORTING", "UPLOADING"), bad=("KILLED",), deleted=("DELETED",)
     )

@@ -124,6 +124,7 @@ class FloatingIPAssociation(NeutronType):
     description = "The association of a floating IP with a port."
     path, item = "/floatingips", "floatingip"
     mark = None
+    identity = "the floating IP"
     implied_dependencies = INTERFACES
     properties_schema = {
         "floatingip_id": Property("string", "Id of the floating IP.", required=True, update_allowed=True),

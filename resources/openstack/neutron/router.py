@@ -157,6 +157,7 @@ class RouterInterface(NeutronType):
     description = "A router's interface in a subnet."
     path, item = "/routers", "router"
     mark = None
+    identity = "the router, and the subnet or the port"
     properties_schema = {
         "router": Property(
             "string",

@@ -148,6 +148,7 @@ class SecurityGroupRule(NeutronType):
     description = "A rule of a security group."
     path, item = "/security-group-rules", "security_group_rule"
     mark = None
+    identity = "all fields of the rule, of which the service keeps one"
     references = {
         "security_group": NamedThing("neutron.security_group"),
         "remote_group": NamedThing("neutron.security_group"),

@@ -23,6 +23,7 @@ class ServerGroup(DeclaredType):
     service = "compute"
     path, item = "/os-server-groups", "server_group"
     mark = None
+    identity = "the name; which groups had it before is stored first"
     properties_schema = {
         "name": Property("string", "Name; none: made of the stack's and the resource's."),
         "policies": Property(

@@ -30,12 +30,12 @@ class ServerStatus(StatusMeaning):
         status = self.of(thing)
         if super().is_pending(thing, problem) or not status:
             return True
-        if status != RUNS:
+        if status not in self.good:
             raise unknown_status("Server is not active", status)
         return False
 
 
-SERVER_STATUS = ServerStatus(pending=PENDING)
+SERVER_STATUS = ServerStatus(pending=PENDING, good=(RUNS,))
 
 
 def fault_of(thing: Mapping[str, Json]) -> str:
