@@ -18,7 +18,7 @@ from ..db.rows import ReadyTasks, Stack
 from ..db.states import Status, TaskState
 from ..db.work import cancel, due_tasks, endings, losses, member_claims, orphans
 from ..engine import cancel as ending
-from ..engine.context import Hints, announce_all
+from ..engine.context import Hints, announce
 from .steps.orphans import record_expired
 
 PAGE = 500
@@ -209,7 +209,7 @@ class Rescue:
         for task in groups.taken:
             if task.id in changed and task.member is not None and self._works(task.member):
                 self._hints.stop_tasks(task.member, [(task.id, task.attempt)])
-        announce_all(self._hints, ready)
+        announce(self._hints, ready)
         left += [RetriedTask(task.path, TAKEN_UP) for task, _ in _results(groups) if task.id not in changed]
         return [RetriedTask(task.path, result) for task, result in _results(groups) if task.id in changed]
 

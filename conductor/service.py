@@ -110,7 +110,7 @@ class Conductor:
         parts.recorder.add(metrics.HINTS_RECEIVED, "run_tasks")
         if parts.progress.in_doubt and parts.ownership.member() is None and parts.ownership.present():
             # We were stuck and left the ring.  Who has taken over our shards can run the tasks, too.
-            announce(parts.hints, traversal, task_ids)
+            announce(parts.hints, {traversal: task_ids})
         elif self._stopping:
             self._collected.append((traversal, task_ids))
         else:
@@ -188,7 +188,7 @@ class Conductor:
         else:
             bus.join(BUS_ENDS_WITHIN)
         for traversal, task_ids in self._collected:
-            announce(parts.hints, traversal, task_ids)
+            announce(parts.hints, {traversal: task_ids})
         parts.pool.shutdown()
         return finished
 

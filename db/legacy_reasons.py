@@ -29,13 +29,11 @@ def with_typed(row: Mapping[str, Json]) -> dict[str, Json]:
     return found
 
 
-def with_cause(row: Mapping[str, Json], reason: str | None) -> dict[str, Json]:
-    """Return the row of a stack or a traversal with the cause of its failure.
+def with_cause(row: Mapping[str, Json], reason: str) -> dict[str, Json]:
+    """Return the row of a stack or a traversal that failed, with the cause.
 
-    :param reason: why it failed; None: it did not fail.
+    :param reason: why it failed.
     """
-    if reason is None or row["failure_cause"] is not None:
-        return dict(row)
     return {**row, "failure_cause": cause_of(reason)}
 
 

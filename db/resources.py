@@ -26,7 +26,8 @@ def insert_many(conn: Connection, resources: Sequence[Resource]) -> None:
 
 
 def _resource(row: Mapping[str, Json]) -> Resource:
-    return Resource(**legacy_reasons.with_typed(row))
+    is_older = any(row[name] is None for name in _TYPED)
+    return Resource(**(legacy_reasons.with_typed(row) if is_older else row))
 
 
 def _typed(conn: Connection, columns: Mapping[str, Json]) -> dict[str, Json]:

@@ -84,7 +84,11 @@ _TAGS = (
 
 def with_tags(conn: Connection, rows: Iterable[Mapping[str, typing.Any]]) -> list[Stack]:
     """Return stacks made of rows of the table, their tags read by few queries."""
-    return tagged(conn, [Stack.of(legacy_reasons.with_cause(row, row["reason"])) for row in rows])
+    stacks = []
+    for row in rows:
+        is_older = row["status"] == Status.FAILED and row["failure_cause"] is None
+        stacks.append(Stack.of(legacy_reasons.with_cause(row, row["reason"]) if is_older else row))
+    return tagged(conn, stacks)
 
 
 def tagged(conn: Connection, stacks: Sequence[S]) -> list[S]:

@@ -182,7 +182,8 @@ def _one(
 
 
 def _traversal(row: Mapping[str, typing.Any]) -> Traversal:
-    return Traversal.of(legacy_reasons.with_cause(row, row["failure"]))
+    is_older = row["failure"] is not None and row["failure_cause"] is None
+    return Traversal.of(legacy_reasons.with_cause(row, row["failure"]) if is_older else row)
 
 
 # Built once: building one takes longer than SQLite takes to run it.

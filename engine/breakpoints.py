@@ -14,7 +14,7 @@ from ..db.work.breakpoints import HeldTask
 from ..db.work.clear_breakpoints import Cleared
 from ..template.environment import fits
 from ..template.resource_settings import HOOKS
-from .context import EngineContext, announce_all
+from .context import EngineContext, announce
 from .errors import InvalidHook
 
 
@@ -44,7 +44,7 @@ class BreakpointOperations:
                 raise InvalidHook(f'The "{hook}" hook is not defined on {_shown(row, stack)}')
             return done
 
-        announce_all(self._context.hints, self._context.database.write(work).ready)
+        announce(self._context.hints, self._context.database.write(work).ready)
 
     def continue_held(
         self, stack: Stack, *, names: Sequence[str] | None = None, hook: str | None = None, step: bool = False
@@ -72,7 +72,7 @@ class BreakpointOperations:
             return chosen, done
 
         chosen, done = self._context.database.write(work)
-        announce_all(self._context.hints, done.ready)
+        announce(self._context.hints, done.ready)
         return chosen
 
     def _clear(self, conn: Connection, ids: Sequence[TaskId], stepping: bool | None) -> Cleared | None:

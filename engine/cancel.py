@@ -13,7 +13,7 @@ from ..db.schema import tables
 from ..db.stacks import DueStack, LateStack
 from ..db.states import Status, TaskKind, TaskState
 from ..db.work import cancel, due_tasks, endings
-from .context import Hints, announce_all
+from .context import Hints, announce
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def announce_timed_out(hints: Hints, ended: TimedOutStacks) -> None:
     """Send the hints for stacks that were failed, once that is committed."""
     for traversal in ended.running:
         hints.cancel(traversal)
-    announce_all(hints, ended.woken)
+    announce(hints, ended.woken)
 
 
 def time_out_all(

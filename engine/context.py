@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 from ..db import statements
 from ..db.engine import Database
 from ..db.ids import MemberId, StackId, TaskId, TraversalId
-from ..db.rows import ReadyTasks, Stack
+from ..db.rows import Stack
 from ..keystone.delegations import Delegations
 from ..observe.logs import about, current_request
 from ..planning.plan import Defaults, TooFewIds, TraversalScope
@@ -70,16 +70,11 @@ class Started:
     spared: Sequence[TaskId] = ()
 
 
-def announce(hints: Hints, traversal: TraversalId, task_ids: Sequence[TaskId]) -> None:
-    """Cast hints for all the tasks, in batches."""
-    for start in range(0, len(task_ids), BATCH):
-        hints.run_tasks(traversal, task_ids[start : start + BATCH])
-
-
-def announce_all(hints: Hints, ready: ReadyTasks) -> None:
-    """Cast hints for the tasks of several traversals."""
+def announce(hints: Hints, ready: Mapping[TraversalId, Sequence[TaskId]]) -> None:
+    """Cast hints for the tasks of some traversals, in batches."""
     for traversal, task_ids in ready.items():
-        announce(hints, traversal, task_ids)
+        for start in range(0, len(task_ids), BATCH):
+            hints.run_tasks(traversal, task_ids[start : start + BATCH])
 
 
 def announce_started(hints: Hints, started: Started) -> None:
@@ -89,7 +84,7 @@ def announce_started(hints: Hints, started: Started) -> None:
         LOG.info("Stack %s (%s): %s started as trv-%s", stack.name, stack.id, stack.action, stack.traversal)
     for traversal in started.superseded:
         hints.cancel(traversal, started.spared)
-    announce(hints, stack.traversal, started.ready)
+    announce(hints, {stack.traversal: started.ready})
 
 
 @dataclass(frozen=True)

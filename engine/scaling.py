@@ -66,7 +66,7 @@ def scale(context: EngineContext, stack: Stack, request: ScalingRequest) -> None
         return task
 
     begun = context.database.write(start)
-    announce(context.hints, begun.traversal, [begun.id])
+    announce(context.hints, {begun.traversal: [begun.id]})
 
 
 def _idle(conn: Connection, stack: Stack, seen: Resource) -> Resource:

@@ -12,7 +12,7 @@ from ..db.work import due_tasks
 from ..resources.errors import NoAction, NotSupported
 from ..resources.signals import Adjustment, Signal
 from ..sealing.stored import metadata_changed
-from .context import EngineContext, announce_all
+from .context import EngineContext, announce
 from .errors import ActionInProgress, NotAvailable, ResourceReplaced
 from .resource_view import view_of
 from .scaling import ScalingRequest, scale
@@ -117,7 +117,7 @@ class Signals:
             return due_tasks.wake(conn, WaitsOn.resource(resource.id), now=now)
 
         woken = self._context.database.write(change)
-        announce_all(self._context.hints, woken or ReadyTasks())
+        announce(self._context.hints, woken or ReadyTasks())
         return woken is not None
 
 

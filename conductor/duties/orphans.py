@@ -7,7 +7,7 @@ from ...db import conductors
 from ...db.ids import MemberId, host_of
 from ...db.work import member_claims, orphans
 from ...db.work.losses import Loss
-from ...engine.context import announce_all
+from ...engine.context import announce
 from ...observe import metrics
 from ..slice import Absentees
 from .context import DutyContext
@@ -50,7 +50,7 @@ class Orphans:
         release = functools.partial(member_claims.release, now=context.clock(), loss=loss)
         for freed in self._scan.run(mine, release, key=lambda claim: claim[0], together=PAGE):
             context.recorder.add(metrics.TAKEOVERS, amount=sum(map(len, freed.values())))
-            announce_all(context.hints, freed)
+            announce(context.hints, freed)
 
     def _release_orphaned_creates(self, member: MemberId) -> None:
         """Release tasks that wait for the end of a step which died with its conductor."""
@@ -60,4 +60,4 @@ class Orphans:
         if mine:
             abandon = functools.partial(orphans.abandon, now=context.clock(), member=member)
             for freed in self._scan.run(mine, abandon, key=str, together=PAGE):
-                announce_all(context.hints, freed)
+                announce(context.hints, freed)

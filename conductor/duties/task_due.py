@@ -13,7 +13,7 @@ from ...db.states import FINAL, TaskState
 from ...db.work import cancel, clear_breakpoints, due_tasks, member_claims
 from ...db.work.claim import stack_names
 from ...db.work.due_tasks import DueTask
-from ...engine.context import announce_all
+from ...engine.context import announce
 from ...observe import metrics
 from ...observe.logs import about, named
 from ..steps.orphans import record_expired
@@ -124,7 +124,7 @@ class TaskDue:
             keep = functools.partial(record_expired, now=now)
             release = functools.partial(member_claims.release, now=now, taken=keep)
             for freed in self._for_claims(claims, release):
-                announce_all(self._context.hints, freed)
+                announce(self._context.hints, freed)
 
     def _log(self, level: int, found: Sequence[DueTask], text: str) -> list[Claimed]:
         """Log a line for each task, and return the tasks with their attempts.
@@ -156,14 +156,14 @@ class TaskDue:
             return clear_breakpoints.expire(conn, part[0], by=None, now=now).ready
 
         for ready in self._scan.run(list(held.values()), expire, key=lambda ids: ids[0], together=1):
-            announce_all(self._context.hints, ready)
+            announce(self._context.hints, ready)
 
     def _announce(self, seen: Iterable[DueTask], task_ids: Iterable[TaskId]) -> None:
         traversal_of = {task.id: task.traversal for task in seen}
         ready = ReadyTasks()
         for task_id in task_ids:
             ready.add(traversal_of[task_id], task_id)
-        announce_all(self._context.hints, ready)
+        announce(self._context.hints, ready)
 
 
 def _is_unanswered(task: DueTask, now: float) -> bool:

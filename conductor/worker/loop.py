@@ -32,7 +32,7 @@ from ...db.ids import MemberId, TaskId, TraversalId
 from ...db.rows import Outcome
 from ...db.work import commit
 from ...db.work.claim import Claimant
-from ...engine.context import Hints, announce_all
+from ...engine.context import Hints, announce
 from ..steps.results import StepResult, Steps
 from .cancellation import Cancellation
 from .claimed import (
@@ -363,7 +363,7 @@ class WorkLoop:
             self._cancellation.watch(held)
             self._start(held, None, who)
         self._locked_tasks.settle(hinted, done.locked)
-        announce_all(self._hints, done.ready)
+        announce(self._hints, done.ready)
 
     def _settle(self, results: Sequence[Storable], refused: set[TaskId]) -> None:
         """Let go of the claims whose results were stored, or refused by the fence."""

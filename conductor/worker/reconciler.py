@@ -12,7 +12,7 @@ from ...db.errors import RowLocked, Unavailable
 from ...db.rows import ReadyTasks
 from ...db.work import member_claims
 from ...db.work.claim import Claim, Claimant
-from ...engine.context import Hints, announce_all
+from ...engine.context import Hints, announce
 from ..steps.orphans import record_hung, resolve_late
 from ..steps.results import StepResult
 from .claimed import ClaimedTasks, ClaimEvent, ClaimKey, claim_key, log_context
@@ -90,7 +90,7 @@ class Reconciler:
             for key in part:
                 if (held := self.held.get(key)) is not None:
                     self.held.remove(held, ClaimEvent.LOSE)
-            announce_all(self.hints, freed)
+            announce(self.hints, freed)
 
     def _answer(self, who: Claimant) -> None:
         """Store of claims that we were asked to cancel, and do not hold, that nobody has to wait for us."""
@@ -102,7 +102,7 @@ class Reconciler:
             return member_claims.answer(conn, who.member, asked=part, over=over, now=now)
 
         for part, freed in self.locked_answers.run(self.database, asked, work):
-            announce_all(self.hints, freed)
+            announce(self.hints, freed)
             self.metrics.not_held(len(part))
 
 
@@ -160,7 +160,7 @@ class LateResults:
             self.hung.append(claim)
             return
         with log_context(claim):
-            announce_all(self.hints, resolve_late(self.database, claim, result, now=self.clock()))
+            announce(self.hints, resolve_late(self.database, claim, result, now=self.clock()))
 
     def record(self, who: Claimant) -> None:
         """Store which steps hang whose claims are not ours any more.

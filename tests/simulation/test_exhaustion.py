@@ -116,7 +116,7 @@ PLACES: dict[str, tuple[Json, str]] = {
     "what has to stop is stopped": (Cancellation, "apply"),
     "a result is counted": (WorkMetrics, "stored"),
     "a result is tried alone": (UnstorableResults, "next"),
-    "hints are announced": (loop, "announce_all"),
+    "hints are announced": (loop, "announce"),
 }
 
 
