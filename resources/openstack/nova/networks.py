@@ -109,11 +109,16 @@ def interface_changes(
     before = {interface.port: old[place] for place, interface in paired.items()}
     ours = [item for item in interfaces if item.port in before or item.is_own or not old]
 
+    def may_have(nic: Nic, interface: ServerInterface) -> bool:
+        # A port that the former entry names may be deleted when no entry names it any more.
+        former = before.get(interface.port)
+        return fits(nic, interface) and (former is None or not former.port or bool(nic.port))
+
     def stays(nic: Nic, interface: ServerInterface) -> bool:
-        return fits(nic, interface) and _rest(nic) == _rest(before.get(interface.port))
+        return may_have(nic, interface) and _rest(nic) == _rest(before.get(interface.port))
 
     def may_become(nic: Nic, interface: ServerInterface) -> bool:
-        return fits(nic, interface) and _can_change(before.get(interface.port), nic, interface)
+        return may_have(nic, interface) and _can_change(before.get(interface.port), nic, interface)
 
     chosen = pair(new, ours, stays)
     left = [place for place in range(len(new)) if place not in chosen]

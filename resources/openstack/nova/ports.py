@@ -78,17 +78,23 @@ class ServerPorts:
         return [port for port in found if port.get("description") == self._mark]
 
     def with_ports(
-        self, nics: Sequence[Nic], groups: Sequence[str], *, all_need_one: bool = False
+        self,
+        nics: Sequence[Nic],
+        groups: Sequence[str],
+        *,
+        all_need_one: bool = False,
+        places: Sequence[int] | None = None,
     ) -> list[Nic]:
         """Return the entries, those that need a port of the server's own with it, and associate floating IPs.
 
         :param groups: names or ids of security groups of new ports.
+        :param places: numbers of the entries, the same in each repetition; None: 0, 1, and so on.
         :param all_need_one: those that name a network get a port, too.
         """
         repeated = self._target.attempt > 1 and any(nic.needs_port or all_need_one for nic in nics)
         there = {port["name"]: str(port["id"]) for port in self.made()} if repeated else {}
         found = []
-        for number, nic in enumerate(nics):
+        for number, nic in zip(places or range(len(nics)), nics, strict=True):
             if nic.needs_port or (all_need_one and not nic.port):
                 name = f"{self.prefix}{self._target.key[:8]}-{number}"
                 nic = dataclasses.replace(nic, port=there.get(name) or self._make(nic, name, groups))
@@ -116,7 +122,8 @@ class ServerPorts:
 
     def change(self, port: str, extras: Mapping[str, Json]) -> None:
         """Change the extra properties of a port."""
-        self.service.put(f"/ports/{port}", {"port": self._extras(extras)})
+        body = {**self._extras(extras), "description": self._mark}
+        self.service.put(f"/ports/{port}", {"port": body})
 
     def release(self, port: str) -> None:
         """Release a port from a server that cannot detach it any more; a missing one is ignored."""
@@ -124,14 +131,6 @@ class ServerPorts:
             self.service.put(f"/ports/{port}", {"port": {"device_id": "", "device_owner": ""}})
         except ThingNotFound:
             return
-
-    def get(self, port: str) -> Mapping[str, Json]:
-        """Return a port.
-
-        :raises ThingNotFound: it does not exist.
-        """
-        found: Mapping[str, Json] = self.service.get(f"/ports/{port}")["port"]
-        return found
 
     def delete(self, port: str) -> None:
         """Delete a port; a missing one is ignored.
@@ -216,7 +215,7 @@ class ServerPorts:
         if nic.extras is not None:
             if nic.extras.get("no_fixed_ips"):
                 body["fixed_ips"] = []
-            body |= self._extras(nic.extras)
+            body |= {**self._extras(nic.extras), "description": self._mark}
         return str(self.service.post("/ports", {"port": body})["port"]["id"])
 
     def _extras(self, extras: Mapping[str, Json]) -> dict[str, Json]:

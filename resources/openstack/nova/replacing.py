@@ -2,96 +2,105 @@
 
 from collections.abc import Mapping, Sequence
 
-from ...context import Json, ResourceView, StepContext
-from ...errors import RetryableError
+from ...context import Json, ReplacementView, ResourceView, StepContext
+from ...steps import Poll
+from ..marks import TagMark, mark_of, marked
 from ..service import ThingNotFound
 from .calls import ServerCalls
 from .networks import Nic, ServerInterface, pair
 from .ports import ServerPorts, nics_of
 from .states import SERVER_STATUS
 
-WAITS = (0.2, 0.3, 0.5, 1.0, 1.0, 2.0, 2.0, 3.0, 5.0, 5.0, 10.0)
-"""Seconds between two reads of a port that is being detached."""
+AGAIN = Poll(progress={}, after=0.5)
+"""An interface is being detached: the step is called again."""
 
 
 class Replacement:
-    """Calls that take interfaces from a server, and give them to it again."""
+    """The release of interfaces of a server, and their return."""
 
     def __init__(self, target: ResourceView, work: StepContext) -> None:
+        self._target = target
         self._work = work
-        self._groups: Sequence[str] = target.properties["security_groups"] or ()
         self._ports = ServerPorts.of(target, work)
         self._calls = ServerCalls.of(target, work)
+        self._groups: Sequence[str] = target.properties["security_groups"] or ()
         entries = (target.previous or target.properties)["networks"]
         self._nics = nics_of(entries, work, strict=False)
 
-    def prepare(self) -> None:
+    def prepare(self) -> Poll | None:
         """Detach the interfaces whose port or address the replacement needs; delete ports made for them."""
-        try:
-            is_broken = SERVER_STATUS.of(self._calls.get()) in SERVER_STATUS.bad
-        except ThingNotFound:
-            self._ports.delete_made()
-            return
-        interfaces = self._ports.interfaces(self._calls.id)
-        needed = [interfaces_of for nic, interfaces_of in self._held(interfaces) if _is_exclusive(nic)]
-        for interface in needed:
-            if is_broken:  # The compute service detaches nothing from a server in this state.
+        if self._release(self._calls, self._exclusive()):
+            return AGAIN
+        self._ports.delete_made(attached_to=self._calls.id)
+        return None
+
+    def restore(self) -> Poll | None:
+        """Attach what is missing of the interfaces, also where the replacement has it now."""
+        held = pair(self._nics, self._ports.interfaces(self._calls.id))
+        missing = [place for place, nic in enumerate(self._nics) if place not in held and _is_exclusive(nic)]
+        server = self._state(self._calls)
+        if not missing or server is None or SERVER_STATUS.of(server) in SERVER_STATUS.bad:
+            return None
+        replacement = self._work.replacement()
+        if replacement is not None and self._take_from(replacement, [self._nics[place] for place in missing]):
+            return AGAIN
+        nics = self._ports.with_ports(
+            [self._nics[place] for place in missing], self._groups, all_need_one=True, places=missing
+        )
+        for nic in nics:
+            self._calls.attach(str(nic.port), nic.tag)
+        return None
+
+    def _take_from(self, replacement: ReplacementView, missing: Sequence[Nic]) -> bool:
+        """Take what is missing from the replacement; return whether that is in progress."""
+        mark = mark_of(replacement.key)
+        ports = ServerPorts(self._target, self._work, mark)
+        made = marked(TagMark(), mark, self._calls.service, "/servers/detail", "servers")
+        for server in {*made, *([replacement.physical_id] if replacement.physical_id else [])}:
+            clashing = [item for item in ports.interfaces(server) if _clashes(item, missing)]
+            if self._release(ServerCalls(self._calls.service, server), clashing):
+                return True
+        for port in ports.made():
+            if not port["device_id"]:
+                ports.delete(str(port["id"]))
+        return False
+
+    def _exclusive(self) -> list[ServerInterface]:
+        """Return the interfaces that the server and its replacement cannot both have."""
+        held = pair(self._nics, self._ports.interfaces(self._calls.id))
+        return [interface for place, interface in held.items() if _is_exclusive(self._nics[place])]
+
+    def _release(self, calls: ServerCalls, interfaces: Sequence[ServerInterface]) -> bool:
+        """Detach interfaces from a server; return whether that is in progress."""
+        server = self._state(calls)
+        if server is None or not interfaces:
+            return False
+        for interface in interfaces:
+            if SERVER_STATUS.of(server) in SERVER_STATUS.bad:
+                # The compute service detaches nothing from a server in this state.
                 self._ports.release(interface.port)
             else:
-                self._calls.detach(interface.port)
-        for interface in needed:
-            self._wait_until_free(interface.port)
-            if interface.is_own:
-                self._ports.delete(interface.port)
+                calls.detach(interface.port)
+        return True
 
-    def restore(self) -> None:
-        """Attach what is missing of the interfaces, also where the replacement has it now."""
-        held = dict(pair(self._nics, self._ports.interfaces(self._calls.id)))
-        missing = [nic for place, nic in enumerate(self._nics) if place not in held and _is_exclusive(nic)]
-        for nic in missing:
-            for port in self._holders(nic):
-                if port["device_id"]:
-                    ServerCalls(self._calls.service, str(port["device_id"])).detach(str(port["id"]))
-                    self._wait_until_free(str(port["id"]))
-                if not nic.port:
-                    self._ports.delete(str(port["id"]))
-        for nic in self._ports.with_ports(missing, self._groups, all_need_one=True):
-            self._calls.attach(str(nic.port), nic.tag)
-
-    def _held(self, interfaces: Sequence[ServerInterface]) -> list[tuple[Nic, ServerInterface]]:
-        return [(self._nics[place], item) for place, item in pair(self._nics, interfaces).items()]
-
-    def _holders(self, nic: Nic) -> list[Mapping[str, Json]]:
-        """Return the ports that have what an entry needs, and that this server or its replacement made."""
-        if nic.port:
-            port = self._ports.get(nic.port)
-            return [port] if port["device_id"] not in ("", self._calls.id) else []
-        network = nic.network or self._ports.network_of(str(nic.subnet))
-        found = self._ports.service.list_all("/ports", "ports", network_id=network)
-        ours = [port for port in found if str(port["name"]).startswith(self._ports.prefix)]
-        mac = (nic.extras or {}).get("mac_address")
-        return [
-            port
-            for port in ours
-            if port["mac_address"] == mac
-            or nic.fixed_ip in [item["ip_address"] for item in port["fixed_ips"]]
-        ]
-
-    def _wait_until_free(self, port: str) -> None:
-        """Wait until a port belongs to no server.
-
-        :raises RetryableError: it takes too long.
-        """
-        for seconds in WAITS:
-            try:
-                if not self._ports.get(port)["device_id"]:
-                    return
-            except ThingNotFound:
-                return
-            self._work.pause(seconds)
-        raise RetryableError(f"port {port} is still attached to a server")
+    def _state(self, calls: ServerCalls) -> Mapping[str, Json] | None:
+        try:
+            return calls.get()
+        except ThingNotFound:
+            return None
 
 
 def _is_exclusive(nic: Nic) -> bool:
     """Return whether two servers cannot both have such an interface."""
     return bool(nic.port or nic.fixed_ip or (nic.extras or {}).get("mac_address"))
+
+
+def _clashes(interface: ServerInterface, nics: Sequence[Nic]) -> bool:
+    """Return whether an interface has what one of the entries needs for itself."""
+    addresses = {address for _, address in interface.fixed_ips}
+    return any(
+        nic.port == interface.port
+        or nic.fixed_ip in addresses
+        or interface.mac == (nic.extras or {}).get("mac_address")
+        for nic in nics
+    )

@@ -97,15 +97,13 @@ class Server(ServerActions):
     def _change(self, target: ResourceView, work: StepContext) -> ServerChange:
         return ServerChange(target, work, ServerCalls.of(target, work), ServerPorts.of(target, work))
 
-    def prepare_for_replace(self, target: ResourceView, work: StepContext) -> None:
+    def prepare_for_replace(self, target: ResourceView, work: StepContext) -> Poll | None:
         """Release the ports and addresses that the replacement needs."""
-        if target.physical_id is not None:
-            Replacement(target, work).prepare()
+        return Replacement(target, work).prepare() if target.physical_id is not None else None
 
-    def restore_after_replace(self, target: ResourceView, work: StepContext) -> None:
+    def restore_after_replace(self, target: ResourceView, work: StepContext) -> Poll | None:
         """Take the ports and addresses again."""
-        if target.physical_id is not None:
-            Replacement(target, work).restore()
+        return Replacement(target, work).restore() if target.physical_id is not None else None
 
     def live_properties(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
         """Return the properties as the services report them."""
