@@ -1,5 +1,6 @@
 """Nova's hypervisor for tests, with an identity that survives a restart and with snapshots that end."""
 
+import io
 import uuid
 
 from nova.image import glance
@@ -23,4 +24,4 @@ class Cloud(fake.FakeDriver):
     def snapshot(self, context, instance, image_id, update_task_state):
         super().snapshot(context, instance, image_id, update_task_state)
         fields = {"disk_format": "raw", "container_format": "bare"}
-        glance.API().update(context, image_id, fields, b"a snapshot")
+        glance.API().update(context, image_id, fields, io.BytesIO(b"a snapshot"))

@@ -1,0 +1,75 @@
+"""A network in a project, and servers on it that a test drives step by step."""
+
+import concurrent.futures
+import typing
+from collections.abc import Sequence
+
+from harness.cloud.project import Project
+from harness.step_driver import Context, Driven
+from openstack import exceptions
+from stoker.resources.openstack.nova.registry import RESOURCE_TYPES
+
+Json = typing.Any
+IMAGE, FLAVOR, BIGGER = "cirros", "m1.tiny", "m1.small"
+
+
+class Site:
+    """A network with one subnet, 10.7.0.0/24, and servers on it.
+
+    :ivar connection: the user's, the independent witness.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.connection = project.connection
+        self.work = Context(project.connection.session)
+        self.network = self.make_network("net", "10.7.0.0/24")
+
+    def make_network(self, name: str, cidr: str) -> Json:
+        """A network with a subnet ``NAME-subnet``."""
+        network = self.connection.network.create_network(name=name)
+        self.connection.network.create_subnet(
+            network_id=network.id, ip_version=4, cidr=cidr, name=f"{name}-subnet"
+        )
+        return network
+
+    def make_port(self, network: Json = None, **fields: Json) -> Json:
+        """A port of the user's own."""
+        return self.connection.network.create_port(network_id=(network or self.network).id, **fields)
+
+    def server(self, name: str = "srv", **properties: Json) -> Driven:
+        """A server that is not created yet; None leaves out one of the usual properties."""
+        usual = {"image": IMAGE, "flavor": FLAVOR, "networks": [{"network": self.network.id}]}
+        given = {key: value for key, value in {**usual, **properties}.items() if value is not None}
+        return Driven(RESOURCE_TYPES["OS::Nova::Server"](), self.work, given, name)
+
+    def create_all(self, servers: Sequence[Driven]) -> Sequence[Driven]:
+        """Create servers side by side."""
+        with concurrent.futures.ThreadPoolExecutor(len(servers)) as pool:
+            list(pool.map(Driven.create, servers))
+        return servers
+
+    def found(self, server: Driven | str) -> Json:
+        """The server as the witness sees it."""
+        return self.connection.compute.get_server(server if isinstance(server, str) else server.id)
+
+    def is_gone(self, server: str) -> bool:
+        """True if the witness sees no such server."""
+        try:
+            self.found(server)
+        except exceptions.NotFoundException:
+            return True
+        return False
+
+    def servers(self) -> list[str]:
+        """Ids of all servers of the project."""
+        return [server.id for server in self.connection.compute.servers(details=False)]
+
+    def ports(self) -> list[str]:
+        """Names of all ports of the project."""
+        return sorted(port.name for port in self.connection.network.ports(project_id=self.project.id))
+
+    def addresses(self, server: Driven) -> list[str]:
+        """The server's addresses as the witness sees them."""
+        found = self.found(server).addresses.values()
+        return sorted(entry["addr"] for entries in found for entry in entries)
