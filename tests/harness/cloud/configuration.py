@@ -25,7 +25,7 @@ def keystone(layout: Layout) -> Ini:
 
 
 def glance(layout: Layout) -> Ini:
-    """Images in files."""
+    """Images in files; their data may come from servers of the tests' own."""
     state = layout.state("glance")
     return {
         "DEFAULT": {**_default(layout, "glance"), "enabled_backends": "files:file"},
@@ -33,6 +33,7 @@ def glance(layout: Layout) -> Ini:
         "files": {"filesystem_store_datadir": state / "images"},
         "os_glance_staging_store": {"filesystem_store_datadir": state / "staging"},
         "os_glance_tasks_store": {"filesystem_store_datadir": state / "tasks"},
+        "import_filtering_opts": {"allowed_hosts": "[127.0.0.1]", "allowed_ports": "[]"},
         "paste_deploy": {"flavor": "keystone", "config_file": HOME / "etc/glance/glance-api-paste.ini"},
         "database": {"connection": layout.database_of("glance")},
         **_usual(layout, "glance"),
@@ -113,7 +114,7 @@ def nova(layout: Layout) -> Ini:
 
 
 def cinder(layout: Layout) -> Ini:
-    """Volumes without data."""
+    """Volumes and backups without data."""
     kinds = ["volumes", "snapshots", "gigabytes", "backups", "backup_gigabytes"]
     return {
         "DEFAULT": {
@@ -121,6 +122,8 @@ def cinder(layout: Layout) -> Ini:
             "api_paste_config": HOME / "etc/cinder/api-paste.ini",
             "resource_query_filters_file": HOME / "etc/cinder/resource_filters.json",
             "enabled_backends": "nothing",
+            "backup_driver": "stoker_cloud_backups.Nothing",
+            "backup_manager": "stoker_cloud_backups.Backups",
             "default_volume_type": "standard",
             "glance_catalog_info": "image:glance:publicURL",
             "osapi_volume_workers": 1,

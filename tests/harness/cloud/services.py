@@ -171,6 +171,7 @@ CINDER = Service(
     daemons=[
         Daemon("cinder-scheduler", "cinder-scheduler"),
         Daemon("cinder-volume", "cinder-volume.cloud@nothing"),
+        Daemon("cinder-backup", "cinder-backup.cloud"),
     ],
     needs_argument=True,
 )
