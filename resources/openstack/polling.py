@@ -83,8 +83,11 @@ class Poller:
         waiting = work.shared(("waiting", *key), WaitedFor, KEPT)
         if waiting.note(thing, since, work.now()) <= FEW:
             return get()
-        found = work.shared(("states", *key), lambda: self._list(service, waiting.earliest()), FIRST_PAUSE)
-        return found[thing] if thing in found else get()
+        listed_at, found = work.shared(
+            ("states", *key), lambda: (work.now(), self._list(service, waiting.earliest())), FIRST_PAUSE
+        )
+        # While a list is read, the one before is served: it may be older than the action.
+        return found[thing] if listed_at >= since and thing in found else get()
 
     def forget(self, work: StepContext, service: Service, thing: str) -> None:
         """Forget a thing whose action has ended."""

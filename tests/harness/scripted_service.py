@@ -1,0 +1,83 @@
+"""A service of a cloud that answers what a test has written down, over real HTTP."""
+
+import dataclasses
+import http.server
+import json
+import threading
+import typing
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from keystoneauth1.adapter import Adapter
+from keystoneauth1.session import Session
+from keystoneauth1.token_endpoint import Token
+
+Json = typing.Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """An answer.
+
+    :ivar body: JSON, or text as it is.
+    """
+
+    status: int = 200
+    body: Json = None
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+class ScriptedService:
+    """The service.
+
+    :ivar answers: by "METHOD path?query"; everything else is answered by 404.
+    :ivar asked: what was asked, in order.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.answers: dict[str, Answer] = {}
+        self.asked: list[str] = []
+
+    def adapter(self, service: str) -> Adapter:
+        """Calls of it, as a service of this type."""
+        return Adapter(Session(auth=Token(self.url, "token")), service_type=service)
+
+
+@contextmanager
+def serving() -> Iterator[ScriptedService]:
+    """Serve until the end of the block."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def answer(self) -> None:
+            asked = f"{self.command} {self.path}"
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            service.asked.append(asked)
+            found = service.answers.get(
+                asked, Answer(404, {"itemNotFound": {"message": "none", "code": 404}})
+            )
+            text = found.body if isinstance(found.body, str) else json.dumps(found.body)
+            body = b"" if found.body is None else text.encode()
+            self.send_response(found.status)
+            kind = "text/html" if isinstance(found.body, str) else "application/json"
+            headers = {"Content-Type": kind, "x-openstack-request-id": "req-1", **found.headers}
+            for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = answer  # noqa: N815
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Be silent."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    service = ScriptedService(f"http://127.0.0.1:{server.server_port}")
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield service
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,224 @@
+"""Polls: pauses that grow, values that steps share, and one list in place of many calls."""
+
+import threading
+import typing
+from collections.abc import Callable, Hashable, Iterator
+
+import pytest
+from harness.scripted_service import Answer, ScriptedService, serving
+from harness.waiting import wait_for
+from stoker.conductor.steps.shared_reads import MOST, SharedReads
+from stoker.resources.context import StepContext
+from stoker.resources.openstack.polling import FEW, FIRST_PAUSE, FORGOTTEN, LONGEST_PAUSE, Poller, pause
+from stoker.resources.openstack.service import Service, ThingNotFound
+
+Json = typing.Any
+T = typing.TypeVar("T")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Work:
+    """The part of a step's context that polls need, on a clock that tests move."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self._reads = SharedReads(self.clock)
+
+    def now(self) -> float:
+        return self.clock.now
+
+    def shared(self, key: Hashable, make: Callable[[], T], max_age: float) -> T:
+        return self._reads.get(key, make, max_age)
+
+
+@pytest.fixture
+def scripted() -> Iterator[ScriptedService]:
+    with serving() as service:
+        yield service
+
+
+def test_pauses_grow() -> None:
+    assert pause(100.0, 100.0) == FIRST_PAUSE
+    assert pause(100.0, 99.0) == FIRST_PAUSE
+    assert pause(100.0, 108.0) == 2.0
+    assert pause(100.0, 1000.0) == LONGEST_PAUSE
+
+
+def test_a_value_is_kept_for_its_age() -> None:
+    clock = Clock()
+    reads, made = SharedReads(clock), iter(range(10))
+    assert [reads.get("key", lambda: next(made), 5.0) for _ in range(3)] == [0, 0, 0]
+    assert reads.get("other", lambda: next(made), 5.0) == 1
+    clock.now += 5.0
+    assert reads.get("key", lambda: next(made), 5.0) == 0
+    assert reads.get("key", lambda: next(made), 4.0) == 2
+    clock.now += 5.1
+    assert reads.get("key", lambda: next(made), 5.0) == 3
+
+
+def test_a_value_that_cannot_be_made_is_made_by_the_next() -> None:
+    reads = SharedReads(Clock())
+
+    def fail() -> int:
+        raise OSError("no")
+
+    with pytest.raises(OSError, match="no"):
+        reads.get("key", fail, 5.0)
+    assert reads.get("key", lambda: 1, 5.0) == 1
+
+
+def test_values_used_last_are_kept() -> None:
+    reads = SharedReads(Clock())
+    for number in range(MOST):
+        reads.get(number, lambda: "old", 5.0)
+    reads.get(0, lambda: "new", 5.0)
+    reads.get("one more", lambda: "old", 5.0)
+    assert reads.get(0, lambda: "new", 5.0) == "old"
+    assert reads.get(1, lambda: "new", 5.0) == "new"
+
+
+def test_one_thread_makes_a_value_and_the_others_wait_for_the_first() -> None:
+    reads, begun, finish = SharedReads(Clock()), threading.Event(), threading.Event()
+    made: list[str] = []
+
+    def slowly() -> str:
+        made.append("made")
+        begun.set()
+        assert finish.wait(30)
+        return f"value {len(made)}"
+
+    found: list[str] = []
+    threads = [threading.Thread(target=lambda: found.append(reads.get("key", slowly, 5.0))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    assert begun.wait(30)
+    assert found == []
+    finish.set()
+    for thread in threads:
+        thread.join(30)
+    assert (found, made) == (["value 1"] * 4, ["made"])
+
+
+def test_the_value_before_is_served_while_a_new_one_is_made() -> None:
+    clock, begun, finish = Clock(), threading.Event(), threading.Event()
+    reads = SharedReads(clock)
+    reads.get("key", lambda: "old", 5.0)
+    clock.now += 10
+
+    def slowly() -> str:
+        begun.set()
+        assert finish.wait(30)
+        return "new"
+
+    thread = threading.Thread(target=lambda: reads.get("key", slowly, 5.0))
+    thread.start()
+    assert begun.wait(30)
+    assert reads.get("key", lambda: "never", 5.0) == "old"
+    finish.set()
+    thread.join(30)
+    assert reads.get("key", lambda: "never", 5.0) == "new"
+
+
+def _serve_volumes(scripted: ScriptedService, count: int, status: str = "creating") -> None:
+    volumes = [{"id": f"v{number}", "status": status} for number in range(count)]
+    scripted.answers["GET /volumes/detail?limit=1000"] = Answer(200, {"volumes": volumes})
+    for volume in volumes:
+        scripted.answers[f"GET /volumes/{volume['id']}"] = Answer(200, {"volume": volume})
+
+
+class Polls:
+    """Polls of volumes of one project."""
+
+    def __init__(self, scripted: ScriptedService) -> None:
+        self.work = Work()
+        self.service = Service(scripted.adapter("block-storage"))
+        self.poller = Poller("/volumes/detail", "volumes", lambda _: {})
+
+    def read(self, thing: str, since: float) -> Json:
+        work = typing.cast(StepContext, self.work)
+        get = lambda: self.service.get(f"/volumes/{thing}")["volume"]  # noqa: E731
+        return self.poller.read(work, self.service, thing, get, since)
+
+
+def test_few_things_are_read_one_by_one(scripted: ScriptedService) -> None:
+    _serve_volumes(scripted, FEW)
+    polls = Polls(scripted)
+    for number in range(FEW):
+        assert polls.read(f"v{number}", 900.0)["status"] == "creating"
+    assert scripted.asked == [f"GET /volumes/v{number}" for number in range(FEW)]
+
+
+def test_many_things_are_read_by_one_list(scripted: ScriptedService) -> None:
+    _serve_volumes(scripted, 200)
+    polls = Polls(scripted)
+    for number in range(200):
+        polls.read(f"v{number}", 900.0)
+    assert len(scripted.asked) == FEW + 1
+    for _ in range(5):
+        scripted.asked.clear()
+        polls.work.clock.now += FIRST_PAUSE + 0.1
+        for number in range(200):
+            assert polls.read(f"v{number}", 900.0)["id"] == f"v{number}"
+        assert scripted.asked == ["GET /volumes/detail?limit=1000"]
+
+
+def test_a_thing_that_no_list_has_is_read_alone(scripted: ScriptedService) -> None:
+    _serve_volumes(scripted, 10)
+    polls = Polls(scripted)
+    for number in range(10):
+        polls.read(f"v{number}", 900.0)
+    scripted.answers["GET /volumes/late"] = Answer(200, {"volume": {"id": "late"}})
+    assert polls.read("late", 900.0) == {"id": "late"}
+    with pytest.raises(ThingNotFound):
+        polls.read("gone", 900.0)
+
+
+def test_a_list_older_than_the_action_does_not_count(scripted: ScriptedService) -> None:
+    """An action began after the list was read: what the list has is the state before."""
+    _serve_volumes(scripted, 10, "available")
+    polls = Polls(scripted)
+    for number in range(10):
+        polls.read(f"v{number}", 900.0)
+    scripted.answers["GET /volumes/v9"] = Answer(200, {"volume": {"id": "v9", "status": "extending"}})
+    polls.work.clock.now += 0.1
+    assert polls.read("v9", polls.work.now())["status"] == "extending"
+    assert polls.read("v8", 900.0)["status"] == "available"
+
+
+def test_what_has_ended_or_is_not_polled_any_more_does_not_count(scripted: ScriptedService) -> None:
+    _serve_volumes(scripted, FEW + 2)
+    polls = Polls(scripted)
+    for number in range(FEW + 2):
+        polls.read(f"v{number}", 900.0)
+    for number in (0, 1):
+        polls.poller.forget(typing.cast(StepContext, polls.work), polls.service, f"v{number}")
+    scripted.asked.clear()
+    polls.work.clock.now += 1
+    polls.read("v2", 900.0)
+    assert scripted.asked == ["GET /volumes/v2"]
+    polls.read("v0", 900.0)
+    polls.work.clock.now += FORGOTTEN
+    scripted.asked.clear()
+    polls.read("v1", 900.0)
+    assert scripted.asked == ["GET /volumes/v1"]
+
+
+def test_threads_share_one_list(scripted: ScriptedService) -> None:
+    _serve_volumes(scripted, 20)
+    polls = Polls(scripted)
+    for number in range(20):
+        polls.read(f"v{number}", 900.0)
+    scripted.asked.clear()
+    polls.work.clock.now += FIRST_PAUSE + 0.1
+    threads = [threading.Thread(target=polls.read, args=(f"v{number}", 900.0)) for number in range(20)]
+    for thread in threads:
+        thread.start()
+    wait_for(lambda: not any(thread.is_alive() for thread in threads), 30.0, lambda: scripted.asked)
+    assert scripted.asked == ["GET /volumes/detail?limit=1000"]

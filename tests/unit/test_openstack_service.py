@@ -1,0 +1,173 @@
+"""The table of errors: what each service's refusal means to a step, in the service's own words."""
+
+import typing
+from collections.abc import Iterator
+
+import pytest
+from harness.ports import free_port
+from harness.scripted_service import Answer, ScriptedService, serving
+from keystoneauth1.adapter import Adapter
+from keystoneauth1.session import Session
+from keystoneauth1.token_endpoint import Token
+from stoker.resources.errors import PermanentError, RetryableError
+from stoker.resources.openstack.service import (
+    IN_USE_PAUSE,
+    QUOTA_PAUSE,
+    TOO_LONG,
+    Conflict,
+    Service,
+    ThingNotFound,
+    in_use,
+)
+
+Json = typing.Any
+PAGE = (
+    "<html><head><title>409 Conflict</title></head><body><h1>409 Conflict</h1>Image is in use</body></html>"
+)
+
+
+@pytest.fixture
+def scripted() -> Iterator[ScriptedService]:
+    with serving() as service:
+        yield service
+
+
+def _nova(name: str, code: int, text: str) -> Json:
+    return {name: {"code": code, "message": text}}
+
+
+def _neutron(name: str, text: str) -> Json:
+    return {"NeutronError": {"type": name, "message": text, "detail": ""}}
+
+
+def _keystone(code: int, text: str) -> Json:
+    return {"error": {"code": code, "message": text, "title": "Any"}}
+
+
+def _refused(scripted: ScriptedService, service: str, answer: Answer) -> Exception:
+    scripted.answers["POST /things"] = answer
+    with pytest.raises((PermanentError, RetryableError)) as caught:
+        Service(scripted.adapter(service)).post("/things", {"thing": {}})
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("service", "status", "body", "kind", "text"),
+    [
+        ("compute", 400, _nova("badRequest", 400, "bad flavor"), "BadRequest", "bad flavor"),
+        ("compute", 403, _nova("forbidden", 403, "not yours"), "Forbidden", "not yours"),
+        ("compute", 405, _nova("notAllowed", 405, "no"), "MethodNotAllowed", "no"),
+        ("block-storage", 413, _nova("tooLarge", 413, "body too large"), "OverLimit", "body too large"),
+        ("network", 400, _neutron("BadCidr", "bad cidr"), "BadRequest", "bad cidr"),
+        ("identity", 403, _keystone(403, "not allowed"), "Forbidden", "not allowed"),
+        ("load-balancer", 400, {"faultcode": "Client", "faultstring": "bad"}, "BadRequest", "bad"),
+        ("image", 400, "<html><body>400 Bad <b>request</b></body></html>", "BadRequest", "400 Bad request"),
+        ("compute", 418, {"odd": {"message": "tea"}}, "ResourceFailure", "tea"),
+    ],
+)
+def test_refusals_for_good(
+    scripted: ScriptedService, service: str, status: int, body: Json, kind: str, text: str
+) -> None:
+    error = _refused(scripted, service, Answer(status, body))
+    assert isinstance(error, PermanentError)
+    assert (error.kind, str(error)) == (kind, f"{service} {status}: {text} [req-1]")
+
+
+@pytest.mark.parametrize(
+    ("service", "status", "body", "expected", "text"),
+    [
+        ("compute", 404, _nova("itemNotFound", 404, "no such"), ThingNotFound, "no such"),
+        ("network", 404, _neutron("NetworkNotFound", "no such"), ThingNotFound, "no such"),
+        ("compute", 409, _nova("conflictingRequest", 409, "busy"), Conflict, "busy"),
+        ("network", 409, _neutron("PortInUse", "in use"), Conflict, "in use"),
+        ("image", 409, PAGE, Conflict, "409 Conflict Image is in use"),
+    ],
+)
+def test_refusals_with_a_class_of_their_own(
+    scripted: ScriptedService, service: str, status: int, body: Json, expected: type, text: str
+) -> None:
+    error = _refused(scripted, service, Answer(status, body))
+    assert type(error) is expected
+    assert str(error) == f"{service} {status}: {text} [req-1]"
+
+
+@pytest.mark.parametrize(
+    ("service", "status", "body"),
+    [
+        ("compute", 403, _nova("forbidden", 403, "Quota exceeded for instances: Requested 1")),
+        ("network", 409, _neutron("OverQuota", "Quota exceeded for resources: ['network']")),
+        ("block-storage", 413, _nova("overLimit", 413, "VolumeLimitExceeded: maximum number")),
+        ("image", 413, "<html><body>image_count_total is over quota of 1</body></html>"),
+    ],
+)
+def test_a_quota_is_waited_for(scripted: ScriptedService, service: str, status: int, body: Json) -> None:
+    error = _refused(scripted, service, Answer(status, body))
+    assert isinstance(error, RetryableError)
+    assert error.after == QUOTA_PAUSE
+    assert str(error).startswith(f"over the quota: {service} {status}: ")
+    assert str(error).endswith("[req-1]")
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+@pytest.mark.parametrize(
+    ("given", "after"),
+    [(None, None), ("7", 7.0), ("999999", TOO_LONG), ("Fri, 31 Dec 1999 23:59:59 GMT", None)],
+)
+def test_a_busy_service_is_asked_again(
+    scripted: ScriptedService, status: int, given: str | None, after: float | None
+) -> None:
+    headers = {} if given is None else {"Retry-After": given}
+    error = _refused(scripted, "compute", Answer(status, {"error": {"message": "quota? busy"}}, headers))
+    assert isinstance(error, RetryableError)
+    assert (error.after, str(error)) == (after, f"compute {status}: quota? busy [req-1]")
+
+
+def test_a_token_is_refused(scripted: ScriptedService) -> None:
+    error = _refused(scripted, "compute", Answer(401, _keystone(401, "no token")))
+    assert isinstance(error, PermanentError)
+    assert error.kind == "Unauthorized"
+
+
+def test_a_service_that_is_down_is_asked_again() -> None:
+    adapter = Adapter(Session(auth=Token(f"http://127.0.0.1:{free_port()}", "token")), service_type="network")
+    with pytest.raises(RetryableError, match="network: no connection: "):
+        Service(adapter).get("/networks")
+
+
+def test_a_long_text_is_cut(scripted: ScriptedService) -> None:
+    error = _refused(scripted, "compute", Answer(400, _nova("badRequest", 400, "x" * 5000)))
+    assert 1000 < len(str(error)) < 1100
+
+
+def test_an_empty_answer_has_a_text(scripted: ScriptedService) -> None:
+    assert str(_refused(scripted, "compute", Answer(400))).startswith("compute 400: ")
+
+
+def test_what_is_in_use_is_waited_for() -> None:
+    error = in_use(Conflict("network 409: busy"))
+    assert (str(error), error.after) == ("still in use: network 409: busy", IN_USE_PAUSE)
+
+
+def test_headers_and_bodies(scripted: ScriptedService) -> None:
+    scripted.answers["PATCH /images/1"] = Answer(200, {"id": "1"})
+    scripted.answers["DELETE /images/1?user_id=u"] = Answer(204)
+    service = Service(scripted.adapter("image"))
+    assert service.patch("/images/1", [], Content_Type="application/x") == {"id": "1"}
+    service.delete("/images/1", user_id="u")
+    assert scripted.asked == ["PATCH /images/1", "DELETE /images/1?user_id=u"]
+
+
+def test_lists_are_read_to_their_end(scripted: ScriptedService) -> None:
+    links = [{"rel": "previous", "href": "x"}, {"rel": "next", "href": f"{scripted.url}/ports?marker=a"}]
+    scripted.answers["GET /ports?limit=1"] = Answer(200, {"ports": [{"id": "a"}], "ports_links": links})
+    scripted.answers["GET /ports?marker=a"] = Answer(200, {"ports": [{"id": "b"}], "ports_links": links[:1]})
+    service = Service(scripted.adapter("network"))
+    assert [item["id"] for item in service.list_all("/ports", "ports", limit=1)] == ["a", "b"]
+
+
+def test_lists_of_images_are_read_to_their_end(scripted: ScriptedService) -> None:
+    first = {"images": [{"id": "a"}], "next": "/v2/images?marker=a"}
+    scripted.answers["GET /images"] = Answer(200, first)
+    scripted.answers["GET /images?marker=a"] = Answer(200, {"images": [{"id": "b"}]})
+    service = Service(scripted.adapter("image"))
+    assert [item["id"] for item in service.list_all("/images", "images")] == ["a", "b"]
