@@ -14,20 +14,22 @@ those in `references` and `renamed`.
 """
 
 import functools
+import logging
 import typing
 from collections.abc import Collection, Mapping, Sequence
 
 from ..context import Json, ResourceView, StepContext
-from ..errors import PermanentError
+from ..errors import PermanentError, RetryableError
 from ..plugin import ResourceType
 from ..steps import Done, Poll, Step
 from .bodies import NamedThing, fields, given, live_fields
 from .marks import FieldMark, Mark, mark_of, marked
 from .names import resolve
 from .polling import Poller, pause
-from .service import Conflict, Service, ThingNotFound, in_use, service_of
+from .service import IN_USE_PAUSE, Conflict, Service, ThingNotFound, in_use, service_of
 from .statuses import StatusMeaning
 
+LOG = logging.getLogger(__name__)
 THING, MARK = "thing", "mark"
 """Keys of a resource's data: what the service last answered; the mark, where a search by it is due again."""
 
@@ -142,10 +144,20 @@ class DeclaredThing(ResourceType):
         return self._unwrapped(service.get(f"{self.path}/{physical_id}"))
 
     def _delete_doubles(self, mark: str, kept: str | None, work: StepContext) -> None:
-        """Delete what has the mark, but for one thing."""
+        """Delete what has the mark, but for one thing.
+
+        :raises RetryableError: one cannot be deleted in its present state.
+        """
         for physical_id in self._marked(mark, work):
-            if physical_id != kept:
+            if physical_id == kept:
+                continue
+            try:
                 self.service_for(work).delete(f"{self.path}/{physical_id}")
+            except ThingNotFound:
+                continue
+            except PermanentError as error:
+                text = f"what a lost creation has made is there still: {error}"
+                raise RetryableError(text, after=IN_USE_PAUSE) from error
 
     def _marked(self, mark: str, work: StepContext) -> list[str]:
         """Return the ids of the things with this mark, the oldest first."""
@@ -178,7 +190,7 @@ class DeclaredType(DeclaredThing):
         """Create the thing, marked; after a conflict find what an earlier step has made."""
         service = self.service_for(work)
         if target.physical_id is not None:
-            return self._made(self.get(service, target.physical_id), target, work)
+            return self._made_once(self.get(service, target.physical_id), target, work)
         body = self.create_body(target, work)
         if self.mark is not None:
             self.mark.put(body, mark_of(target.key))
@@ -189,7 +201,7 @@ class DeclaredType(DeclaredThing):
             if found is None:
                 raise
             thing = self.get(service, found)
-        return self._made(thing, target, work)
+        return self._made_once(thing, target, work)
 
     def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Make what is left, then poll until the thing is in a good state."""
@@ -290,6 +302,15 @@ class DeclaredType(DeclaredThing):
 
     # -- inside ------------------------------------------------------------------------------------
 
+    def _made_once(self, thing: Mapping[str, Json], target: ResourceView, work: StepContext) -> Step:
+        """Return the step after the creation; a repeated one deletes what another has made."""
+        if target.attempt > 1:
+            try:
+                self._delete_doubles(mark_of(target.key), str(thing["id"]), work)
+            except RetryableError as error:  # The deletion of the resource will try again.
+                LOG.warning("%s: %s", target.name, error)
+        return self._made(thing, target, work)
+
     def _made(self, thing: Mapping[str, Json], target: ResourceView, work: StepContext) -> Step:
         """Return the step after the creation: the physical id is stored before anything else is done."""
         step = self._wait(thing, work.now(), target, work)
@@ -330,9 +351,11 @@ class DeclaredType(DeclaredThing):
         return Done(data=self._data(thing, target))
 
     def _deleted(self, target: ResourceView, work: StepContext) -> Done:
-        """Delete what a lost creation has made, too."""
-        service = self.service_for(work)
-        if (mark := target.data.get(MARK)) is not None:
+        """Delete what a lost creation has made, too; there may be one where no answer was ever stored."""
+        service, mark = self.service_for(work), target.data.get(MARK)
+        if mark is None and THING not in target.data and target.creation_key:
+            mark = mark_of(target.creation_key)
+        if mark is not None:
             self._delete_doubles(mark, None, work)
         if self.slow_delete:
             self._poller().forget(work, service, self.id_of(target))

@@ -1,19 +1,19 @@
 """OS::Nova::Flavor: a size of servers."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from ....template.constraints import Custom
 from ...context import Json, ResourceView, StepContext
 from ...errors import PropertyError
 from ...schema import Attribute, Property
 from ..declared import THING, DeclaredType
-from ..marks import chosen_id
+from ..marks import chosen_id, mark_of
 from ..names import quoted, resolve
 from ..service import ThingNotFound
 
 
 class Flavor(DeclaredType):
-    """A size of servers; for administrators.  Its id is chosen here, so that it is its own mark."""
+    """A size of servers; for administrators.  Its id is known before, so it is found by that."""
 
     description = "A size of servers. By default administrators alone may create it."
     service = "compute"
@@ -64,27 +64,29 @@ class Flavor(DeclaredType):
         body.setdefault("name", target.physical_name)
         if body.get("id") in (None, "", "auto"):
             body["id"] = chosen_id(target.key)
+        body["description"] = mark_of(target.key)
         return body
 
     def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
-        """Return the id, if it is there, and no flavor had it before the first step."""
-        if target.attempt == 1:
-            return None
+        """Return the id, if the flavor that has it has our mark, too."""
         flavor = target.properties["flavorid"]
         flavor = chosen_id(key) if flavor in (None, "", "auto") else flavor
         try:
             found = self.get(self.service_for(work), quoted(flavor))
         except ThingNotFound:
             return None
-        return flavor if found["name"] == (target.properties["name"] or target.physical_name) else None
+        return flavor if found.get("description") == mark_of(key) else None
 
     def has_more(self, target: ResourceView) -> bool:
-        """Return whether it has extra specs or projects."""
-        return bool(target.properties["extra_specs"] or target.properties["tenants"])
+        """Return whether it has extra specs, or projects of its own."""
+        return bool(target.properties["extra_specs"] or not target.properties["is_public"])
 
     def after_create(self, target: ResourceView, work: StepContext) -> None:
-        """Set extra specs and projects."""
-        self.after_update(target, self.apart, work)
+        """Set extra specs and projects; the stack's own where none are given."""
+        if target.properties["extra_specs"]:
+            self._set_extra_specs(target, work)
+        if not target.properties["is_public"]:
+            self._set_projects(target, target.properties["tenants"] or [target.stack.tenant], work)
 
     def update_body(
         self, target: ResourceView, changed: Collection[str], work: StepContext
@@ -97,7 +99,12 @@ class Flavor(DeclaredType):
         if "extra_specs" in changed:
             self._set_extra_specs(target, work)
         if "tenants" in changed and not target.properties["is_public"]:
-            self._set_tenants(target, work)
+            self._set_projects(target, target.properties["tenants"], work)
+
+    def live_properties(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+        """Return the extra specs as they are now: nothing else of a flavor changes."""
+        found = self.service_for(work).get(f"{self.path_of(target)}/os-extra_specs")
+        return {"extra_specs": found["extra_specs"]}
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the fields of the stored answer."""
@@ -113,9 +120,9 @@ class Flavor(DeclaredType):
         if wanted:
             service.post(path, {"extra_specs": wanted})
 
-    def _set_tenants(self, target: ResourceView, work: StepContext) -> None:
+    def _set_projects(self, target: ResourceView, projects: Sequence[str], work: StepContext) -> None:
         service, path = self.service_for(work), self.path_of(target)
-        wanted = {resolve(work, "keystone.project", name) for name in target.properties["tenants"]}
+        wanted = {resolve(work, "keystone.project", name) for name in projects}
         present = {item["tenant_id"] for item in service.get(f"{path}/os-flavor-access")["flavor_access"]}
         for project in sorted(wanted - present):
             service.post(f"{path}/action", {"addTenantAccess": {"tenant": project}})

@@ -1,5 +1,7 @@
 """OS::Nova::KeyPair: a key pair for logins on servers."""
 
+import contextlib
+import dataclasses
 import typing
 from collections.abc import Mapping
 
@@ -7,13 +9,15 @@ from ....template.constraints import AllowedValues, Custom, Length
 from ...context import Json, ResourceView, StepContext
 from ...plugin import ResourceType
 from ...schema import Attribute, Property
-from ...steps import Done, Step
+from ...steps import Done, Poll, Step
 from ..declared import THING
 from ..names import quoted, resolve
 from ..service import Conflict, Service, ThingNotFound, service_of
 
 MICROVERSION: typing.Final = "2.10"
 """The newest that is needed, for key pairs of other users; from 2.92 on the service generates no keys."""
+SECRET, WAS_FREE = "private_key", "was_free"
+"""Keys of the data: the generated private key; no pair had the name before the creation."""
 
 
 class KeyPair(ResourceType):
@@ -45,37 +49,28 @@ class KeyPair(ResourceType):
     }
 
     def handle_create(self, target: ResourceView, work: StepContext) -> Step:
-        """Import the key, or let the service generate one.
+        """Store first that no pair has the name: one that appears afterwards is ours.
 
-        A repetition replaces a pair whose private key was lost with the answer to the first request.
+        :raises Conflict: another pair has the name.
         """
-        properties, service = target.properties, _service(work)
         if target.physical_id is not None:
-            found = self._found(target, service, work)
-            if found is not None and not (
-                properties["save_private_key"] and "private_key" not in target.data
-            ):
-                return Done(data={**target.data, THING: found})
-            self.handle_delete(target, work)
-        body = {"name": properties["name"]}
-        for name in ("public_key", "type"):
-            if properties[name]:
-                body[name] = properties[name]
-        if properties["user"]:
-            body["user_id"] = resolve(work, "keystone.user", properties["user"])
-        answer = dict(service.post("/os-keypairs", {"keypair": body})["keypair"])
-        secret = answer.pop("private_key", None)
-        kept = {"private_key": secret} if properties["save_private_key"] and secret else {}
-        return Done(physical_id=properties["name"], data={THING: answer, **kept})
+            return self._create(target, work)
+        if self._found(target, _service(work), work) is not None:
+            raise _taken(target)
+        return Poll(progress={"since": work.now()}, after=0.0, data={**target.data, WAS_FREE: True})
+
+    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Import the key, or let the service generate one, unless an earlier step has."""
+        return self._create(target, work)
 
     def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
-        """Delete the pair."""
-        if target.physical_id is not None:
-            try:
-                path, query = self._path(target, work)
-                _service(work).delete(path, **query)
-            except ThingNotFound:
-                return Done()
+        """Delete the pair, unless another one has its name: that of a replacement."""
+        if target.physical_id is None:
+            return Done()
+        service, ours = _service(work), (target.data.get(THING) or {}).get("public_key")
+        found = self._found(target, service, work)
+        if found is not None and (ours is None or _is_same(found["public_key"], ours)):
+            self._delete(target, service, work)
         return Done()
 
     def handle_check(self, target: ResourceView, work: StepContext) -> Step:
@@ -88,17 +83,31 @@ class KeyPair(ResourceType):
         return Done(data={**target.data, THING: found})
 
     def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
-        """Return the name, if the pair is there, and has the public key that is to be imported.
+        """Return the name, if a pair has it now, and none had it before the creation.
 
-        :raises Conflict: another pair has the name.
+        :raises Conflict: the pair has another public key than the one that is to be imported.
         """
-        found = self._found(target, _service(work), work)
+        found = self._found(target, _service(work), work) if target.data.get(WAS_FREE) else None
         if found is None:
             return None
         given = target.properties["public_key"]
-        if given and str(found["public_key"]).split()[:2] != given.split()[:2]:
-            raise Conflict(f"compute: another key pair has the name {target.properties['name']}")
+        if given and not _is_same(found["public_key"], given):
+            raise _taken(target)
         return str(found["name"])
+
+    def prepare_for_replace(self, target: ResourceView, work: StepContext) -> None:
+        """Release the name: the replacement may have the same."""
+        self.handle_delete(target, work)
+
+    def restore_after_replace(self, target: ResourceView, work: StepContext) -> None:
+        """Import the public key again, in place of the replacement's."""
+        ours, service = (target.data.get(THING) or {}).get("public_key"), _service(work)
+        found = self._found(target, service, work)
+        if target.physical_id is None or ours is None or (found and _is_same(found["public_key"], ours)):
+            return
+        if found is not None:
+            self._delete(target, service, work)
+        service.post("/os-keypairs", {"keypair": {**self._body(target, work), "public_key": ours}})
 
     def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
         """Return whether the pair is gone."""
@@ -109,9 +118,37 @@ class KeyPair(ResourceType):
         thing = target.data.get(THING) or {}
         return {
             "public_key": thing.get("public_key"),
-            "private_key": target.data.get("private_key", ""),
+            "private_key": target.data.get(SECRET, ""),
             "show": thing,
         }
+
+    def _create(self, target: ResourceView, work: StepContext) -> Step:
+        """Create the pair; one whose private key was lost with its answer is created again."""
+        properties, service = target.properties, _service(work)
+        name = target.physical_id
+        if name is None and target.attempt > 1:
+            name = self.find_created(target.key, target, work)
+        if name is not None:
+            target = dataclasses.replace(target, physical_id=name)
+            if not properties["save_private_key"] or properties["public_key"] or SECRET in target.data:
+                return Done(physical_id=name, data={**target.data, THING: self._found(target, service, work)})
+            self._delete(target, service, work)
+        answer = dict(service.post("/os-keypairs", {"keypair": self._body(target, work)})["keypair"])
+        secret = answer.pop("private_key", None)
+        kept = {SECRET: secret} if properties["save_private_key"] and secret else {}
+        return Done(physical_id=properties["name"], data={**target.data, THING: answer, **kept})
+
+    def _body(self, target: ResourceView, work: StepContext) -> dict[str, Json]:
+        properties = target.properties
+        body = {name: properties[name] for name in ("name", "public_key", "type") if properties[name]}
+        if properties["user"]:
+            body["user_id"] = resolve(work, "keystone.user", properties["user"])
+        return body
+
+    def _delete(self, target: ResourceView, service: Service, work: StepContext) -> None:
+        path, query = self._path(target, work)
+        with contextlib.suppress(ThingNotFound):
+            service.delete(path, **query)
 
     def _found(self, target: ResourceView, service: Service, work: StepContext) -> Mapping[str, Json] | None:
         path, query = self._path(target, work)
@@ -130,3 +167,12 @@ class KeyPair(ResourceType):
 
 def _service(work: StepContext) -> Service:
     return service_of(work, "compute", MICROVERSION)
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Return whether two public keys are the same, whatever their comments."""
+    return one.split()[:2] == other.split()[:2]
+
+
+def _taken(target: ResourceView) -> Conflict:
+    return Conflict(f"compute: another key pair has the name {target.properties['name']}")

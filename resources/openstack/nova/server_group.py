@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 
 from ....template.constraints import AllowedValues
-from ...context import Json, ResourceView, StepContext
+from ...context import Json, ResourceView, StepContext, physical_name
 from ...errors import PropertyError
 from ...schema import Attribute, Property
 from ...steps import Poll, Step
 from ..declared import DeclaredType
 
+BEFORE = "before"
+"""Key of the data: the groups that had the name before the creation."""
 POLICIES = AllowedValues(values=("anti-affinity", "affinity", "soft-anti-affinity", "soft-affinity"))
 
 
@@ -65,18 +67,28 @@ class ServerGroup(DeclaredType):
         """Store which groups have the name already."""
         if target.physical_id is not None:
             return super().handle_create(target, work)
-        return Poll(progress={"since": work.now(), "before": self._named(target, work)}, after=0.0)
+        data = {**target.data, BEFORE: self._named(target, work)}
+        return Poll(progress={"begun": True}, after=0.0, data=data)
 
     def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Create the group, unless an earlier step has."""
-        if target.physical_id is not None or "before" not in progress:
+        if not progress.get("begun"):
             return super().check_create_complete(target, progress, work)
-        made = [group for group in self._named(target, work) if group not in progress["before"]]
-        if made:
-            return self._made(self.get(self.service_for(work), made[0]), target, work)
+        made = self.find_created(target.key, target, work) if target.attempt > 1 else None
+        if made is not None:
+            return self._made(self.get(self.service_for(work), made), target, work)
         return super().handle_create(target, work)
 
+    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
+        """Return the first group of the name that did not have it before the creation."""
+        if BEFORE not in target.data:
+            return None
+        made = [group for group in self._named(target, work) if group not in target.data[BEFORE]]
+        return next(iter(made), None)
+
     def _named(self, target: ResourceView, work: StepContext) -> list[str]:
-        name = target.properties["name"] or target.physical_name
+        properties = target.properties
+        key = target.creation_key or target.key
+        name = properties["name"] or physical_name(target.stack.name, target.name, key)
         groups = self.service_for(work).list_all(self.path, "server_groups")
         return [str(group["id"]) for group in groups if group["name"] == name]
