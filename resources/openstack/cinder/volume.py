@@ -1,28 +1,32 @@
 """OS::Cinder::Volume: a volume."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from ....template.constraints import Custom, Range
-from ...context import Json, ResourceView, StepContext
+from ...context import Json, ResourceView, StepContext, physical_name
 from ...errors import PermanentError, PropertyError, RetryableError
-from ...schema import Attribute, Property, SupportStatus
 from ...steps import Done, Poll, Step
 from ..bodies import NamedThing
 from ..declared import THING, DeclaredType
 from ..marks import MARK_NAME, MetadataMark
 from ..names import resolve
 from ..polling import FIRST_PAUSE
-from ..service import ThingNotFound
+from ..service import IN_USE_PAUSE, ThingNotFound
 from ..statuses import StatusMeaning
+from .volume_backups import VolumeBackups, restore
+from .volume_changes import VolumeChange, VolumeChanges, act
+from .volume_schema import ATTRIBUTES, PROPERTIES
 
-HIDDEN = SupportStatus("HIDDEN", message="Use the property that has taken its place.")
-SOURCES = ("snapshot_id", "image", "source_volid", "backup_id")
-"""Properties that name where the volume's data come from."""
+SOURCES = ("snapshot_id", "image", "source_volid")
+"""Properties that name what the volume is a copy of."""
 ATTACHED = ("IN-USE", "ATTACHING", "DETACHING", "RESERVED")
+LOST = ("ERROR", "DELETING")
+"""States of a volume that an update replaces."""
+ADMINISTRATIVE = (MARK_NAME, "readonly", "attached_mode")
+"""Entries of the metadata that the template does not set."""
 
 
-class Volume(DeclaredType):
+class Volume(VolumeBackups, DeclaredType):
     """A volume, which servers can have as a disk."""
 
     description = "A volume, which servers can have as a disk."
@@ -33,8 +37,8 @@ class Volume(DeclaredType):
     slow_delete = True
     status = StatusMeaning(
         pending=(
-            *("CREATING", "DOWNLOADING", "RESTORING-BACKUP", "EXTENDING", "RETYPING"),
-            *("BACKING-UP", "UPLOADING", "MAINTENANCE", "AWAITING-TRANSFER"),
+            *("CREATING", "DOWNLOADING", "RESTORING-BACKUP", "EXTENDING", "RETYPING", "DELETING"),
+            *("BACKING-UP", "UPLOADING", "MAINTENANCE", "AWAITING-TRANSFER", "ATTACHING", "DETACHING"),
         ),
         bad=("ERROR", "ERROR_DELETING", "ERROR_RESTORING", "ERROR_EXTENDING", "ERROR_MANAGING"),
     )
@@ -45,100 +49,35 @@ class Volume(DeclaredType):
         "volume_type": NamedThing("cinder.vtype", "volume_type"),
     }
     apart = ("backup_id", "read_only", "scheduler_hints", "multiattach")
-    properties_schema = {
-        "availability_zone": Property("string", "Availability zone; none: the service chooses."),
-        "size": Property(
-            "integer",
-            "Size in GiB; it can grow only. It follows from a snapshot, a backup or another volume.",
-            update_allowed=True,
-            constraints=(Range(minimum=1),),
-        ),
-        "snapshot_id": Property(
-            "string",
-            "Name or id of the snapshot that it begins with.",
-            constraints=(Custom(check_name="cinder.snapshot"),),
-        ),
-        "backup_id": Property(
-            "string",
-            "Name or id of the backup that it begins with; a change restores another one.",
-            update_allowed=True,
-            constraints=(Custom(check_name="cinder.backup"),),
-        ),
-        "name": Property(
-            "string", "Name; none: made of the stack's and the resource's.", update_allowed=True
-        ),
-        "description": Property("string", "Description of the volume.", update_allowed=True),
-        "volume_type": Property(
-            "string",
-            "Name or id of its type; a change retypes it.",
-            update_allowed=True,
-            constraints=(Custom(check_name="cinder.vtype"),),
-        ),
-        "metadata": Property("map", "Its metadata.", default={}, update_allowed=True),
-        "imageRef": Property("string", support_status=HIDDEN, alias_of="image"),
-        "image": Property(
-            "string",
-            "Name or id of the image that it begins with.",
-            constraints=(Custom(check_name="glance.image"),),
-        ),
-        "source_volid": Property(
-            "string",
-            "Name or id of the volume that it is a copy of.",
-            constraints=(Custom(check_name="cinder.volume"),),
-        ),
-        "scheduler_hints": Property("map", "Hints for the scheduler."),
-        "read_only": Property("boolean", "It cannot be written to.", update_allowed=True),
-        "multiattach": Property(
-            "boolean",
-            "Without effect: its type decides.",
-            default=False,
-            support_status=SupportStatus("HIDDEN"),
-        ),
-    }
-    attributes_schema = {
-        "availability_zone": Attribute("Its availability zone.", "string"),
-        "size": Attribute("Its size in GiB.", "string"),
-        "snapshot_id": Attribute("The snapshot that it began with.", "string"),
-        "display_name": Attribute("Its name.", "string"),
-        "display_description": Attribute("Its description.", "string"),
-        "volume_type": Attribute("Its type.", "string"),
-        "metadata": Attribute("Its metadata, as JSON text.", "string"),
-        "source_volid": Attribute("The volume that it is a copy of.", "string"),
-        "status": Attribute("Its status.", "string", volatile=True),
-        "created_at": Attribute("The moment of its creation.", "string"),
-        "bootable": Attribute("A server can be started from it.", "string"),
-        "metadata_values": Attribute("Its metadata.", "map"),
-        "encrypted": Attribute("It is encrypted.", "string"),
-        "attachments": Attribute(
-            "Its attachments, as text.",
-            "string",
-            support_status=SupportStatus("DEPRECATED", message="Use attachments_list."),
-            volatile=True,
-        ),
-        "attachments_list": Attribute("Its attachments.", "list", volatile=True),
-        "multiattach": Attribute("Several servers can have it at once.", "boolean"),
-        "show": Attribute("All that the service reports of it.", "map"),
-    }
+    properties_schema = PROPERTIES
+    attributes_schema = ATTRIBUTES
 
     def validate(self, properties: Mapping[str, Json]) -> None:
-        """Check that the data come from one place at most, and that the size is known."""
+        """Check that it is a copy of one thing at most, and that the size is known.
+
+        A backup wins over all of these: where a snapshot of the stack is restored, both are given.
+        """
+        if properties.get("backup_id", "unknown"):
+            return
         given = [name for name in SOURCES if properties.get(name)]
         if len(given) > 1:
-            raise PropertyError(f"{' and '.join(given)} exclude each other: a volume begins with one")
-        sized = [properties.get(name, "unknown") for name in ("size", *SOURCES) if name != "image"]
+            raise PropertyError(f"{' and '.join(given)} exclude each other: a volume is a copy of one")
+        sized = [properties.get(name, "unknown") for name in ("size", "snapshot_id", "source_volid")]
         if not any(sized):
             raise PropertyError("size is needed, unless snapshot_id, source_volid or backup_id is given")
 
     # -- creation ----------------------------------------------------------------------------------
 
     def create_body(self, target: ResourceView, work: StepContext) -> dict[str, Json]:
-        """Return the fields of a new volume; one for a backup has its size."""
+        """Return the fields of a new volume; one for a backup has its size at least."""
         body = super().create_body(target, work)
-        body.setdefault("name", target.physical_name)
+        body.setdefault("name", _own_name(target))
         backup = target.properties["backup_id"]
-        if backup and "size" not in body:
+        if backup:
             found = self.service_for(work).get(f"/backups/{resolve(work, 'cinder.backup', backup)}")
-            body["size"] = found["backup"]["size"]
+            body["size"] = max(found["backup"]["size"], body.get("size", 0))
+            for name in SOURCES:
+                body.pop(self.references[name].field or name, None)
         return body
 
     def request(self, body: Mapping[str, Json], target: ResourceView) -> Mapping[str, Json]:
@@ -149,21 +88,24 @@ class Volume(DeclaredType):
     def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Poll; once the volume is available restore the backup, then protect it from writing."""
         step = super().check_create_complete(target, progress, work)
-        if not isinstance(step, Done) or progress.get("restored"):
-            return self._protected(step, target, work)
-        if backup := target.properties["backup_id"]:
-            self._restore(target, backup, work)
+        if not isinstance(step, Done):
+            return Poll(progress={**progress, "more": False}, after=step.after or FIRST_PAUSE)
+        if target.properties["backup_id"] and not progress.get("restored"):
+            restore(work, self.id_of(target), target.properties["backup_id"])
             return Poll(progress={"since": work.now(), "restored": True}, after=FIRST_PAUSE)
-        return self._protected(step, target, work)
+        if target.properties["read_only"] is not None:
+            act(
+                work,
+                self.id_of(target),
+                "os-update_readonly_flag",
+                {"readonly": target.properties["read_only"]},
+            )
+            return Done(data=self._data(self.get(self.service_for(work), self.id_of(target)), target))
+        return step
 
     def has_more(self, target: ResourceView) -> bool:
         """Return whether there is something to do once the volume is available."""
         return bool(target.properties["backup_id"]) or target.properties["read_only"] is not None
-
-    def _protected(self, step: Step, target: ResourceView, work: StepContext) -> Step:
-        if isinstance(step, Done) and target.properties["read_only"] is not None:
-            self._act(target, "os-update_readonly_flag", {"readonly": target.properties["read_only"]}, work)
-        return step
 
     # -- update ------------------------------------------------------------------------------------
 
@@ -172,128 +114,92 @@ class Volume(DeclaredType):
 
         :raises PermanentError: the volume would become smaller.
         """
-        size, before = target.properties["size"], self._size(target)
-        if "size" in changed and size is not None and before is not None and size < before:
+        thing = self.get(self.service_for(work), self.id_of(target))
+        size = target.properties["size"]
+        if "size" in changed and size is not None and size < thing["size"]:
             raise PermanentError("Shrinking volume is not supported.", kind="NotSupported")
         if "metadata" in changed:
-            self._set_metadata(target, work)
-        fields = changed & {"name", "description"}
-        if fields:
-            body = {name: target.properties[name] or "" for name in sorted(fields)}
-            if "name" in fields and not body["name"]:
-                body["name"] = target.physical_name
+            self._set_metadata(target, thing, work)
+        body = {name: target.properties[name] or "" for name in sorted(changed & {"name", "description"})}
+        if "name" in body:
+            body["name"] = body["name"] or _own_name(target)
+        if body:
             self.service_for(work).put(self.path_of(target), {"volume": body})
-        if "read_only" in changed and target.properties["read_only"] is not None:
-            self._act(target, "os-update_readonly_flag", {"readonly": target.properties["read_only"]}, work)
-        grows = "size" in changed and size is not None and size != before
-        todo = [name for name in ("size", "volume_type", "backup_id") if name in changed]
-        todo = [name for name in todo if target.properties[name] is not None and (name != "size" or grows)]
-        return Poll(progress={"since": work.now(), "todo": todo}, after=0.0)
+        todo = [change.as_json() for change in VolumeChanges.needed(target, changed, thing)]
+        return Poll(progress={"since": work.now(), "todo": todo, "begun": False}, after=0.0)
 
     def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Poll; when a change has ended, start the next one."""
         step = super().check_update_complete(target, progress, work)
-        todo: Sequence[str] = progress.get("todo") or ()
-        if not isinstance(step, Done) or not todo:
-            return (
-                step if isinstance(step, Done) else Poll(progress=progress, after=step.after or FIRST_PAUSE)
-            )
-        self._start(todo[0], target, work)
-        return Poll(progress={"since": work.now(), "todo": todo[1:]}, after=FIRST_PAUSE)
+        if isinstance(step, Poll):
+            return Poll(progress=progress, after=step.after)
+        if not progress["todo"]:
+            return step
+        assert step.data is not None
+        thing, changes = step.data[THING], VolumeChanges(target, work)
+        change = VolumeChange(*progress["todo"][0])
+        if not progress["begun"]:
+            changes.begin(change, thing)
+            return Poll(progress={**progress, "since": work.now(), "begun": True}, after=FIRST_PAUSE)
+        if not changes.has_ended(change, thing):
+            return Poll(progress=progress, after=FIRST_PAUSE)
+        left = progress["todo"][1:]
+        return Poll(progress={"since": progress["since"], "todo": left, "begun": False}, after=0.0)
 
-    def _start(self, change: str, target: ResourceView, work: StepContext) -> None:
-        """Start a change, unless an earlier step has made it, and died before it could say so."""
-        value, service = target.properties[change], self.service_for(work)
-        thing = self.get(service, self.id_of(target))
-        if change == "size":
-            if thing["size"] < value:
-                self._act(target, "os-extend", {"new_size": value}, work)
-        elif change == "volume_type":
-            new = resolve(work, "cinder.vtype", value)
-            if service.get(f"/types/{new}")["volume_type"]["name"] != thing["volume_type"]:
-                self._act(target, "os-retype", {"new_type": new, "migration_policy": "never"}, work)
-        else:
-            self._restore(target, value, work)
-
-    def _size(self, target: ResourceView) -> int | None:
-        found = (target.data.get(THING) or {}).get("size", target.previous.get("size"))
-        return None if found is None else int(found)
-
-    def _set_metadata(self, target: ResourceView, work: StepContext) -> None:
+    def _set_metadata(self, target: ResourceView, thing: Mapping[str, Json], work: StepContext) -> None:
         """Replace the metadata, but for our mark."""
-        service = self.service_for(work)
-        marked = self.get(service, self.id_of(target))["metadata"].get(MARK_NAME)
+        marked = thing["metadata"].get(MARK_NAME)
         metadata = {**target.properties["metadata"], **({MARK_NAME: marked} if marked else {})}
-        service.put(f"{self.path_of(target)}/metadata", {"metadata": metadata})
+        self.service_for(work).put(f"{self.path_of(target)}/metadata", {"metadata": metadata})
 
-    def _restore(self, target: ResourceView, backup: str, work: StepContext) -> None:
-        path = f"/backups/{resolve(work, 'cinder.backup', backup)}/restore"
-        self.service_for(work).post(path, {"restore": {"volume_id": self.id_of(target)}})
+    def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
+        """Return whether the volume is lost; one with its data is kept, as in Heat."""
+        if target.physical_id is None:
+            return True
+        try:
+            thing = self.get(self.service_for(work), target.physical_id)
+        except ThingNotFound:
+            return True
+        return self.status.of(thing) in LOST
 
-    def _act(self, target: ResourceView, action: str, arguments: Json, work: StepContext) -> None:
-        self.service_for(work).post(f"{self.path_of(target)}/action", {action: arguments})
-
-    # -- deletion, snapshots -----------------------------------------------------------------------
+    # -- deletion ----------------------------------------------------------------------------------
 
     def before_delete(self, target: ResourceView, work: StepContext) -> None:
-        """Wait until no server has the volume, for the service refuses to delete it before.
+        """Wait until nobody uses the volume, for the service refuses to delete it before.
 
-        :raises RetryableError: with the servers that have it.
+        :raises RetryableError: with those who use it.
         """
         found = self.get(self.service_for(work), self.id_of(target))
         if str(found["status"]).upper() in ATTACHED:
             servers = sorted(str(item["server_id"]) for item in found["attachments"])
             users = f"server {', '.join(servers)}" if servers else "a server"
-            raise RetryableError(f"still in use by {users}", after=2.0)
+            raise RetryableError(f"still in use by {users}", after=IN_USE_PAUSE)
 
-    def handle_snapshot(self, target: ResourceView, work: StepContext) -> Step:
-        """Start a backup: that is the snapshot, as in Heat."""
-        service, mark = self.service_for(work), f"stoker-{target.key}"
-        found = [item["id"] for item in service.list_all("/backups/detail", "backups", name=mark)]
-        if not found:
-            body = {"volume_id": self.id_of(target), "name": mark, "force": True}
-            found = [service.post("/backups", {"backup": body})["backup"]["id"]]
-        return Poll(
-            progress={"since": work.now(), "backup": found[0]},
-            after=FIRST_PAUSE,
-            data={"backup_id": found[0]},
-        )
+    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
+        """Delete the volume.
 
-    def check_snapshot_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """Poll until the backup is there."""
-        backup = self.service_for(work).get(f"/backups/{progress['backup']}")["backup"]
-        meaning = StatusMeaning(pending=("CREATING",), bad=("ERROR",))
-        if meaning.is_pending(backup, lambda found: str(found.get("fail_reason") or "")):
-            return Poll(progress=progress, after=2.0)
-        return Done(data={"backup_id": progress["backup"]})
-
-    def handle_delete_snapshot(self, target: ResourceView, work: StepContext) -> Step:
-        """Delete the backup of a snapshot."""
-        service, backup = self.service_for(work), target.data.get("backup_id")
-        if backup is None:
-            found = service.list_all("/backups/detail", "backups", name=f"stoker-{target.key}")
-            backup = found[0]["id"] if found else None
-        if backup is None:
-            return Done()
+        :raises RetryableError: servers have it, or there are snapshots of it; they are named.
+        """
         try:
-            service.delete(f"/backups/{backup}")
-        except ThingNotFound:
-            return Done()
-        return Poll(progress={"backup": backup}, after=FIRST_PAUSE)
+            return super().handle_delete(target, work)
+        except PermanentError as error:
+            if snapshots := self._snapshots(target, work):
+                text = f"still in use by snapshot {', '.join(snapshots)}: {error}"
+                raise RetryableError(text, after=IN_USE_PAUSE) from error
+            raise
 
-    def check_delete_snapshot_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """Poll until the backup is gone."""
-        try:
-            self.service_for(work).get(f"/backups/{progress['backup']}")
-        except ThingNotFound:
-            return Done()
-        return Poll(progress=progress, after=2.0)
-
-    def handle_restore(self, properties: Mapping[str, Json], data: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Return the backup of the snapshot as the one to be restored."""
-        return {"backup_id": data["backup_id"]} if "backup_id" in data else {}
+    def _snapshots(self, target: ResourceView, work: StepContext) -> list[str]:
+        found = self.service_for(work).list_all("/snapshots", "snapshots", volume_id=self.id_of(target))
+        return sorted(str(item["id"]) for item in found)
 
     # -- attributes --------------------------------------------------------------------------------
+
+    def live_properties(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+        """Return the fields as they are now; the metadata without what others keep there."""
+        found = dict(super().live_properties(target, work))
+        theirs = {*ADMINISTRATIVE} - {*target.properties["metadata"]}
+        kept = {name: value for name, value in found["metadata"].items() if name not in theirs}
+        return {**found, "metadata": kept}
 
     def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
         """Return the fields of the stored answer; most as text, as in Heat."""
@@ -314,3 +220,8 @@ class Volume(DeclaredType):
             "multiattach": thing.get("multiattach"),
             "show": {**thing, "metadata": metadata},
         }
+
+
+def _own_name(target: ResourceView) -> str:
+    """Return the name of a volume to which the template gives none; it stays the same in updates."""
+    return physical_name(target.stack.name, target.name, target.creation_key or target.key)

@@ -9,11 +9,14 @@ from ...plugin import ResourceType
 from ...schema import Attribute, Property
 from ...steps import Done, Poll, Step
 from ..declared import THING
-from ..names import resolve
+from ..names import NameNotFound, resolve
 from ..polling import FIRST_PAUSE, Poller, pause
-from ..service import Conflict, Service, ThingNotFound, in_use, service_of
+from ..service import Service, ThingNotFound, service_of
 from ..statuses import StatusMeaning
+from .attachments import attach, detach, found, has_server, is_attached
 
+SERVER = "server"
+"""Key of the data: the server that has the volume."""
 ATTACHING = StatusMeaning(pending=("AVAILABLE", "RESERVED", "ATTACHING"), bad=(), good=("IN-USE",))
 """The status of a volume that is being attached; it is in use before, too, where other servers have it."""
 VOLUMES = Poller("/volumes/detail", "volumes", lambda _: {})
@@ -46,39 +49,32 @@ class VolumeAttachment(ResourceType):
 
     def handle_create(self, target: ResourceView, work: StepContext) -> Step:
         """Start to attach the volume."""
-        if target.physical_id is None:
-            server, volume = self._pair(target.properties, work)
-            body = {"volumeId": volume}
-            if target.properties["mountpoint"]:
-                body["device"] = target.properties["mountpoint"]
-            path = f"/servers/{server}/os-volume_attachments"
-            answer = service_of(work, "compute").post(path, {"volumeAttachment": body})["volumeAttachment"]
-            data = {THING: answer, "server": server}
-            return Poll(progress={"since": work.now()}, after=FIRST_PAUSE, physical_id=volume, data=data)
         server, volume = self._pair(target.properties, work)
-        return Poll(progress={"since": work.now()}, after=0.0, data={**target.data, "server": server})
+        answer = attach(work, server, volume, target.properties["mountpoint"])
+        data = {THING: answer, SERVER: server}
+        return Poll(progress={"since": work.now()}, after=FIRST_PAUSE, physical_id=volume, data=data)
 
     def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Poll the volume until the server has it.
 
         :raises PermanentError: the attachment has failed.
         """
-        volume = self._volume(target, progress["since"], work)
-        status = ATTACHING.of(volume)
-        if status in ATTACHING.good and _has(volume, target.data["server"]):
+        volume, server = self._volume(target, progress["since"], work), target.data[SERVER]
+        if has_server(volume, server):
+            VOLUMES.forget(work, service_of(work, "block-storage"), str(volume["id"]))
             return Done()
-        if status in (*ATTACHING.pending, *ATTACHING.good):
-            # It is available for a moment at first; Nova makes it so again where it cannot attach it.
-            if status == "AVAILABLE" and not self._attachment(target, work):
-                server = target.data["server"]
-                text = f"The volume {target.physical_id} could not be attached to server {server}"
-                raise PermanentError(text, kind="ResourceInError")
-            return Poll(progress=progress, after=pause(progress["since"], work.now()))
-        raise PermanentError(f"Volume attachment failed: status {volume['status']}", kind="ResourceInError")
+        if ATTACHING.of(volume) not in (*ATTACHING.pending, *ATTACHING.good):
+            text = f"Volume attachment failed: status {volume['status']}"
+            raise PermanentError(text, kind="ResourceInError")
+        # It is available for a moment at first; Nova makes it so again where it cannot attach it.
+        if volume["status"] == "available" and self._attachment(target, work) is None:
+            text = f"The volume {target.physical_id} could not be attached to server {server}"
+            raise PermanentError(text, kind="ResourceInError")
+        return Poll(progress=progress, after=pause(progress["since"], work.now()))
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
         """Detach the volume; then the one of now is attached."""
-        self._detach(target, work)
+        detach(work, str(target.data.get(SERVER)), str(target.physical_id))
         return Poll(progress={"since": work.now(), "phase": "detach"}, after=FIRST_PAUSE)
 
     def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
@@ -88,24 +84,23 @@ class VolumeAttachment(ResourceType):
         if not self._is_free(target, progress["since"], work):
             return Poll(progress=progress, after=pause(progress["since"], work.now()))
         server, volume = self._pair(target.properties, work)
-        body = {"volumeId": volume}
-        if target.properties["mountpoint"]:
-            body["device"] = target.properties["mountpoint"]
-        if self._found(server, volume, work) is None:
-            service_of(work, "compute").post(
-                f"/servers/{server}/os-volume_attachments", {"volumeAttachment": body}
-            )
-        return Poll(
-            progress={"since": work.now(), "phase": "attach"},
-            after=FIRST_PAUSE,
-            physical_id=volume,
-            data={**target.data, "server": server},
-        )
+        data = {
+            **target.data,
+            THING: attach(work, server, volume, target.properties["mountpoint"]),
+            SERVER: server,
+        }
+        progress = {"since": work.now(), "phase": "attach"}
+        return Poll(progress=progress, after=FIRST_PAUSE, physical_id=volume, data=data)
 
     def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
         """Start to detach the volume."""
-        if target.physical_id is None or not self._detach(target, work):
+        if target.physical_id is None:
             return Done()
+        try:
+            if not detach(work, self._server(target, work), target.physical_id):
+                return Done()
+        except NameNotFound:
+            return Done()  # The server is gone.
         return Poll(progress={"since": work.now()}, after=FIRST_PAUSE)
 
     def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
@@ -120,14 +115,17 @@ class VolumeAttachment(ResourceType):
         :raises ThingNotFound: it has not.
         """
         if self._attachment(target, work) is None:
-            server = target.data.get("server")
+            server = self._server(target, work)
             raise ThingNotFound(f"compute: volume {target.physical_id} is not attached to server {server}")
         return Done()
 
     def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
         """Return the volume's id, if the server has it."""
-        server, volume = self._pair(target.properties, work)
-        return volume if self._found(server, volume, work) is not None else None
+        try:
+            server, volume = self._pair(target.properties, work)
+        except NameNotFound:
+            return None
+        return volume if found(work, server, volume) is not None else None
 
     def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
         """Return whether the server does not have the volume."""
@@ -141,44 +139,28 @@ class VolumeAttachment(ResourceType):
         server = resolve(work, "nova.server", properties["instance_uuid"])
         return server, resolve(work, "cinder.volume", properties["volume_id"])
 
-    def _detach(self, target: ResourceView, work: StepContext) -> bool:
-        """Start to detach; return whether there was something to detach."""
-        path = f"/servers/{target.data.get('server')}/os-volume_attachments/{target.physical_id}"
-        try:
-            service_of(work, "compute").delete(path)
-        except ThingNotFound:
-            return False
-        except Conflict as error:
-            raise in_use(error) from error
-        return True
+    def _server(self, target: ResourceView, work: StepContext) -> str:
+        """Return the id of the server that has the volume, as far as it is known."""
+        return str(target.data.get(SERVER) or self._pair(target.properties, work)[0])
 
     def _is_free(self, target: ResourceView, since: float, work: StepContext) -> bool:
         try:
             volume = self._volume(target, since, work)
         except ThingNotFound:
             return True
-        return not _has(volume, target.data.get("server")) and volume["status"] != "detaching"
+        if is_attached(work, self._server(target, work), volume):
+            return False
+        VOLUMES.forget(work, service_of(work, "block-storage"), str(volume["id"]))
+        return True
 
     def _volume(self, target: ResourceView, since: float, work: StepContext) -> Mapping[str, Json]:
         service, volume = service_of(work, "block-storage"), str(target.physical_id)
         return VOLUMES.read(work, service, volume, lambda: _get_volume(service, volume), since)
 
     def _attachment(self, target: ResourceView, work: StepContext) -> Json:
-        return self._found(str(target.data.get("server")), str(target.physical_id), work)
-
-    def _found(self, server: str, volume: str, work: StepContext) -> Json:
-        """Return the attachment of a volume to a server, None if there is none."""
-        try:
-            answer = service_of(work, "compute").get(f"/servers/{server}/os-volume_attachments/{volume}")
-        except ThingNotFound:
-            return None
-        return answer["volumeAttachment"]
+        return found(work, self._server(target, work), str(target.physical_id))
 
 
 def _get_volume(service: Service, volume: str) -> Mapping[str, Json]:
-    found: Mapping[str, Json] = service.get(f"/volumes/{volume}")["volume"]
-    return found
-
-
-def _has(volume: Mapping[str, Json], server: str | None) -> bool:
-    return any(item["server_id"] == server for item in volume["attachments"])
+    answer: Mapping[str, Json] = service.get(f"/volumes/{volume}")["volume"]
+    return answer

@@ -7,7 +7,16 @@ from ...context import Json, ResourceView, StepContext
 from ...errors import PropertyError
 from ...schema import Attribute, Property
 from ..declared import DeclaredType
+from ..marks import FieldMark
 from ..names import resolve
+
+
+class _Mark(FieldMark):
+    """The description; types that are not public are listed on demand only."""
+
+    def query(self, mark: str) -> Mapping[str, str]:
+        """Implement Mark; the service does not filter by it."""
+        return {"is_public": "None"}
 
 
 class VolumeType(DeclaredType):
@@ -16,6 +25,7 @@ class VolumeType(DeclaredType):
     description = "A kind of volume. By default administrators alone may create it."
     service = "block-storage"
     path, item = "/types", "volume_type"
+    mark = _Mark()
     renamed = {"is_public": "os-volume-type-access:is_public", "metadata": "extra_specs"}
     apart = ("projects",)
     properties_schema = {
@@ -53,12 +63,15 @@ class VolumeType(DeclaredType):
         self, target: ResourceView, changed: Collection[str], work: StepContext
     ) -> dict[str, Json]:
         """Return the fields that change; a change has another name for is_public than a creation."""
-        names = {"name", "description", "is_public"} & set(changed)
+        names = {"name", "description"} & set(changed)
         return {name: target.properties[name] for name in sorted(names)}
 
     def after_update(self, target: ResourceView, changed: Collection[str], work: StepContext) -> None:
         """Set extra specs and projects, if they have changed."""
         service = self.service_for(work)
+        if "is_public" in changed:  # A type that is public takes no projects.
+            body = {"is_public": target.properties["is_public"]}
+            service.put(self.path_of(target), {self.item: body})
         if "metadata" in changed:
             wanted = target.properties["metadata"] or {}
             path = f"{self.path_of(target)}/extra_specs"
@@ -67,7 +80,7 @@ class VolumeType(DeclaredType):
                     service.delete(f"{path}/{name}")
             if wanted:
                 service.post(path, {"extra_specs": wanted})
-        if "projects" in changed:
+        if {"projects", "is_public"} & set(changed):
             self._set_projects(target, work)
 
     def _set_projects(self, target: ResourceView, work: StepContext) -> None:

@@ -1,0 +1,66 @@
+"""Calls that attach volumes to servers and detach them; Nova and Cinder both know of an attachment."""
+
+from collections.abc import Mapping
+
+from ...context import Json, StepContext
+from ...errors import PermanentError
+from ..service import Conflict, ThingNotFound, in_use, service_of
+
+
+def found(work: StepContext, server: str, volume: str) -> Json:
+    """Return the attachment of a volume to a server, None if there is none."""
+    try:
+        answer = service_of(work, "compute").get(f"{_path(server)}/{volume}")
+    except ThingNotFound:
+        return None
+    return answer["volumeAttachment"]
+
+
+def attach(work: StepContext, server: str, volume: str, device: str | None) -> Json:
+    """Start to attach a volume, unless an earlier step has; return the attachment.
+
+    :raises RetryableError: the server does not take it in its present state.
+    """
+    if (made := found(work, server, volume)) is not None:
+        return made
+    body = {"volumeId": volume, **({"device": device} if device else {})}
+    try:
+        return service_of(work, "compute").post(_path(server), {"volumeAttachment": body})["volumeAttachment"]
+    except Conflict as error:
+        raise in_use(error) from error
+
+
+def detach(work: StepContext, server: str, volume: str) -> bool:
+    """Start to detach a volume; return whether there was something to detach.
+
+    :raises RetryableError: the server does not release it in its present state.
+    """
+    if found(work, server, volume) is None:
+        return False
+    try:
+        service_of(work, "compute").delete(f"{_path(server)}/{volume}")
+    except ThingNotFound:
+        return False
+    except Conflict as error:
+        raise in_use(error) from error
+    except PermanentError:
+        volumes = service_of(work, "block-storage")
+        if volumes.get(f"/volumes/{volume}")["volume"]["status"] != "detaching":  # An earlier step has begun.
+            raise
+    return True
+
+
+def has_server(volume: Mapping[str, Json], server: str | None) -> bool:
+    """Return whether the block storage service knows that the server has the volume."""
+    return volume["status"] == "in-use" and any(item["server_id"] == server for item in volume["attachments"])
+
+
+def is_attached(work: StepContext, server: str, volume: Mapping[str, Json]) -> bool:
+    """Return whether one of the services knows of an attachment, or works on its end."""
+    if any(item["server_id"] == server for item in volume["attachments"]) or volume["status"] == "detaching":
+        return True
+    return found(work, server, str(volume["id"])) is not None
+
+
+def _path(server: str) -> str:
+    return f"/servers/{server}/os-volume_attachments"

@@ -1,0 +1,73 @@
+"""Backups of volumes: they are the snapshots of a stack's volumes, as in Heat."""
+
+from collections.abc import Mapping
+
+from ...context import Json, ResourceView, StepContext
+from ...plugin import ResourceType
+from ...steps import Done, Poll, Step
+from ..marks import mark_of
+from ..names import resolve
+from ..polling import FIRST_PAUSE, pause
+from ..service import ThingNotFound, service_of
+from ..statuses import StatusMeaning
+
+BACKUP = "backup_id"
+"""Key of the data of a resource's snapshot."""
+MEANING = StatusMeaning(pending=("CREATING",), bad=("ERROR",))
+
+
+def restore(work: StepContext, volume: str, backup: str) -> None:
+    """Start to bring the data of a backup into a volume."""
+    path = f"/backups/{resolve(work, 'cinder.backup', backup)}/restore"
+    service_of(work, "block-storage").post(path, {"restore": {"volume_id": volume}})
+
+
+class VolumeBackups(ResourceType):
+    """The part of a volume's type that makes and deletes backups."""
+
+    def handle_snapshot(self, target: ResourceView, work: StepContext) -> Step:
+        """Start a backup, unless an earlier step has."""
+        service, backup = service_of(work, "block-storage"), self._backup(target, work)
+        if backup is None:
+            body = {"volume_id": target.physical_id, "name": mark_of(target.key), "force": True}
+            backup = service.post("/backups", {"backup": body})["backup"]["id"]
+        return Poll(
+            progress={"since": work.now(), "backup": backup}, after=FIRST_PAUSE, data={BACKUP: backup}
+        )
+
+    def check_snapshot_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Poll until the backup is there."""
+        backup = service_of(work, "block-storage").get(f"/backups/{progress['backup']}")["backup"]
+        if MEANING.is_pending(backup, lambda found: str(found.get("fail_reason") or "")):
+            return Poll(progress=progress, after=pause(progress["since"], work.now()))
+        return Done(data={BACKUP: progress["backup"]})
+
+    def handle_delete_snapshot(self, target: ResourceView, work: StepContext) -> Step:
+        """Delete the backup of a snapshot."""
+        backup = target.data.get(BACKUP) or self._backup(target, work)
+        if backup is None:
+            return Done()
+        try:
+            service_of(work, "block-storage").delete(f"/backups/{backup}")
+        except ThingNotFound:
+            return Done()
+        return Poll(progress={"since": work.now(), "backup": backup}, after=FIRST_PAUSE)
+
+    def check_delete_snapshot_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Poll until the backup is gone."""
+        try:
+            service_of(work, "block-storage").get(f"/backups/{progress['backup']}")
+        except ThingNotFound:
+            return Done()
+        return Poll(progress=progress, after=pause(progress["since"], work.now()))
+
+    def handle_restore(self, properties: Mapping[str, Json], data: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return the backup of the snapshot as the one to be restored."""
+        return {"backup_id": data[BACKUP]} if BACKUP in data else {}
+
+    def _backup(self, target: ResourceView, work: StepContext) -> str | None:
+        """Return the backup that an earlier step has begun."""
+        found = service_of(work, "block-storage").list_all(
+            "/backups/detail", "backups", name=mark_of(target.key)
+        )
+        return str(found[0]["id"]) if found else None

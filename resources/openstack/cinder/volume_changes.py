@@ -1,0 +1,105 @@
+"""The changes of a volume that take time, one after the other."""
+
+import typing
+from collections.abc import Collection, Mapping, Sequence
+
+from ...context import Json, ResourceView, StepContext
+from ...errors import PermanentError
+from ..names import resolve
+from ..service import service_of
+from .attachments import attach, detach, found, has_server, is_attached
+from .volume_backups import restore
+
+DETACHED_FIRST = frozenset({"backup_id", "read_only"})
+"""Properties that the service changes of a volume only that no server has."""
+
+
+class VolumeChange(typing.NamedTuple):
+    """One change.
+
+    :ivar kind: a property, or ``detach`` or ``attach``.
+    :ivar server: of an attachment, and `device` its place there.
+    """
+
+    kind: str
+    server: str = ""
+    device: str | None = None
+
+    def as_json(self) -> Json:
+        """Return it for a progress token."""
+        return list(self)
+
+
+class VolumeChanges:
+    """Begins changes of a volume, and finds out whether they have ended.  For one step."""
+
+    def __init__(self, target: ResourceView, work: StepContext) -> None:
+        self._target = target
+        self._work = work
+
+    @staticmethod
+    def needed(
+        target: ResourceView, changed: Collection[str], thing: Mapping[str, Json]
+    ) -> Sequence[VolumeChange]:
+        """Return the changes that bring the volume to its properties, in order."""
+        names = [name for name in ("volume_type", "backup_id", "size", "read_only") if name in changed]
+        own = [VolumeChange(name) for name in names if target.properties[name] is not None]
+        if not DETACHED_FIRST & {change.kind for change in own}:
+            return own
+        places = [(str(item["server_id"]), item.get("device")) for item in thing["attachments"]]
+        before = [VolumeChange("detach", *place) for place in places]
+        return [*before, *own, *(VolumeChange("attach", *place) for place in places)]
+
+    def begin(self, change: VolumeChange, thing: Mapping[str, Json]) -> None:
+        """Begin a change, unless an earlier step has, and died before it could say so."""
+        work, volume = self._work, str(thing["id"])
+        value: Json = self._target.properties.get(change.kind)
+        if change.kind == "detach":
+            detach(work, change.server, volume)
+        elif change.kind == "attach":
+            attach(work, change.server, volume, change.device)
+        elif change.kind == "read_only":
+            act(work, volume, "os-update_readonly_flag", {"readonly": value})
+        elif change.kind == "backup_id":
+            restore(work, volume, value)
+        elif change.kind == "size" and thing["size"] < value:
+            act(work, volume, "os-extend", {"new_size": value})
+        elif change.kind == "volume_type" and not self._has_type(thing):
+            new = resolve(work, "cinder.vtype", value)
+            act(work, volume, "os-retype", {"new_type": new, "migration_policy": "never"})
+
+    def has_ended(self, change: VolumeChange, thing: Mapping[str, Json]) -> bool:
+        """Return whether a change that was begun has ended; the volume is in a good state.
+
+        :raises PermanentError: it has failed.
+        """
+        value = self._target.properties.get(change.kind)
+        if change.kind == "detach":
+            return not is_attached(self._work, change.server, thing)
+        if change.kind == "attach":
+            if thing["status"] == "available" and found(self._work, change.server, thing["id"]) is None:
+                raise _failed(f"attached to server {change.server} again", thing)
+            return has_server(thing, change.server)
+        if change.kind == "size" and thing["size"] < value:
+            raise _failed(f"extended to {value} GiB", thing)
+        if change.kind == "volume_type" and not self._has_type(thing):
+            raise _failed(f"changed to the type {value}", thing)
+        return True
+
+    def _has_type(self, thing: Mapping[str, Json]) -> bool:
+        value = self._target.properties["volume_type"]
+        if thing["volume_type"] == value:
+            return True
+        new = resolve(self._work, "cinder.vtype", value)
+        kind = service_of(self._work, "block-storage").get(f"/types/{new}")["volume_type"]
+        return bool(kind["name"] == thing["volume_type"])
+
+
+def act(work: StepContext, volume: str, action: str, arguments: Json) -> None:
+    """Let the service do something with a volume."""
+    service_of(work, "block-storage").post(f"/volumes/{volume}/action", {action: arguments})
+
+
+def _failed(what: str, thing: Mapping[str, Json]) -> PermanentError:
+    text = f"The volume {thing['id']} could not be {what}; the messages of the service may say why"
+    return PermanentError(text, kind="ResourceInError")

@@ -1,0 +1,432 @@
+"""Volumes on a real Cinder: what a change of each property does, who uses them, and what is found again."""
+
+import dataclasses
+import typing
+from collections.abc import Callable
+
+import pytest
+from harness.cloud.project import Project
+from harness.step_driver import Context, Driven
+from harness.waiting import wait_for
+from stoker.resources.errors import PermanentError, PropertyError, RetryableError
+from stoker.resources.openstack.cinder.registry import RESOURCE_TYPES
+from stoker.resources.openstack.marks import mark_of
+from stoker.resources.steps import Poll
+
+Json = typing.Any
+Make = Callable[..., Driven]
+WITHIN = 60.0
+
+
+@pytest.fixture
+def make(project: Project) -> Make:
+    return _maker(project)
+
+
+@pytest.fixture
+def make_as_operator(operator: Project) -> Make:
+    return _maker(operator)
+
+
+def _maker(project: Project) -> Make:
+    work = Context(project.connection.session)
+
+    def made(name: str, /, **properties: Json) -> Driven:
+        return _new(name, work, properties).create()
+
+    return made
+
+
+def _new(name: str, work: Context, properties: Json) -> Driven:
+    return Driven(RESOURCE_TYPES[f"OS::Cinder::{name}"](), work, properties)
+
+
+def _server(project: Project) -> Json:
+    """A server that the witness makes."""
+    compute = project.connection.compute
+    server = compute.create_server(
+        name="user",
+        flavor_id=compute.find_flavor("m1.tiny").id,
+        image_id=project.connection.image.find_image("cirros").id,
+        networks="none",
+    )
+    return compute.wait_for_server(server, wait=WITHIN)
+
+
+def _use(project: Project, server: Json, volume: str) -> None:
+    """Let the witness attach a volume."""
+    project.connection.compute.create_volume_attachment(server, volume_id=volume)
+    _wait_for_status(project, volume, "in-use")
+
+
+def _wait_for_status(project: Project, volume: str, status: str) -> None:
+    storage = project.connection.block_storage
+    wait_for(lambda: storage.get_volume(volume).status == status, WITHIN, lambda: storage.get_volume(volume))
+
+
+def _marks(project: Project) -> list[str]:
+    return [volume.metadata.get("stoker") for volume in project.connection.block_storage.volumes()]
+
+
+def test_changes_of_a_volume(make: Make, project: Project) -> None:
+    volume = make("Volume", size=1, metadata={"a": "b"}, description="first")
+    storage = project.connection.block_storage
+    assert storage.get_volume(volume.id).name == volume.target.physical_name
+    assert volume.update(size=2) == "updated"
+    assert volume.update(name="blue", description="second") == "updated"
+    assert volume.update(metadata={"x": "y"}) == "updated"
+    assert volume.update(read_only=True) == "updated"
+    found = storage.get_volume(volume.id)
+    assert (found.size, found.name, found.description) == (2, "blue", "second")
+    assert found.metadata == {"x": "y", "readonly": "True", "stoker": mark_of(volume.target.creation_key)}
+    assert volume.update(read_only=False) == "updated"
+    assert storage.get_volume(volume.id).metadata["readonly"] == "False"
+    assert volume.update(name=None, description=None) == "updated"
+    found = storage.get_volume(volume.id)
+    assert found.name.endswith(volume.target.creation_key.replace("-", "")[:12])
+    assert not found.description
+    for name, value in (
+        ("availability_zone", "other"),
+        ("snapshot_id", "other"),
+        ("image", "other"),
+        ("source_volid", "other"),
+        ("scheduler_hints", {"same_host": "x"}),
+    ):
+        assert volume.update(**{name: value}) == "replace", name
+    with pytest.raises(PermanentError, match="Shrinking volume is not supported"):
+        volume.update(size=1)
+
+
+def test_several_changes_of_a_volume_at_once(make: Make, operator: Project, project: Project) -> None:
+    storage = operator.connection.block_storage
+    kind = storage.create_type(name=f"kind-{project.name}")
+    try:
+        volume = make("Volume", size=1)
+        assert volume.update(size=3, volume_type=kind.name, read_only=True, metadata={"a": "b"}) == "updated"
+        found = project.connection.block_storage.get_volume(volume.id)
+        assert (found.size, found.volume_type, found.metadata["readonly"]) == (3, kind.name, "True")
+        assert (volume.attribute("size"), volume.attribute("volume_type")) == ("3", kind.name)
+        assert volume.update(volume_type="standard") == "updated"
+        assert project.connection.block_storage.get_volume(volume.id).volume_type == "standard"
+        volume.delete()
+    finally:
+        storage.delete_type(kind)
+
+
+def test_a_volume_that_a_server_has_changes_and_is_attached_again(make: Make, project: Project) -> None:
+    server, volume = _server(project), make("Volume", size=1)
+    _use(project, server, volume.id)
+    storage = project.connection.block_storage
+    assert volume.update(read_only=True, size=2) == "updated"
+    found = storage.get_volume(volume.id)
+    assert (found.status, found.size, found.metadata["readonly"]) == ("in-use", 2, "True")
+    assert [item["server_id"] for item in found.attachments] == [server.id]
+    assert [item["server_id"] for item in volume.attribute("attachments_list")] == [server.id]
+
+
+def test_an_attribute_shows_what_the_template_gave(make: Make) -> None:
+    volume = make("Volume", size=1, metadata={"a": "b"}, name="n", description="d")
+    assert (volume.attribute("metadata"), volume.attribute("metadata_values")) == ('{"a": "b"}', {"a": "b"})
+    assert (volume.attribute("size"), volume.attribute("bootable")) == ("1", "false")
+    assert (volume.attribute("display_name"), volume.attribute("display_description")) == ("n", "d")
+    assert volume.attribute("attachments_list") == []
+    assert volume.attribute("show")["metadata"] == {"a": "b"}
+    live = volume.plugin.live_properties(volume.target, volume.work)
+    assert (live["metadata"], live["size"], live["name"]) == ({"a": "b"}, 1, "n")
+
+
+def test_volumes_begin_with_something_else(make: Make, project: Project) -> None:
+    storage = project.connection.block_storage
+    image = project.connection.image.find_image("cirros")
+    with_image = make("Volume", size=1, image="cirros")
+    assert storage.get_volume(with_image.id).volume_image_metadata["image_id"] == image.id
+    snapshot = storage.wait_for_status(
+        storage.create_snapshot(volume_id=with_image.id, name=f"snapshot-{project.name}"), "available"
+    )
+    of_snapshot = make("Volume", snapshot_id=snapshot.name)
+    assert storage.get_volume(of_snapshot.id).snapshot_id == snapshot.id
+    assert of_snapshot.attribute("size") == "1"
+    copy = make("Volume", source_volid=with_image.id, size=2)
+    assert storage.get_volume(copy.id).source_volume_id == with_image.id
+    plugin, target = with_image.plugin, with_image.target
+    with pytest.raises(RetryableError, match=f"still in use by snapshot {snapshot.id}: block-storage 400"):
+        plugin.handle_delete(target, with_image.work)
+    storage.delete_snapshot(snapshot)
+    of_snapshot.delete()
+    with_image.delete()
+    assert [volume.id for volume in storage.volumes()] == [copy.id]
+
+
+def test_a_backup_is_the_snapshot_of_a_volume(make: Make, project: Project) -> None:
+    volume = make("Volume", size=1, image="cirros")
+    storage = project.connection.block_storage
+    data = volume.target.data
+    volume.act("snapshot")
+    backup = volume.target.data["backup_id"]
+    assert storage.get_backup(backup).status == "available"
+    assert volume.plugin.handle_restore(volume.target.properties, volume.target.data) == {"backup_id": backup}
+    taken = dataclasses.replace(volume.target, data=data)
+    again = volume.plugin.handle_snapshot(taken, volume.work)
+    assert isinstance(again, Poll)
+    assert again.data == {"backup_id": backup}
+    assert volume.update(backup_id=backup) == "updated"
+    new = make("Volume", backup_id=backup, read_only=True)
+    found = storage.get_volume(new.id)
+    assert (found.status, found.size, found.metadata["readonly"]) == ("available", 1, "True")
+    volume.target = taken
+    volume.act("delete_snapshot")
+    assert list(storage.backups()) == []
+    volume.act("delete_snapshot")
+
+
+def test_a_backup_is_restored_into_a_volume_that_a_server_has(make: Make, project: Project) -> None:
+    server, volume = _server(project), make("Volume", size=1)
+    _use(project, server, volume.id)
+    volume.act("snapshot")
+    assert volume.update(backup_id=volume.target.data["backup_id"]) == "updated"
+    found = project.connection.block_storage.get_volume(volume.id)
+    assert (found.status, [item["server_id"] for item in found.attachments]) == ("in-use", [server.id])
+
+
+def test_a_volume_is_deleted_once_no_server_has_it(make: Make, project: Project) -> None:
+    server, volume = _server(project), make("Volume", size=1)
+    _use(project, server, volume.id)
+    with pytest.raises(RetryableError, match=f"still in use by server {server.id}"):
+        volume.plugin.handle_delete(volume.target, volume.work)
+    project.connection.compute.delete_server(server)
+    volume.delete()
+    volume.delete()
+    assert list(project.connection.block_storage.volumes()) == []
+
+
+def test_a_volume_that_somebody_has_deleted(make: Make, project: Project) -> None:
+    volume = make("Volume", size=1)
+    volume.act("check")
+    assert not volume.plugin.needs_replace_failed(volume.target, volume.work)
+    project.connection.block_storage.delete_volume(volume.id)
+    wait_for(lambda: not list(project.connection.block_storage.volumes()), WITHIN, lambda: volume.id)
+    with pytest.raises(PermanentError, match=r"block-storage 404: .*req-"):
+        volume.act("check")
+    assert volume.plugin.needs_replace_failed(volume.target, volume.work)
+    with pytest.raises(PermanentError, match=r"block-storage 404: .*req-"):
+        volume.update(size=2)
+    volume.delete()
+
+
+def test_a_lost_creation_of_a_volume_is_found_again(make: Make, project: Project) -> None:
+    """Two steps have made a volume each; the third finds the older one, and the other one is deleted."""
+    first = make("Volume", size=1)
+    storage, plugin, work, target = project.connection.block_storage, first.plugin, first.work, first.target
+    assert plugin.find_created(target.key, target, work) == first.id
+    assert plugin.find_created("another", target, work) is None
+    mark = {"stoker": mark_of(target.key)}
+    double = storage.create_volume(size=1, metadata=mark)
+    _wait_for_status(project, double.id, "available")
+    again = Driven(plugin, work, {"size": 1})
+    again.target = dataclasses.replace(target, attempt=2, data={})
+    again.create()
+    assert again.id == first.id
+    wait_for(lambda: _marks(project) == [mark["stoker"]], WITHIN, lambda: _marks(project))
+    late = storage.create_volume(size=1, metadata=mark)
+    other = storage.create_volume(size=1, name="of somebody else")
+    again.delete()
+    wait_for(lambda: late.id not in {item.id for item in storage.volumes()}, WITHIN, lambda: _marks(project))
+    assert [volume.id for volume in storage.volumes()] == [other.id]
+
+
+def test_what_a_lost_creation_made_is_deleted_without_an_answer(make: Make, project: Project) -> None:
+    """No step has stored anything but the key; two volumes were made."""
+    first, storage = make("Volume", size=1), project.connection.block_storage
+    storage.create_volume(size=1, metadata={"stoker": mark_of(first.target.key)})
+    first.target = dataclasses.replace(first.target, data={})
+    first.delete()
+    wait_for(lambda: not list(storage.volumes()), WITHIN, lambda: _marks(project))
+
+
+@pytest.mark.parametrize(
+    ("properties", "why"),
+    [
+        ({"size": 1, "image": "nothing"}, r"The Image \(nothing\) could not be found"),
+        ({"size": 1, "volume_type": "nothing"}, r"The VolumeType \(nothing\) could not be found"),
+        ({"snapshot_id": "nothing"}, r"The VolumeSnapshot \(nothing\) could not be found"),
+        ({"backup_id": "nothing"}, r"The Volume backup \(nothing\) could not be found"),
+        ({"source_volid": "0a0b0c0d-0000-4000-8000-000000000000"}, r"block-storage 404: .*req-"),
+        ({"size": 1, "availability_zone": "moon"}, r"block-storage 400: .*moon.*req-"),
+        ({"size": 1, "metadata": {"key": "x" * 256}}, r"block-storage 400: .*req-"),
+    ],
+)
+def test_wrong_properties_of_a_volume(make: Make, project: Project, properties: Json, why: str) -> None:
+    with pytest.raises(PermanentError, match=why):
+        make("Volume", **properties)
+    assert list(project.connection.block_storage.volumes()) == []
+
+
+@pytest.mark.parametrize(
+    ("properties", "why"),
+    [
+        ({}, "size is needed"),
+        ({"image": "cirros"}, "size is needed"),
+        ({"snapshot_id": "a", "source_volid": "b"}, "snapshot_id and source_volid exclude each other"),
+        ({"size": 0}, "size"),
+    ],
+)
+def test_properties_that_no_volume_has(properties: Json, why: str) -> None:
+    with pytest.raises(PropertyError, match=why):
+        _new("Volume", typing.cast(Context, None), properties)
+
+
+def test_a_volume_of_another_project(make: Make, project: Project, cloud: Json) -> None:
+    with cloud.project() as other:
+        theirs = _maker(other)("Volume", size=1)
+        with pytest.raises(PermanentError, match=r"block-storage 404: .*req-"):
+            make("Volume", source_volid=theirs.id)
+        ours = make("Volume", size=1)
+        ours.target = dataclasses.replace(ours.target, physical_id=theirs.id)
+        ours.delete()
+        assert [volume.id for volume in other.connection.block_storage.volumes()] == [theirs.id]
+
+
+def test_a_volume_over_the_quota_waits(project: Project) -> None:
+    admin, storage = project.admin.block_storage, project.connection.block_storage
+    admin.update_quota_set(project.id, volumes=0)
+    volume = _new("Volume", Context(project.connection.session), {"size": 1})
+    with pytest.raises(RetryableError, match=r"over the quota: block-storage 413: .*req-") as caught:
+        volume.plugin.handle_create(volume.target, volume.work)
+    assert caught.value.after == 60.0
+    admin.update_quota_set(project.id, volumes=-1)
+    volume.create()
+    assert [found.id for found in storage.volumes()] == [volume.id]
+
+
+def test_a_volume_is_adopted(make: Make, project: Project) -> None:
+    storage = project.connection.block_storage
+    theirs = storage.create_volume(size=1)
+    _wait_for_status(project, theirs.id, "available")
+    volume = _new("Volume", Context(project.connection.session), {"size": 1})
+    volume.target = dataclasses.replace(volume.target, physical_id=theirs.id, creation_key="")
+    volume.act("adopt")
+    assert volume.attribute("size") == "1"
+    assert volume.update(size=2) == "updated"
+    volume.act("suspend").act("resume")
+    volume.delete()
+    assert list(storage.volumes()) == []
+
+
+def test_changes_of_an_attachment(make: Make, project: Project) -> None:
+    one, two = _server(project), _server(project)
+    first, second = make("Volume", size=1), make("Volume", size=1)
+    storage = project.connection.block_storage
+
+    def users(volume: Driven) -> list[str]:
+        return [item["server_id"] for item in storage.get_volume(volume.id).attachments]
+
+    attachment = make("VolumeAttachment", instance_uuid=one.id, volume_id=first.id, mountpoint="/dev/vdc")
+    assert (attachment.id, users(first)) == (first.id, [one.id])
+    assert attachment.attribute("show")["serverId"] == one.id
+    attachment.act("check")
+    assert attachment.plugin.find_created("key", attachment.target, attachment.work) == first.id
+    assert attachment.update(instance_uuid=two.id) == "updated"
+    assert users(first) == [two.id]
+    assert attachment.update(volume_id=second.id) == "updated"
+    assert (attachment.id, users(first), users(second)) == (second.id, [], [two.id])
+    assert attachment.update(mountpoint="/dev/vdd") == "updated"
+    assert users(second) == [two.id]
+    assert attachment.update(instance_uuid=one.id, volume_id=first.id, mountpoint=None) == "updated"
+    assert (users(first), users(second)) == ([one.id], [])
+    attachment.delete()
+    attachment.delete()
+    assert users(first) == []
+    assert attachment.plugin.find_created("key", attachment.target, attachment.work) is None
+
+
+def test_an_attachment_that_somebody_has_ended(make: Make, project: Project) -> None:
+    server, volume = _server(project), make("Volume", size=1)
+    attachment = make("VolumeAttachment", instance_uuid=server.id, volume_id=volume.id)
+    project.connection.compute.delete_volume_attachment(server, volume.id)
+    _wait_for_status(project, volume.id, "available")
+    with pytest.raises(PermanentError, match=f"{volume.id} is not attached to server {server.id}"):
+        attachment.act("check")
+    assert attachment.plugin.needs_replace_failed(attachment.target, attachment.work)
+    attachment.delete()
+    again = make("VolumeAttachment", instance_uuid=server.id, volume_id=volume.id)
+    project.connection.compute.delete_server(server)
+    wait_for(lambda: not list(project.connection.compute.servers()), WITHIN, lambda: server.id)
+    again.delete()
+    assert project.connection.block_storage.get_volume(volume.id).status == "available"
+
+
+def test_a_lost_attachment_is_found_again(make: Make, project: Project) -> None:
+    server, volume = _server(project), make("Volume", size=1)
+    properties = {"instance_uuid": server.id, "volume_id": volume.id}
+    lost = _new("VolumeAttachment", Context(project.connection.session), properties)
+    lost.plugin.handle_create(lost.target, lost.work)
+    again = _new("VolumeAttachment", Context(project.connection.session), properties).create()
+    assert again.id == volume.id
+    again.delete()
+
+
+def test_wrong_attachments(make: Make, project: Project) -> None:
+    server, volume = _server(project), make("Volume", size=1)
+    nothing = "0a0b0c0d-0000-4000-8000-000000000000"
+    work = Context(project.connection.session)
+    for properties, why in (
+        ({"instance_uuid": "nothing", "volume_id": volume.id}, r"The Server \(nothing\) could not be found"),
+        ({"instance_uuid": server.id, "volume_id": "nothing"}, r"The Volume \(nothing\) could not be found"),
+        ({"instance_uuid": nothing, "volume_id": volume.id}, r"compute 404: .*req-"),
+        ({"instance_uuid": server.id, "volume_id": nothing}, r"compute 404: .*req-"),
+    ):
+        attachment = _new("VolumeAttachment", work, properties)
+        with pytest.raises(PermanentError, match=why):
+            attachment.create()
+        assert attachment.plugin.find_created("key", attachment.target, work) is None
+        attachment.delete()
+    _use(project, server, volume.id)
+    with pytest.raises(PermanentError, match=r"compute 400: .*req-"):
+        make("VolumeAttachment", instance_uuid=_server(project).id, volume_id=volume.id)
+
+
+def test_changes_of_a_volume_type(make_as_operator: Make, operator: Project, project: Project) -> None:
+    storage, name = operator.connection.block_storage, f"kind-{project.name}"
+    kind = make_as_operator("VolumeType", name=name, metadata={"k": "v"}, description="one")
+    found = storage.get_type(kind.id)
+    assert (found.name, found.description, found.extra_specs) == (name, "one", {"k": "v"})
+    assert kind.update(name=f"{name}-2", description="two") == "updated"
+    assert kind.update(metadata={"l": "w"}) == "updated"
+    found = storage.get_type(kind.id)
+    assert (found.name, found.description, found.extra_specs) == (f"{name}-2", "two", {"l": "w"})
+    assert kind.update(metadata=None) == "updated"
+    assert storage.get_type(kind.id).extra_specs == {}
+    assert kind.update(is_public=False, projects=[project.name]) == "updated"
+    found = storage.get_type(kind.id)
+    assert not found.is_public
+    assert [item["project_id"] for item in storage.get_type_access(kind.id)] == [project.id]
+    assert kind.update(projects=[operator.id]) == "updated"
+    assert [item["project_id"] for item in storage.get_type_access(kind.id)] == [operator.id]
+    assert kind.update(is_public=True, projects=None) == "updated"
+    assert storage.get_type(kind.id).is_public
+    with pytest.raises(PropertyError, match="projects can be given only where is_public is false"):
+        kind.update(projects=[project.id])
+    kind.act("check")
+    kind.delete()
+    kind.delete()
+    with pytest.raises(PermanentError, match="block-storage 404"):
+        kind.act("check")
+
+
+@pytest.mark.parametrize("is_public", [True, False])
+def test_a_lost_creation_of_a_volume_type_is_found_again(
+    make_as_operator: Make, operator: Project, *, is_public: bool
+) -> None:
+    kind = make_as_operator("VolumeType", name=f"kind-{operator.name}", is_public=is_public)
+    lost = dataclasses.replace(kind.target, physical_id=None, data={}, attempt=2)
+    assert kind.plugin.find_created(lost.key, lost, kind.work) == kind.id
+    assert kind.plugin.find_created("another", lost, kind.work) is None
+    kind.target = lost
+    kind.create()
+    assert kind.target.physical_id is not None
+    kind.delete()
+
+
+def test_users_make_no_volume_types(make: Make, project: Project) -> None:
+    with pytest.raises(PermanentError, match=r"block-storage 403: .*req-"):
+        make("VolumeType", name=f"kind-{project.name}")
