@@ -4,19 +4,22 @@ from collections.abc import Collection, Mapping
 
 from ....template.constraints import AllowedPattern, AllowedValues, Range
 from ...context import Json, ResourceView, StepContext
-from ...errors import PermanentError
-from ...schema import Attribute, Property
+from ...errors import PermanentError, PropertyError
+from ...heat.none import NoneResource
+from ...schema import Attribute, Property, SupportStatus
 from ...steps import Done, Poll, Step
 from ..declared import THING, DeclaredType
-from ..marks import chosen_id
+from ..marks import MARK_NAME, chosen_id, mark_of
 from ..polling import FIRST_PAUSE
-from ..service import Conflict, ThingNotFound, in_use
+from ..service import Conflict, ThingNotFound
 from ..statuses import StatusMeaning
 
 PATCH_TYPE = "application/openstack-images-v2.1-json-patch"
 UUID = AllowedPattern(
     pattern="^([0-9a-fA-F]){8}-([0-9a-fA-F]){4}-([0-9a-fA-F]){4}-([0-9a-fA-F]){4}-([0-9a-fA-F]){12}$"
 )
+MATCHING = ("ami", "ari", "aki")
+"""Formats that a disk has as well as what is around it."""
 FAILED_IMPORT = "os_glance_failed_import"
 """Field with the stores into which the data could not be brought; the image then stays queued."""
 
@@ -92,24 +95,35 @@ class WebImage(DeclaredType):
     }
     attributes_schema = {"show": Attribute("All that the service reports of it.", "map")}
 
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """Check that the formats match, and that projects are named for a shared image only."""
+        container = properties.get("container_format")
+        if container in MATCHING and properties.get("disk_format", container) != container:
+            text = f"disk_format must be {container}, too, where container_format is {container}"
+            raise PropertyError(text, ("disk_format",))
+        if properties.get("members") and properties.get("visibility", "shared") != "shared":
+            raise PropertyError("members can be given only where visibility is shared", ("members",))
+
+    # -- creation ----------------------------------------------------------------------------------
+
     def create_body(self, target: ResourceView, work: StepContext) -> dict[str, Json]:
-        """Return the fields of a new image."""
+        """Return the fields of a new image; one whose id the template chooses gets a mark."""
         body = super().create_body(target, work)
         body.setdefault("name", target.physical_name)
-        body["id"] = target.properties["id"] or chosen_id(target.key)
+        chosen = target.properties["id"]
         extra = {name: str(value) for name, value in target.properties["extra_properties"].items()}
-        return {**body, **extra}
+        if chosen:
+            extra[MARK_NAME] = mark_of(target.key)
+        return {**body, "id": chosen or chosen_id(target.key), **extra}
 
     def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
-        """Return the id, if it is there, and no image had it before the first step."""
-        if target.attempt == 1:
-            return None
-        image = target.properties["id"] or chosen_id(key)
+        """Return the id, if it is there, and was not somebody else's."""
+        chosen = target.properties["id"]
         try:
-            self.get(self.service_for(work), image)
+            image = self.get(self.service_for(work), chosen or chosen_id(key))
         except ThingNotFound:
             return None
-        return str(image)
+        return str(image["id"]) if not chosen or image.get(MARK_NAME) == mark_of(key) else None
 
     def has_more(self, target: ResourceView) -> bool:
         """Return True: its data have to be fetched."""
@@ -133,33 +147,54 @@ class WebImage(DeclaredType):
         if progress.get("more"):
             self.after_create(target, work)
             return Poll(progress={"since": work.now()}, after=FIRST_PAUSE)
-        step = super().check_create_complete(target, progress, work)
-        if isinstance(step, Poll):
-            self._check_import(target, work)
-        elif not target.properties["active"]:
+        thing = self._look(target, progress["since"], work)
+        if failed := thing.get(FAILED_IMPORT):
+            why = self._import_error(target, work) or f"stores: {failed}"
+            text = f"The service could not fetch {target.properties['location']}: {why}"
+            raise PermanentError(text, kind="ResourceInError")
+        step = self._wait(thing, progress["since"], target, work)
+        if isinstance(step, Done) and not target.properties["active"]:
             self.service_for(work).post(f"{self.path_of(target)}/actions/deactivate", None)
+            return self._shown(target, work)
         return step
 
+    # -- changes -----------------------------------------------------------------------------------
+
     def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
-        """Change fields by a JSON patch, members and activity by calls of their own."""
+        """Change fields by a JSON patch, members and activity by calls of their own.
+
+        The service has members of shared images only, so they come behind or before the visibility.
+        """
         service = self.service_for(work)
+        is_shared = target.properties["visibility"] == "shared"
         thing = self.get(service, self.id_of(target))
+        if "members" in changed and not is_shared and thing["visibility"] == "shared":
+            self._set_members(target, work)
         patch = self._patch(target, changed, thing)
         if patch:
             service.patch(self.path_of(target), patch, Content_Type=PATCH_TYPE)
-        if "members" in changed:
+        if "members" in changed and is_shared:
             self._set_members(target, work)
         if "active" in changed:
             action = "reactivate" if target.properties["active"] else "deactivate"
             service.post(f"{self.path_of(target)}/actions/{action}", None)
-        return Done(data={**target.data, THING: dict(self.get(service, self.id_of(target)))})
+        return self._shown(target, work)
 
-    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
-        """Delete the image; servers that were made of it keep their disks."""
-        try:
-            return super().handle_delete(target, work)
-        except Conflict as error:
-            raise in_use(error) from error
+    def live_properties(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
+        """Return the fields as they are now; tags have no order."""
+        found, tags = dict(super().live_properties(target, work)), target.properties["tags"]
+        if tags is not None and sorted(found["tags"]) == sorted({*tags}):
+            found["tags"] = tags
+        return found
+
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+        """Return the service's answer without our mark."""
+        thing = target.data.get(THING) or {}
+        return {"show": {name: value for name, value in thing.items() if name != MARK_NAME}}
+
+    def _shown(self, target: ResourceView, work: StepContext) -> Done:
+        """Return the end of an action, with the image as it is now."""
+        return Done(data=self._data(self.get(self.service_for(work), self.id_of(target)), target))
 
     def _patch(
         self, target: ResourceView, changed: Collection[str], thing: Mapping[str, Json]
@@ -181,15 +216,11 @@ class WebImage(DeclaredType):
                 operations.append({"op": "replace" if name in thing else "add", "path": path, "value": value})
         return operations
 
-    def _check_import(self, target: ResourceView, work: StepContext) -> None:
-        """Check that the import has not failed.
-
-        :raises PermanentError: it has.
-        """
-        failed = self.get(self.service_for(work), self.id_of(target)).get(FAILED_IMPORT)
-        if failed:
-            text = f"The service could not fetch {target.properties['location']} (stores: {failed})"
-            raise PermanentError(text, kind="ResourceInError")
+    def _import_error(self, target: ResourceView, work: StepContext) -> str:
+        """Return what the service says of the last import that failed, if it says so."""
+        tasks = self.service_for(work).get(f"{self.path_of(target)}/tasks")["tasks"]
+        failed = [task for task in tasks if task["status"] == "failure"]
+        return str(max(failed, key=lambda task: str(task["updated_at"]))["message"]) if failed else ""
 
     def _set_members(self, target: ResourceView, work: StepContext) -> None:
         service, path = self.service_for(work), f"{self.path_of(target)}/members"
@@ -205,3 +236,10 @@ class WebImage(DeclaredType):
             self.service_for(work).post(f"{self.path_of(target)}/members", {"member": member})
         except Conflict:
             return  # An earlier step has added it.
+
+
+class Image(NoneResource):
+    """The image type for a version of the service that is gone; it makes nothing, as in Heat."""
+
+    description = "Makes nothing: the version of the image service that it needs is gone."
+    support_status = SupportStatus("HIDDEN", message="Use OS::Glance::WebImage.", version="22.0.0")

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 
 from ...plugin import ResourceType
-from .image import WebImage
+from .image import Image, WebImage
 
-RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {"OS::Glance::WebImage": WebImage}
+RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
+    "OS::Glance::Image": Image,
+    "OS::Glance::WebImage": WebImage,
+}
