@@ -19,7 +19,7 @@ class Flavor(DeclaredType):
     service = "compute"
     path, item = "/flavors", "flavor"
     mark = None
-    identity = "the id, which Stoker chooses where ``flavorid`` names none"
+    identity = "the id, which Stoker chooses where ``flavorid`` names none, and the description"
     renamed = {
         "ephemeral": "OS-FLV-EXT-DATA:ephemeral",
         "is_public": "os-flavor-access:is_public",
