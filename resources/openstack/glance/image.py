@@ -1,5 +1,6 @@
 """OS::Glance::WebImage: an image that the service fetches from the web."""
 
+import contextlib
 from collections.abc import Collection, Mapping
 
 from ....template.constraints import AllowedPattern, AllowedValues, Range
@@ -137,7 +138,8 @@ class WebImage(DeclaredType):
         thing = self.get(service, self.id_of(target))
         if thing["status"] == "queued" and not thing.get("os_glance_importing_to_stores"):
             method = {"name": "web-download", "uri": target.properties["location"]}
-            service.post(f"{self.path_of(target)}/import", {"method": method})
+            with contextlib.suppress(Conflict):  # An earlier step has started it a moment ago.
+                service.post(f"{self.path_of(target)}/import", {"method": method})
 
     def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
         """Start the import; poll until the data are there; deactivate the image if it is to be inactive.
