@@ -37,11 +37,11 @@ class Site:
         """A port of the user's own."""
         return self.connection.network.create_port(network_id=(network or self.network).id, **fields)
 
-    def server(self, name: str = "srv", **properties: Json) -> Driven:
+    def server(self, called: str = "srv", **properties: Json) -> Driven:
         """A server that is not created yet; None leaves out one of the usual properties."""
         usual = {"image": IMAGE, "flavor": FLAVOR, "networks": [{"network": self.network.id}]}
         given = {key: value for key, value in {**usual, **properties}.items() if value is not None}
-        return Driven(RESOURCE_TYPES["OS::Nova::Server"](), self.work, given, name)
+        return Driven(RESOURCE_TYPES["OS::Nova::Server"](), self.work, given, called)
 
     def create_all(self, servers: Sequence[Driven]) -> Sequence[Driven]:
         """Create servers side by side."""

@@ -1,0 +1,130 @@
+"""Suspend, resume, check, snapshot, adoption of servers on a real cloud, and polls of many."""
+
+import dataclasses
+import time
+import typing
+import urllib.parse
+
+import pytest
+from harness.cloud.project import Project
+from harness.cloud.site import IMAGE, Site
+from harness.step_driver import Driven
+from stoker.resources.context import ResourceView
+from stoker.resources.errors import PermanentError
+from stoker.resources.openstack.polling import FEW, FIRST_PAUSE
+from stoker.resources.steps import Poll, Step
+
+Json = typing.Any
+MANY = 30
+
+
+@pytest.fixture
+def site(project: Project) -> Site:
+    return Site(project)
+
+
+def test_a_server_is_suspended_and_resumed(site: Site) -> None:
+    server = site.server().create()
+    for _ in range(2):  # The second time it is there already.
+        server.act("suspend")
+        assert site.found(server).status == "SUSPENDED"
+    assert server.attribute("show")["status"] == "SUSPENDED"
+    with pytest.raises(PermanentError, match="'status': expected 'ACTIVE', got 'SUSPENDED'"):
+        server.act("check")
+    for _ in range(2):
+        server.act("resume")
+        assert site.found(server).status == "ACTIVE"
+    server.act("check")
+
+
+def test_a_snapshot_is_an_image_that_a_restored_server_is_made_of(site: Site) -> None:
+    server = site.server().create()
+    snapshot = _snapshot(server)
+    image = site.connection.image.get_image(snapshot.data["snapshot_image_id"])
+    assert image.status == "active"
+    assert server.plugin.handle_restore(server.target.properties, snapshot.data) == {"image": image.id}
+    again = dataclasses.replace(snapshot, attempt=2)
+    step = server.plugin.handle_snapshot(again, site.work)
+    assert isinstance(step, Poll)
+    assert step.data == {"snapshot_image_id": image.id}  # The first attempt's is found.
+    lost = dataclasses.replace(snapshot, data={})
+    server.plugin.handle_delete_snapshot(lost, site.work)
+    server.plugin.handle_delete_snapshot(snapshot, site.work)
+    assert list(site.connection.image.images(owner=site.project.id)) == []
+
+
+def test_a_server_on_a_volume_has_snapshots_too(site: Site) -> None:
+    disk = {"image": IMAGE, "volume_size": 1, "delete_on_termination": True}
+    server = site.server(image=None, block_device_mapping_v2=[disk]).create()
+    snapshot = _snapshot(server)
+    assert site.connection.image.get_image(snapshot.data["snapshot_image_id"]).status == "active"
+    server.plugin.handle_delete_snapshot(snapshot, site.work)
+    assert list(site.connection.image.images(owner=site.project.id)) == []
+
+
+def test_a_snapshot_of_a_missing_server_fails(site: Site) -> None:
+    server = site.server().create()
+    server.delete()
+    with pytest.raises(PermanentError, match="compute 404"):
+        server.act("snapshot")
+
+
+def test_another_stack_adopts_a_server_with_its_ports(site: Site) -> None:
+    first = site.server(networks=[{"subnet": "net-subnet"}]).create()
+    heir = site.server(networks=[{"subnet": "net-subnet"}])
+    heir.target = dataclasses.replace(heir.target, physical_id=first.id, data=first.target.data)
+    heir.act("adopt")
+    assert heir.attribute("name") == first.attribute("name")
+    assert heir.update(tags=["blue"]) == "updated"
+    assert heir.attribute("tags") == ["blue"]
+    heir.delete()
+    assert (site.servers(), site.ports()) == ([], [])
+
+
+def test_an_adoption_without_an_id_is_refused(site: Site) -> None:
+    with pytest.raises(PermanentError, match="Resource ID was not provided"):
+        site.server().act("adopt")
+
+
+def test_many_servers_are_polled_by_one_list(site: Site) -> None:
+    site.project.admin.set_compute_quotas(site.project.id, instances=-1, cores=-1, ram=-1)
+    servers = [site.server(f"srv{number}") for number in range(MANY)]
+    steps: list[Step] = [server.plugin.handle_create(server.target, site.work) for server in servers]
+    for server, step in zip(servers, steps, strict=True):
+        server.target = dataclasses.replace(server.target, physical_id=step.physical_id)
+    answered: list[str] = []
+    site.connection.session.session.hooks["response"].append(
+        lambda answer, **_: answered.append(urllib.parse.urlsplit(answer.url).path)
+    )
+    waiting, rounds, began = dict(enumerate(steps)), 0, time.monotonic()
+    while waiting:
+        rounds += 1
+        for number, step in list(waiting.items()):
+            waiting[number] = servers[number].plugin.check_create_complete(
+                servers[number].target, _progress(step), site.work
+            )
+        waiting = {number: step for number, step in waiting.items() if isinstance(step, Poll)}
+        site.work.pause(1.0)
+    lists = [path for path in answered if path.endswith("/servers/detail")]
+    single = [path for path in answered if path.endswith(tuple(server.id for server in servers))]
+    assert {server.status for server in site.connection.compute.servers()} == {"ACTIVE"}
+    assert rounds > 1
+    assert lists
+    assert len(lists) <= (time.monotonic() - began) / FIRST_PAUSE + 1  # However many servers there are.
+    assert len(single) <= FEW * rounds
+    for server in servers:
+        assert isinstance(server.plugin.handle_delete(server.target, site.work), Poll)
+
+
+def _progress(step: Step) -> Json:
+    assert isinstance(step, Poll)
+    return step.progress
+
+
+def _snapshot(server: Driven) -> ResourceView:
+    """Take a snapshot, and return the resource as the snapshot keeps it."""
+    before = server.target
+    server.act("snapshot")
+    snapshot = server.target
+    server.target = before
+    return dataclasses.replace(snapshot, data={**before.data, **snapshot.data})
