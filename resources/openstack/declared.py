@@ -26,7 +26,7 @@ from .bodies import NamedThing, fields, given, live_fields
 from .marks import FieldMark, Mark, mark_of, marked
 from .names import resolve
 from .polling import Poller, pause
-from .service import IN_USE_PAUSE, Conflict, Service, ThingNotFound, in_use, service_of
+from .service import IN_USE_PAUSE, Conflict, Interface, Service, ThingNotFound, in_use, service_of
 from .statuses import StatusMeaning
 
 LOG = logging.getLogger(__name__)
@@ -37,7 +37,8 @@ THING, MARK = "thing", "mark"
 class DeclaredThing(ResourceType):
     """Declarations of a type of a collection's members, and its calls of the service.
 
-    :cvar service: the service's type in the service catalog, a key of `service.INTERFACES`.
+    :cvar service: the service's type in the service catalog.
+    :cvar interface: of a service that is not in `service.INTERFACES`; None: the one that is there.
     :cvar path: of the collection; a member's is ``PATH/ID``.
     :cvar item: key of a member in bodies and answers; empty: the body is the member.
     :cvar items: key of the members in lists; empty: `item` and ``s``.
@@ -54,6 +55,7 @@ class DeclaredThing(ResourceType):
 
     uses_credentials = True
     service: typing.ClassVar[str]
+    interface: typing.ClassVar[Interface | None] = None
     path: typing.ClassVar[str]
     item: typing.ClassVar[str]
     items: typing.ClassVar[str] = ""
@@ -121,7 +123,7 @@ class DeclaredThing(ResourceType):
 
     def service_for(self, work: StepContext) -> Service:
         """Return the calls of the type's service."""
-        return service_of(work, self.service)
+        return service_of(work, self.service, interface=self.interface)
 
     def id_of(self, target: ResourceView) -> str:
         """Return the thing's id.

@@ -234,13 +234,15 @@ INTERFACES: Mapping[str, Interface] = {
 """By the service's type in the service catalog."""
 
 
-def service_of(work: StepContext, service: str, microversion: str | None = None) -> Service:
+def service_of(
+    work: StepContext, service: str, microversion: str | None = None, interface: Interface | None = None
+) -> Service:
     """Return the calls of a service for a step.
 
-    :param microversion: the newest to be used; None: that of `INTERFACES`.
-
+    :param microversion: the newest to be used; None: that of the interface.
+    :param interface: of a service that is not in `INTERFACES`; None: the one that is there.
     :raises PermanentError: the cloud has no such service, or the stack has no credential.
     :raises RetryableError: Keystone or the service is unavailable.
     """
-    interface = INTERFACES[service]
+    interface = interface or INTERFACES[service]
     return Service(work.adapter(service, interface.version, microversion or interface.microversion))

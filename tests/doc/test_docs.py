@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import pytest
 import yaml
 from client.serving import Service
+from harness import plugin_page
 from harness.waiting import wait_for
 from stoker.api import policy
 from stoker.cli.config import options
@@ -259,28 +260,10 @@ def test_an_example_gives_what_the_guide_says(service: Service, example: Example
 
 
 def test_the_plugin_of_the_guide_is_installed_and_works(tmp_path: pathlib.Path) -> None:
-    source, board, site = tmp_path / "acme-stoker", tmp_path / "board", tmp_path / "site"
+    board = tmp_path / "board"
     board.mkdir()
-    for language, block in FENCE.findall((DOC / "plugins.md").read_text()):
-        if language in ("toml", "python"):
-            name = re.match(r"# (\S+)\n", block)
-            assert name is not None
-            (source / name[1]).parent.mkdir(parents=True, exist_ok=True)
-            (source / name[1]).write_text(block)
-    (source / "acme_stoker/__init__.py").touch()
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--no-deps",
-        "--no-build-isolation",
-        "--target",
-        site,
-        source,
-    ]
-    subprocess.run(pip, check=True, capture_output=True, timeout=120)
-    [example] = examples_of("plugins.md")
+    site = plugin_page.install(tmp_path)
+    example, _ = examples_of("plugins.md")
     running = Service(tmp_path, conductors=1, env={"PYTHONPATH": str(site)})
     try:
         path = running.made("t", "s", example.template, parameters={"board": str(board)})
