@@ -17,7 +17,7 @@ MAKEFLAGS += --silent
 endif
 QUIET := tools/quiet
 
-.PHONY: demo demo-cloud serve cloud cloud-databases test test-long quick quick-tests check lint mypy prose prepared test-deps servers simulate bench docs clean
+.PHONY: demo demo-cloud serve cloud templates cloud-databases test test-long quick quick-tests check lint mypy prose prepared test-deps servers simulate bench docs clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -31,6 +31,10 @@ serve: .venv/client.stamp
 # The cloud of the tests, for people, and for tests with STOKER_TEST_CLOUD=var/cloud; it runs until Ctrl-C.
 cloud: cloud-databases
 	cd tests && ../$(BIN)/python -m harness.cloud $(CURDIR)/var/cloud --remove
+
+# A stack of each HOT template below CHECKOUT, such as a clone of openstack/heat-templates; not part of the tests.
+templates: cloud-databases
+	PYTHONPATH=tests $(BIN)/python tests/cloud/run_templates.py $(or $(CHECKOUT),$(error CHECKOUT=DIRECTORY is missing)) $(ARGS)
 
 test: prepared
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not alone and not long" $(CHECKED) $(PYTEST_ARGS)

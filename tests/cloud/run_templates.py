@@ -1,0 +1,267 @@
+"""Runs the templates of a checkout on the tests' cloud: creates, updates and deletes a stack of each.
+
+Usage:
+    make templates CHECKOUT=DIRECTORY ARGS="…"
+    PYTHONPATH=tests python tests/cloud/run_templates.py DIRECTORY
+    options: --parameters FILE   --only PATTERN   --jobs 2   --json FILE
+    STOKER_TEST_CLOUD=DIRECTORY  use a cloud that runs (`make cloud`)
+
+Each template runs in a project of its own that has a network with a router, a key pair, and what else the
+template names.  Images, flavors, networks and so on are chosen by the custom constraints and the names of
+its parameters.  FILE says more, by path or pattern of the templates:
+
+    "hot/*.yaml": {parameters: {size: 2}}
+    hot/web.yaml: {change: {size: 3}, environment: hot/web_env.yaml}
+    hot/windows.yaml: {skip: it needs another hypervisor}
+
+The stack is updated twice: with the same template, and with one changed parameter.  Wait conditions get
+their signals from here, for no server runs user_data.  Afterwards each service is asked what is left.
+The exit code is 1 if a template fails, and 0 if all that have only types of Stoker's pass.
+"""
+
+import argparse
+import collections
+import dataclasses
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import time
+import typing
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+from client.serving import Service
+from harness.cloud.access import Cloud
+from harness.cloud.checkout import Sample, read, samples
+from harness.cloud.project import Project
+from harness.cloud.server import joined
+from harness.cloud.stacks import Stack, Stacks
+from harness.cloud.surroundings import furnish
+
+Json = typing.Any
+WITHIN = 300.0
+"""Seconds for one action of a stack."""
+POLL = 1.0
+HANDLE = "OS::Heat::WaitConditionHandle"
+
+
+class Failed(Exception):
+    """A template did not do what it should; the text says in which step, and why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """The result of a template.
+
+    :ivar result: passed, failed, lacks types, skipped or unreadable.
+    :ivar lacks: the types that Stoker does not have.
+    """
+
+    name: str
+    result: str
+    seconds: float = 0.0
+    reason: str = ""
+    lacks: tuple[str, ...] = ()
+
+
+class Runner:
+    """Tries templates.  Any thread may call it."""
+
+    def __init__(self, cloud: Cloud, service: Service) -> None:
+        self._cloud = cloud
+        self._service = service
+        with cloud.project(("member", "admin")) as project:
+            answer = Stacks(service, project).call("GET", "/resource_types")
+        self._types = frozenset(answer.body["resource_types"])
+
+    def run(self, sample: Sample) -> Result:
+        """Try one template; anything that goes wrong is its result."""
+        if sample.given.skip:
+            return Result(sample.name, "skipped", reason=sample.given.skip)
+        if lacks := tuple(sorted(sample.types - self._types)):
+            return Result(sample.name, "lacks types", reason=", ".join(lacks), lacks=lacks)
+        began = time.monotonic()
+        try:
+            with self._cloud.project() as project:
+                reason = self._run(sample, project)
+            result = "passed"
+        except Exception as error:  # noqa: BLE001 - one template's failure does not end the run
+            result, reason = "failed", str(error) if isinstance(error, Failed) else repr(error)
+        return Result(sample.name, result, time.monotonic() - began, reason)
+
+    def _run(self, sample: Sample, project: Project) -> str:
+        furnish(project, sample)
+        before = project.leftovers()
+        stacks = Stacks(self._service, project)
+        body = {
+            "template": sample.template,
+            "files": sample.files,
+            "environment": {**sample.environment, "parameters": {}},
+            "parameters": sample.parameters(),
+        }
+        try:
+            self._live(stacks, body, sample.change())
+        finally:
+            stacks.clean()
+        if (left := project.leftovers()) != before:
+            raise Failed(f"left behind: {_new(before, left)}")
+        return "" if sample.change() else "no parameter changed"
+
+    def _live(self, stacks: Stacks, body: Json, change: Json) -> None:
+        """Create, update and delete a stack."""
+        answer = stacks.call("POST", "/stacks", {"stack_name": "tried", **body})
+        if answer.status != 201:
+            raise Failed(f"refused: {answer.status} {answer.body['error']['message']}")
+        stack = Stack(stacks, f"/stacks/tried/{answer.body['stack']['id']}")
+        _finish(stack, "CREATE_COMPLETE")
+        outputs = stack.show().get("outputs", ())
+        if broken := [item for item in outputs if item.get("output_error")]:
+            raise Failed(f"outputs: {broken}")
+        before = _ids(stack)
+        self._update(stack, body, "the same template")
+        if (after := _ids(stack)) != before:
+            raise Failed(f"update to the same template replaced {_new(before, after)}")
+        if change:
+            self._update(stack, {**body, "parameters": change}, "a changed parameter")
+        stacks.call("DELETE", stack.path)
+        _finish(stack, "DELETE_COMPLETE")
+
+    def _update(self, stack: Stack, body: Json, what: str) -> None:
+        answer = stack.stacks.call("PUT", stack.path, body)
+        if answer.status != 202:
+            raise Failed(f"update to {what} refused: {answer.status} {answer.body['error']['message']}")
+        _finish(stack, "UPDATE_COMPLETE")
+
+
+def _finish(stack: Stack, status: str) -> None:
+    """Wait for the end of the action, and do meanwhile what the servers' user_data would."""
+    end = time.monotonic() + WITHIN
+    while True:
+        answer = stack.stacks.call("GET", f"{stack.path}?resolve_outputs=false")
+        if answer.status == 404 and status == "DELETE_COMPLETE":
+            return
+        found = answer.body["stack"]["stack_status"]
+        if found == status:
+            return
+        if not found.endswith("IN_PROGRESS"):
+            raise Failed(f"{found}: {_reasons(stack)}")
+        if time.monotonic() > end:
+            raise Failed(f"{found} after {WITHIN:.0f} s: {_states(stack)}")
+        if not found.startswith("DELETE"):
+            _signal(stack)
+        time.sleep(POLL)
+
+
+def _resources(stack: Stack) -> Sequence[Json]:
+    answer = stack.stacks.call("GET", f"{stack.path}/resources?nested_depth=5")
+    found: Sequence[Json] = answer.body["resources"] if answer.status == 200 else ()
+    return found
+
+
+def _signal(stack: Stack) -> None:
+    resources = _resources(stack)
+    waits = any(
+        item["resource_type"] == "OS::Heat::WaitCondition" and item["resource_status"].endswith("IN_PROGRESS")
+        for item in resources
+    )
+    for item in resources:
+        if waits and item["resource_type"] == HANDLE and item["resource_status"] == "CREATE_COMPLETE":
+            [link] = [link["href"] for link in item["links"] if link["rel"] == "self"]
+            _, _, path = link.partition(f"/{stack.stacks.project.id}")
+            stack.stacks.call("POST", f"{path}/signal", {"status": "SUCCESS"})
+
+
+def _reasons(stack: Stack) -> str:
+    """Return why it failed: the reasons of all resources, or its own."""
+    failed = [
+        f"{item['resource_name']}: {item['resource_status_reason']}"
+        for item in _resources(stack)
+        if item["resource_status"].endswith("FAILED")
+    ]
+    return "; ".join(failed) or str(stack.show()["stack_status_reason"])
+
+
+def _states(stack: Stack) -> Sequence[str]:
+    return [
+        f"{item['resource_name']}: {item['resource_status']} {item['resource_status_reason']}"
+        for item in _resources(stack)
+        if not item["resource_status"].endswith("COMPLETE")
+    ]
+
+
+def _ids(stack: Stack) -> Mapping[str, Json]:
+    return {f"{item['links'][0]['href']}": item["physical_resource_id"] for item in _resources(stack)}
+
+
+def _new(before: Mapping[str, Json], after: Mapping[str, Json]) -> Mapping[str, Json]:
+    return {name: value for name, value in after.items() if before.get(name) != value}
+
+
+def _run_all(cloud: Cloud, service: Service, given: argparse.Namespace) -> list[Result]:
+    runner = Runner(cloud, service)
+    told = (read(given.parameters) or {}) if given.parameters else {}
+    found: list[Sample] = []
+    results: list[Result] = []
+    for item in samples(given.checkout.resolve(), told, given.only):
+        if isinstance(item, Sample):
+            found.append(item)
+        else:
+            results.append(Result(item[0], "unreadable", reason=item[1]))
+    with ThreadPoolExecutor(given.jobs) as pool:
+        for done in as_completed([pool.submit(runner.run, sample) for sample in found]):
+            result = done.result()
+            _print(result)
+            results.append(result)
+    return results
+
+
+def _print(result: Result) -> None:
+    reason = " ".join(result.reason.split())
+    print(f"{result.name:60} {result.result:12} {result.seconds:6.1f}  {reason[:600]}", flush=True)
+
+
+def _summarize(results: Sequence[Result]) -> None:
+    for result in results:
+        if result.result == "unreadable":
+            _print(result)
+    print(
+        "\n" + ", ".join(f"{n} {what}" for what, n in collections.Counter(r.result for r in results).items())
+    )
+    lacks = collections.Counter(name for result in results for name in result.lacks)
+    if lacks:
+        print("types that Stoker does not have, by templates:")
+        print("\n".join(f"{count:4} {name}" for name, count in lacks.most_common()))
+
+
+def main() -> int:
+    """Run the templates, and print a table of them."""
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser.add_argument("checkout", type=pathlib.Path)
+    parser.add_argument(
+        "--parameters", type=pathlib.Path, help="YAML: path or pattern of templates -> what to give"
+    )
+    parser.add_argument("--only", default="*", metavar="PATTERN", help="paths of templates, such as 'hot/*'")
+    parser.add_argument("--jobs", type=int, default=2, help="how many run side by side")
+    parser.add_argument("--json", type=pathlib.Path, help="write the results there, too")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        cloud = joined(folder, os.getpid())
+        config = folder / "cloud.conf"
+        config.write_text(cloud.stoker_options())
+        service = Service(folder, config=config)
+        try:
+            results = _run_all(cloud, service, given)
+        finally:
+            service.stop()
+    _summarize(results)
+    if given.json:
+        given.json.write_text(json.dumps([dataclasses.asdict(result) for result in results]))
+    return int(any(result.result == "failed" for result in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
