@@ -60,6 +60,11 @@ class ServiceClients:
             )
             data = _endpoint_data(adapter)
             adapter.endpoint_override = data.url if data is not None else adapter.endpoint_override
+        else:
+            data = _endpoint_data(adapter)
+        if data is not None and data.api_version is None:
+            # keystoneauth takes the address as it is then, and the service answers 404 to all calls below it.
+            raise ServiceUnavailable(f"{service}: {data.url} does not say which versions it has")
         if microversion is not None:
             adapter.default_microversion = _negotiated(adapter, microversion, options.max_microversion)
         return adapter
