@@ -162,7 +162,7 @@ class Defaults:
     """
 
     timeout: float | None = None
-    retries: int = 5
+    retries: int = 8
     clock_stands: bool = True
     cancel_grace: float = 30.0
 

@@ -132,10 +132,11 @@ STACKS = [
     ),
     cfg.IntOpt(
         "resource_retries",
-        default=5,
+        default=8,
         min=0,
-        help="Number of retries of a step that failed with a retryable error, when the environment "
-        "sets none. More survive longer outages, fewer report a failure sooner.",
+        help="Number of retries in a row of a step that failed with a retryable error, when the environment "
+        "sets none. The pauses grow from one second to a minute: 8 survive an outage of three minutes, each "
+        "further one a minute more. Fewer report a failure sooner.",
     ),
     cfg.StrOpt(
         "held_time",

@@ -198,12 +198,17 @@ class Outcomes:
         )
         return StepResult(self.claim, outcome)
 
-    def retry(self, error: RetryableError) -> StepResult:
-        """Retry the task after a pause, or fail it if it has no retries left."""
+    def retry(self, error: RetryableError, *, after_success: bool = False) -> StepResult:
+        """Retry the task after a pause, or fail it if it has no retries left.
+
+        :param after_success: a step of this claim has succeeded before.  Such a failure is the first in a
+            row and costs no retry: what is polled for an hour meets more of them than are allowed in a row.
+        """
         left = self.claim.task.retries_left
-        if left <= 0:
+        is_first = after_success and not isinstance(error, StepTimedOut)
+        if left <= 0 and not is_first:
             return self.failed(error)
-        done_before = max(0, self.claim.task.attempt - 1)
+        done_before = 0 if is_first else max(0, self.claim.task.attempt - 1)
         backoff = min(RETRY_MOST, RETRY_FIRST * 2 ** min(done_before, 10))
         changes: dict[str, Json] = {}
         if self.claim.task.kind != TaskKind.REFRESH:
@@ -214,7 +219,7 @@ class Outcomes:
             TaskState.PARKED,
             changes=changes,
             due_at=self.clock() + (backoff if error.after is None else error.after),
-            retries_left=left - 1,
+            retries_left=left if is_first else left - 1,
         )
         return StepResult(self.claim, outcome, timed_out=isinstance(error, StepTimedOut))
 

@@ -95,7 +95,7 @@ class StepRunner:
             except Cancelled:
                 return self._cancel(outcomes, progress)
         except RetryableError as error:
-            return outcomes.retry(error)
+            return outcomes.retry(error, after_success=progress is not None)
         except Restricted as error:
             return outcomes.refused(error)
         except (StepError, PropertyError, TemplateError, SealError, UnknownType) as error:

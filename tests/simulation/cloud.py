@@ -192,6 +192,7 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             "looks": Property("integer", default=1, update_allowed=True),
             "after": Property("number", default=1, update_allowed=True),
             "flaky": Property("integer", default=0, update_allowed=True),
+            "stumbles": Property("boolean", "Every second look fails.", default=False),
             "size": Property("integer", "Cannot be changed.", default=1),
             "fail": Property("boolean", default=False, update_allowed=True),
             "returns": Property("string", "Something that no resource type may return.", default=""),
@@ -234,6 +235,10 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             if target.physical_id not in cloud.things:
                 raise PermanentError(LOST)
             cloud.call("look", target)
+            if target.properties["stumbles"]:
+                tries = cloud.tries[target.key] = cloud.tries.get(target.key, 0) + 1
+                if tries % 2:  # The creation has counted one.
+                    raise RetryableError(f"stumbles at try {tries}")
             looks = progress["looks"] + 1
             if target.properties["endless"] or looks < target.properties["looks"]:
                 return Poll({"looks": looks}, target.properties["after"])

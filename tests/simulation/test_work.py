@@ -103,10 +103,18 @@ def test_what_may_work_later_is_tried_again_with_growing_pauses(world: World) ->
     assert len(world.cloud.made) == 1
 
 
+def test_a_failure_after_a_success_costs_no_retry(world: World) -> None:
+    limit = {"resource_registry": {"resources": {"r": {"retries": 1}}}}
+    stack = world.create("s", template_of(r={"stumbles": True, "looks": 5}), environment=limit)
+    assert world.settle(lambda: ended(world, stack), within=290)
+    assert world.stack(stack.id).status == Status.COMPLETE, world.stack(stack.id).reason
+    assert max(world.cloud.tries.values()) >= 10, "four failures, where one in a row is allowed"
+
+
 def test_what_never_works_fails_after_its_last_try(world: World) -> None:
     stack = world.create("s", template_of(r={"flaky": 1000}))
     assert world.settle(lambda: ended(world, stack), within=290)
-    assert world.stack(stack.id).reason.endswith("resources.r: try 6"), "5 retries after the first try"
+    assert world.stack(stack.id).reason.endswith("resources.r: try 9"), "8 retries after the first try"
     assert world.stack(stack.id).status == Status.FAILED
 
 
