@@ -35,7 +35,7 @@ PROPERTIES: Mapping[str, Property] = {
         constraints=(Custom(check_name="cinder.vtype"),),
     ),
     "metadata": Property("map", "Its metadata.", default={}, update_allowed=True),
-    "imageRef": Property("string", support_status=HIDDEN, alias_of="image"),
+    "imageRef": Property("string", "The old name of image.", support_status=HIDDEN, alias_of="image"),
     "image": Property(
         "string",
         "Name or id of the image that it begins with.",

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from ....template.constraints import Custom
 from ...context import Json, ResourceView, StepContext
 from ...errors import PropertyError
-from ...schema import Attribute, Property
+from ...schema import Attribute, Property, SupportStatus
 from ..declared import DeclaredType
 from ..marks import FieldMark
 from ..names import resolve
@@ -22,6 +22,7 @@ class _Mark(FieldMark):
 class VolumeType(DeclaredType):
     """A kind of volume; for administrators."""
 
+    support_status = SupportStatus(version="2015.1")
     description = "A kind of volume. By default administrators alone may create it."
     service = "block-storage"
     path, item = "/types", "volume_type"

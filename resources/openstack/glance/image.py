@@ -28,6 +28,7 @@ FAILED_IMPORT = "os_glance_failed_import"
 class WebImage(DeclaredType):
     """An image whose data the service fetches; its id is chosen here, so that it is its own mark."""
 
+    support_status = SupportStatus(version="12.0.0")
     description = "An image whose data the image service fetches from an address."
     service = "image"
     path, item, items = "/images", "", "images"

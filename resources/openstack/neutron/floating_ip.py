@@ -53,7 +53,9 @@ class FloatingIP(NeutronType):
             required=True,
             constraints=(Custom(check_name="neutron.network"),),
         ),
-        "floating_network_id": Property("string", support_status=HIDDEN, alias_of="floating_network"),
+        "floating_network_id": Property(
+            "string", "The old name of floating_network.", support_status=HIDDEN, alias_of="floating_network"
+        ),
         "floating_subnet": Property(
             "string",
             "Name or id of the external network's subnet that gives the address.",

@@ -59,7 +59,9 @@ class Port(NeutronType):
             required=True,
             constraints=(Custom(check_name="neutron.network"),),
         ),
-        "network_id": Property("string", support_status=HIDDEN, alias_of="network"),
+        "network_id": Property(
+            "string", "The old name of network.", support_status=HIDDEN, alias_of="network"
+        ),
         "device_id": Property(
             "string", "Id of the server or router that uses it.", default="", update_allowed=True
         ),

@@ -1,7 +1,7 @@
 """OS::Neutron::ProviderNet: a network over a physical one."""
 
 from ....template.constraints import AllowedValues, Custom
-from ...schema import Attribute, Property
+from ...schema import Attribute, Property, SupportStatus
 from .base import BUILT, SHOWN, TAGS, TENANT, NeutronType
 
 TYPES = AllowedValues(values=("local", "vlan", "vxlan", "gre", "geneve", "flat"))
@@ -10,6 +10,7 @@ TYPES = AllowedValues(values=("local", "vlan", "vxlan", "gre", "geneve", "flat")
 class ProviderNet(NeutronType):
     """A network over a given physical one; for administrators."""
 
+    support_status = SupportStatus(version="2014.1")
     description = "A network over a given physical one. By default administrators alone may create it."
     path, item = "/networks", "network"
     status = BUILT

@@ -165,15 +165,15 @@ class RouterInterface(NeutronType):
             required=True,
             constraints=(Custom(check_name="neutron.router"),),
         ),
-        "router_id": Property("string", support_status=HIDDEN, alias_of="router"),
+        "router_id": Property("string", "The old name of router.", support_status=HIDDEN, alias_of="router"),
         "subnet": Property("string", "Name or id of the subnet; either this or port.", constraints=(SUBNET,)),
-        "subnet_id": Property("string", support_status=HIDDEN, alias_of="subnet"),
+        "subnet_id": Property("string", "The old name of subnet.", support_status=HIDDEN, alias_of="subnet"),
         "port": Property(
             "string",
             "Name or id of a port that becomes the interface; either this or subnet.",
             constraints=(Custom(check_name="neutron.port"),),
         ),
-        "port_id": Property("string", support_status=HIDDEN, alias_of="port"),
+        "port_id": Property("string", "The old name of port.", support_status=HIDDEN, alias_of="port"),
     }
     attributes_schema = {"show": SHOWN["show"]}
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from ....template.constraints import AllowedValues, Custom, Range
 from ...context import Json, ResourceView, StepContext
 from ...errors import PropertyError
-from ...schema import Property
+from ...schema import Property, SupportStatus
 from ..bodies import NamedThing
 from ..names import resolve
 from .base import SHOWN, NeutronType
@@ -66,6 +66,7 @@ ALL_EGRESS = tuple({"direction": "egress", "ethertype": version} for version in 
 class SecurityGroup(NeutronType):
     """A set of rules that say which traffic may pass a port."""
 
+    support_status = SupportStatus(version="2014.1")
     description = "A set of rules that say which traffic may pass a port."
     path, item = "/security-groups", "security_group"
     apart = ("rules",)
@@ -145,6 +146,7 @@ def _identity(rule: Mapping[str, Json]) -> tuple[str, ...]:
 class SecurityGroupRule(NeutronType):
     """A rule of a security group; the service has each rule once, so that it is its own identity."""
 
+    support_status = SupportStatus(version="7.0.0")
     description = "A rule of a security group."
     path, item = "/security-group-rules", "security_group_rule"
     mark = None

@@ -41,7 +41,9 @@ class Subnet(NeutronType):
             required=True,
             constraints=(Custom(check_name="neutron.network"),),
         ),
-        "network_id": Property("string", support_status=HIDDEN, alias_of="network"),
+        "network_id": Property(
+            "string", "The old name of network.", support_status=HIDDEN, alias_of="network"
+        ),
         "subnetpool": Property(
             "string",
             "Name or id of the pool that the range is taken from.",

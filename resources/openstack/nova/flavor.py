@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from ....template.constraints import Custom
 from ...context import Json, ResourceView, StepContext
 from ...errors import PropertyError
-from ...schema import Attribute, Property
+from ...schema import Attribute, Property, SupportStatus
 from ..declared import THING, DeclaredType
 from ..marks import chosen_id, mark_of
 from ..names import quoted, resolve
@@ -15,6 +15,7 @@ from ..service import ThingNotFound
 class Flavor(DeclaredType):
     """A size of servers; for administrators.  Its id is known before, so it is found by that."""
 
+    support_status = SupportStatus(version="2014.2")
     description = "A size of servers. By default administrators alone may create it."
     service = "compute"
     path, item = "/flavors", "flavor"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ....template.constraints import AllowedValues
 from ...context import Json, ResourceView, StepContext, physical_name
 from ...errors import PropertyError
-from ...schema import Attribute, Property
+from ...schema import Attribute, Property, SupportStatus
 from ...steps import Poll, Step
 from ..declared import DeclaredType
 
@@ -21,6 +21,7 @@ class ServerGroup(DeclaredType):
     step stores which groups have the name; what has it besides is ours.
     """
 
+    support_status = SupportStatus(version="2014.2")
     description = "A policy for where the servers of a group run: on one host, or each on another."
     service = "compute"
     path, item = "/os-server-groups", "server_group"
