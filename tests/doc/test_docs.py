@@ -146,7 +146,8 @@ def types_of_stoker() -> dict[str, tuple[str, type[ResourceType]]]:
     return {name: (point.name, declared) for point in ours for name, declared in point.load().items()}
 
 
-TYPES = types_of_stoker()
+TYPES = {name: entry for name, entry in types_of_stoker().items() if not entry[1].support_status.hidden}
+HIDDEN = types_of_stoker().keys() - TYPES.keys()
 
 
 def section(pages: dict[str, str], name: str) -> str:
@@ -172,6 +173,12 @@ def test_every_type_is_documented_with_all_it_has(pages: dict[str, str], name: s
     for item in declared.implied_dependencies:
         assert f"all {item.type} whose " in part
     assert f"{name} {declared.description.splitlines()[0]} " in pages["reference/types"]
+
+
+def test_hidden_types_are_not_documented(pages: dict[str, str]) -> None:
+    assert "OS::Glance::Image" in HIDDEN
+    text = "".join(text for page, text in pages.items() if page.startswith("reference/types"))
+    assert [name for name in HIDDEN if f"{name}¶" in text] == []
 
 
 @pytest.mark.parametrize("name", sorted(name for name in TYPES if TYPES[name][1].service))
