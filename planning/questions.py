@@ -108,7 +108,8 @@ class Questions:
         if check not in custom_checks.OF_CLOUD:
             return
         for item in value if isinstance(value, list) else [value]:
-            if item is not None and len(self._places) < MOST:
+            # An empty text names nothing: the value is not given, or not known yet.
+            if item not in (None, "") and len(self._places) < MOST:
                 self._places.setdefault(Question(check, str(item)), place)
 
 

@@ -204,7 +204,7 @@ def test_the_reference_says_what_a_type_does_with_changes_and_old_names(pages: d
     assert " Replaced: also if a policy says so" in server
     assert " Without effect: multiattach " in section(pages, "OS::Cinder::Volume")
     address = section(pages, "OS::Neutron::FloatingIP")
-    assert "whose network of subnet is its network of port_id " in address
+    assert "whose network of subnet is its network of port_id;" in address
 
 
 def test_the_examples_of_the_documents_are_not_forgotten() -> None:
