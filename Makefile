@@ -17,7 +17,7 @@ MAKEFLAGS += --silent
 endif
 QUIET := tools/quiet
 
-.PHONY: demo demo-cloud serve cloud templates cloud-databases test test-long quick quick-tests check lint mypy prose prepared test-deps servers simulate bench docs clean
+.PHONY: demo demo-cloud serve cloud templates cloud-databases test test-long test-cloud quick quick-tests check lint mypy prose prepared test-deps servers simulate bench docs clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -42,6 +42,10 @@ test: prepared
 
 test-long: test-deps
 	$(BIN)/python -m pytest -q -m long $(PYTEST_ARGS)
+
+# All types of clouds on a real one: half an hour and more on two cores.
+test-cloud: prepared
+	$(BIN)/python -m pytest -q -n $(WORKERS) tests/cloud $(PYTEST_ARGS)
 
 # What one runs while one works: less than a minute on two cores.
 quick: .venv/test.stamp

@@ -1,6 +1,7 @@
 """A real OpenStack and a Stoker that works on it: one cloud for the whole run, a project for each test."""
 
 import os
+import pathlib
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,16 @@ from harness.cloud.access import Cloud
 from harness.cloud.project import Project
 from harness.cloud.server import joined
 from harness.cloud.stacks import Stacks
+
+IN_EACH_RUN = ("test_cloud", "test_examples", "test_networks", "test_request_checks")
+"""Modules that `make test` runs; `make test-cloud` runs all, which takes half an hour and more."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = pathlib.Path(__file__).parent
+    for item in items:
+        if item.path.parent == here and item.path.stem not in IN_EACH_RUN:
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(scope="session")
