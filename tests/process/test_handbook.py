@@ -41,6 +41,12 @@ ELSEWHERE = {
     "A row is locked": "tests/services/db/test_locks.py: all but its stack go on",
     "A key is missing": "tests/process/test_configuration.py: the upgrade check names it; the stack fails",
     "The schema is older than the code": "tests/process/test_configuration.py: nothing starts before db sync",
+    "A quota is reached": "tests/cloud/test_cinder_updates.py: it waits, and ends once the quota is raised",
+    "A thing is still in use": "tests/cloud/test_cinder_updates.py: the reason names who uses it",
+    "A name is not found": "tests/cloud/test_nova_server.py: wrong names of all kinds",
+    "The cloud has no such service": "tests/cloud/test_request_checks.py: the type is refused",
+    "A thing went to status ERROR": "tests/unit/test_nova_server_rules.py: the fault is the reason",
+    "The stack has no credential": "tests/simulation/test_delegation.py: the step fails with that reason",
 }
 """Chapters that leave no stack unfinished, or none that could be inspected."""
 
