@@ -11,6 +11,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 BENCHMARKS = ROOT / "benchmarks"
 SMALL = {
+    "cloud": ["--repeat", "1", "--servers", "2"],
     "breakpoints": ["--stacks", "60", "--seconds", "3"],
     "cancel": ["--steps", "10", "--runs", "5", "--blocked", "3"],
     "end_to_end": ["--flat", "10", "--chain", "5", "--repeat", "1"],
