@@ -443,7 +443,7 @@ def test_an_option_turns_the_questions_off(site: Site) -> None:
     ("check", "good", "bad"),
     [
         ("expiration", ["2001-01-01", ""], ["1970-01-02T00:00:00Z"]),
-        ("zaqar.queue", ["q", "q" * 64], ["", "q" * 65]),
+        ("zaqar.queue", ["q", "q" * 64, ""], ["q" * 65]),
         ("nova.keypair", [""], []),
     ],
 )

@@ -139,7 +139,7 @@ def test_where_no_room_can_be_made_the_update_fails_and_the_next_one_heals(
 ) -> None:
     stack = created(world, OLD)
     before = rows(world, stack)["a"]
-    world.cloud.room["a"] = [error] * 6
+    world.cloud.room["a"] = [error] * 20  # More than a step is retried.
     world.update(stack, NEW)
     assert settled(world, stack, 600) == ("UPDATE", "FAILED")
     assert str(error) in world.stack(stack.id).reason
