@@ -222,7 +222,7 @@ def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping
         query_string=req.query_string,
         cloud=None if caller.access is None else services.cloud(caller.access),
     )
-    with charged_to(caller.tenant):
+    with charged_to(caller.project_id):
         return operation.handler(call)
 
 

@@ -30,7 +30,7 @@ class Services:
 
     :ivar health_problem: returns why the service cannot do its work; None: it can.
     :ivar metrics: returns the text of ``/metrics``; None: there is no such path.
-    :ivar roll: returns which conductors are in their group; or why that cannot be known.
+    :ivar group: returns which conductors are in their group; or why that cannot be known.
     :ivar cloud: returns the cloud as the owner of an access sees it; None: nothing is known of it.
     :ivar draining: returns whether the service is about to end.
     """
@@ -52,7 +52,7 @@ class Services:
     build: typing.Mapping[str, str] = field(default_factory=dict)
     health_problem: Callable[[], str | None] = lambda: None
     metrics: Callable[[], bytes] | None = None
-    roll: Callable[[], GroupStatus | str] = lambda: "the group is not read"
+    group: Callable[[], GroupStatus | str] = lambda: "the group is not read"
     draining: Callable[[], bool] = lambda: False
     cloud: CloudOf = no_cloud
 
@@ -94,7 +94,7 @@ class Request(HttpRequest):
 
     def sealer_of(self, stack: ListedStack) -> BoundSealer:
         """Return the sealer for all that is stored of a stack."""
-        return self.services.sealer.of_stack(stack.tenant, stack.root_id)
+        return self.services.sealer.of_stack(stack.project_id, stack.root_id)
 
 
 Handler = Callable[[Request], Reply]

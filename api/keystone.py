@@ -25,7 +25,7 @@ class KeystoneAuthentication:
     def __init__(self, enforcer: policy.Enforcer) -> None:
         self._enforcer = enforcer
 
-    def identify(self, tenant: str, headers: Mapping[str, str]) -> RequestContext:
+    def identify(self, project_id: str, headers: Mapping[str, str]) -> RequestContext:
         """Return the caller that a token names.  Without a project in the path no token is needed.
 
         A token is for one project, and the path must name the same; an admin's (rule ``context_is_admin``)
@@ -33,13 +33,13 @@ class KeystoneAuthentication:
 
         :raises Fault: 401: there is no token, or it is not valid (any more); 403: it is for another project.
         """
-        if not tenant:
-            return RequestContext(tenant="")
+        if not project_id:
+            return RequestContext(project_id="")
         if headers.get("X-IDENTITY-STATUS") != "Confirmed":
             raise Fault(401, "Unauthorized", "Authentication required: send a valid token of Keystone's")
         project = headers.get("X-PROJECT-ID")
         caller = RequestContext(
-            tenant=project or "",
+            project_id=project or "",
             user=headers.get("X-USER-NAME", "")[:USER_LENGTH] or None,
             roles=frozenset(role.strip() for role in headers.get("X-ROLES", "").split(",") if role.strip()),
             credentials=_credentials(headers),
@@ -47,11 +47,11 @@ class KeystoneAuthentication:
         if not project:
             raise Fault(403, "Forbidden", "The token is for no project, but stacks belong to one")
         everywhere = bool(self._enforcer.enforce(IS_ADMIN, {}, dict(caller.credentials)))
-        if project != tenant and not everywhere:
+        if project != project_id and not everywhere:
             raise Fault(
                 403,
                 "Forbidden",
-                f"You are not authorized to use project {tenant}: the token is for {project}",
+                f"You are not authorized to use project {project_id}: the token is for {project}",
             )
         return replace(
             caller, everywhere=everywhere, trustor=_trustor(caller, headers), access=_access(caller, headers)
@@ -72,7 +72,7 @@ class KeystoneAuthentication:
         return all(self._allows(caller, rule) for rule in rules)
 
     def _allows(self, caller: RequestContext, rule: str) -> bool:
-        target = {"project_id": caller.tenant}
+        target = {"project_id": caller.project_id}
         try:
             return bool(self._enforcer.enforce(rule, target, dict(caller.credentials)))
         except policy.InvalidScope:
@@ -88,7 +88,7 @@ def _type_rules(type_name: str) -> list[str]:
 def _trustor(caller: RequestContext, headers: Mapping[str, str]) -> Trustor:
     return Trustor(
         user_id=headers.get("X-USER-ID", ""),
-        project_id=caller.tenant,
+        project_id=caller.project_id,
         roles=sorted(caller.roles),
         token=headers.get("X-AUTH-TOKEN", ""),
     )
@@ -98,7 +98,7 @@ def _access(caller: RequestContext, headers: Mapping[str, str]) -> CallerAccess:
     return CallerAccess(
         token=headers.get("X-AUTH-TOKEN", ""),
         user_id=headers.get("X-USER-ID", ""),
-        project_id=caller.tenant,
+        project_id=caller.project_id,
         catalog_text=headers.get("X-SERVICE-CATALOG"),
     )
 

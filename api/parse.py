@@ -231,7 +231,7 @@ def create_request(call: HttpRequest) -> CreateRequest:
             "StackValidationFailed",
         )
     return CreateRequest(
-        tenant=call.caller.tenant,
+        project_id=call.caller.project_id,
         owner=call.caller.user,
         name=name,
         goal=goal(call, body),

@@ -31,7 +31,7 @@ def signed_by(
     given = [*query.get("Signature", ()), headers.get("X-AUTH-TOKEN", "")][0]
     if not addresses.is_right(path, given):
         raise refused("the signature of this address is missing or wrong")
-    return RequestContext(tenant=path["tenant_id"])
+    return RequestContext(project_id=path["tenant_id"])
 
 
 def refused(why: str) -> Fault:

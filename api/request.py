@@ -41,7 +41,7 @@ class RequestContext:
     :ivar access: to other services; None likewise.
     """
 
-    tenant: str
+    project_id: str
     user: str | None = None
     roles: frozenset[str] = frozenset()
     credentials: Mapping[str, object] = field(default_factory=dict)
@@ -49,9 +49,9 @@ class RequestContext:
     trustor: Trustor | None = None
     access: CallerAccess | None = None
 
-    def may_see(self, tenant: str) -> bool:
+    def may_see(self, project_id: str) -> bool:
         """Return whether the project's stacks exist for the caller."""
-        return self.everywhere or tenant == self.tenant
+        return self.everywhere or project_id == self.project_id
 
 
 CloudOf = Callable[[CallerAccess], CallersCloud | None]
@@ -66,7 +66,7 @@ def no_cloud(access: CallerAccess) -> CallersCloud | None:
 class Authenticator(typing.Protocol):
     """Identifies callers and says what they may do."""
 
-    def identify(self, tenant: str, headers: Mapping[str, str]) -> RequestContext:
+    def identify(self, project_id: str, headers: Mapping[str, str]) -> RequestContext:
         """Return the caller that asks for the project of the path.
 
         :param headers: of the request, names in upper case.
@@ -90,19 +90,19 @@ class NoAuthentication:
     once, as with Heat's default policy.
     """
 
-    def identify(self, tenant: str, headers: Mapping[str, str]) -> RequestContext:
+    def identify(self, project_id: str, headers: Mapping[str, str]) -> RequestContext:
         """Return the caller, with the name of a user where a header gives one."""
         project = headers.get("X-PROJECT-ID") or headers.get("X-TENANT-ID")
-        if project is not None and project != tenant:
+        if project is not None and project != project_id:
             raise Fault(
                 403,
                 "Forbidden",
-                f"You are not authorized to use project {tenant}: the request's project is {project}",
+                f"You are not authorized to use project {project_id}: the request's project is {project}",
             )
         user = headers.get("X-AUTH-USER") or headers.get("X-USER-NAME")
         if user is not None and len(user) > USER_LENGTH:
             raise Fault(400, "HTTPBadRequest", f"A user's name has {USER_LENGTH} characters or less")
-        return RequestContext(tenant=tenant, user=user)
+        return RequestContext(project_id=project_id, user=user)
 
     def authorize(self, caller: RequestContext, rule: str) -> None:
         """Allow all rules but those for nobody."""
@@ -260,7 +260,7 @@ class HttpRequest:
             found = stacks.get(conn, StackId(stack_id))
         except NotFound as error:
             raise not_found("Stack", f"{name}/{stack_id}") from error
-        if not self.caller.may_see(found.tenant) or found.name != name:
+        if not self.caller.may_see(found.project_id) or found.name != name:
             raise not_found("Stack", f"{name}/{stack_id}")
         return found
 
@@ -295,7 +295,7 @@ def quoted(part: str) -> str:
 
 def stack_url(call: HttpRequest, stack: ListedStack, *more: str) -> str:
     """Return the URL of a stack, or of something below it."""
-    parts = ("v1", stack.tenant, "stacks", stack.name, stack.id, *more)
+    parts = ("v1", stack.project_id, "stacks", stack.name, stack.id, *more)
     return "/".join([call.base_url, *(quoted(part) for part in parts)])
 
 

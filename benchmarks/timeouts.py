@@ -66,7 +66,7 @@ def rows_of(number: int, first_id: int, deadline: float) -> Rows:
     stack = Stack(
         id=stack_id,
         root_id=stack_id,
-        tenant="bench",
+        project_id="bench",
         name=f"bench-{number}",
         live_name=f"bench-{number}",
         action="CREATE",

@@ -109,23 +109,23 @@ def stacks_since(conn: Connection, moment: float) -> list[tuple[StackId, int]]:
     return [(StackId(stack_id), shard) for stack_id, shard in rows]
 
 
-def crowded(conn: Connection, most: int, *, limit: int, after: StackId | None = None) -> list[StackId]:
+def over_limit(conn: Connection, most: int, *, limit: int, after: StackId | None = None) -> list[StackId]:
     """Return the stacks that have more events than `most`, in the order of their ids.
 
     :param after: id of the last stack of the page before.
     """
     e = tables.event
-    found = _crowded(most).where(e.c.stack_id > (after or "")).order_by(e.c.stack_id).limit(limit)
+    found = _over_limit(most).where(e.c.stack_id > (after or "")).order_by(e.c.stack_id).limit(limit)
     return [StackId(stack_id) for stack_id in conn.execute(found).scalars()]
 
 
-def crowded_among(conn: Connection, stack_ids: Sequence[StackId], most: int) -> list[StackId]:
+def over_limit_among(conn: Connection, stack_ids: Sequence[StackId], most: int) -> list[StackId]:
     """Return those of the stacks that have more events than `most`."""
-    found = _crowded(most).where(tables.event.c.stack_id.in_(sorted(stack_ids)))
+    found = _over_limit(most).where(tables.event.c.stack_id.in_(sorted(stack_ids)))
     return [StackId(stack_id) for stack_id in conn.execute(found).scalars()]
 
 
-def _crowded(most: int) -> sa.Select[typing.Any]:
+def _over_limit(most: int) -> sa.Select[typing.Any]:
     e = tables.event
     return sa.select(e.c.stack_id).group_by(e.c.stack_id).having(sa.func.count() > most)
 

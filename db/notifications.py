@@ -56,7 +56,7 @@ class Notification:
 
     kind: EventKind
     stack_id: StackId
-    tenant: str
+    project_id: str
     owner: str | None
     name: str
     parent_id: StackId | None
@@ -113,7 +113,7 @@ def at_breakpoints(
 _S = tables.stack.c
 _ROWS = sa.select(
     _S.id.label("stack_id"),
-    _S.tenant,
+    _S.project_id.label("project_id"),
     _S.owner,
     _S.name,
     _S.parent_id,

@@ -57,7 +57,7 @@ class ListedStack:
     """A stack as lists show it, without columns that may be long; see tables.py for their meanings."""
 
     id: StackId
-    tenant: str
+    project_id: str
     name: str
     action: str
     status: str

@@ -89,9 +89,9 @@ def rewrite(
 def holders(conn: Connection, key: ContentId) -> dict[str, SealedTree]:
     """Return the ids of the stacks and snapshots that use a content, with their trees."""
     u, s, n = tables.content_use.c, tables.stack.c, tables.snapshot.c
-    of_stacks = sa.select(u.holder_id, s.tenant, s.root_id).join(tables.stack, s.id == u.holder_id)
+    of_stacks = sa.select(u.holder_id, s.project_id, s.root_id).join(tables.stack, s.id == u.holder_id)
     of_snapshots = (
-        sa.select(u.holder_id, s.tenant, s.root_id)
+        sa.select(u.holder_id, s.project_id, s.root_id)
         .join(tables.snapshot, n.id == u.holder_id)
         .join(tables.stack, s.id == n.stack_id)
     )
@@ -137,9 +137,9 @@ def _placed(conn: Connection, table: sa.Table, query: sa.Select[Json]) -> list[R
     rows = _rows(conn, query)
     s, key = tables.stack.c, _key(table)
     if table is tables.stack:
-        trees = sa.select(s.id, s.tenant, s.root_id)
+        trees = sa.select(s.id, s.project_id, s.root_id)
     elif "stack_id" in table.c:
-        trees = sa.select(key, s.tenant, s.root_id).join(tables.stack, s.id == table.c.stack_id)
+        trees = sa.select(key, s.project_id, s.root_id).join(tables.stack, s.id == table.c.stack_id)
     else:
         return rows
     wanted = trees.where(key.in_([row.key for row in rows]))

@@ -101,7 +101,7 @@ def tagged(conn: Connection, stacks: Sequence[S]) -> list[S]:
     return [replace(stack, tags=tuple(tags.get(stack.id, ()))) for stack in stacks]
 
 
-_GET = sa.select(tables.stack).where(tables.stack.c.id == sa.bindparam("key"))
+_GET = sa.select(*tables.STACK_COLUMNS).where(tables.stack.c.id == sa.bindparam("key"))
 _LOCK = _GET.with_for_update()
 
 
@@ -113,7 +113,7 @@ def get(conn: Connection, stack_id: StackId) -> Stack:
     return _one(conn, _GET, stack_id)
 
 
-def living(conn: Connection, stack_id: StackId) -> Stack | None:
+def find_undeleted(conn: Connection, stack_id: StackId) -> Stack | None:
     """Return a stack; None: it is deleted, or never existed."""
     try:
         found = get(conn, stack_id)
@@ -137,10 +137,10 @@ def _one(conn: Connection, query: sa.Select[typing.Any], key: str) -> Stack:
     return with_tags(conn, [dict(row)])[0]
 
 
-def is_taken(conn: Connection, tenant: str, name: str) -> bool:
+def is_taken(conn: Connection, project_id: str, name: str) -> bool:
     """Return whether a living top-level stack of the project has the name."""
     s = tables.stack
-    query = sa.select(s.c.id).where(s.c.tenant == tenant, s.c.live_name == name)
+    query = sa.select(s.c.id).where(s.c.project_id == project_id, s.c.live_name == name)
     return conn.execute(query).first() is not None
 
 

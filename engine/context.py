@@ -80,7 +80,7 @@ def announce(hints: Hints, ready: Mapping[TraversalId, Sequence[TaskId]]) -> Non
 def announce_started(hints: Hints, started: Started) -> None:
     """Log and announce a committed traversal; the log's line joins the request's id and the traversal's."""
     stack = started.stack
-    with about(project=stack.tenant, stack=stack.id):
+    with about(project=stack.project_id, stack=stack.id):
         LOG.info("Stack %s (%s): %s started as trv-%s", stack.name, stack.id, stack.action, stack.traversal)
     for traversal in started.superseded:
         hints.cancel(traversal, started.spared)
@@ -159,7 +159,7 @@ class EngineContext:
 
     def sealer_of(self, stack: Stack) -> BoundSealer:
         """Return the sealer for all that is stored of a stack."""
-        return self.sealer.of_stack(stack.tenant, stack.root_id)
+        return self.sealer.of_stack(stack.project_id, stack.root_id)
 
     def timeout(self, timeout_mins: int | None) -> float:
         """Return the seconds that an action of a stack may take."""

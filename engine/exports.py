@@ -116,8 +116,8 @@ def _identity(stack: Stack) -> dict[str, Json]:
     return {
         "name": stack.name,
         "id": stack.id,
-        "project_id": stack.tenant,
-        "stack_user_project_id": stack.tenant,
+        "project_id": stack.project_id,
+        "stack_user_project_id": stack.project_id,
     }
 
 

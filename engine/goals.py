@@ -23,7 +23,7 @@ Json = typing.Any
 
 def identity_of(stack: Stack) -> Identity:
     """Return what the stack's pseudo parameters say."""
-    return Identity(stack.name, stack.id, stack.tenant)
+    return Identity(stack.name, stack.id, stack.project_id)
 
 
 def compile_for(context: EngineContext, stack: Stack, goal: Goal) -> Compiled:

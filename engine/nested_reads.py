@@ -24,7 +24,7 @@ def living_child(conn: Connection, row: Resource, registry: ResourceRegistry) ->
     """Return the stack that a resource is; None: its type has none, or the stack does not exist."""
     if row.physical_id is None or not registry.is_nested(row.plugin):
         return None
-    return stacks.living(conn, StackId(row.physical_id))
+    return stacks.find_undeleted(conn, StackId(row.physical_id))
 
 
 class NestedStackReader:
@@ -39,7 +39,7 @@ class NestedStackReader:
         None: it is deleted, or never existed, or belongs to another tree.  (An orphaned child is in another
         tree than the stack that it was created for.)
         """
-        found = self._context.database.read(lambda conn: stacks.living(conn, key))
+        found = self._context.database.read(lambda conn: stacks.find_undeleted(conn, key))
         return found if found is not None and _same_tree(found, self.stack(stack_id)) else None
 
     def rows(self, key: StackId) -> list[Resource]:

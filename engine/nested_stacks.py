@@ -39,12 +39,12 @@ class NestedStacks(NestedStackActions):
         deepest = self._context.settings.limits.depth
         if deepest and parent.depth + 1 > deepest:
             raise PermanentError(f"stacks may be nested {deepest} levels deep", kind="StackValidationFailed")
-        compiled = self._compile(parent, nest, goal, Identity(nest.child_name, own, parent.tenant))
+        compiled = self._compile(parent, nest, goal, Identity(nest.child_name, own, parent.project_id))
         entries = (adopted or {}).items()
         new = NewStack(
             id=own,
             name=nest.child_name,
-            project_id=parent.tenant,
+            project_id=parent.project_id,
             username=parent.owner,
             deadline=lambda now: self.deadline(parent, now, goal),
             abort_on_breakpoint=parent.abort_on_breakpoint,
@@ -70,7 +70,7 @@ class NestedStacks(NestedStackActions):
             child = self.stack(key)
             change = Change(
                 stack=child,
-                compiled=self._compile(parent, nest, goal, Identity(child.name, child.id, child.tenant)),
+                compiled=self._compile(parent, nest, goal, Identity(child.name, child.id, child.project_id)),
                 deadline=lambda now: self.deadline(parent, now, goal),
                 columns={"abort_on_breakpoint": parent.abort_on_breakpoint},
                 breakpoints_hold=self.breakpoints_hold(parent),

@@ -16,7 +16,7 @@ def view_of(context: EngineContext, stack: Stack, resource: Resource) -> Resourc
         id=resource.id,
         name=resource.name,
         type=resource.plugin,
-        stack=StackFacts(stack.id, stack.name, stack.tenant),
+        stack=StackFacts(stack.id, stack.name, stack.project_id),
         properties=resolve_stored(schema, evaluate(resource.properties or {}, StoredLookup(unseal))),
         key=resource.key or "",
         physical_id=resource.physical_id,

@@ -84,7 +84,7 @@ def _row(conn: Connection, new: NewStack, compiled: Compiled, scope: TraversalSc
     action = "CREATE" if new.adopted is None else "ADOPT"
     return Stack(
         id=new.id,
-        tenant=new.project_id,
+        project_id=new.project_id,
         name=new.name,
         live_name=new.name if new.parent is None else None,
         root_id=new.id if new.parent is None else new.parent.root_id,
@@ -129,14 +129,14 @@ class StackOperations:
         context, stack_id = self._context, StackId(str(uuid.uuid4()))
         compiled = context.compiler.compile(
             request.goal,
-            Identity(request.name, stack_id, request.tenant),
-            context.sealer.of_stack(request.tenant, stack_id),
+            Identity(request.name, stack_id, request.project_id),
+            context.sealer.of_stack(request.project_id, stack_id),
         )
         timeout = context.timeout(request.timeout_mins)
         new = NewStack(
             id=stack_id,
             name=request.name,
-            project_id=request.tenant,
+            project_id=request.project_id,
             username=request.owner,
             deadline=lambda now: now + timeout,
             timeout_mins=request.timeout_mins,

@@ -31,7 +31,7 @@ class Validation:
         :raises TemplateError: the goal is wrong.
         :raises NameTaken: a living stack has the name.
         """
-        if self._context.database.read(lambda conn: stacks.is_taken(conn, request.tenant, request.name)):
+        if self._context.database.read(lambda conn: stacks.is_taken(conn, request.project_id, request.name)):
             raise NameTaken(request.name)
         compiled = self._compile(request)
         required_by: dict[str, list[str]] = {name: [] for name in compiled.plan.resources}
@@ -74,7 +74,7 @@ class Validation:
         known = {**environment.parameter_defaults, **given}
         if all("Default" in schema or name in known for name, schema in described["Parameters"].items()):
             goal = replace(goal, template=template)
-            self._compile(CreateRequest(tenant=project_id, name="validated", goal=goal))
+            self._compile(CreateRequest(project_id=project_id, name="validated", goal=goal))
         else:
             self._check_type_names(template, environment, goal, Budget(limits.budget))
         return _answer(described, environment, given)
@@ -96,8 +96,8 @@ class Validation:
                 raise TemplateError(str(error), ("resources", str(name), "type")) from error
 
     def _compile(self, request: CreateRequest) -> Compiled:
-        identity = Identity(request.name, "", request.tenant)
-        sealer = self._context.sealer.of_stack(request.tenant, "")
+        identity = Identity(request.name, "", request.project_id)
+        sealer = self._context.sealer.of_stack(request.project_id, "")
         return self._context.compiler.compile(request.goal, identity, sealer)
 
 

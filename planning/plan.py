@@ -73,14 +73,19 @@ class PlannedBreakpoints:
         return {**options, "abort": True} if aborts else options
 
 
+_STORED_AS = {"retries_permanent": "insists", "requested_attributes": "wanted"}
+"""Field of a TaskDefinition -> its key in the database, where that has an older name."""
+_FIELDS = {stored: name for name, stored in _STORED_AS.items()}
+
+
 @dataclass(frozen=True)
 class TaskDefinition:
     """The definition of one resource.
 
     :ivar type: as written in the template; `plugin`: what the environment makes of it.
     :ivar properties: residuals; see template/residual.py.
-    :ivar insists: a permanent failure is retried too, because no user would see it.
-    :ivar wanted: the requested attributes, see ResourceDefinition; the key is stored, so its name stays.
+    :ivar retries_permanent: a permanent failure is retried too, because no user would see it.
+    :ivar requested_attributes: see ResourceDefinition.
     :ivar retain: a deletion keeps the physical resource.
     """
 
@@ -93,8 +98,8 @@ class TaskDefinition:
     external_id: Json = None
     description: str = ""
     retain: bool = False
-    insists: bool = False
-    wanted: Sequence[Sequence[str | int]] = field(default_factory=list)
+    retries_permanent: bool = False
+    requested_attributes: Sequence[Sequence[str | int]] = field(default_factory=list)
 
     @classmethod
     def of(cls, definition: ResourceDefinition) -> "TaskDefinition":
@@ -108,19 +113,23 @@ class TaskDefinition:
             deletion_policy=definition.deletion_policy,
             external_id=definition.external_id,
             description=definition.description,
-            wanted=[list(parts) for parts in definition.requested_attributes],
+            requested_attributes=[list(parts) for parts in definition.requested_attributes],
         )
 
     def to_json(self) -> Json:
         """Return the definition as it is stored: without fields that have their default value."""
         plain = TaskDefinition()
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {name: value for name, value in fields.items() if value != getattr(plain, name)}
+        return {
+            _STORED_AS.get(name, name): value
+            for name, value in fields.items()
+            if value != getattr(plain, name)
+        }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Json] | None) -> "TaskDefinition":
         """Return a definition from its stored form."""
-        return cls(**(stored or {}))
+        return cls(**{_FIELDS.get(name, name): value for name, value in (stored or {}).items()})
 
 
 def task_key(task_id: TaskId) -> str:

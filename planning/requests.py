@@ -134,7 +134,7 @@ class CreateRequest:
     :ivar trustor: the user who requests it, as Keystone knows them.
     """
 
-    tenant: str
+    project_id: str
     name: str
     goal: Goal
     owner: str | None = None

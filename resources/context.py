@@ -28,7 +28,7 @@ class StackFacts:
 
     id: str
     name: str
-    tenant: str
+    project_id: str
 
 
 @dataclass(frozen=True)

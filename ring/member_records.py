@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from .group import Record
 from .hashring import ACTIVE, Member
-from .timing import LEFT, MembershipTiming, Sign, latest, living, watch
+from .timing import LEFT, MembershipTiming, Sign, alive_hosts, latest, watch
 
 LOG = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class MemberRecords:
         beats = {host: (str(r["incarnation"]), int(str(r["beat"]))) for host, r in records.items()}
         self._signs = watch(self._signs, beats, elapsed)
         self._records |= records
-        alive = living(self._signs, self._timing.timeout)
+        alive = alive_hosts(self._signs, self._timing.timeout)
         self._signs = {host: sign for host, sign in self._signs.items() if host in alive or host in records}
         self._records = {host: self._records[host] for host in self._signs}
         there = [member_of(self._records[host]) for host in alive if self._records[host].get("state") != LEFT]

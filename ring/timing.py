@@ -112,7 +112,7 @@ def watch(
     return signs
 
 
-def living(signs: Mapping[str, Sign], timeout: float) -> frozenset[str]:
+def alive_hosts(signs: Mapping[str, Sign], timeout: float) -> frozenset[str]:
     """Return the hosts that have been silent for less than the timeout."""
     return frozenset(host for host, sign in signs.items() if sign.quiet < timeout)
 

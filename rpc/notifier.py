@@ -102,7 +102,7 @@ def payload(notification: Notification) -> dict[str, Json]:
     `user_identity` is empty, because it is not stored.  A breakpoint's has the resource, too.
     """
     body: dict[str, Json] = {
-        "tenant_id": notification.tenant,
+        "tenant_id": notification.project_id,
         "user_id": notification.owner,
         "user_identity": None,
         "username": notification.owner,

@@ -30,12 +30,12 @@ class SignalAddresses:
 
     def native(self, stack: StackFacts, resource_name: str) -> str:
         """Return the address for clients that the API authenticates."""
-        parts = ("v1", stack.tenant, "stacks", stack.name, stack.id, "resources", resource_name, "signal")
+        parts = ("v1", stack.project_id, "stacks", stack.name, stack.id, "resources", resource_name, "signal")
         return "/".join([self._root, *(urllib.parse.quote(part, safe="") for part in parts)])
 
     def presigned(self, stack: StackFacts, resource_name: str, row: int) -> Presigned:
         """Return the address for everyone who knows it, valid as long as the row of the resource exists."""
-        signature = self._signature(stack.tenant, stack.id, resource_name, str(row))
+        signature = self._signature(stack.project_id, stack.id, resource_name, str(row))
         return Presigned(f"{self.native(stack, resource_name)}/{row}", signature)
 
     def is_right(self, path: Mapping[str, str], signature: str) -> bool:
@@ -43,8 +43,8 @@ class SignalAddresses:
         named = (path["tenant_id"], path["stack_id"], path["resource_name"], path["row"])
         return hmac.compare_digest(self._signature(*named).encode(), signature.encode(errors="replace"))
 
-    def _signature(self, tenant: str, stack_id: str, resource_name: str, row: str) -> str:
-        text = json.dumps([PURPOSE, tenant, stack_id, resource_name, row])
+    def _signature(self, project_id: str, stack_id: str, resource_name: str, row: str) -> str:
+        text = json.dumps([PURPOSE, project_id, stack_id, resource_name, row])
         return hmac.new(self._key, text.encode(), hashlib.sha256).hexdigest()
 
 

@@ -104,7 +104,7 @@ def _check_marker(conn: Connection, call: Request, query: EventQuery) -> None:
         home = stack_list.get_listed(conn, events.get(conn, query.marker).stack_id)
     except NotFound:
         home = None
-    if home is None or not call.caller.may_see(home.tenant):
+    if home is None or not call.caller.may_see(home.project_id):
         raise bad_request(f'The marker "{shortened(query.marker)}" is not the id of an event')
 
 

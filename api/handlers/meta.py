@@ -94,7 +94,7 @@ def build_info(call: Request) -> Reply:
 
 def services(call: Request) -> Reply:
     """Answer GET /services."""
-    roll = call.services.roll()
+    group = call.services.group()
     shown = [
         {
             "id": item.incarnation or item.host,
@@ -104,7 +104,7 @@ def services(call: Request) -> Reply:
             "engine_id": item.incarnation,
             "topic": WORK_TOPIC,
             "report_interval": 1,
-            "status": "unknown" if isinstance(roll, str) else "up" if item.host in roll.hosts else "down",
+            "status": "unknown" if isinstance(group, str) else "up" if item.host in group.hosts else "down",
             "created_at": iso_or_none(item.started_at),
             "updated_at": iso_or_none(item.heartbeat_at),
             "deleted_at": None,

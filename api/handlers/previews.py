@@ -30,7 +30,7 @@ def create(call: Request) -> Reply:
 
 
 def _creation(call: Request, found: Preview) -> dict[str, Json]:
-    url = f"{call.base_url}/v1/{quoted(call.caller.tenant)}/stacks/{found.name}/None"
+    url = f"{call.base_url}/v1/{quoted(call.caller.project_id)}/stacks/{found.name}/None"
     return {
         "id": "None",
         "stack_name": found.name,
@@ -42,7 +42,7 @@ def _creation(call: Request, found: Preview) -> dict[str, Json]:
         "tags": list(found.tags) or None,
         "links": [link(url)],
         "stack_owner": call.caller.user,
-        "stack_user_project_id": call.caller.tenant,
+        "stack_user_project_id": call.caller.project_id,
         "parent": None,
         "capabilities": [],
         "notification_topics": [],
@@ -54,7 +54,7 @@ def _creation(call: Request, found: Preview) -> dict[str, Json]:
 
 
 def _previewed(call: Request, stack_name: str, item: PreviewedResource) -> dict[str, Json]:
-    identity = {"tenant": call.caller.tenant, "stack_name": stack_name, "stack_id": "None", "path": ""}
+    identity = {"tenant": call.caller.project_id, "stack_name": stack_name, "stack_id": "None", "path": ""}
     now = iso_or_none(call.services.clock())
     return {
         "resource_name": item.name,
@@ -83,7 +83,7 @@ def validate(call: Request) -> Reply:
     if unknown := sorted(set(call.parts("ignore_errors")) - set(IGNORABLE)):
         wrong, known = shortened(", ".join(unknown)), ", ".join(IGNORABLE)
         raise bad_request(f"Invalid codes in ignore_errors: {wrong}; known are: {known}")
-    return Reply(call.services.validation.validate(call.caller.tenant, parse.goal(call, body)))
+    return Reply(call.services.validation.validate(call.caller.project_id, parse.goal(call, body)))
 
 
 def update(call: Request) -> Reply:
@@ -101,7 +101,7 @@ def _preview(call: Request, *, existing: bool) -> Reply:
     stack = call.living_stack()
     request = parse.update_request(call, existing=existing)
     changes: dict[str, list[Json]] = {effect.value: [] for effect in ChangeKind}
-    identity = _identity(stack.tenant, stack.name, stack.id)
+    identity = _identity(stack.project_id, stack.name, stack.id)
     found = call.services.previews.preview(stack, request, nested=inside)
     _show((call, call.sealer_of(stack)), identity, found, changes)
     return Reply({"resource_changes": changes})
@@ -170,5 +170,5 @@ def _resource(
     }
 
 
-def _identity(tenant: str, name: str, stack_id: str) -> dict[str, str]:
-    return {"tenant": tenant, "stack_name": name, "stack_id": stack_id, "path": ""}
+def _identity(project_id: str, name: str, stack_id: str) -> dict[str, str]:
+    return {"tenant": project_id, "stack_name": name, "stack_id": stack_id, "path": ""}

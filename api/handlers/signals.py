@@ -29,7 +29,7 @@ def signal(call: Request) -> Reply:
 
     def find(conn: Connection) -> Stack | None:
         resources.by_name(conn, stack_id, name)
-        return stacks.living(conn, stack_id)
+        return stacks.find_undeleted(conn, stack_id)
 
     try:
         stack = call.read(find)

@@ -25,8 +25,8 @@ _FILTERS = {
     "action": "action",
     "stack_action": "action",
     "stack_status_reason": "reason",
-    "tenant": "tenant",
-    "stack_user_project_id": "tenant",
+    "tenant": "project_id",
+    "stack_user_project_id": "project_id",
     "username": "owner",
     "stack_owner": "owner",
     "owner_id": "parent_id",
@@ -70,14 +70,14 @@ def detail(call: Request) -> Reply:
 def _next_page(call: Request, path: str, marker: str) -> str:
     pairs = [(name, value) for name, value in urllib.parse.parse_qsl(call.query_string) if name != "marker"]
     query = urllib.parse.urlencode([*pairs, ("marker", marker)])
-    return f"{call.base_url}/v1/{quoted(call.caller.tenant)}/{path}?{query}"
+    return f"{call.base_url}/v1/{quoted(call.caller.project_id)}/{path}?{query}"
 
 
 def _query(call: Request, *, everybody: bool) -> StackQuery:
     call.flag("show_hidden")  # No stack is hidden; only the value is judged.
-    tenant = None if everybody else call.caller.tenant
+    project_id = None if everybody else call.caller.project_id
     return StackQuery(
-        project_id=tenant,
+        project_id=project_id,
         filters=_filters(call),
         tags=call.parts("tags"),
         tags_any=call.parts("tags_any") or call.parts("tags-any"),
@@ -102,7 +102,7 @@ def _check_marker(conn: Connection, query: StackQuery) -> None:
         found = stack_list.get_listed(conn, query.marker)
     except NotFound:
         found = None
-    if found is None or query.project_id not in (None, found.tenant):
+    if found is None or query.project_id not in (None, found.project_id):
         raise bad_request(f'The marker "{shortened(query.marker)}" is not the id of a stack')
 
 
@@ -135,7 +135,7 @@ def lookup(call: Request) -> Reply:
 
     def find(conn: Connection) -> ListedStack:
         try:
-            return stack_list.find_by_name(conn, call.caller.tenant, name)
+            return stack_list.find_by_name(conn, call.caller.project_id, name)
         except NotFound:
             return _by_id(conn, call, name)
 
@@ -149,6 +149,6 @@ def _by_id(conn: Connection, call: Request, stack_id: str) -> ListedStack:
         found = stack_list.get_listed(conn, StackId(stack_id))
     except NotFound as error:
         raise not_found("Stack", stack_id) from error
-    if not call.caller.may_see(found.tenant):
+    if not call.caller.may_see(found.project_id):
         raise not_found("Stack", stack_id)
     return found

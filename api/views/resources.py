@@ -66,7 +66,7 @@ def nested_links(call: HttpRequest, stack: ListedStack, item: Resource) -> list[
     if item.physical_id is None:
         return []
     name = physical_name(stack.name, item.name, item.key or "")
-    parts = ("v1", stack.tenant, "stacks", name, item.physical_id)
+    parts = ("v1", stack.project_id, "stacks", name, item.physical_id)
     return [link("/".join([call.base_url, *(quoted(part) for part in parts)]), "nested")]
 
 

@@ -34,11 +34,11 @@ def stack_summary(call: HttpRequest, stack: ListedStack, *, project: bool = Fals
         "deletion_time": iso_or_none(stack.deleted_at),
         "stack_owner": stack.owner,
         "parent": stack.parent_id,
-        "stack_user_project_id": stack.tenant,
+        "stack_user_project_id": stack.project_id,
         "tags": list(stack.tags) or None,
     }
     if project:
-        shown["project"] = stack.tenant
+        shown["project"] = stack.project_id
     return shown
 
 

@@ -6,7 +6,6 @@ entry points.
 """
 
 import contextlib
-import difflib
 import importlib.metadata
 import pathlib
 import typing
@@ -19,6 +18,7 @@ from keystoneauth1.exceptions import NoMatchingPlugin
 from oslo_config import cfg
 
 from ...rpc.bus import LOCAL
+from ...template.suggestions import did_you_mean
 from ..config import files as config_files
 from ..config import options
 from ..config.client_options import client_options
@@ -108,7 +108,7 @@ def in_file(path: pathlib.Path, known: Known) -> Iterator[Problem]:
     for section, values in sections.items():
         where = f"{path}: [{section}]"
         if section not in known and section not in auth:
-            yield Problem(where, f"there is no such section{_suggestion(section, known)}")
+            yield Problem(where, f"there is no such section{did_you_mean(section, known)}")
             continue
         here = known[SECTION] if section in auth else known[section]
         for name, given in values.items():
@@ -125,7 +125,7 @@ def _of_option(
         if instead is not None:
             yield Problem(where, f"its name is {instead} now", serious=False)
         else:
-            yield Problem(where, f"there is no such option{_suggestion(name, here)}")
+            yield Problem(where, f"there is no such option{did_you_mean(name, here)}")
         return
     if opt.deprecated_for_removal:
         yield Problem(where, f"it will be removed: {opt.deprecated_reason or 'no reason is given'}", False)
@@ -145,11 +145,6 @@ def _replacement(section: str, name: str, known: Known) -> str | None:
                 if (old.group or group, (old.name or opt.name).replace("-", "_")) == (section, name):
                     return f"[{group}] {opt.dest}"
     return None
-
-
-def _suggestion(name: str, known: typing.Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f"; is {close[0]} meant?" if close else ""
 
 
 def cross_checks(conf: cfg.ConfigOpts) -> Iterator[Problem]:

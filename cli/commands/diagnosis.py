@@ -126,7 +126,7 @@ def _of_gone(task: Unfinished, fleet: ConductorFleet, host: str) -> Reason:
     last = fleet.now if conductor is None else conductor.heartbeat_at
     if conductor is None:
         text = "is no longer registered"
-    elif host in fleet.living:
+    elif host in fleet.alive:
         text = "has restarted since"
     elif conductor.state == STOPPED:
         text = "has stopped"
@@ -157,7 +157,7 @@ def _not_stopped(task: Unfinished, fleet: ConductorFleet, host: str) -> Reason:
 def _ready(task: Unfinished, fleet: ConductorFleet, context: DiagnosisContext) -> Reason:
     sent, due = task.redelivered + 1, task.due_at or fleet.now
     owner, command = fleet.owner_of(task.shard), fleet.retry(task.stack_id)
-    if not fleet.living:
+    if not fleet.alive:
         return Reason(
             "conductors", "the task is ready, but no conductor is alive", "nothing", None, fleet.revive()
         )
@@ -183,7 +183,7 @@ def _ready(task: Unfinished, fleet: ConductorFleet, context: DiagnosisContext) -
 
 
 def _no_thread(fleet: ConductorFleet, context: DiagnosisContext, owner: str | None, due: float) -> Reason:
-    busy = ", ".join(f"{host}: {fleet.conductors[host].threads}" for host in sorted(fleet.living))
+    busy = ", ".join(f"{host}: {fleet.conductors[host].threads}" for host in sorted(fleet.alive))
     why = f"the task is ready, but all threads of all conductors are busy ({busy})"
     commands: list[str] = []
     if context.longest:

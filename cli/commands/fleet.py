@@ -18,7 +18,7 @@ class ConductorFleet:
 
     :ivar now: seconds since the epoch, by this host's clock.
     :ivar conductors: what each has reported last.
-    :ivar living: hosts of the conductors that are alive by their group; while that is unreachable, of those
+    :ivar alive: hosts of the conductors that are alive by their group; while that is unreachable, of those
         that report.
     :ivar owner_of: returns the host that owns a shard; None: nobody does.
     :ivar takeover: seconds after a conductor's last report until the others have its work.
@@ -31,7 +31,7 @@ class ConductorFleet:
 
     now: float
     conductors: Mapping[str, ConductorRecord]
-    living: frozenset[str]
+    alive: frozenset[str]
     owner_of: Callable[[int], str | None]
     takeover: float
     grace: float
@@ -43,22 +43,22 @@ class ConductorFleet:
     def works(self, member: MemberId) -> bool:
         """Return whether this very incarnation is alive."""
         host = host_of(member)
-        return host in self.living and self.conductors[host].incarnation == member
+        return host in self.alive and self.conductors[host].incarnation == member
 
     @property
     def present(self) -> list[str]:
         """Return the incarnations that are alive."""
-        return [self.conductors[host].incarnation for host in sorted(self.living)]
+        return [self.conductors[host].incarnation for host in sorted(self.alive)]
 
     @property
     def is_busy(self) -> bool:
         """Return whether no conductor has a free thread."""
-        return bool(self.living) and len(self.crowded) == len(self.living)
+        return bool(self.alive) and len(self.fully_busy) == len(self.alive)
 
     @property
-    def crowded(self) -> list[str]:
+    def fully_busy(self) -> list[str]:
         """Return the incarnations that have no free thread."""
-        there = (self.conductors[host] for host in sorted(self.living))
+        there = (self.conductors[host] for host in sorted(self.alive))
         return [c.incarnation for c in there if 0 < c.threads <= c.threads_busy]
 
     def revive(self) -> tuple[str, ...]:
@@ -106,7 +106,7 @@ def health_problems(fleet: ConductorFleet, *, unsettled: str | None, database: f
             text = f"the clock of {name} is {describe_span(abs(skew))} {way} this host's"
             why = f"{text}: what is due comes late or early"
             found.append(Reason("clock", why, "nothing: synchronize the clocks (NTP)", None, ()))
-    for host in sorted(fleet.living):
+    for host in sorted(fleet.alive):
         if lost := fleet.conductors[host].threads_written_off:
             what = f"{lost} thread{'s hang' if lost > 1 else ' hangs'} in calls that were cancelled"
             why = f"{host}: {what}, and {'were' if lost > 1 else 'was'} detached"
@@ -125,10 +125,10 @@ def _of_ring(fleet: ConductorFleet, unsettled: str | None) -> list[Reason]:
     )
     if fleet.unreachable is not None:
         why = f"the group of conductors is unreachable, so it is unknown which are alive: {fleet.unreachable}"
-        then = "those that report continue" if fleet.living else "nothing until it can be reached"
+        then = "those that report continue" if fleet.alive else "nothing until it can be reached"
         command = f"{fleet.manage} config validate --connect"
         return [Reason("group", f"{why}; last reports: {text}", then, None, (command,))]
-    if not fleet.living:
+    if not fleet.alive:
         guess = "they have stopped, hang, or cannot reach the coordination backend"
         why = f"no conductor is alive; last reports: {text}; {guess}"
         return [Reason("conductors", why, "nothing until one is back", None, fleet.revive())]

@@ -28,14 +28,14 @@ class Presence:
 
     :ivar now: seconds since the epoch, when both were read.
     :ivar rows: the last reports, by host.
-    :ivar roll: the members of the group; None: it is unreachable.
+    :ivar group: the members of the group; None: it is unreachable.
     :ivar unreachable: why it is.
     :ivar shard_count: of the installation.
     """
 
     now: float
     rows: Mapping[str, ConductorRecord]
-    roll: GroupStatus | None
+    group: GroupStatus | None
     unreachable: str | None
     shard_count: int
 
@@ -47,17 +47,17 @@ class Presence:
     @property
     def members(self) -> frozenset[Member]:
         """Return all members of the group, silent ones too."""
-        return frozenset() if self.roll is None else self.roll.alive | self.roll.silent
+        return frozenset() if self.group is None else self.group.alive | self.group.silent
 
     @property
-    def living(self) -> list[ConductorRecord]:
+    def alive(self) -> list[ConductorRecord]:
         """Return the reports of those that are alive, each under its name in the group."""
-        names = {} if self.roll is None else {member.host: member.name for member in self.roll.alive}
+        names = {} if self.group is None else {member.host: member.name for member in self.group.alive}
         return [replace(row, incarnation=names[host]) for host, row in self.rows.items() if host in names]
 
     def is_alive(self, host: str) -> bool | None:
         """Return whether a conductor is alive; None: unknown."""
-        return None if self.roll is None else host in self.roll.hosts
+        return None if self.group is None else host in self.group.hosts
 
     def status(self, host: str) -> str:
         """Return a conductor's status in Heat's words."""
@@ -73,13 +73,13 @@ class Presence:
     @property
     def ring(self) -> View:
         """Return the ring as those that are alive have it; silent ones are on it until these drop them."""
-        roll = self.roll or GroupStatus()
-        alone = View.of(roll.alive, self.shard_count)
+        group = self.group or GroupStatus()
+        alone = View.of(group.alive, self.shard_count)
         together = View.of(self.members, self.shard_count)
-        versions = {row.ring_version for row in self.living}
+        versions = {row.ring_version for row in self.alive}
         return together if together.version in versions and alone.version not in versions else alone
 
-    def ring_of_living(self, there: Iterable[ConductorRecord]) -> View:
+    def ring_of_reports(self, there: Iterable[ConductorRecord]) -> View:
         """Return the ring that these conductors make, whatever they report."""
         members = {member.host: member for member in self.members}
         made = [
@@ -90,7 +90,7 @@ class Presence:
 
     def shards(self) -> Mapping[str, int]:
         """Return the number of shards of each conductor; the reported one while the group is unreachable."""
-        if self.roll is None:
+        if self.group is None:
             return {host: row.shards_owned for host, row in self.rows.items()}
         if not self.ring.owners:
             return {}
@@ -98,22 +98,22 @@ class Presence:
 
     def unsettled(self) -> str | None:
         """Return why not every shard has exactly one owner that is alive; None: each has."""
-        if self.roll is None:
+        if self.group is None:
             return f"the group of conductors is unreachable: {self.unreachable}"
-        if not self.roll.alive:
+        if not self.group.alive:
             return "no conductor is alive"
-        if lost := sorted({owner.host for owner in self.ring.owners} - self.roll.hosts):
+        if lost := sorted({owner.host for owner in self.ring.owners} - self.group.hosts):
             return f"{', '.join(lost)} is silent; its shards go to the others when its timeout expires"
         return self._not_agreed()
 
     def _not_agreed(self) -> str | None:
-        living = self.living
-        if missing := sorted((self.roll or GroupStatus()).hosts - self.rows.keys()):
+        reports = self.alive
+        if missing := sorted((self.group or GroupStatus()).hosts - self.rows.keys()):
             return f"no report yet from: {', '.join(missing)}"
-        if {row.ring_version for row in living} != {self.ring.version}:
-            rings = ", ".join(f"{row.host} at {row.ring_version or 'none'}" for row in living)
+        if {row.ring_version for row in reports} != {self.ring.version}:
+            rings = ", ".join(f"{row.host} at {row.ring_version or 'none'}" for row in reports)
             return f"the conductors see different rings: {rings}"
-        owned = sum(row.shards_owned for row in living)
+        owned = sum(row.shards_owned for row in reports)
         return None if owned == self.shard_count else f"{owned} of {self.shard_count} shards are owned"
 
 
@@ -123,9 +123,9 @@ def presence_of(session: Session) -> Presence:
     :raises WrongConfiguration: see make_observer.
     """
     silence_libraries()
-    roll = make_observer(session.conf).status()
+    group = make_observer(session.conf).status()
     rows = {row.host: row for row in session.database.read(conductors.list_all)}
-    known, why = (None, roll) if isinstance(roll, str) else (roll, None)
+    known, why = (None, group) if isinstance(group, str) else (group, None)
     return Presence(session.database.clock(), rows, known, why, session.shard_count)
 
 
@@ -134,21 +134,21 @@ def fleet_of(session: Session, *, manage: str, sleep: Callable[[float], None] = 
     found = presence_of(session)
     late = {row.host: row.heartbeat_at for row in found.rows.values() if found.now - row.heartbeat_at > SKEW}
     moved: set[str] = set()
-    if found.roll is None or late.keys() & found.roll.hosts:
+    if found.group is None or late.keys() & found.group.hosts:
         sleep(REPORT_TWICE)
         again = session.database.read(conductors.list_all)
         moved = {row.host for row in again if row.heartbeat_at != _reported(found, row.host)}
         found = replace(found, now=session.database.clock(), rows={row.host: row for row in again})
     there = (
-        found.living if found.roll is not None else [row for row in found.rows.values() if row.host in moved]
+        found.alive if found.group is not None else [row for row in found.rows.values() if row.host in moved]
     )
-    view = found.ring_of_living(there)
+    view = found.ring_of_reports(there)
     assignment = assign(view) if view.owners else None
     section = session.conf.coordination
     return ConductorFleet(
         now=found.now,
         conductors=dict(found.rows) | {row.host: row for row in there},
-        living=frozenset(row.host for row in there),
+        alive=frozenset(row.host for row in there),
         owner_of=lambda shard: None if assignment is None else assignment.owner_of(shard),
         takeover=2 * (section.timeout + section.poll) + 1.0,
         grace=session.conf.stacks.cancel_grace,

@@ -99,7 +99,7 @@ def purge(database: Database, done: Purged, *, before: float, events_kept: int, 
         database.write(partial(stacks.purge, stack_ids=[stack.id for stack in old]))
         done.stacks += len(old)
         yield
-    for stack_id in _crowded(database, events_kept) if events_kept else ():
+    for stack_id in _over_limit(database, events_kept) if events_kept else ():
         done.events += database.write(partial(events.keep_newest, stack_id=stack_id, most=events_kept))
         yield
     now, after, swept = database.clock(), None, False
@@ -110,9 +110,9 @@ def purge(database: Database, done: Purged, *, before: float, events_kept: int, 
         yield
 
 
-def _crowded(database: Database, most: int) -> Iterator[StackId]:
+def _over_limit(database: Database, most: int) -> Iterator[StackId]:
     """Return the stacks with more events than that."""
     last: StackId | None = None
-    while found := database.read(partial(events.crowded, most=most, limit=PAGE, after=last)):
+    while found := database.read(partial(events.over_limit, most=most, limit=PAGE, after=last)):
         yield from found
         last = found[-1]

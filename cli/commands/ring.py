@@ -28,7 +28,7 @@ def ring_of(found: Presence) -> View:
 
     :raises AdminError: the group is unreachable, so the ring is unknown.
     """
-    if found.roll is None:
+    if found.group is None:
         raise AdminError(
             f"the group of conductors is unreachable: {found.unreachable}; see `config validate --connect`"
         )
@@ -91,7 +91,7 @@ class RingShow(WithFooter):
             weights.get(host, 1.0 if row is None else row.weight),
             owned,
             Share(owned / found.shard_count),
-            None if found.roll is None else stacks_owned,
+            None if found.group is None else stacks_owned,
             None if row is None else row.threads_busy,
             None if row is None else row.ring_version,
             Age.of(None if row is None else row.heartbeat_at, found.now),
@@ -111,8 +111,8 @@ def footer(found: Presence, in_progress: int) -> list[str]:
     """Return the lines below the table: the sums, and the health of the ring."""
     there = [row for row in found.rows.values() if row.state != STOPPED or found.is_alive(row.host)]
     owned = sum(found.shards().values())
-    working = there if found.roll is None else found.living
-    alive = "?" if found.roll is None else len(found.roll.alive)
+    working = there if found.group is None else found.alive
+    alive = "?" if found.group is None else len(found.group.alive)
     sums = (
         f"alive: {alive} of {max(len(there), len(found.members))} conductors; "
         f"shards: {owned} of {found.shard_count} ({owned / found.shard_count:.1%}); "
@@ -128,7 +128,7 @@ def health(found: Presence, there: Sequence[ConductorRecord]) -> str:
     :param there: the reports of conductors that have not stopped.
     """
     reason = found.unsettled()
-    if found.roll is None:
+    if found.group is None:
         return f"unknown: {reason}; the last reports are shown"
     if reason is not None:
         return f"not settled: {reason}"
@@ -219,7 +219,7 @@ class RingRebalance(Command):
         while True:
             found = presence_of(session)
             reason = found.unsettled()
-            late = [row.host for row in found.living if row.heartbeat_at == before.get(row.host)]
+            late = [row.host for row in found.alive if row.heartbeat_at == before.get(row.host)]
             if reason is None and not late:
                 self.app.stdout.write(f"settled: every one of {session.shard_count} shards has one owner\n")
                 return 0
@@ -227,7 +227,7 @@ class RingRebalance(Command):
                 problem = reason or f"no report since from: {', '.join(late)}"
                 self.app.stderr.write(f"not settled within {timeout} s: {problem}\n")
                 return 1
-            owned = sum(row.shards_owned for row in found.living)
+            owned = sum(row.shards_owned for row in found.alive)
             if self.app.stdout.isatty():
                 self.app.stdout.write(f"\r[{'#' * (40 * owned // session.shard_count):<40}] {owned} shards ")
                 self.app.stdout.flush()

@@ -18,7 +18,7 @@ class ServiceList(WithFooter):
     def take_action(self, parsed: typing.Any) -> typing.Any:
         """Run the command."""
         found = presence_of(session_of(self))
-        if found.roll is None:
+        if found.group is None:
             self.footer = [f"unknown: {found.unsettled()}; the last reports are shown"]
         columns = (
             "Host",

@@ -44,6 +44,6 @@ def find_stack(session: Session, name: str, project: str | None) -> Stack:
         whose = f" of project {project}" if project else ""
         raise AdminError(f"there is no stack {name}{whose}, by id or by name")
     if len(found) > 1:
-        ids = ", ".join(f"{stack.id} (project {stack.tenant})" for stack in found)
+        ids = ", ".join(f"{stack.id} (project {stack.project_id})" for stack in found)
         raise AdminError(f"several stacks are called {name}; name one by its id: {ids}")
     return found[0]

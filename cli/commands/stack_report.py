@@ -86,7 +86,8 @@ def as_text(report: StackReport, fleet: ConductorFleet) -> str:
 def _lines(report: StackReport, fleet: ConductorFleet) -> Iterator[str]:
     stack = report.stack
     nested = " (a nested one)" if stack.parent_id is not None else ""
-    yield f"stack {stack.name} ({stack.id}) of project {stack.tenant}{nested}: {stack.action}_{stack.status}"
+    named = f"stack {stack.name} ({stack.id}) of project {stack.project_id}{nested}"
+    yield f"{named}: {stack.action}_{stack.status}"
     if report.in_progress:
         counts = ", ".join(f"{count} {state}" for state, count in sorted(report.waiting.counts.items()))
         yield f"unfinished: {counts or 'nothing'}; owned by {report.owner or 'no conductor'}"
@@ -128,7 +129,7 @@ def as_json(report: StackReport) -> typing.Any:
         "stack": {
             "id": stack.id,
             "name": stack.name,
-            "project": stack.tenant,
+            "project": stack.project_id,
             "parent": stack.parent_id,
             "action": stack.action,
             "status": stack.status,

@@ -102,7 +102,7 @@ class StackRetry(_OfStack):
         if done.left:
             self.app.stdout.write("skipped:\n")
             _tell(self, done.left)
-        if not fleet.living:
+        if not fleet.alive:
             self.app.stdout.write("no conductor is alive: the work is done when one is back\n")
         return 0
 
@@ -166,7 +166,7 @@ def report_of(session: Session, stack: Stack, fleet: ConductorFleet, *, limit: i
 
 
 def _findings(conn: Connection, stack: Stack, waiting: Waiting, fleet: ConductorFleet) -> list[typing.Any]:
-    longest = inspections.longest_steps(conn, fleet.crowded, limit=LONGEST)
+    longest = inspections.longest_steps(conn, fleet.fully_busy, limit=LONGEST)
     context = DiagnosisContext(stack.deadline_at, waiting.children, waiting.handles, longest)
     return [explain(task, fleet, context) for task in waiting.tasks]
 

@@ -193,6 +193,6 @@ class Serve:
         return self._embedded.stop()
 
 
-def client_environment(url: str, tenant: str = TENANT) -> str:
+def client_environment(url: str, project_id: str = TENANT) -> str:
     """Return the variables for the OpenStack client, as a shell takes them."""
-    return f"OS_AUTH_TYPE=none OS_ENDPOINT={url}/v1/{tenant}"
+    return f"OS_AUTH_TYPE=none OS_ENDPOINT={url}/v1/{project_id}"

@@ -54,7 +54,7 @@ def make_services(
         build={"revision": version},
         health_problem=database_health(conf).problem,
         metrics=metrics_text,
-        roll=conductors_in_group(conf),
+        group=conductors_in_group(conf),
         cloud=make_cloud_checks(conf, parts.database.clock).of,
         draining=draining,
     )

@@ -54,7 +54,7 @@ class Rollbacks:
     def _roll_back(self, stack_id: StackId) -> None:
         stack = self._context.database.read(lambda conn: stacks.get(conn, stack_id))
         if stack.rollback_at is not None:
-            with about(project=stack.tenant, stack=stack_id):
+            with about(project=stack.project_id, stack=stack_id):
                 self._start(stack)
 
     def _start(self, stack: Stack) -> None:

@@ -104,14 +104,14 @@ class SliceScan:
                 yield self._write(work, part)
             except (RowLocked, TooSlow) as error:
                 if len(part) == 1:
-                    self._put_off(key(part[0]), error)
+                    self._retry_later(key(part[0]), error)
                 else:
                     single += part
         for thing in (*single, *known):
             try:
                 done = self._write(work, [thing])
             except (RowLocked, TooSlow) as error:
-                self._put_off(key(thing), error)
+                self._retry_later(key(thing), error)
             else:
                 self._locked.pop(key(thing), None)
                 yield done
@@ -119,7 +119,7 @@ class SliceScan:
     def _write(self, work: Callable[[Connection, Sequence[T]], R], part: Sequence[T]) -> R:
         return self._database.write(lambda conn: work(conn, part), brief=True)
 
-    def _put_off(self, name: Hashable, error: Exception) -> None:
+    def _retry_later(self, name: Hashable, error: Exception) -> None:
         times = self._locked[name].times + 1 if name in self._locked else 1
         pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(times - 1, 10))
         self._locked[name] = _Locked(self._monotonic() + pause, times)

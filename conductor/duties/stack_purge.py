@@ -76,7 +76,7 @@ class StackPurge:
                 self._trim(stack_id, most)
 
     def _with_too_many_events(self, stack_ids: Sequence[StackId], most: int) -> list[StackId]:
-        return self._context.database.read(lambda conn: events.crowded_among(conn, stack_ids, most))
+        return self._context.database.read(lambda conn: events.over_limit_among(conn, stack_ids, most))
 
     def _trim(self, stack_id: StackId, most: int) -> None:
         def work(conn: Connection, part: Sequence[StackId]) -> int:

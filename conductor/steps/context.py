@@ -166,7 +166,7 @@ class RunningStepContext:
 
     def shared(self, key: Hashable, make: Callable[[], T], max_age: float) -> T:
         """Return what all steps of the stack's project share under this key."""
-        return self._services.shared.get((self._claim.tenant, key), make, max_age)
+        return self._services.shared.get((self._claim.project_id, key), make, max_age)
 
     def _opened(self, credential: Json) -> Json:
         sealer = self._services.sealer.of_credential(self._claim.root_id)
@@ -177,4 +177,4 @@ class RunningStepContext:
     @property
     def _stack(self) -> StackFacts:
         claim = self._claim
-        return StackFacts(id=claim.task.stack_id, name=claim.stack_name, tenant=claim.tenant)
+        return StackFacts(id=claim.task.stack_id, name=claim.stack_name, project_id=claim.project_id)

@@ -213,7 +213,7 @@ class Outcomes:
         changes: dict[str, Json] = {}
         if self.claim.task.kind != TaskKind.REFRESH:
             changes["reason"] = self.secrets.redact(f"will be tried again: {error}")
-        if isinstance(error, StepTimedOut) or self._insists:
+        if isinstance(error, StepTimedOut) or self._retries_permanent:
             changes["progress"] = None
         outcome = self._outcome(
             TaskState.PARKED,
@@ -264,12 +264,12 @@ class Outcomes:
         return StepResult(self.claim, outcome)
 
     @property
-    def _insists(self) -> bool:
-        return TaskDefinition.from_json(self.claim.task.definition).insists
+    def _retries_permanent(self) -> bool:
+        return TaskDefinition.from_json(self.claim.task.definition).retries_permanent
 
     def failed(self, error: Exception) -> StepResult:
-        """Fail the task; one that insists is retried as long as it has retries left."""
-        if self._insists and self.claim.task.retries_left > 0:
+        """Fail the task; a cleanup that no user would see is retried as long as it has retries left."""
+        if self._retries_permanent and self.claim.task.retries_left > 0:
             return self.retry(RetryableError(str(error)))
         kind = error.kind if isinstance(error, PermanentError) else _kind(error)
         inside = f".{error.path}" if isinstance(error, ChildFailed) and error.path else ""

@@ -76,7 +76,7 @@ class StepRunner:
         return self._outcomes(claim, who).failed(PermanentError(text))
 
     def _outcomes(self, claim: Claim, who: Claimant) -> Outcomes:
-        secrets = Secrets(self._services.sealer.of_stack(claim.tenant, claim.root_id))
+        secrets = Secrets(self._services.sealer.of_stack(claim.project_id, claim.root_id))
         return Outcomes(claim, who, self._services.clock, secrets)
 
     def _context(self, outcomes: Outcomes, stop: threading.Event) -> RunningStepContext:
@@ -90,7 +90,7 @@ class StepRunner:
         where = f"{claim.task.stack_id}/{claim.resource.name}"
         try:
             try:
-                with charged_to(claim.tenant):
+                with charged_to(claim.project_id):
                     return call()
             except Cancelled:
                 return self._cancel(outcomes, progress)

@@ -60,7 +60,7 @@ def make_target(
         id=resource.id,
         name=resource.name,
         type=resource.plugin,
-        stack=StackFacts(id=claim.task.stack_id, name=claim.stack_name, tenant=claim.tenant),
+        stack=StackFacts(id=claim.task.stack_id, name=claim.stack_name, project_id=claim.project_id),
         properties=properties,
         previous=before if claim.task.kind == TaskKind.UPDATE else {},
         update_policy=resolve_properties(plugin.update_policy_schema, policy) if giving else {},
@@ -69,7 +69,7 @@ def make_target(
         attempt=claim.task.attempt,
         metadata=metadata,
         data=_data(claim, plugin, secrets),
-        requested_attributes=(definition if giving else before_definition).wanted,
+        requested_attributes=(definition if giving else before_definition).requested_attributes,
         creation_key=resource.key or "",
     )
     return target, {name: value for name, value in stored.items() if value != getattr(resource, name)}

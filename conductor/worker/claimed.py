@@ -150,7 +150,7 @@ def log_context(claim: Claim) -> contextlib.AbstractContextManager[None]:
     """Return a context in which log lines belong to the claim's stack and request."""
     task = claim.task
     request = logs.named(task.request, task.traversal)
-    return logs.about(request=request, project=claim.tenant, stack=task.stack_id)
+    return logs.about(request=request, project=claim.project_id, stack=task.stack_id)
 
 
 class TimerQueue(typing.Generic[T]):

@@ -147,7 +147,7 @@ class LateResults:
             try:
                 self._resolve(claim, result)
             except RowLocked:
-                self.locked_results.put_off((claim, result))
+                self.locked_results.retry_later((claim, result))
                 continue
             except (Unavailable, MemoryError):
                 late.appendleft((claim, result))
@@ -177,7 +177,7 @@ class LateResults:
                     with log_context(claim):
                         record_hung(self.database, claim, who.member, now=self.clock())
             except RowLocked:
-                self.locked_hung.put_off(claim)
+                self.locked_hung.retry_later(claim)
             else:
                 self.locked_hung.done(claim)
             self.hung.popleft()

@@ -58,7 +58,7 @@ class LockedOut(typing.Generic[T]):
         self._names.difference_update(self._key(thing) for thing in due)
         return due
 
-    def put_off(self, thing: T) -> None:
+    def retry_later(self, thing: T) -> None:
         """Retry the object later: it was locked."""
         times = self._times.get(self._key(thing), 0)
         if self._add(min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(times, 10)), thing):
@@ -71,9 +71,9 @@ class LockedOut(typing.Generic[T]):
         self._times.pop(self._key(thing), None)
 
     def settle(self, tried: Collection[T], locked: Collection[T]) -> None:
-        """Put off those that were locked, and forget it of the others that were tried."""
+        """Retry those later that were locked, and forget it of the others that were tried."""
         for thing in locked:
-            self.put_off(thing)
+            self.retry_later(thing)
         if self._times:
             for thing in tried:
                 if thing not in locked:
@@ -101,7 +101,7 @@ class LockedOut(typing.Generic[T]):
                     result = _write(database, work, part)
                 except RowLocked:
                     if len(part) == 1:
-                        self.put_off(part[0])
+                        self.retry_later(part[0])
                     parts[:1] = [[thing] for thing in part] if len(part) > 1 else []
                     continue
                 del parts[0]
@@ -173,7 +173,7 @@ class UnstorableResults:
             settled = True
         except RowLocked:
             settled = True
-            self._put_off(batch)
+            self._retry_later(batch)
             raise
         except Unavailable:
             settled = True  # It says nothing about the batch; the work loop keeps it.
@@ -186,7 +186,7 @@ class UnstorableResults:
             if not settled:
                 self._blame(batch)
 
-    def _put_off(self, batch: Sequence[StepResult]) -> None:
+    def _retry_later(self, batch: Sequence[StepResult]) -> None:
         if len(batch) > 1:
             self.waiting.extend((result, False) for result in batch)
         for result in batch if len(batch) == 1 else ():

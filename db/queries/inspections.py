@@ -116,13 +116,15 @@ def find(conn: Connection, wanted: str, project_id: str | None = None, *, limit:
     :param project_id: id of the project whose stacks are searched; None: all projects.
     """
     s = tables.stack
-    mine = () if project_id is None else (s.c.tenant == project_id,)
+    mine = () if project_id is None else (s.c.project_id == project_id,)
     for which in (
         s.c.id == wanted,
         s.c.live_name == wanted,
         sa.and_(s.c.name == wanted, s.c.deleted_at.is_(None)),
     ):
-        rows = conn.execute(sa.select(s).where(which, *mine).order_by(s.c.created_at).limit(limit)).mappings()
+        rows = conn.execute(
+            sa.select(*tables.STACK_COLUMNS).where(which, *mine).order_by(s.c.created_at).limit(limit)
+        ).mappings()
         if found := with_tags(conn, [dict(row) for row in rows]):
             return found
     return []

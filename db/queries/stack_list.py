@@ -59,7 +59,7 @@ def list_stacks(conn: Connection, query: StackQuery, kind: type[S]) -> list[S]:
     wanted = _select(kind).where(*_conditions(query))
     if query.marker is not None:
         last = get_listed(conn, query.marker)
-        if query.project_id not in (None, last.tenant):
+        if query.project_id not in (None, last.project_id):
             raise NotFound("Stack", query.marker)
         wanted = wanted.where(_after(last, keys))
     for column, descending in keys:
@@ -83,7 +83,8 @@ def _keys(query: StackQuery) -> list[tuple[str, bool]]:
 
 
 def _select(kind: type[ListedStack]) -> sa.Select[typing.Any]:
-    return sa.select(*(tables.stack.c[part.name] for part in fields(kind) if part.name != "tags"))
+    names = {part.name for part in fields(kind)}
+    return sa.select(*(column for column in tables.STACK_COLUMNS if column.key in names))
 
 
 def get_listed(conn: Connection, stack_id: StackId) -> ListedStack:
@@ -108,13 +109,13 @@ def get_many(conn: Connection, stack_ids: Iterable[StackId]) -> dict[StackId, Li
     return found
 
 
-def find_by_name(conn: Connection, tenant: str, name: str) -> ListedStack:
+def find_by_name(conn: Connection, project_id: str, name: str) -> ListedStack:
     """Return the living stack of that name: the top-level one, else the oldest nested one; without its tags.
 
     :raises NotFound: there is none; a deleted one is found by its id only.
     """
     s = tables.stack
-    mine = _select(ListedStack).where(s.c.tenant == tenant)
+    mine = _select(ListedStack).where(s.c.project_id == project_id)
     nested = mine.where(s.c.name == name, s.c.parent_id.is_not(None), s.c.deleted_at.is_(None))
     for wanted in (mine.where(s.c.live_name == name), nested.order_by(s.c.created_at, s.c.id)):
         if (row := conn.execute(wanted.limit(1)).mappings().first()) is not None:
@@ -153,7 +154,7 @@ def _conditions(query: StackQuery) -> list[sa.ColumnElement[bool]]:
     s = tables.stack
     found: list[sa.ColumnElement[bool]] = []
     if query.project_id is not None:
-        found.append(s.c.tenant == query.project_id)
+        found.append(s.c.project_id == query.project_id)
     if not query.show_deleted:
         found.append(s.c.deleted_at.is_(None))
     if not query.show_nested:

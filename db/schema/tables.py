@@ -99,7 +99,7 @@ stack = sa.Table(
     "stack",
     metadata,
     _uuid("id", primary_key=True),
-    sa.Column("tenant", sa.String(64), nullable=False),
+    sa.Column("tenant", sa.String(64), key="project_id", nullable=False),
     sa.Column("name", sa.String(255), nullable=False),
     # The name while a top-level stack lives, NULL for nested and deleted ones: NULLs never collide, so
     # one unique constraint works alike on all three databases.
@@ -139,15 +139,17 @@ stack = sa.Table(
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("updated_at", Instant),
     sa.Column("deleted_at", Instant),
-    sa.UniqueConstraint("tenant", "live_name", name="uq_stack_live_name"),
-    sa.Index("ix_stack_tenant_created", "tenant", "created_at", "id"),
+    sa.UniqueConstraint("project_id", "live_name", name="uq_stack_live_name"),
+    sa.Index("ix_stack_tenant_created", "project_id", "created_at", "id"),
     sa.Index("ix_stack_deadline", "deadline_at"),
     sa.Index("ix_stack_rollback", "rollback_at"),
     sa.Index("ix_stack_deleted", "deleted_at"),
     sa.Index("ix_stack_root", "root_id"),
     sa.Index("ix_stack_parent", "parent_id"),
-    sa.Index("ix_stack_name", "tenant", "name"),
+    sa.Index("ix_stack_name", "project_id", "name"),
 )
+STACK_COLUMNS = tuple(column.label(column.key) for column in stack.c)
+"""To select stacks: a column's name in the database may be older than its name here."""
 
 #: Credentials that users have delegated, so that work continues when their tokens have expired.  A root stack
 #: has one for all stacks nested in it.

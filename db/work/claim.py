@@ -38,7 +38,7 @@ class Claim:
     resource: Resource
     inputs: Mapping[str, InputValue]
     stack_name: str
-    tenant: str
+    project_id: str
     root_id: StackId
 
     @property
@@ -67,7 +67,7 @@ _READY = (
     .with_for_update(skip_locked=True)
 )
 _S = tables.stack.c
-_NAMES = sa.select(_S.id, _S.name, _S.tenant, _S.root_id).where(_S.id.in_(IDS))
+_NAMES = sa.select(_S.id, _S.name, _S.project_id, _S.root_id).where(_S.id.in_(IDS))
 _IN_PROGRESS = (
     sa.update(tables.resource)
     .where(tables.resource.c.id.in_(IDS))
@@ -229,12 +229,12 @@ def _take(conn: Connection, seen: Sequence[Task], *, who: Claimant, now: float) 
 def stack_names(conn: Connection, stack_ids: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Return the name and the project's id of each stack."""
     found = _stacks(conn, stack_ids)
-    return {stack_id: (name, tenant) for stack_id, (name, tenant, _) in found.items()}
+    return {stack_id: (name, project_id) for stack_id, (name, project_id, _) in found.items()}
 
 
 def _stacks(conn: Connection, stack_ids: Iterable[str]) -> dict[str, tuple[str, str, StackId]]:
     rows = conn.execute(_NAMES, {"ids": sorted(stack_ids)})
-    return {stack_id: (name, tenant, StackId(root_id)) for stack_id, name, tenant, root_id in rows}
+    return {stack_id: (name, project_id, StackId(root_id)) for stack_id, name, project_id, root_id in rows}
 
 
 def _mark_in_progress(
@@ -292,5 +292,5 @@ def _claim(
         for name, i in task.inputs.items()
         if (found := current(ResourceId(i))) is not None
     }
-    name, tenant, root_id = stack
-    return Claim(task, resource, inputs, stack_name=name, tenant=tenant, root_id=root_id)
+    name, project_id, root_id = stack
+    return Claim(task, resource, inputs, stack_name=name, project_id=project_id, root_id=root_id)

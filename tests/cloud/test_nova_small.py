@@ -244,7 +244,7 @@ def test_changes_of_a_flavor(make_as_operator: Make, operator: Project, project:
 
 def test_a_flavor_that_is_not_public_is_for_the_stacks_project(operator: Project) -> None:
     flavor = _new(operator, "Flavor", {"ram": 64, "vcpus": 1, "is_public": False})
-    stack = dataclasses.replace(flavor.target.stack, tenant=operator.id)
+    stack = dataclasses.replace(flavor.target.stack, project_id=operator.id)
     flavor.target = dataclasses.replace(flavor.target, stack=stack)
     flavor.create()
     access = operator.connection.compute.get_flavor_access(flavor.id)

@@ -20,7 +20,7 @@ from stoker.resources.plugin import ResourceType
 from stoker.resources.properties import resolve_properties
 from stoker.resources.steps import Done, Park, Poll, Step
 
-STACK = StackFacts(id="5ca1ab1e-0000-4000-8000-000000000001", name="demo", tenant="acme")
+STACK = StackFacts(id="5ca1ab1e-0000-4000-8000-000000000001", name="demo", project_id="acme")
 START = 1_700_000_000.0
 
 
@@ -136,7 +136,7 @@ class FakeWork:
 
     def signal_url(self, resource_name: str) -> str:
         return (
-            f"http://api.test/v1/{STACK.tenant}/stacks/{STACK.name}/{STACK.id}"
+            f"http://api.test/v1/{STACK.project_id}/stacks/{STACK.name}/{STACK.id}"
             f"/resources/{resource_name}/signal"
         )
 

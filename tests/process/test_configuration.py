@@ -214,7 +214,7 @@ def test_the_whole_configuration_is_validated_at_once(tmp_path: pathlib.Path, da
     done = run("stoker-manage", tmp_path, "config", "validate")
     assert done.returncode == 1, done.stderr
     file = tmp_path / "stoker.conf"
-    assert f"{file}: [conductor] thread: there is no such option; is threads meant?" in done.stdout
+    assert f'{file}: [conductor] thread: there is no such option; did you mean "threads"?' in done.stdout
     assert f"{file}: [conductor] weight: " in done.stdout
     assert done.stdout.endswith("2 wrong\n")
     write(tmp_path, KEY, database)

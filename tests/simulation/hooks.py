@@ -130,7 +130,7 @@ class Breaks:
         awaited = task.waits_on
         if task.state != TaskState.PARKED or awaited is None or not awaited.is_stack:
             return False
-        found = self.world.database.read(lambda conn: stacks.living(conn, StackId(awaited.key)))
+        found = self.world.database.read(lambda conn: stacks.find_undeleted(conn, StackId(awaited.key)))
         return found is not None and found.remaining is not None
 
     def _runs(self, stack: Stack) -> bool:

@@ -45,7 +45,7 @@ def test_every_rule_that_is_asked_for_exists() -> None:
 
 def test_a_member_may_create_and_a_reader_may_not(auth: KeystoneAuthentication) -> None:
     member = auth.identify(TENANT, headers())
-    assert (member.tenant, member.user, member.roles) == (TENANT, "ann", frozenset({"member"}))
+    assert (member.project_id, member.user, member.roles) == (TENANT, "ann", frozenset({"member"}))
     auth.authorize(member, "stacks:create")
     reader = auth.identify(TENANT, headers("Reader"))
     auth.authorize(reader, "stacks:index")
@@ -99,7 +99,7 @@ def test_only_an_admin_names_another_tenant(auth: KeystoneAuthentication) -> Non
         auth.identify("4567", headers())
     assert caught.value.status == 403
     admin = auth.identify("4567", headers("admin"))
-    assert admin.tenant == TENANT, "what he creates is his own project's, as in Heat"
+    assert admin.project_id == TENANT, "what he creates is his own project's, as in Heat"
     assert admin.may_see("4567")
     assert not auth.identify(TENANT, headers()).may_see("4567")
     with pytest.raises(Fault):
@@ -124,4 +124,4 @@ def test_who_is_not_of_the_project_is_not_let_in(
 
 
 def test_a_path_without_a_tenant_needs_no_token(auth: KeystoneAuthentication) -> None:
-    assert auth.identify("", {}).tenant == ""
+    assert auth.identify("", {}).project_id == ""

@@ -14,7 +14,7 @@ from stoker.resources.context import StackFacts
 from stoker.sealing.signal_urls import SignalAddresses
 
 ADDRESSES = SignalAddresses("", b"key")
-MADE = ADDRESSES.presigned(StackFacts(id="1", name="n", tenant="t"), "r", 5)
+MADE = ADDRESSES.presigned(StackFacts(id="1", name="n", project_id="t"), "r", 5)
 HINT = "the signature of this address is missing or wrong"
 
 

@@ -53,8 +53,12 @@ def test_what_is_right_is_not_told(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize(
     ("text", "where", "what"),
     [
-        ("[conductor]\nthread = 4\n", "[conductor] thread", "there is no such option; is threads meant?"),
-        ("[conductr]\nthreads = 4\n", "[conductr]", "there is no such section; is conductor meant?"),
+        (
+            "[conductor]\nthread = 4\n",
+            "[conductor] thread",
+            'there is no such option; did you mean "threads"?',
+        ),
+        ("[conductr]\nthreads = 4\n", "[conductr]", 'there is no such section; did you mean "conductor"?'),
         ("[conductor]\nthreads = many\n", "[conductor] threads", "many"),
         ("[conductor]\nthreads = 0\n", "[conductor] threads", "Should be greater than or equal to 1"),
         ("[api]\nauth_strategy = none\nbind_port = 99999\n", "[api] bind_port", "65535"),

@@ -75,7 +75,7 @@ def a_fleet(*conductors: ConductorRecord, **fields: typing.Any) -> ConductorFlee
     plain: typing.Any = {
         "now": NOW,
         "conductors": found,
-        "living": living,
+        "alive": living,
         "owner_of": lambda shard: owner,
         "takeover": 20.0,
         "grace": 30.0,
@@ -265,7 +265,7 @@ def test_a_conductor_that_has_not_answered_for_what_is_over_holds_nothing_up() -
 
 STACK = Stack(
     id=StackId("S"),
-    tenant="demo",
+    project_id="demo",
     name="shop",
     action="CREATE",
     status=Status.IN_PROGRESS,

@@ -42,10 +42,10 @@ def reports(*hosts: str, age: float = 0.5) -> dict[str, ConductorRecord]:
 def seen(
     rows: dict[str, ConductorRecord], *, alive: tuple[str, ...], silent: tuple[str, ...] = ()
 ) -> Presence:
-    roll = GroupStatus(
+    group = GroupStatus(
         frozenset(MEMBERS[host] for host in alive), frozenset(MEMBERS[host] for host in silent)
     )
-    return Presence(NOW, rows, roll, None, COUNT)
+    return Presence(NOW, rows, group, None, COUNT)
 
 
 def test_all_is_well() -> None:

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from stoker.ring.timing import MembershipTiming, Sign, latest, living, watch
+from stoker.ring.timing import MembershipTiming, Sign, alive_hosts, latest, watch
 
 NAN, INF = math.nan, math.inf
 
@@ -71,8 +71,8 @@ def test_who_is_missing_is_only_silent_for_backends_forget_on_their_own() -> Non
     signs = watch({"a": Sign(("i", 7), 1.0)}, {}, 2.0)
     assert signs == {"a": Sign(("i", 7), 3.0)}
     assert watch(signs, {"a": ("i", 7)}, 1.0) == {"a": Sign(("i", 7), 4.0)}
-    assert living(signs, 3.5) == {"a"}
-    assert living(signs, 3.0) == frozenset()
+    assert alive_hosts(signs, 3.5) == {"a"}
+    assert alive_hosts(signs, 3.0) == frozenset()
 
 
 def test_of_two_records_of_a_host_the_later_start_counts_then_the_higher_counter() -> None:

@@ -4,7 +4,7 @@ import pytest
 from stoker.resources.context import StackFacts
 from stoker.sealing.signal_urls import SignalAddresses
 
-STACK = StackFacts(id="1d", name="my stack", tenant="t")
+STACK = StackFacts(id="1d", name="my stack", project_id="t")
 NAMED = {"tenant_id": "t", "stack_name": "my stack", "stack_id": "1d", "resource_name": "a/b", "row": "17"}
 ADDRESSES = SignalAddresses("http://api.test/root", b"key")
 SIGNATURE = ADDRESSES.presigned(STACK, "a/b", 17).signature

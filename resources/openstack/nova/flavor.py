@@ -87,7 +87,7 @@ class Flavor(DeclaredType):
         if target.properties["extra_specs"]:
             self._set_extra_specs(target, work)
         if not target.properties["is_public"]:
-            self._set_projects(target, target.properties["tenants"] or [target.stack.tenant], work)
+            self._set_projects(target, target.properties["tenants"] or [target.stack.project_id], work)
 
     def update_body(
         self, target: ResourceView, changed: Collection[str], work: StepContext

@@ -163,7 +163,7 @@ class ServerPorts:
         own = self.service.list_all("/networks", "networks", shared=False, admin_state_up=True)
         shared = self.service.list_all("/networks", "networks", shared=True)
         # Administrators see the networks of all projects; those are not meant.
-        mine = [net for net in own if net["project_id"] == self._target.stack.tenant]
+        mine = [net for net in own if net["project_id"] == self._target.stack.project_id]
         usable = [str(net["id"]) for net in [*mine, *shared]]
         if len(usable) > 1:
             raise PermanentError(
@@ -171,7 +171,7 @@ class ServerPorts:
             )
         if usable:
             return usable[0]
-        found = self.service.get(f"/auto-allocated-topology/{self._target.stack.tenant}")
+        found = self.service.get(f"/auto-allocated-topology/{self._target.stack.project_id}")
         return str(found["auto_allocated_topology"]["id"])
 
     def facts(self, server: str) -> dict[str, Json]:

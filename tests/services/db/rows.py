@@ -40,7 +40,7 @@ def a_stack(**fields: typing.Any) -> Stack:
     stack_id = fields.get("id", new_id())
     plain: dict[str, typing.Any] = {
         "id": stack_id,
-        "tenant": "tenant",
+        "project_id": "tenant",
         "name": name,
         "live_name": name,
         "root_id": stack_id,

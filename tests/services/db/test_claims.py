@@ -49,12 +49,12 @@ def test_each_task_of_a_batch_goes_to_exactly_one_of_many_claimants(database: Da
 
 
 def test_a_claim_holds_all_a_step_needs(database: Database) -> None:
-    stack = a_stack(name="web", tenant="acme")
+    stack = a_stack(name="web", project_id="acme")
     graph = store_graph(database, {"net": [], "server": ["net"]}, stack=stack, definition={"x": 1})
     [first] = claim_all(database, graph.ids)
     changes = {"reference_id": "net-1", "attributes": {"cidr": "10.0.0.0/24"}}
     [held] = step(database, [outcome(first, changes=changes)]).claims
-    assert (held.stack_name, held.tenant, held.resource.name) == ("web", "acme", "server")
+    assert (held.stack_name, held.project_id, held.resource.name) == ("web", "acme", "server")
     assert held.task.definition == {"x": 1}
     assert held.inputs["net"].reference_id == "net-1"
     assert held.inputs["net"].attributes == {"cidr": "10.0.0.0/24"}

@@ -215,6 +215,7 @@ def store_old(database: Database, old: sa.MetaData, host: str, first_id: int) ->
             types = {"held": sa.Integer(), "reason": sa.Text(), **{c.name: c.type for c in table.c}}
             one = sa.Table(table.name, sa.MetaData(), *(sa.Column(name, types[name]) for name in names))
             given = {"held": 0, "reason": None, **vars(value)}
+            given["tenant"] = given.get("project_id")
             conn.execute(sa.insert(one), {name: given[name] for name in names})
         conn.execute(sa.insert(old.tables["conductor"]), reporting)
 

@@ -134,12 +134,12 @@ def test_pages_hold_each_task_once(database: Database) -> None:
 
 
 def test_a_stack_is_found_by_its_id_and_by_its_name(database: Database) -> None:
-    one, other = a_stack(name="shop"), a_stack(name="shop", tenant="other")
+    one, other = a_stack(name="shop"), a_stack(name="shop", project_id="other")
     child, gone = a_child(one, ResourceId(1), "shop-web"), replace(a_stack(name="old"), live_name=None)
     store(database, one, other, child, replace(gone, deleted_at=NOW))
 
-    def find(wanted: str, tenant: str | None = None) -> list[StackId]:
-        return [s.id for s in database.read(lambda conn: inspections.find(conn, wanted, tenant))]
+    def find(wanted: str, project_id: str | None = None) -> list[StackId]:
+        return [s.id for s in database.read(lambda conn: inspections.find(conn, wanted, project_id))]
 
     assert find(one.id) == [one.id]
     assert sorted(find("shop")) == sorted([one.id, other.id])

@@ -78,7 +78,7 @@ def test_crowded_stacks_are_found_page_by_page(database: Database) -> None:
     with_events(database, a_stack(), 1)
     found: list[StackId] = []
     while page := database.read(
-        lambda conn, after=(found or [None])[-1]: events.crowded(conn, 2, limit=2, after=after)
+        lambda conn, after=(found or [None])[-1]: events.over_limit(conn, 2, limit=2, after=after)
     ):
         found += page
     assert found == ids

@@ -32,7 +32,7 @@ from stoker.template.residual import quote, retokened, sealed
 OLD_KEY, NEW_KEY, LOST_KEY = (Sealer.generate_key() for _ in range(3))
 OLD, NEW, BOTH = Sealer([OLD_KEY]), Sealer([NEW_KEY]), Sealer([NEW_KEY, OLD_KEY])
 ROOT = "f0000000-0000-4000-8000-000000000000"
-TREE = {"tenant": "acme", "root_id": ROOT}
+TREE = {"project_id": "acme", "root_id": ROOT}
 OLD_PLACE = OLD.of_stack("acme", ROOT)
 [OLD_ID], [NEW_ID] = OLD.fingerprints, NEW.fingerprints
 LIKE_A_TOKEN = {"$fn": "sealed", "args": [OLD.of_stack("other", ROOT).seal("the user's own text")]}
@@ -101,17 +101,17 @@ def filled(table: sa.Table, number: int, value: Json, stack_id: str) -> dict[str
     row: dict[str, Json] = {}
     for column in table.c:
         if column.name in COLUMNS[table]:
-            row[column.name] = SHAPED[f"{table.name}.{column.name}"](value)
+            row[column.key] = SHAPED[f"{table.name}.{column.name}"](value)
         elif column.name == "stack_id":
-            row[column.name] = stack_id
+            row[column.key] = stack_id
         elif isinstance(column.type, tables.JsonText):
-            row[column.name] = LIKE_A_TOKEN
+            row[column.key] = LIKE_A_TOKEN
         elif isinstance(column.type, sa.String | tables.CleanText):
-            row[column.name] = f"{number}-{new_id()}"[: getattr(column.type, "length", None)]
+            row[column.key] = f"{number}-{new_id()}"[: getattr(column.type, "length", None)]
         elif not column.nullable:
-            row[column.name] = isinstance(column.type, sa.Boolean) or number
+            row[column.key] = isinstance(column.type, sa.Boolean) or number
     if table is tables.stack:
-        row.update(tenant="acme", root_id=ROOT)
+        row.update(project_id="acme", root_id=ROOT)
     if table is tables.credential:
         row["root_id"] = ROOT
     return row
@@ -122,7 +122,7 @@ def test_every_value_is_sealed_anew_in_its_place_wherever_a_secret_stands(
     database: Database, bound: bool
 ) -> None:
     """Before too, where old ones are bound to nothing: `bound` says whether they were."""
-    stack = store(database, a_stack(id=ROOT, root_id=ROOT, tenant="acme"))
+    stack = store(database, a_stack(id=ROOT, root_id=ROOT, project_id="acme"))
     places = {
         "setting": lambda by: by.of_installation("signal_key"),
         "credential": lambda by: by.of_credential(ROOT),

@@ -36,7 +36,7 @@ def test_a_tenant_sees_its_own_living_top_level_stacks(database: Database) -> No
     mine = store(database, a_stack(name="mine"))
     nested = a_stack(name="nested", live_name=None, parent_id=mine.id, root_id=mine.id)
     gone = a_stack(name="gone", live_name=None, deleted_at=NOW)
-    store(database, nested, gone, a_stack(name="foreign", tenant="other"))
+    store(database, nested, gone, a_stack(name="foreign", project_id="other"))
     assert names(database) == {"mine"}
     assert names(database, show_nested=True) == {"mine", "nested"}
     assert names(database, show_deleted=True) == {"mine", "gone"}
@@ -125,7 +125,7 @@ def test_stacks_that_come_or_go_between_two_pages_do_not_disturb_the_others(data
 
 
 def test_a_marker_must_be_a_stack_of_the_tenant(database: Database) -> None:
-    foreign = store(database, a_stack(tenant="other"))
+    foreign = store(database, a_stack(project_id="other"))
     for marker in (new_id(), foreign.id):
         with pytest.raises(NotFound):
             found(database, marker=marker)

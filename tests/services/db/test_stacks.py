@@ -38,7 +38,7 @@ def test_of_two_creations_of_one_name_exactly_one_wins(database: Database) -> No
 
 def test_a_name_is_taken_within_a_tenant_among_living_top_level_stacks_only(database: Database) -> None:
     first = store(database, a_stack(name="web"))
-    store(database, a_stack(name="web", tenant="other"))
+    store(database, a_stack(name="web", project_id="other"))
     store(database, a_stack(name="Web"))
     nested = a_stack(name="web", live_name=None, parent_id=first.id, root_id=first.id, depth=1)
     store(database, nested, a_stack(name="web", live_name=None))
@@ -54,13 +54,15 @@ def test_a_name_is_taken_within_a_tenant_among_living_top_level_stacks_only(data
 
 
 def test_a_nested_stack_is_found_by_its_name_behind_a_top_level_one(database: Database) -> None:
-    def found(name: str, tenant: str = "tenant") -> StackId:
-        return database.read(lambda conn: stack_list.find_by_name(conn, tenant, name)).id
+    def found(name: str, project_id: str = "tenant") -> StackId:
+        return database.read(lambda conn: stack_list.find_by_name(conn, project_id, name)).id
 
     root = store(database, a_stack(name="web"))
-    other = store(database, a_stack(name="other", tenant="other"))
+    other = store(database, a_stack(name="other", project_id="other"))
     fields = {"live_name": None, "parent_id": root.id, "root_id": root.id, "depth": 1}
-    foreign = a_stack(name="web-a", tenant="other", created_at=NOW - 2, **{**fields, "parent_id": other.id})
+    foreign = a_stack(
+        name="web-a", project_id="other", created_at=NOW - 2, **{**fields, "parent_id": other.id}
+    )
     younger = a_stack(name="web-a", created_at=NOW + 1, **fields)
     older = a_stack(name="web-a", created_at=NOW, **fields)
     gone = a_stack(name="web-a", created_at=NOW - 1, deleted_at=NOW, **fields)

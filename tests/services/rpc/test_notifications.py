@@ -95,7 +95,7 @@ def test_a_listener_hears_of_each_start_hold_clear_and_end_once(world: World, he
     assert {(level, publisher) for level, publisher, _, _ in heard.all} == {("info", "orchestration.h1")}
     payloads = [payload for _, _, _, payload in heard.all]
     assert payloads[0] == {
-        "tenant_id": stack.tenant,
+        "tenant_id": stack.project_id,
         "user_id": stack.owner,
         "user_identity": None,
         "username": stack.owner,
