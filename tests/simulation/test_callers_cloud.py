@@ -5,6 +5,7 @@ The API and the engine are the real ones.  The services are real HTTP servers th
 
 import http.server
 import json
+import logging
 import pathlib
 import threading
 import typing
@@ -19,6 +20,7 @@ from stoker.api.app import make_app
 from stoker.api.context import Services
 from stoker.api.request import NoAuthentication, RequestContext
 from stoker.api.routes import ROUTES
+from stoker.cli.config.options import QUIET
 from stoker.engine.cloud import KEPT, CloudChecks
 from stoker.engine.cloud_questions import ServiceQuestions
 from stoker.engine.compile import GoalCompiler
@@ -392,23 +394,33 @@ def test_a_missing_service_cannot_meet_the_constraint(site: Site) -> None:
     )
 
 
+@pytest.fixture
+def product_log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """The log with ``debug = true``: libraries have the levels that the product gives them by default."""
+    caplog.set_level(logging.DEBUG)
+    for level in QUIET:
+        name, _, wanted = level.partition("=")
+        caplog.set_level(wanted, logger=name)
+    return caplog
+
+
 @pytest.mark.parametrize("status", [401, 403, 429, 500, 503])
 def test_a_service_that_does_not_answer_properly_stops_nobody(
-    site: Site, status: int, caplog: pytest.LogCaptureFixture
+    site: Site, status: int, product_log: pytest.LogCaptureFixture
 ) -> None:
     site.images.status = status
     assert site.create(parameter(hidden=True), parameters={"p": "s3cret"}).status_code == 201
-    assert "Custom constraint glance.image is not checked" in caplog.text
-    assert "s3cret" not in caplog.text
+    assert "Custom constraint glance.image is not checked" in product_log.text
+    assert "s3cret" not in product_log.text
 
 
 def test_a_service_that_is_unavailable_stops_nobody_and_its_address_is_not_logged(
-    site: Site, caplog: pytest.LogCaptureFixture
+    site: Site, product_log: pytest.LogCaptureFixture
 ) -> None:
     site.auth.catalog = endpoint("image", "http://127.0.0.1:9/v2")
     assert site.create(parameter(hidden=True), parameters={"p": "s3cret"}).status_code == 201
-    assert "Custom constraint glance.image is not checked: image: unavailable" in caplog.text
-    assert "s3cret" not in caplog.text
+    assert "Custom constraint glance.image is not checked: image: unavailable" in product_log.text
+    assert "s3cret" not in product_log.text
 
 
 def test_an_answer_that_nobody_understands_stops_nobody(site: Site, caplog: pytest.LogCaptureFixture) -> None:
