@@ -33,6 +33,8 @@ FROZEN = {
     "0003_contract.py": "3192e2a856ad1275eef6cce6f67b734ced7abeab92f5cc200c1b353396c51e98",
     "0004_expand.py": "d6c587e4e8c52eb95adffb4d25ae5adbf3de20703a9926f38f75576e5c2e37e6",
     "0004_contract.py": "4283181483a0185a2d8b1dc8bfff560cd9a6bc79909558dab7ce680d20083d5b",
+    "0005_expand.py": "3aeabd61ce0eeff4aabadda028d2674d00e9b4668e8c7e78ccdaaab390f8c034",
+    "0005_contract.py": "4bde6914b9bbbb4ff7e0af938446edf65ee0f302fb458f4ac8ff51f31a7e4813",
 }
 """What databases were made with does not change any more."""
 BEFORE = f"{revisions.NUMBER - 1:04}_contract"
