@@ -212,25 +212,33 @@ def check_types(plan: CompiledTemplate, registry: ResourceRegistry) -> None:
     for definition in plan.resources.values():
         path = ("resources", definition.name)
         try:
-            plugin = registry.get(definition.type)
+            registry.get(definition.type)
         except UnknownType as error:
             raise TemplateError(str(error), (*path, "type")) from error
-        try:
-            known = validate_properties(plugin.properties_schema, definition.properties)
-            plugin.validate(known)
-        except PropertyError as error:
-            where = (*path, "properties", *error.path)
-            raise TemplateError(f"Property error: {error.message}", where) from error
+        if definition.external_id is None:  # Of a thing that is there already nothing is made of them.
+            _check_properties(definition, registry, path)
         if registry.is_nested(definition.type) and template_is_secret(definition.type, definition.properties):
             raise TemplateError(SECRET_TEMPLATE, (*path, "properties", "template"))
-        try:
-            validate_properties(plugin.update_policy_schema, definition.update_policy)
-        except PropertyError as error:
-            message = error.message.replace("Unknown Property", "Unknown key")
-            raise TemplateError(message, (*path, "update_policy", *error.path)) from error
         _check_references(definition.references, path, plan.resources, registry)
     for name, output in plan.outputs.items():
         _check_references(output.references, ("outputs", name), plan.resources, registry)
+
+
+def _check_properties(
+    definition: ResourceDefinition, registry: ResourceRegistry, path: tuple[str, ...]
+) -> None:
+    plugin = registry.get(definition.type)
+    try:
+        known = validate_properties(plugin.properties_schema, definition.properties)
+        plugin.validate(known)
+    except PropertyError as error:
+        where = (*path, "properties", *error.path)
+        raise TemplateError(f"Property error: {error.message}", where) from error
+    try:
+        validate_properties(plugin.update_policy_schema, definition.update_policy)
+    except PropertyError as error:
+        message = error.message.replace("Unknown Property", "Unknown key")
+        raise TemplateError(message, (*path, "update_policy", *error.path)) from error
 
 
 def _check_references(

@@ -203,6 +203,8 @@ class TemplateTree:
             )
 
     def _nested(self, definition: ResourceDefinition) -> NestedType | None:
+        if definition.external_id is not None:
+            return None
         try:
             plugin = self.registry.get(definition.type)
         except UnknownType:

@@ -220,6 +220,8 @@ class UpdatePreview:
             return ChangeKind.UPDATED, f"may be replaced: depends on how its {row.action} ends"
         if row.plugin != definition.type:
             return ChangeKind.REPLACED, ""
+        if definition.external_id is not None:
+            return ChangeKind.UNCHANGED, ""  # An update leaves it alone.
         plugin = self._registry.get(row.plugin)
         if row.status == Status.FAILED:
             if not survives_failure(plugin, action=row.action):
@@ -302,6 +304,8 @@ class UpdatePreview:
                 if name not in unknown
             }
         schema = {name: prop for name, prop in plugin.properties_schema.items() if name not in unknown}
+        if definition.external_id is not None:
+            return resolve_stored(schema, values)
         try:
             known = resolve_properties(schema, values, secret)
             if not unknown:

@@ -71,6 +71,8 @@ class Questions:
         for parameter in plan.parameters.values():
             self._collect_parameter(parameter)
         for definition in plan.resources.values():
+            if definition.external_id is not None:
+                continue
             try:
                 plugin = registry.get(definition.type)
             except UnknownType:

@@ -37,8 +37,9 @@ def make_target(
     stored: dict[str, Json] = {}
     properties, metadata = before, None
     if giving:
-        kept, properties = _resolved(definition.properties, claim, plugin, secrets)
-        plugin.validate(properties)
+        kept, properties = _resolved(definition, claim, plugin, secrets)
+        if definition.external_id is None:
+            plugin.validate(properties)
         needed = sorted({found.id for found in claim.inputs.values()})
         stored = {"definition": claim.task.definition, "properties": kept, "requires": needed}
         stored["type"] = definition.type or resource.type
@@ -148,7 +149,7 @@ def properties_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> M
     """
     resource = claim.resource
     if resource.properties is None and claim.task.kind in DELETING:
-        begun_with = TaskDefinition.from_json(resource.definition).properties
+        begun_with = TaskDefinition.from_json(resource.definition)
         try:
             return _resolved(begun_with, claim, plugin, secrets)[1]
         except (PermanentError, PropertyError, TemplateError):
@@ -161,14 +162,20 @@ def properties_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> M
 
 
 def _resolved(
-    properties: Mapping[str, Json], claim: Claim, plugin: ResourceType, secrets: Secrets
+    definition: TaskDefinition, claim: Claim, plugin: ResourceType, secrets: Secrets
 ) -> tuple[Json, Mapping[str, Json]]:
-    """Return the properties as they are stored, and as they are given to the type."""
+    """Return the properties as they are stored, and as they are given to the type.
+
+    A thing that the template names by ``external_id`` is there already, so none of them is required.
+    """
+    properties = definition.properties
     kept = partial(properties, SealedLookup(claim))
     secret = {name for name, value in members(kept).items() if is_deferred(value)}
     values = evaluate(properties, ClaimLookup(claim, secrets))
     if holds_secret(kept):
         _note_secrets(kept, values, secrets)
+    if definition.external_id is not None:
+        return kept, resolve_stored(plugin.properties_schema, values)
     return kept, resolve_properties(plugin.properties_schema, values, secret)
 
 

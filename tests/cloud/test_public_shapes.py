@@ -11,7 +11,9 @@ from collections.abc import Mapping
 
 import requests
 from harness.cloud.project import Project
+from harness.cloud.site import Site
 from harness.cloud.stacks import Stack, Stacks
+from harness.step_driver import Driven
 from harness.waiting import wait_for
 
 Json = typing.Any
@@ -28,7 +30,8 @@ class Sample:
         self._name = name
         text = (TEMPLATES / f"{name}.yaml").read_text()
         nested = {path.name: path.read_text() for path in TEMPLATES.glob("*.yaml") if path.name in text}
-        self._body = {"template": text, "files": nested, "parameters": {**GIVEN, **parameters}}
+        given = {**(GIVEN if "flavor:" in text else {}), **parameters}
+        self._body = {"template": text, "files": nested, "parameters": given}
 
     def start(self) -> Stack:
         """Begin to create it."""
@@ -163,6 +166,18 @@ def test_a_scaling_group_of_nested_templates(stacks: Stacks, project: Project) -
     assert {port.fixed_ips[0]["ip_address"] for port in ports} == {*told["addresses"]}
     stack.delete()
     assert project.leftovers() == {}
+
+
+def test_a_server_that_is_there_already(stacks: Stacks, project: Project) -> None:
+    server = Driven.create(Site(project).server())
+    before = project.leftovers()
+    sample = Sample(stacks, "external_server", server_id=server.id)
+    stack = sample.create()
+    attached = project.connection.compute.volume_attachments(server.id)
+    assert {item.volume_id for item in attached} == {stack.physical_id("volume")}
+    assert stack.outputs()["address"].startswith("10.7.0.")
+    stack.delete()
+    assert project.leftovers() == before
 
 
 def _user_data(project: Project, stack: Stack) -> str:

@@ -5,7 +5,18 @@ import typing
 
 import pytest
 from simulation.cloud import Thing
-from simulation.helpers import cancel, created, ended, hanging, on, pass_grace, rows, template, updated
+from simulation.helpers import (
+    cancel,
+    created,
+    ended,
+    foretold,
+    hanging,
+    on,
+    pass_grace,
+    rows,
+    template,
+    updated,
+)
 from simulation.world import World
 from stoker.db.states import Status, TaskKind
 
@@ -72,4 +83,17 @@ def test_a_look_that_hangs_and_is_detached_leaves_the_thing_alone(world: World) 
     world.orders.delete(world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     world.settle(lambda: False, within=30)
+    assert set(world.cloud.things) == {"thing-x"}
+
+
+def test_its_properties_are_neither_required_nor_checked(world: World) -> None:
+    goal = external(size="no number", unknown=1)
+    goal["resources"]["c"] = {"type": "OS::Heat::Value", "external_id": "v"}
+    stack = created(world, goal)
+    assert [rows(world, stack)[name].physical_id for name in ("a", "c")] == ["thing-x", "v"]
+    foreseen = {name: kind for name, (kind, _) in foretold(world, stack, external(size="another")).items()}
+    assert foreseen == {"a": "unchanged", "b": "unchanged", "c": "deleted"}
+    updated(world, stack, external(size="another"))
+    world.orders.delete(world.stack(stack.id))
+    assert world.settle(lambda: ended(world, stack), within=60)
     assert set(world.cloud.things) == {"thing-x"}
