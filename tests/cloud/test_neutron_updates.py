@@ -258,3 +258,32 @@ def test_a_lost_creation_is_found_again(make: Make, project: Project, name: str)
     assert plugin.find_created("another", made.target, made.work) is None
     made.delete()
     assert plugin.find_created(key, made.target, made.work) is None
+
+
+def test_changes_of_a_trunk(make: Make, project: Project) -> None:
+    net = make("Net")
+    parent, first, second = (make("Port", network=net.id) for _ in range(3))
+    tagged = {"port": first.id, "segmentation_type": "vlan", "segmentation_id": 101}
+    trunk = make("Trunk", port=parent.id, sub_ports=[tagged], description="mine")
+    network = project.connection.network
+    found = network.get_trunk(trunk.id)
+    assert (found.port_id, found.description, _tags(found)) == (parent.id, "mine", {(first.id, 101)})
+    assert trunk.attribute("port_id") == parent.id
+    assert trunk.update(name="one", description="ours") == "updated"
+    other = {"port": second.id, "segmentation_type": "vlan", "segmentation_id": 101}
+    assert trunk.update(sub_ports=[{**tagged, "segmentation_id": 102}, other]) == "updated"
+    found = network.get_trunk(trunk.id)
+    assert (found.name, found.description) == ("one", "ours")
+    assert _tags(found) == {(first.id, 102), (second.id, 101)}
+    assert trunk.update(admin_state_up=False) == "updated"
+    assert trunk.update(admin_state_up=True, sub_ports=[other]) == "updated"
+    assert _tags(network.get_trunk(trunk.id)) == {(second.id, 101)}
+    assert trunk.update(sub_ports=None) == "updated"
+    assert _tags(network.get_trunk(trunk.id)) == set()
+    assert trunk.update(port=second.id) == "immutable"
+    trunk.delete()
+    assert list(network.trunks()) == []
+
+
+def _tags(trunk: Json) -> set[tuple[str, int]]:
+    return {(port["port_id"], port["segmentation_id"]) for port in trunk.sub_ports}

@@ -10,6 +10,7 @@ from .provider_net import ProviderNet
 from .router import Router, RouterInterface
 from .security_group import SecurityGroup, SecurityGroupRule
 from .subnet import Subnet
+from .trunk import Trunk
 
 RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
     "OS::Neutron::FloatingIP": FloatingIP,
@@ -22,4 +23,5 @@ RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
     "OS::Neutron::SecurityGroup": SecurityGroup,
     "OS::Neutron::SecurityGroupRule": SecurityGroupRule,
     "OS::Neutron::Subnet": Subnet,
+    "OS::Neutron::Trunk": Trunk,
 }

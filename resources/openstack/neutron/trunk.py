@@ -1,0 +1,109 @@
+"""OS::Neutron::Trunk: a port that carries the networks of other ports, each with a tag."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from ....template.constraints import AllowedValues, Custom, Range
+from ...context import Json, ResourceView, StepContext
+from ...schema import Attribute, Property, SupportStatus
+from ..bodies import NamedThing
+from ..names import resolve
+from .base import BUILT, SHOWN, NeutronType
+
+PORT = Custom(check_name="neutron.port")
+SUB_PORT = {
+    "port": Property("string", "Name or id of the port.", required=True, constraints=(PORT,)),
+    "segmentation_id": Property(
+        "integer",
+        "Tag of its packets inside the server.",
+        required=True,
+        constraints=(Range(minimum=1, maximum=4094),),
+    ),
+    "segmentation_type": Property(
+        "string", "Kind of the tag.", required=True, constraints=(AllowedValues(values=("vlan",)),)
+    ),
+}
+
+
+class Trunk(NeutronType):
+    """A port of a server that carries the networks of other ports, each with a tag."""
+
+    support_status = SupportStatus(version="9.0.0")
+    description = "A port of a server that carries the networks of other ports, each with a tag."
+    path, item = "/trunks", "trunk"
+    status = BUILT
+    references = {"port": NamedThing("neutron.port")}
+    apart = ("sub_ports",)
+    properties_schema = {
+        "name": Property(
+            "string", "Name; none: made of the stack's and the resource's.", update_allowed=True
+        ),
+        "port": Property(
+            "string",
+            "Name or id of the port that a server gets.",
+            required=True,
+            immutable=True,
+            constraints=(PORT,),
+        ),
+        "sub_ports": Property(
+            "list",
+            "The ports whose networks it carries.",
+            update_allowed=True,
+            schema=Property("map", "A port and its tag.", schema=SUB_PORT),
+        ),
+        "description": Property("string", "Description of the trunk.", update_allowed=True),
+        "admin_state_up": Property(
+            "boolean", "Its ports may change, and it may be deleted.", update_allowed=True
+        ),
+    }
+    attributes_schema = {
+        "port_id": Attribute("Id of the port that a server gets.", "string"),
+        "show": SHOWN["show"],
+    }
+
+    def create_body(self, target: ResourceView, work: StepContext) -> dict[str, Json]:
+        """Return the fields of a new trunk."""
+        body = super().create_body(target, work)
+        return {**body, "sub_ports": _sub_ports(target, work)}
+
+    def has_more(self, target: ResourceView) -> bool:
+        """Return whether it has a description of its own; the mark is there at first."""
+        return bool(target.properties["description"])
+
+    def after_create(self, target: ResourceView, work: StepContext) -> None:
+        """Give the trunk its description."""
+        body = {self.item: {"description": target.properties["description"]}}
+        self.service_for(work).put(self.path_of(target), body)
+
+    def after_update(self, target: ResourceView, changed: Collection[str], work: StepContext) -> None:
+        """Remove the ports that are left over, and add those that are new or have another tag."""
+        if "sub_ports" not in changed:
+            return
+        self._unlock(target, changed, work)
+        service, path = self.service_for(work), self.path_of(target)
+        wanted = {_identity(port): port for port in _sub_ports(target, work)}
+        present = {_identity(port): port for port in self.get(service, self.id_of(target))["sub_ports"]}
+        if gone := [{"port_id": present[key]["port_id"]} for key in present.keys() - wanted.keys()]:
+            service.put(f"{path}/remove_subports", {"sub_ports": gone})
+        if new := [wanted[key] for key in wanted.keys() - present.keys()]:
+            service.put(f"{path}/add_subports", {"sub_ports": new})
+
+    def _unlock(self, target: ResourceView, changed: Collection[str], work: StepContext) -> None:
+        """Switch the trunk on first, where an update does so: the service changes no ports of another."""
+        if "admin_state_up" in changed and target.properties["admin_state_up"]:
+            body = {self.item: {"admin_state_up": True}}
+            self.service_for(work).put(self.path_of(target), body)
+
+
+def _sub_ports(target: ResourceView, work: StepContext) -> Sequence[Mapping[str, Json]]:
+    return [
+        {
+            "port_id": resolve(work, "neutron.port", given["port"]),
+            "segmentation_type": given["segmentation_type"],
+            "segmentation_id": given["segmentation_id"],
+        }
+        for given in target.properties["sub_ports"] or ()
+    ]
+
+
+def _identity(port: Mapping[str, Json]) -> tuple[Json, ...]:
+    return port["port_id"], port["segmentation_type"], port["segmentation_id"]
