@@ -3,7 +3,7 @@
 Usage:
     make templates CHECKOUT=DIRECTORY ARGS="…"
     PYTHONPATH=tests python tests/cloud/run_templates.py DIRECTORY
-    options: --parameters FILE   --only PATTERN   --jobs 2   --json FILE
+    options: --parameters FILE   --address URL   --only PATTERN   --jobs 2   --json FILE
     STOKER_TEST_CLOUD=DIRECTORY  use a cloud that runs (`make cloud`)
 
 Each template runs in a project of its own that has a network with a router, a key pair, and what else the
@@ -34,16 +34,15 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from client.serving import Service
 from harness.cloud.access import Cloud
-from harness.cloud.checkout import Sample, read, samples
+from harness.cloud.checkout import Checkout, Sample, read
 from harness.cloud.project import Project
 from harness.cloud.server import joined
 from harness.cloud.stacks import Stack, Stacks
 from harness.cloud.surroundings import furnish
 
 Json = typing.Any
-WITHIN = 300.0
-"""Seconds for one action of a stack."""
 POLL = 1.0
+ORDER = ("passed", "failed", "lacks types", "skipped", "unreadable")
 HANDLE = "OS::Heat::WaitConditionHandle"
 
 
@@ -69,12 +68,19 @@ class Result:
 class Runner:
     """Tries templates.  Any thread may call it."""
 
-    def __init__(self, cloud: Cloud, service: Service) -> None:
+    def __init__(self, cloud: Cloud, service: Service, within: float) -> None:
+        """:param within: seconds for one action of a stack."""
         self._cloud = cloud
         self._service = service
+        self._within = within
         with cloud.project(("member", "admin")) as project:
-            answer = Stacks(service, project).call("GET", "/resource_types")
-        self._types = frozenset(answer.body["resource_types"])
+            stacks = Stacks(service, project)
+            self._types = frozenset(stacks.call("GET", "/resource_types").body["resource_types"])
+            self._schemas = {name: _properties(stacks, name) for name in self._types}
+
+    def schema(self, name: str) -> Mapping[str, Json]:
+        """Return the properties of a type; empty for one that Stoker does not have."""
+        return self._schemas.get(name, {})
 
     def run(self, sample: Sample) -> Result:
         """Try one template; anything that goes wrong is its result."""
@@ -92,22 +98,23 @@ class Runner:
         return Result(sample.name, result, time.monotonic() - began, reason)
 
     def _run(self, sample: Sample, project: Project) -> str:
-        furnish(project, sample)
+        ids = furnish(project, sample)
         before = project.leftovers()
         stacks = Stacks(self._service, project)
         body = {
             "template": sample.template,
             "files": sample.files,
             "environment": {**sample.environment, "parameters": {}},
-            "parameters": sample.parameters(),
+            "parameters": _by_id(sample.parameters(), ids),
         }
+        change = sample.change()
         try:
-            self._live(stacks, body, sample.change())
+            self._live(stacks, body, change and _by_id(change, ids))
         finally:
             stacks.clean()
         if (left := project.leftovers()) != before:
             raise Failed(f"left behind: {_new(before, left)}")
-        return "" if sample.change() else "no parameter changed"
+        return "" if change else "no parameter changed"
 
     def _live(self, stacks: Stacks, body: Json, change: Json) -> None:
         """Create, update and delete a stack."""
@@ -115,7 +122,7 @@ class Runner:
         if answer.status != 201:
             raise Failed(f"refused: {answer.status} {answer.body['error']['message']}")
         stack = Stack(stacks, f"/stacks/tried/{answer.body['stack']['id']}")
-        _finish(stack, "CREATE_COMPLETE")
+        _finish(stack, "CREATE_COMPLETE", self._within)
         outputs = stack.show().get("outputs", ())
         if broken := [item for item in outputs if item.get("output_error")]:
             raise Failed(f"outputs: {broken}")
@@ -126,18 +133,30 @@ class Runner:
         if change:
             self._update(stack, {**body, "parameters": change}, "a changed parameter")
         stacks.call("DELETE", stack.path)
-        _finish(stack, "DELETE_COMPLETE")
+        _finish(stack, "DELETE_COMPLETE", self._within)
 
     def _update(self, stack: Stack, body: Json, what: str) -> None:
         answer = stack.stacks.call("PUT", stack.path, body)
         if answer.status != 202:
             raise Failed(f"update to {what} refused: {answer.status} {answer.body['error']['message']}")
-        _finish(stack, "UPDATE_COMPLETE")
+        _finish(stack, "UPDATE_COMPLETE", self._within)
 
 
-def _finish(stack: Stack, status: str) -> None:
+def _properties(stacks: Stacks, name: str) -> Mapping[str, Json]:
+    found: Mapping[str, Json] = stacks.call("GET", f"/resource_types/{name}").body["properties"]
+    return found
+
+
+def _by_id(parameters: Mapping[str, Json], ids: Mapping[str, str]) -> Mapping[str, Json]:
+    """Return the parameters with ids in place of the names of some things."""
+    return {
+        name: ids.get(value, value) if isinstance(value, str) else value for name, value in parameters.items()
+    }
+
+
+def _finish(stack: Stack, status: str, within: float) -> None:
     """Wait for the end of the action, and do meanwhile what the servers' user_data would."""
-    end = time.monotonic() + WITHIN
+    end = time.monotonic() + within
     while True:
         answer = stack.stacks.call("GET", f"{stack.path}?resolve_outputs=false")
         if answer.status == 404 and status == "DELETE_COMPLETE":
@@ -148,7 +167,7 @@ def _finish(stack: Stack, status: str) -> None:
         if not found.endswith("IN_PROGRESS"):
             raise Failed(f"{found}: {_reasons(stack)}")
         if time.monotonic() > end:
-            raise Failed(f"{found} after {WITHIN:.0f} s: {_states(stack)}")
+            raise Failed(f"{found} after {within:.0f} s: {_states(stack)}")
         if not found.startswith("DELETE"):
             _signal(stack)
         time.sleep(POLL)
@@ -200,11 +219,12 @@ def _new(before: Mapping[str, Json], after: Mapping[str, Json]) -> Mapping[str, 
 
 
 def _run_all(cloud: Cloud, service: Service, given: argparse.Namespace) -> list[Result]:
-    runner = Runner(cloud, service)
+    runner = Runner(cloud, service, given.within)
     told = (read(given.parameters) or {}) if given.parameters else {}
+    checkout = Checkout(given.checkout.resolve(), told, runner.schema, given.address)
     found: list[Sample] = []
     results: list[Result] = []
-    for item in samples(given.checkout.resolve(), told, given.only):
+    for item in checkout.samples(given.only):
         if isinstance(item, Sample):
             found.append(item)
         else:
@@ -223,12 +243,11 @@ def _print(result: Result) -> None:
 
 
 def _summarize(results: Sequence[Result]) -> None:
-    for result in results:
-        if result.result == "unreadable":
-            _print(result)
-    print(
-        "\n" + ", ".join(f"{n} {what}" for what, n in collections.Counter(r.result for r in results).items())
-    )
+    print("\nAll of them:")
+    for result in sorted(results, key=lambda result: (ORDER.index(result.result), result.name)):
+        _print(result)
+    counts = collections.Counter(result.result for result in results)
+    print("\n" + ", ".join(f"{counts[what]} {what}" for what in ORDER if counts[what]))
     lacks = collections.Counter(name for result in results for name in result.lacks)
     if lacks:
         print("types that Stoker does not have, by templates:")
@@ -243,8 +262,12 @@ def main() -> int:
     parser.add_argument(
         "--parameters", type=pathlib.Path, help="YAML: path or pattern of templates -> what to give"
     )
+    parser.add_argument(
+        "--address", default="", help="the checkout's root on the web, for templates that name it"
+    )
     parser.add_argument("--only", default="*", metavar="PATTERN", help="paths of templates, such as 'hot/*'")
     parser.add_argument("--jobs", type=int, default=2, help="how many run side by side")
+    parser.add_argument("--within", type=float, default=300.0, help="seconds for one action of a stack")
     parser.add_argument("--json", type=pathlib.Path, help="write the results there, too")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:

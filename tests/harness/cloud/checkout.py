@@ -1,60 +1,22 @@
-"""The templates of a checkout, and the values that their parameters get."""
+"""The templates of a checkout, with everything that a client sends with them."""
 
 import dataclasses
 import fnmatch
+import functools
+import io
 import pathlib
-import re
 import typing
+import urllib.request
+import urllib.response
 from collections.abc import Iterator, Mapping, Sequence
 
 import yaml
-from harness.cloud.contents import EXTERNAL, IMAGE, VOLUME_TYPE
+from harness.cloud.choosing import FLAVORS, OUTSIDE_NETWORK, PLACES, THINGS, Wanted
+from harness.cloud.uses import Reader, Schemas, Use, Uses
 from heatclient.common import template_utils
 
 Json = typing.Any
 SUFFIXES = (".yaml", ".yml", ".template", ".hot")
-FLAVORS = ("m1.tiny", "m1.small")
-"""What is given at first, and by the update."""
-KEY, NETWORK, SUBNET, ROUTER = "templates-key", "templates-net", "templates-subnet", "templates-router"
-GROUP, VOLUME, PORT, SERVER = "default", "templates-volume", "templates-port", "templates-server"
-"""Names of what a project has before a template is tried; the last three only where it wants them."""
-CONSTRAINTS: Mapping[str, str] = {
-    "glance.image": IMAGE,
-    "nova.flavor": FLAVORS[0],
-    "nova.keypair": KEY,
-    "nova.server": SERVER,
-    "neutron.subnet": SUBNET,
-    "neutron.router": ROUTER,
-    "neutron.port": PORT,
-    "neutron.security_group": GROUP,
-    "cinder.volume": VOLUME,
-    "cinder.vtype": VOLUME_TYPE,
-}
-"""What satisfies a custom constraint, but for networks: there are two."""
-NAMES: Sequence[tuple[str, str]] = (
-    (r"(flavor|instance_type|size_name)", "nova.flavor"),
-    (r"(^|_)image(_id|_name|_ref)?$|image_(name|id)", "glance.image"),
-    (r"(^|_)(ssh_?)?key(_?name|_?pair)?$|keyname|key_?pair|ssh_key", "nova.keypair"),
-    (r"^(server|instance)(_id)?$", "nova.server"),
-    (r"subnet(_id)?(_?name)?$", "neutron.subnet"),
-    (r"router(_id)?$", "neutron.router"),
-    (r"(^|_)(sec_?grps?|security_?groups?|secgroups?)(_id|_name)?s?$", "neutron.security_group"),
-    (r"net(work)?(_?id|_?uuid|_?name)?$|floating_?(ip_)?pool$", "neutron.network"),
-    (r"(^|_)volume(_id|_uuid)$|^volume$", "cinder.volume"),
-    (r"volume_?type", "cinder.vtype"),
-    (r"(^|_)port(_id)$", "neutron.port"),
-)
-"""Names by which parameters without a constraint are known."""
-USES: Mapping[str, Mapping[str, str]] = {
-    "OS::Nova::Server": {"image": "glance.image", "flavor": "nova.flavor", "key_name": "nova.keypair"},
-    "OS::Cinder::Volume": {"image": "glance.image"},
-    "OS::Neutron::FloatingIP": {"floating_network": "neutron.network"},
-}
-"""Type -> property -> the kind of thing that it names."""
-OUTSIDE = re.compile(r"public|ext|float|pool|fip|provider|outside|internet")
-NEW = re.compile(r"new |create", re.IGNORECASE)
-"""Descriptions of names that the template gives itself; images, flavors and key pairs are there before."""
-BEFORE = ("glance.image", "nova.flavor", "nova.keypair")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +41,7 @@ class Sample:
 
     :ivar name: its path in the checkout.
     :ivar types: of its resources and those of the files that come with it.
+    :ivar schemas: of the types that Stoker has.
     """
 
     name: str
@@ -87,34 +50,45 @@ class Sample:
     environment: Mapping[str, Json]
     types: frozenset[str]
     given: Given
+    schemas: Schemas
 
-    @property
-    def definitions(self) -> Mapping[str, Json]:
-        """Its parameters by name."""
-        return self.template.get("parameters") or {}
+    @functools.cached_property
+    def uses(self) -> Sequence[Use]:
+        """The places that get values."""
+        aliases = self.environment.get("resource_registry") or {}
+        return list(Uses(self.schemas, self.files, aliases).of(self.template))
+
+    @functools.cached_property
+    def wanted(self) -> Sequence[Wanted]:
+        """Its parameters."""
+        definitions = self.template.get("parameters") or {}
+        return [
+            Wanted(name, definition, [use for use in self.uses if use.parameter == name])
+            for name, definition in definitions.items()
+        ]
 
     def parameters(self) -> dict[str, Json]:
         """Values for all parameters that name something of a cloud, or have no default."""
         set_already = {**self.environment.get("parameters", {})}
         chosen = {
-            name: value
-            for name, definition in self.definitions.items()
-            if name not in set_already and (value := _value(name, definition)) is not None
+            wanted.name: value
+            for wanted in self.wanted
+            if wanted.name not in set_already and (value := wanted.value()) is not None
         }
         return {**set_already, **chosen, **self.given.parameters}
 
     def things(self) -> Iterator[tuple[str, str]]:
         """Kinds, named by their constraints, and names of the things that it wants to find."""
         parameters = self.parameters()
-        for name, definition in self.definitions.items():
-            kind = _constraint(name, definition)
-            if kind is not None and isinstance(parameters.get(name), str):
-                yield kind, parameters[name]
-        for resource in (self.template.get("resources") or {}).values():
-            given = resource.get("properties")
-            for name, kind in USES.get(resource.get("type"), {}).items():
-                if isinstance(given, dict) and isinstance(given.get(name), str):
-                    yield kind, given[name]
+        for wanted in self.wanted:
+            kind = wanted.kind()
+            if kind in THINGS and isinstance(value := parameters.get(wanted.name), str):
+                yield kind, value
+        for use in self.uses:
+            if use.parameter is None and isinstance(use.value, str) and use.value:
+                yield from _named_by(use)
+        for value in parameters.values():
+            yield from ((kind, name) for kind, name in THINGS.items() if name == value)
 
     def change(self) -> dict[str, Json] | None:
         """Parameters of which one has another value; None where none can be chosen."""
@@ -124,18 +98,95 @@ class Sample:
         for name, value in present.items():
             if value == FLAVORS[0]:
                 return {**present, name: FLAVORS[1]}
-        for name, definition in self.definitions.items():
-            text = str(present.get(name, definition.get("default", "")))
-            if "name" in name and definition.get("type") == "string" and _is_free(name, definition) and text:
-                return {**present, name: f"{text}-2"}
+        for wanted in self.wanted:
+            text = str(present.get(wanted.name, wanted.definition.get("default", "")))
+            if "name" in wanted.name and wanted.is_free() and text:
+                return {**present, wanted.name: f"{text}-2"}
         return None
 
 
-class _Loader(yaml.SafeLoader):
-    """Reads any template; dates stay text."""
+def _named_by(use: Use) -> Iterator[tuple[str, str]]:
+    """Yield the thing that a literal value names."""
+    placed = [kind for pattern, kind in PLACES if pattern.search(use.place)]
+    if OUTSIDE_NETWORK in placed:
+        yield OUTSIDE_NETWORK, use.value
+        return
+    for kind in [*placed, *(rule.get("custom_constraint") for rule in use.constraints)]:
+        if kind in THINGS:
+            yield kind, use.value
 
 
-_Loader.add_constructor("tag:yaml.org,2002:timestamp", lambda loader, node: loader.construct_scalar(node))
+class _CheckoutAddress(urllib.request.BaseHandler):
+    """Reads the addresses below a checkout's public one from the checkout."""
+
+    handler_order = 100
+
+    def __init__(self, address: str, root: pathlib.Path) -> None:
+        self._address = address.rstrip("/")
+        self._root = root
+
+    def https_open(self, request: urllib.request.Request) -> typing.Any:
+        """Return the file; None: another handler opens the address."""
+        if not request.full_url.startswith(f"{self._address}/"):
+            return None
+        path = self._root / request.full_url.removeprefix(f"{self._address}/")
+        found: typing.Any = urllib.response.addinfourl(
+            io.BytesIO(path.read_bytes()), {}, request.full_url, 200
+        )
+        found.msg = "OK"
+        return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkout:
+    """A checkout of somebody's repository.
+
+    :ivar given: path or pattern -> the fields of :class:`Given`; later ones have precedence.
+    :ivar schemas: of the types that Stoker has.
+    :ivar address: of its root on the web, for templates that name each other by it; empty: they do not.
+    """
+
+    root: pathlib.Path
+    given: Mapping[str, Json]
+    schemas: Schemas
+    address: str = ""
+
+    def samples(self, only: str) -> Iterator[Sample | tuple[str, str]]:
+        """Yield all HOT templates; a name and a reason for those that no client can send.
+
+        :param only: pattern of the paths.
+        """
+        if self.address:
+            opener = urllib.request.build_opener(_CheckoutAddress(self.address, self.root))
+            urllib.request.install_opener(opener)
+        for path in sorted(self.root.rglob("*")):
+            name = str(path.relative_to(self.root))
+            if path.suffix not in SUFFIXES or not fnmatch.fnmatch(name, only):
+                continue
+            template = read(path)
+            if not isinstance(template, dict) or "heat_template_version" not in template:
+                continue
+            try:
+                yield self._sample(name)
+            except Exception as error:  # noqa: BLE001 - the client says in many ways that a file is missing
+                yield name, f"{type(error).__name__}: {error}"
+
+    def _sample(self, name: str) -> Sample:
+        fields: dict[str, Json] = {}
+        for pattern, value in self.given.items():
+            if fnmatch.fnmatch(name, pattern):
+                fields.update(value)
+        given = Given(**fields)
+        files, parsed = template_utils.process_template_path(str(self.root / name))
+        environment: Json = {}
+        if given.environment:
+            more, environment = template_utils.process_environment_and_files(
+                str(self.root / given.environment)
+            )
+            files = {**files, **more}
+        texts = {address: _text(content) for address, content in files.items()}
+        types = frozenset(_all_types(parsed, texts, environment.get("resource_registry") or {}))
+        return Sample(name, parsed, texts, environment, types, given, self.schemas)
 
 
 def read(path: pathlib.Path) -> Json:
@@ -144,47 +195,24 @@ def read(path: pathlib.Path) -> Json:
     What begins with "{{" or the like is a template of another program.
     """
     try:
-        return yaml.load(path.read_text(), _Loader)  # noqa: S506
+        return yaml.load(path.read_text(), Reader)  # noqa: S506
     except (yaml.YAMLError, UnicodeDecodeError):
         return None
 
 
-def samples(root: pathlib.Path, given: Mapping[str, Json], only: str) -> Iterator[Sample | tuple[str, str]]:
-    """All HOT templates below a folder; a name and a reason for those that no client can send.
-
-    :param given: path or pattern -> the fields of :class:`Given`; later ones have precedence.
-    :param only: pattern of the paths.
-    """
-    for path in sorted(root.rglob("*")):
-        name = str(path.relative_to(root))
-        if path.suffix not in SUFFIXES or not fnmatch.fnmatch(name, only):
-            continue
-        template = read(path)
-        if not isinstance(template, dict) or "heat_template_version" not in template:
-            continue
-        fields: dict[str, Json] = {}
-        for pattern, value in given.items():
-            if fnmatch.fnmatch(name, pattern):
-                fields.update(value)
-        try:
-            yield _sample(root, name, template, Given(**fields))
-        except Exception as error:  # noqa: BLE001 - the client says in many ways that a file is missing
-            yield name, f"{type(error).__name__}: {error}"
+def _text(content: str | bytes) -> str:
+    """Return a file as it is sent; the client has it in bytes, as Base64, where it is no text."""
+    return content.decode() if isinstance(content, bytes) else content
 
 
-def _sample(root: pathlib.Path, name: str, template: Json, given: Given) -> Sample:
-    files, parsed = template_utils.process_template_path(str(root / name))
-    environment: Json = {}
-    if given.environment:
-        more, environment = template_utils.process_environment_and_files(str(root / given.environment))
-        files = {**files, **more}
-    mapped = environment.get("resource_registry", {})
-    types = set(_types(template))
+def _all_types(template: Json, files: Mapping[str, str], aliases: Mapping[str, Json]) -> Iterator[str]:
+    """Yield the types that the templates need of Stoker: those that no template of theirs defines."""
+    templates = [template]
     for text in files.values():
-        with_it = yaml.load(text, _Loader) if "heat_template_version" in text else None  # noqa: S506
-        types |= set(_types(with_it)) if isinstance(with_it, dict) else set()
-    local = {kind for kind in types if kind in mapped or "::" not in kind}
-    return Sample(name, parsed, files, environment, frozenset(types - local), given)
+        found = yaml.load(text, Reader) if "heat_template_version" in text else None  # noqa: S506
+        templates += [found] if isinstance(found, dict) else []
+    for found in templates:
+        yield from (kind for kind in _types(found) if kind not in aliases and "::" in kind)
 
 
 def _types(found: Json) -> Iterator[str]:
@@ -198,54 +226,3 @@ def _types(found: Json) -> Iterator[str]:
             pending += [item for key, item in value.items() if key not in ("metadata", "config")]
         elif isinstance(value, list):
             pending += value
-
-
-def _value(name: str, definition: Json) -> Json:
-    """Return a value for a parameter; None: its default is right."""
-    kind = _constraint(name, definition)
-    free = not isinstance(definition.get("default"), (dict, list))
-    if kind is not None and free and definition.get("type") not in ("number", "boolean", "json"):
-        outside = OUTSIDE.search(f"{name} {definition.get('description', '')}".lower())
-        found = CONSTRAINTS.get(kind) or (EXTERNAL if outside else NETWORK)
-        return found if _allows(definition, found) else _invented(definition)
-    return None if "default" in definition else _invented(definition)
-
-
-def _allows(definition: Json, value: str) -> bool:
-    allowed = [rule["allowed_values"] for rule in _rules(definition) if "allowed_values" in rule]
-    return all(value in values for values in allowed)
-
-
-def _rules(definition: Json) -> Sequence[Json]:
-    return definition.get("constraints") or ()
-
-
-def _constraint(name: str, definition: Json) -> str | None:
-    """Return which kind of thing a parameter names; None: no thing of a cloud."""
-    for rule in _rules(definition):
-        if "custom_constraint" in rule:
-            kind: str = rule["custom_constraint"]
-            return kind if kind in CONSTRAINTS or kind == "neutron.network" else None
-    kind = next((kind for pattern, kind in NAMES if re.search(pattern, name.lower())), None)
-    its_own = "default" in definition and NEW.search(str(definition.get("description", "")))
-    return None if its_own and kind not in BEFORE else kind
-
-
-def _is_free(name: str, definition: Json) -> bool:
-    return (
-        not _rules(definition) and _constraint(name, definition) is None and not definition.get("immutable")
-    )
-
-
-def _invented(definition: Json) -> Json:
-    """Return any value that the constraints allow."""
-    rules = {name: value for rule in _rules(definition) for name, value in rule.items()}
-    if "allowed_values" in rules:
-        return rules["allowed_values"][0]
-    kind = definition.get("type", "string")
-    if kind == "number":
-        return (rules.get("range") or {}).get("min", 1)
-    if kind != "string":
-        return {"boolean": False, "json": {}, "comma_delimited_list": "one"}.get(kind, "one")
-    length = rules.get("length") or {}
-    return "Some1text2".ljust(length.get("min", 0), "x")[: length.get("max", 255)]

@@ -1,13 +1,24 @@
 """The things that somebody's template wants to find in a project, made before it is tried there."""
 
-from harness.cloud.checkout import KEY, NETWORK, PORT, ROUTER, SERVER, SUBNET, VOLUME, Sample
+import threading
+import uuid
+from collections.abc import Mapping
+
+from harness.cloud.checkout import Sample
+from harness.cloud.choosing import KEY, NETWORK, OUTSIDE_NETWORK, PORT, ROUTER, SERVER, SUBNET, VOLUME
 from harness.cloud.contents import EXTERNAL, FLAVORS, IMAGE
 from harness.cloud.project import Project
 from openstack import exceptions
 
+_SHARED = threading.Lock()
+"""Held by the one who makes what all projects see."""
 
-def furnish(project: Project, sample: Sample) -> None:
-    """Make a routed network and a key pair in an empty project, and whatever else the template names."""
+
+def furnish(project: Project, sample: Sample) -> Mapping[str, str]:
+    """Make a routed network and a key pair in an empty project, and whatever else the template names.
+
+    :returns: the ids of the things that templates want by id, by name.
+    """
     network = project.connection.network
     made = network.create_network(name=NETWORK)
     subnet = network.create_subnet(network_id=made.id, ip_version=4, cidr="192.168.99.0/24", name=SUBNET)
@@ -15,29 +26,55 @@ def furnish(project: Project, sample: Sample) -> None:
     router = network.create_router(name=ROUTER, external_gateway_info={"network_id": public.id})
     network.add_interface_to_router(router, subnet_id=subnet.id)
     project.connection.compute.create_keypair(name=KEY)
-    for kind, name in sorted(set(sample.things())):
-        _make(project, made.id, kind, name)
+    wanted = sorted(set(sample.things()))
+    ids = {name: _make(project, made.id, kind, name) for kind, name in wanted}
+    return {name: found for name, found in ids.items() if found is not None}
 
 
-def _make(project: Project, network: str, kind: str, name: str) -> None:
-    """Make a thing of that name, unless it is there."""
+def _make(project: Project, network: str, kind: str, name: str) -> str | None:
+    """Make a thing of that name, unless it is there; return its id if it has to be named by that."""
     c = project.connection
     match kind:
+        case "nova.server" if name == SERVER:
+            return _make_server(project, network)
+        case "neutron.port" if name == PORT:
+            return str(c.network.create_port(network_id=network, name=PORT).id)
+        case "cinder.volume" if name == VOLUME:
+            volume = c.block_storage.create_volume(size=1, name=VOLUME)
+            c.block_storage.wait_for_status(volume, "available", interval=0.2)
+            return str(volume.id)
         case "glance.image" if c.image.find_image(name) is None:
-            c.image.create_image(name=name, data=b"x", disk_format="raw", container_format="bare")
+            _make_image(project, name)
         case "nova.keypair" if c.compute.find_keypair(name) is None:
             c.compute.create_keypair(name=name)
         case "nova.flavor" if c.compute.find_flavor(name) is None:
             _make_flavor(project, name)
-        case "nova.server" if name == SERVER:
-            _make_server(project, network)
+        case _ if kind == OUTSIDE_NETWORK:
+            _make_outside(project, name)
         case "neutron.network" if c.network.find_network(name) is None:
             c.network.create_network(name=name)
-        case "neutron.port" if name == PORT:
-            c.network.create_port(network_id=network, name=PORT)
-        case "cinder.volume" if name == VOLUME:
-            volume = c.block_storage.create_volume(size=1, name=VOLUME)
-            c.block_storage.wait_for_status(volume, "available", interval=0.2)
+        case "neutron.security_group" if c.network.find_security_group(name, project_id=project.id) is None:
+            c.network.create_security_group(name=name)
+    return None
+
+
+def _make_image(project: Project, name: str) -> None:
+    """Make an image of that name, or with that id."""
+    try:
+        fields = {"id": str(uuid.UUID(name)), "name": "named by id"}
+    except ValueError:
+        fields = {"name": name}
+    project.connection.image.create_image(data=b"x", disk_format="raw", container_format="bare", **fields)
+
+
+def _make_outside(project: Project, name: str) -> None:
+    """Make an external network, which all projects see; it stays with the cloud."""
+    network = project.admin.network
+    with _SHARED:
+        if network.find_network(name) is not None:
+            return
+        made = network.create_network(name=name, is_router_external=True)
+        network.create_subnet(network_id=made.id, ip_version=4, cidr="172.25.0.0/16", is_dhcp_enabled=False)
 
 
 def _make_flavor(project: Project, name: str) -> None:
@@ -49,7 +86,7 @@ def _make_flavor(project: Project, name: str) -> None:
         return  # Another template's project has made it meanwhile.
 
 
-def _make_server(project: Project, network: str) -> None:
+def _make_server(project: Project, network: str) -> str:
     compute = project.connection.compute
     server = compute.create_server(
         name=SERVER,
@@ -57,4 +94,4 @@ def _make_server(project: Project, network: str) -> None:
         flavor_id=compute.find_flavor("m1.tiny").id,
         networks=[{"uuid": network}],
     )
-    compute.wait_for_server(server, interval=0.2)
+    return str(compute.wait_for_server(server, interval=0.2).id)
