@@ -33,7 +33,7 @@ cloud: cloud-databases
 	cd tests && ../$(BIN)/python -m harness.cloud $(CURDIR)/var/cloud --remove
 
 # A stack of each HOT template below CHECKOUT, such as a clone of openstack/heat-templates; not part of the tests.
-templates: cloud-databases
+templates: $(if $(STOKER_TEST_CLOUD),.venv/test.stamp,cloud-databases)
 	PYTHONPATH=tests $(BIN)/python tests/cloud/run_templates.py $(or $(CHECKOUT),$(error CHECKOUT=DIRECTORY is missing)) $(ARGS)
 
 test: prepared
