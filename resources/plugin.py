@@ -170,7 +170,8 @@ class ResourceType:
     def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
         """Return whether an update must replace a resource whose last action failed.
 
-        It may check the thing outside.  A resource that is kept is updated like any other.
+        It may check the thing outside.  A resource that is kept is updated like any other.  Where nothing has
+        changed since its creation failed, the creation is continued: `handle_create` gets its physical id.
         """
         return True
 

@@ -4,10 +4,11 @@ import pathlib
 import typing
 
 import pytest
-from simulation.helpers import created, ended, on, rows, told
+from simulation.helpers import cancel, created, ended, on, rows, told
 from simulation.restrictions import restricted, server, state, template, update, volume
 from simulation.world import World
 from stoker.db import resources
+from stoker.db.rows import Stack
 from stoker.db.states import Status
 from stoker.resources.heat.none import NoneResource
 from stoker.template.errors import TemplateError
@@ -130,6 +131,33 @@ def test_a_type_may_keep_what_failed(world: World) -> None:
         Status.COMPLETE,
         "Update status to COMPLETE for FAILED resource neither update nor replace.",
     )
+
+
+def halfway(world: World, made: Json) -> Stack:
+    """A stack whose creation was cancelled while the cloud still worked on the volume ``a``."""
+    stack = world.create("s", made)
+    assert world.settle(lambda: rows(world, stack)["a"].physical_id is not None, within=60)
+    cancel(world, stack)
+    assert world.settle(lambda: rows(world, stack)["a"].status == Status.FAILED, within=60)
+    return stack
+
+
+def test_an_update_completes_a_creation_that_failed_halfway(world: World) -> None:
+    shown = {"value": {"get_resource": "a"}, "secret": {"get_attr": ["a", "address"]}}
+    made = template(a=volume(looks=3, after=1), b=server(**shown))
+    stack = halfway(world, made)
+    before = rows(world, stack)["a"]
+    count = len(told(world, stack))
+    assert state(update(world, stack, made)) == ("UPDATE", "COMPLETE")
+    after = rows(world, stack)
+    assert after["a"].physical_id == before.physical_id
+    assert world.cloud.things[str(after["b"].physical_id)].value == before.physical_id
+    assert after["b"].properties["secret"] == f"at-{before.physical_id}"
+    assert [event for event in told(world, stack)[count:] if event[0] == "a"] == [
+        ("a", "UPDATE", "IN_PROGRESS"),
+        ("a", "UPDATE", "COMPLETE"),
+    ]
+    assert len(world.cloud.things) == 2
 
 
 def test_a_type_may_have_what_failed_replaced(world: World) -> None:

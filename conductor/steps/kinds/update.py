@@ -1,10 +1,12 @@
 """Steps of updates: the first one decides what the update has to do."""
 
+import functools
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ....db.states import Status
 from ....planning.plan import TaskDefinition
-from ....resources.context import Json
+from ....resources.context import Json, ResourceView
 from ....resources.errors import PermanentError, ReplaceNeeded
 from ....resources.plugin import ResourceType
 from ....resources.properties import changed
@@ -12,7 +14,7 @@ from ....resources.steps import Done, Poll, Step
 from ....resources.update_decision import RESTRICTED, UpdateDecision, decide_update, survives_failure
 from ..outcomes import Restricted
 from ..results import StepResult
-from ..target import is_same_type
+from ..target import is_same_type, kept_values
 from .base import TaskStep
 
 GOAL = ("definition", "type", "properties", "metadata", "generation", "requires")
@@ -40,18 +42,25 @@ class UpdateStep(TaskStep):
                 return self._call_again(waits)
         decision = self._decide()
         self._check_allowed(decision)
-        if decision == UpdateDecision.SAME:
-            return self.outcomes.nothing_to_do(self.stored)
+        if decision == UpdateDecision.SAME and not self._completes_creation:
+            return self._unchanged()
         if (held := self.outcomes.held()) is not None:
             return held
         return self._replace() if decision == UpdateDecision.REPLACE else None
 
     def start(self) -> Step:
         """Start the update of the properties that have changed."""
-        names = changed(self.plugin.properties_schema, self.target.previous, self.target.properties)
-        if not names and not self.plugin.always_updated:
+        if self._completes_creation:
+            return self.plugin.handle_create(self._as_created, self.context)
+        if not self._names and not self.plugin.always_updated:
             return Done()
-        return self.plugin.handle_update(self.target, names, self.context)
+        return self.plugin.handle_update(self.target, self._names, self.context)
+
+    def poll(self) -> Step:
+        """Poll the update once, or the creation that it completes."""
+        if self._completes_creation:
+            return self.plugin.check_create_complete(self._as_created, self.progress, self.context)
+        return super().poll()
 
     def replace(self, error: ReplaceNeeded) -> StepResult:
         """Replace the resource: its type has found out that it cannot change it.
@@ -66,6 +75,35 @@ class UpdateStep(TaskStep):
         if not isinstance(step, Done):
             changes = {name: value for name, value in changes.items() if name not in GOAL}
         return super().store(step, changes)
+
+    @functools.cached_property
+    def _names(self) -> frozenset[str]:
+        """Return the names of the properties that have changed."""
+        return changed(self.plugin.properties_schema, self.target.previous, self.target.properties)
+
+    @property
+    def _completes_creation(self) -> bool:
+        """Return whether the update completes a creation that failed halfway, for nothing has changed since.
+
+        The thing is there and was found good enough to be kept.  But whatever the creation had still to do
+        is not done, nobody has waited for its end, and no value that others refer to is stored.
+        """
+        resource = self.claim.resource
+        is_halfway = resource.status != Status.COMPLETE and resource.reference_id is None
+        was_created_here = bool(resource.key) and resource.physical_id is not None
+        return is_halfway and was_created_here and not self._names and not self.plugin.always_updated
+
+    @property
+    def _as_created(self) -> ResourceView:
+        """Return the view as the steps of the resource's creation had it."""
+        return replace(self.target, key=str(self.claim.resource.key), previous={})
+
+    def _unchanged(self) -> StepResult:
+        """Complete the task; one that failed before others could refer to it gets its values."""
+        changes = self.stored
+        if self.claim.resource.reference_id is None:
+            changes = {**changes, **kept_values(self.plugin, self.target, self.secrets)}
+        return self.outcomes.nothing_to_do(changes)
 
     @property
     def _makes_room(self) -> bool:
