@@ -13,8 +13,8 @@ Heat's names of properties and attributes are the names of fields of the service
 those in `references` and `renamed`.
 """
 
+import dataclasses
 import functools
-import logging
 import typing
 from collections.abc import Collection, Mapping, Sequence
 
@@ -25,13 +25,16 @@ from ..steps import Done, Poll, Step
 from .bodies import NamedThing, fields, given, live_fields
 from .marks import FieldMark, Mark, mark_of, marked
 from .names import resolve
-from .polling import Poller, pause
-from .service import IN_USE_PAUSE, Conflict, Interface, Service, ThingNotFound, in_use, service_of
+from .polling import FIRST_PAUSE, Poller, pause
+from .service import Conflict, Interface, Service, ThingNotFound, in_use, service_of
 from .statuses import StatusMeaning
 
-LOG = logging.getLogger(__name__)
 THING, MARK = "thing", "mark"
 """Keys of a resource's data: what the service last answered; the mark, where a search by it is due again."""
+DELETING = "DELETING"
+"""The status of a thing whose deletion has begun, of services that say so."""
+LATE_CALL = 5.0
+"""Seconds after a repeated creation in which the service may still carry out the call that was lost."""
 
 
 class DeclaredThing(ResourceType):
@@ -145,21 +148,32 @@ class DeclaredThing(ResourceType):
         """
         return self._unwrapped(service.get(f"{self.path}/{physical_id}"))
 
-    def _delete_doubles(self, mark: str, kept: str | None, work: StepContext) -> None:
-        """Delete what has the mark, but for one thing.
+    def _delete_doubles(self, mark: str, kept: str | None, work: StepContext) -> bool:
+        """Delete what has the mark, but for one thing; return whether some of it is there still.
 
         :raises RetryableError: one cannot be deleted in its present state.
         """
-        for physical_id in self._marked(mark, work):
-            if physical_id == kept:
-                continue
-            try:
-                self.service_for(work).delete(f"{self.path}/{physical_id}")
-            except ThingNotFound:
-                continue
-            except PermanentError as error:
+        doubles = [found for found in self._marked(mark, work) if found != kept]
+        return sum(self._delete_double(found, work) for found in doubles) > 0
+
+    def _delete_double(self, physical_id: str, work: StepContext) -> bool:
+        service = self.service_for(work)
+        try:
+            service.delete(f"{self.path}/{physical_id}")
+        except ThingNotFound:
+            return False
+        except PermanentError as error:
+            if not self._is_being_deleted(service, physical_id):
                 text = f"what a lost creation has made is there still: {error}"
-                raise RetryableError(text, after=IN_USE_PAUSE) from error
+                raise RetryableError(text) from error
+        return self.slow_delete
+
+    def _is_being_deleted(self, service: Service, physical_id: str) -> bool:
+        try:
+            thing = self.get(service, physical_id)
+        except ThingNotFound:
+            return True
+        return self.status is not None and self.status.of(thing) in (DELETING, *self.status.deleted)
 
     def _marked(self, mark: str, work: StepContext) -> list[str]:
         """Return the ids of the things with this mark, the oldest first."""
@@ -192,7 +206,7 @@ class DeclaredType(DeclaredThing):
         """Create the thing, marked; after a conflict find what an earlier step has made."""
         service = self.service_for(work)
         if target.physical_id is not None:
-            return self._made_once(self.get(service, target.physical_id), target, work)
+            return self._made(self.get(service, target.physical_id), target, work)
         body = self.create_body(target, work)
         if self.mark is not None:
             self.mark.put(body, mark_of(target.key))
@@ -203,16 +217,17 @@ class DeclaredType(DeclaredThing):
             if found is None:
                 raise
             thing = self.get(service, found)
-        return self._made_once(thing, target, work)
+        return self._made(thing, target, work)
 
     def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """Make what is left, then poll until the thing is in a good state."""
+        """Make what is left, then poll until the thing is in a good state, and the only one."""
         if progress.get("more"):
             self.after_create(target, work)
-            return self._wait(
-                self.get(self.service_for(work), self.id_of(target)), progress["since"], target, work
-            )
-        return self._poll(target, progress, work)
+            thing = self.get(self.service_for(work), self.id_of(target))
+            step = self._wait(thing, progress["since"], target, work)
+        else:
+            step = self._poll(target, progress, work)
+        return self._without_doubles(step, progress, target, work) if progress.get("repeated") else step
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
         """Send the fields that have changed."""
@@ -304,26 +319,39 @@ class DeclaredType(DeclaredThing):
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def _made_once(self, thing: Mapping[str, Json], target: ResourceView, work: StepContext) -> Step:
-        """Return the step after the creation; a repeated one deletes what another has made."""
-        if target.attempt > 1:
-            try:
-                self._delete_doubles(mark_of(target.key), str(thing["id"]), work)
-            except RetryableError as error:  # The deletion of the resource will try again.
-                LOG.warning("%s: %s", target.name, error)
-        return self._made(thing, target, work)
-
     def _made(self, thing: Mapping[str, Json], target: ResourceView, work: StepContext) -> Step:
         """Return the step after the creation: the physical id is stored before anything else is done."""
         step = self._wait(thing, work.now(), target, work)
-        more = self.has_more(target)
-        if isinstance(step, Done) and not more:
+        more, repeated = self.has_more(target), self._is_repeated(target)
+        if isinstance(step, Done) and not more and not repeated:
             return Done(physical_id=str(thing["id"]), data=step.data)
-        progress = {"since": work.now(), "more": more}
+        progress = {"since": work.now(), "more": more, **({"repeated": True} if repeated else {})}
         after = 0.0 if more else pause(progress["since"], work.now())
         return Poll(
             progress=progress, after=after, physical_id=str(thing["id"]), data=self._data(thing, target)
         )
+
+    def _is_repeated(self, target: ResourceView) -> bool:
+        """Return whether the service was perhaps asked more than once to create the thing."""
+        if self.mark is None:
+            return False
+        # The second attempt asks only if it has not found what the first one made.
+        return MARK in target.data or target.attempt > (1 if target.physical_id is None else 2)
+
+    def _without_doubles(self, step: Step, progress: Json, target: ResourceView, work: StepContext) -> Step:
+        """Delete doubles before the creation ends, late enough for a lost call to be carried out.
+
+        :raises RetryableError: one cannot be deleted in its present state.
+        """
+        again = {"since": progress["since"], "repeated": True}
+        if isinstance(step, Poll):
+            return dataclasses.replace(step, progress=again)
+        left = progress["since"] + LATE_CALL - work.now()
+        if left > 0:
+            return Poll(progress=again, after=left)
+        if self._delete_doubles(mark_of(target.creation_key or target.key), self.id_of(target), work):
+            return Poll(progress=again, after=FIRST_PAUSE)
+        return step
 
     def _data(self, thing: Mapping[str, Json], target: ResourceView) -> dict[str, Json]:
         """Return the data of a resource with this thing.
@@ -352,13 +380,16 @@ class DeclaredType(DeclaredThing):
                 self._poller().forget(work, self.service_for(work), target.physical_id)
         return Done(data=self._data(thing, target))
 
-    def _deleted(self, target: ResourceView, work: StepContext) -> Done:
-        """Delete what a lost creation has made, too; there may be one where no answer was ever stored."""
+    def _deleted(self, target: ResourceView, work: StepContext) -> Step:
+        """Delete what a lost creation has made, too; return the end of the deletion, or the next poll.
+
+        There may be such a thing also where no answer was ever stored.
+        """
         service, mark = self.service_for(work), target.data.get(MARK)
         if mark is None and THING not in target.data and target.creation_key:
             mark = mark_of(target.creation_key)
-        if mark is not None:
-            self._delete_doubles(mark, None, work)
+        if mark is not None and self._delete_doubles(mark, target.physical_id, work):
+            return Poll(progress={"since": work.now()}, after=FIRST_PAUSE)
         if self.slow_delete:
             self._poller().forget(work, service, self.id_of(target))
         self.after_delete(target, work)

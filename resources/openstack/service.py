@@ -19,8 +19,6 @@ MOST_TEXT = 1000
 """Characters of a service's text that become part of a reason."""
 QUOTA_PAUSE = 60.0
 """Seconds until a step is retried that met a quota: others have to delete something first."""
-IN_USE_PAUSE = 2.0
-"""Seconds until a change is retried that the service refuses because something is in use."""
 TOO_LONG = 3600.0
 """Seconds above which a service's Retry-After is not believed."""
 BUSY = frozenset({429, 500, 502, 503, 504})
@@ -156,8 +154,11 @@ KINDS: Mapping[int, str] = {
 
 
 def in_use(error: Conflict) -> RetryableError:
-    """Return the error of a change or deletion that the service refuses as long as something is in use."""
-    return RetryableError(f"still in use: {error}", after=IN_USE_PAUSE)
+    """Return the error of a change or deletion that the service refuses as long as something is in use.
+
+    It names no pause: that of a retry grows, so that the retries last for minutes.
+    """
+    return RetryableError(f"still in use: {error}")
 
 
 def _is_quota(status: int, error: exceptions.HttpError) -> bool:

@@ -223,7 +223,7 @@ def test_a_lost_creation_of_a_volume_is_found_again(make: Make, project: Project
     double = storage.create_volume(size=1, metadata=mark)
     _wait_for_status(project, double.id, "available")
     again = Driven(plugin, work, {"size": 1})
-    again.target = dataclasses.replace(target, attempt=2, data={})
+    again.target = dataclasses.replace(target, attempt=3, data={})
     again.create()
     assert again.id == first.id
     wait_for(lambda: _marks(project) == [mark["stoker"]], WITHIN, lambda: _marks(project))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 from harness.cloud.project import Project
 from harness.step_driver import Context, Driven
+from stoker.resources.context import ReplacementView
 from stoker.resources.errors import PermanentError, RetryableError
 from stoker.resources.openstack.neutron.registry import RESOURCE_TYPES
 
@@ -124,6 +125,9 @@ def test_a_replacement_of_a_port_gets_its_address(make: Make, project: Project) 
     port.plugin.prepare_for_replace(port.target, port.work)
     port.plugin.prepare_for_replace(port.target, port.work)
     new = make("Port", network=net.id, fixed_ips=address)
+    port.work.replaced_by = ReplacementView(port.target.type, new.target.key)
+    port.plugin.restore_after_replace(port.target, port.work)
+    assert project.connection.network.get_port(new.id).fixed_ips == []
     new.delete()
     port.plugin.restore_after_replace(port.target, port.work)
     found = project.connection.network.get_port(port.id)

@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 
 from ...context import Json, StepContext
-from ...errors import PermanentError
+from ...errors import PermanentError, RetryableError
 from ..service import Conflict, ThingNotFound, in_use, service_of
+
+ATTACHING = ("reserved", "attaching")
+"""States of a volume while one of the services attaches it to a server."""
 
 
 def found(work: StepContext, server: str, volume: str) -> Json:
@@ -19,7 +22,7 @@ def found(work: StepContext, server: str, volume: str) -> Json:
 def attach(work: StepContext, server: str, volume: str, device: str | None) -> Json:
     """Start to attach a volume, unless an earlier step has; return the attachment.
 
-    :raises RetryableError: the server does not take it in its present state.
+    :raises RetryableError: the server or the volume cannot do it in its present state.
     """
     if (made := found(work, server, volume)) is not None:
         return made
@@ -28,6 +31,13 @@ def attach(work: StepContext, server: str, volume: str, device: str | None) -> J
         return service_of(work, "compute").post(_path(server), {"volumeAttachment": body})["volumeAttachment"]
     except Conflict as error:
         raise in_use(error) from error
+    except ThingNotFound:
+        raise
+    except PermanentError as error:
+        # Nova refuses a volume in the wrong state by 400; an earlier step may have started to attach it.
+        if (status := _status(work, volume)) not in (*ATTACHING, "detaching"):
+            raise
+        raise RetryableError(f"the volume is {status}: {error}") from error
 
 
 def detach(work: StepContext, server: str, volume: str) -> bool:
@@ -43,9 +53,11 @@ def detach(work: StepContext, server: str, volume: str) -> bool:
         return False
     except Conflict as error:
         raise in_use(error) from error
-    except PermanentError:
-        volumes = service_of(work, "block-storage")
-        if volumes.get(f"/volumes/{volume}")["volume"]["status"] != "detaching":  # An earlier step has begun.
+    except PermanentError as error:
+        status = _status(work, volume)
+        if status in ATTACHING:
+            raise RetryableError(f"the volume is {status}: {error}") from error
+        if status != "detaching":  # An earlier step has begun.
             raise
     return True
 
@@ -60,6 +72,10 @@ def is_attached(work: StepContext, server: str, volume: Mapping[str, Json]) -> b
     if any(item["server_id"] == server for item in volume["attachments"]) or volume["status"] == "detaching":
         return True
     return found(work, server, str(volume["id"])) is not None
+
+
+def _status(work: StepContext, volume: str) -> str:
+    return str(service_of(work, "block-storage").get(f"/volumes/{volume}")["volume"]["status"])
 
 
 def _path(server: str) -> str:

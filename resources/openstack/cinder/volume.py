@@ -10,8 +10,8 @@ from ..bodies import NamedThing
 from ..declared import THING, DeclaredType
 from ..marks import MARK_NAME, MetadataMark
 from ..names import resolve
-from ..polling import FIRST_PAUSE
-from ..service import IN_USE_PAUSE, ThingNotFound
+from ..polling import FIRST_PAUSE, pause
+from ..service import ThingNotFound
 from ..statuses import StatusMeaning
 from .volume_backups import VolumeBackups, restore
 from .volume_changes import VolumeChange, VolumeChanges, act
@@ -20,6 +20,11 @@ from .volume_schema import ATTRIBUTES, PROPERTIES
 SOURCES = ("snapshot_id", "image", "source_volid")
 """Properties that name what the volume is a copy of."""
 ATTACHED = ("IN-USE", "ATTACHING", "DETACHING", "RESERVED")
+WORKING = (
+    *("CREATING", "DOWNLOADING", "RESTORING-BACKUP", "EXTENDING", "RETYPING", "DELETING"),
+    *("BACKING-UP", "UPLOADING"),
+)
+"""States in which the service works on a volume, and refuses its deletion."""
 LOST = ("ERROR", "DELETING")
 """States of a volume that an update replaces."""
 ADMINISTRATIVE = (MARK_NAME, "readonly", "attached_mode")
@@ -36,10 +41,7 @@ class Volume(VolumeBackups, DeclaredType):
     mark = MetadataMark()
     slow_delete = True
     status = StatusMeaning(
-        pending=(
-            *("CREATING", "DOWNLOADING", "RESTORING-BACKUP", "EXTENDING", "RETYPING", "DELETING"),
-            *("BACKING-UP", "UPLOADING", "MAINTENANCE", "AWAITING-TRANSFER", "ATTACHING", "DETACHING"),
-        ),
+        pending=(*WORKING, "MAINTENANCE", "AWAITING-TRANSFER", "ATTACHING", "DETACHING"),
         bad=("ERROR", "ERROR_DELETING", "ERROR_RESTORING", "ERROR_EXTENDING", "ERROR_MANAGING"),
     )
     references = {
@@ -164,29 +166,43 @@ class Volume(VolumeBackups, DeclaredType):
 
     # -- deletion ----------------------------------------------------------------------------------
 
-    def before_delete(self, target: ResourceView, work: StepContext) -> None:
-        """Wait until nobody uses the volume, for the service refuses to delete it before.
-
-        :raises RetryableError: with those who use it.
-        """
-        found = self.get(self.service_for(work), self.id_of(target))
-        if str(found["status"]).upper() in ATTACHED:
-            servers = sorted(str(item["server_id"]) for item in found["attachments"])
-            users = f"server {', '.join(servers)}" if servers else "a server"
-            raise RetryableError(f"still in use by {users}", after=IN_USE_PAUSE)
-
     def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
-        """Delete the volume.
+        """Delete the volume, once the service works on it no more.
 
         :raises RetryableError: servers have it, or there are snapshots of it; they are named.
         """
+        if target.physical_id is not None and self._is_worked_on(target, work):
+            return Poll(progress={"since": work.now(), "waits": True}, after=FIRST_PAUSE)
         try:
             return super().handle_delete(target, work)
         except PermanentError as error:
             if snapshots := self._snapshots(target, work):
                 text = f"still in use by snapshot {', '.join(snapshots)}: {error}"
-                raise RetryableError(text, after=IN_USE_PAUSE) from error
+                raise RetryableError(text) from error
             raise
+
+    def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Poll until the volume can be deleted, then until it is gone."""
+        if not progress.get("waits"):
+            return super().check_delete_complete(target, progress, work)
+        if self._is_worked_on(target, work):
+            return Poll(progress=progress, after=pause(progress["since"], work.now()))
+        return self.handle_delete(target, work)
+
+    def _is_worked_on(self, target: ResourceView, work: StepContext) -> bool:
+        """Return whether the service works on the volume; it refuses the deletion meanwhile.
+
+        :raises RetryableError: with those who use the volume.
+        """
+        try:
+            found = self.get(self.service_for(work), self.id_of(target))
+        except ThingNotFound:
+            return False
+        if self.status.of(found) in ATTACHED:
+            servers = sorted(str(item["server_id"]) for item in found["attachments"])
+            users = f"server {', '.join(servers)}" if servers else "a server"
+            raise RetryableError(f"still in use by {users}")
+        return self.status.of(found) in WORKING
 
     def _snapshots(self, target: ResourceView, work: StepContext) -> list[str]:
         found = self.service_for(work).list_all("/snapshots", "snapshots", volume_id=self.id_of(target))

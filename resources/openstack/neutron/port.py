@@ -10,8 +10,9 @@ from ...implied import ImpliedDependency
 from ...schema import Attribute, Property
 from ..bodies import NamedThing
 from ..declared import THING
+from ..marks import mark_of
 from ..names import resolve
-from ..service import ThingNotFound
+from ..service import Conflict, ThingNotFound, in_use
 from .base import BUILT, HIDDEN, NETWORK, SHOWN, TAGS, VALUE_SPECS, NeutronType
 
 VNIC_TYPES = AllowedValues(
@@ -164,11 +165,20 @@ class Port(NeutronType):
 
     def prepare_for_replace(self, target: ResourceView, work: StepContext) -> None:
         """Release the addresses: the replacement may ask for the same."""
-        self._set_addresses(target, [], work)
+        if target.physical_id is not None:
+            self._set_addresses(target.physical_id, [], work)
 
     def restore_after_replace(self, target: ResourceView, work: StepContext) -> None:
-        """Take the addresses back."""
-        self._set_addresses(target, (target.data.get(THING) or {}).get("fixed_ips") or [], work)
+        """Take the addresses back, also where the replacement has them now."""
+        addresses = (target.data.get(THING) or {}).get("fixed_ips") or []
+        if target.physical_id is None or not addresses:
+            return
+        replacement = work.replacement()
+        if replacement is not None and replacement.type == target.type:
+            known = [replacement.physical_id] if replacement.physical_id else []
+            for port in {*known, *self._marked(mark_of(replacement.key), work)}:
+                self._set_addresses(port, [], work)
+        self._set_addresses(target.physical_id, addresses, work)
 
     def refresh(self, target: ResourceView, work: StepContext) -> Mapping[str, Json]:
         """Return the data of now, with its network and subnets."""
@@ -186,13 +196,13 @@ class Port(NeutronType):
         others = {name: target.data.get(name) for name in ("network", "subnets")}
         return {**super().attribute_values(target), **others}
 
-    def _set_addresses(self, target: ResourceView, addresses: Json, work: StepContext) -> None:
-        if target.physical_id is None:
-            return
+    def _set_addresses(self, port: str, addresses: Json, work: StepContext) -> None:
         try:
-            self.service_for(work).put(self.path_of(target), {"port": {"fixed_ips": addresses}})
+            self.service_for(work).put(f"{self.path}/{port}", {"port": {"fixed_ips": addresses}})
         except ThingNotFound:
             return  # Somebody has deleted it, and so released its addresses.
+        except Conflict as error:
+            raise in_use(error) from error
 
     def _lists(
         self, target: ResourceView, changed: Collection[str] | None, work: StepContext

@@ -1,0 +1,171 @@
+"""Calls whose answers were lost: a service may carry them out after they were repeated."""
+
+import typing
+import urllib.parse
+from collections.abc import Callable, Hashable, Iterator
+
+import pytest
+from harness.fake_work import START, FakeWork, run, target_of
+from harness.scripted_service import Answer, ScriptedService, serving
+from keystoneauth1.adapter import Adapter
+from stoker.resources.context import ReplacementView, ResourceView
+from stoker.resources.errors import PermanentError, RetryableError
+from stoker.resources.openstack.cinder.attachments import attach, detach
+from stoker.resources.openstack.cinder.registry import RESOURCE_TYPES as CINDER
+from stoker.resources.openstack.declared import LATE_CALL, THING
+from stoker.resources.openstack.marks import mark_of
+from stoker.resources.openstack.neutron.registry import RESOURCE_TYPES as NEUTRON
+from stoker.resources.steps import Poll
+
+Json = typing.Any
+NET, PORT = NEUTRON["OS::Neutron::Net"](), NEUTRON["OS::Neutron::Port"]()
+VOLUME = CINDER["OS::Cinder::Volume"]()
+KEY = "11111111-2222-4333-8444-555555555555"
+REFUSED = Answer(400, {"badRequest": {"message": "not in this state", "code": 400}})
+
+
+class Work(FakeWork):
+    """A step's context with one service for all types."""
+
+    def __init__(self, scripted: ScriptedService) -> None:
+        super().__init__()
+        self._scripted = scripted
+        self.replaced_by: ReplacementView | None = None
+
+    def adapter(self, service: str, version: str, microversion: str | None = None) -> Adapter:
+        return self._scripted.adapter(service)
+
+    def shared(self, key: Hashable, make: Callable[[], Json], max_age: float) -> Json:
+        return make()
+
+    def replacement(self) -> ReplacementView | None:
+        return self.replaced_by
+
+
+@pytest.fixture
+def scripted() -> Iterator[ScriptedService]:
+    with serving() as service:
+        yield service
+
+
+def has_networks(scripted: ScriptedService, *names: str) -> None:
+    """The service has made these for the resource; it answers a creation by the first."""
+    found = [{"id": name, "status": "ACTIVE", "description": mark_of(KEY)} for name in names]
+    scripted.answers["POST /networks"] = Answer(201, {"network": found[0]})
+    scripted.answers[f"GET /networks/{names[0]}"] = Answer(200, {"network": found[0]})
+    scripted.answers[f"GET /networks?description={mark_of(KEY)}"] = Answer(200, {"networks": found})
+    for name in names:
+        scripted.answers[f"DELETE /networks/{name}"] = Answer(204)
+
+
+def has_volumes(scripted: ScriptedService, **statuses: str) -> None:
+    """The service has made these for the resource."""
+    found = [
+        {"id": name, "status": status, "metadata": {"stoker": mark_of(KEY)}, "attachments": []}
+        for name, status in statuses.items()
+    ]
+    query = urllib.parse.urlencode({"metadata": str({"stoker": mark_of(KEY)})})
+    scripted.answers[f"GET /volumes/detail?{query}"] = Answer(200, {"volumes": found})
+    for volume in found:
+        scripted.answers[f"GET /volumes/{volume['id']}"] = Answer(200, {"volume": volume})
+        scripted.answers[f"DELETE /volumes/{volume['id']}"] = Answer(202)
+
+
+def deletions(scripted: ScriptedService) -> list[str]:
+    return [asked for asked in scripted.asked if asked.startswith("DELETE")]
+
+
+def volume_of(**fields: Json) -> ResourceView:
+    return target_of(VOLUME, {"size": 1}, key=KEY, creation_key=KEY, **fields)
+
+
+def test_a_repeated_creation_deletes_doubles_before_it_ends(scripted: ScriptedService) -> None:
+    work = Work(scripted)
+    has_networks(scripted, "first", "late")
+    made = run(NET, "create", target_of(NET, key=KEY, attempt=2), work)
+    assert made.physical_id == "first"
+    assert deletions(scripted) == ["DELETE /networks/late"]
+    assert work.time >= START + LATE_CALL
+
+
+@pytest.mark.parametrize("fields", [{"attempt": 1}, {"attempt": 2, "physical_id": "first"}])
+def test_a_creation_that_was_asked_for_once_ends_at_once(scripted: ScriptedService, fields: Json) -> None:
+    work = Work(scripted)
+    has_networks(scripted, "first")
+    run(NET, "create", target_of(NET, key=KEY, **fields), work)
+    assert work.time == START
+    assert not [asked for asked in scripted.asked if "description" in asked]
+
+
+def test_a_double_is_deleted_as_soon_as_the_service_lets_us(scripted: ScriptedService) -> None:
+    work = Work(scripted)
+    has_volumes(scripted, first="available", late="creating")
+    scripted.answers["DELETE /volumes/late"] = REFUSED
+    target = volume_of(attempt=2, physical_id="first")
+    progress = {"since": START - LATE_CALL, "repeated": True}
+    with pytest.raises(RetryableError, match="a lost creation has made is there still: block-storage 400"):
+        VOLUME.check_create_complete(target, progress, work)
+    has_volumes(scripted, first="available", late="deleting")
+    scripted.answers["DELETE /volumes/late"] = REFUSED
+    assert isinstance(VOLUME.check_create_complete(target, progress, work), Poll)
+
+
+def test_a_deletion_ends_when_doubles_are_gone_too(scripted: ScriptedService) -> None:
+    work = Work(scripted)
+    has_volumes(scripted, late="available")
+    step = VOLUME.handle_delete(volume_of(physical_id="first"), work)
+    assert isinstance(step, Poll)
+    assert deletions(scripted) == ["DELETE /volumes/first", "DELETE /volumes/late"]
+
+
+def test_a_volume_is_deleted_when_the_service_works_on_it_no_more(scripted: ScriptedService) -> None:
+    work = Work(scripted)
+    has_volumes(scripted, first="creating")
+    target = volume_of(physical_id="first", data={THING: {}})
+    step = VOLUME.handle_delete(target, work)
+    assert isinstance(step, Poll)
+    step = VOLUME.check_delete_complete(target, step.progress, work)
+    assert isinstance(step, Poll)
+    assert deletions(scripted) == []
+    has_volumes(scripted, first="available")
+    VOLUME.check_delete_complete(target, step.progress, work)
+    assert deletions(scripted) == ["DELETE /volumes/first"]
+
+
+@pytest.mark.parametrize("status", ["reserved", "attaching", "detaching"])
+def test_an_attachment_waits_for_one_that_was_lost(scripted: ScriptedService, status: str) -> None:
+    work = Work(scripted)
+    has_volumes(scripted, first=status)
+    scripted.answers["POST /servers/s/os-volume_attachments"] = REFUSED
+    with pytest.raises(RetryableError, match=f"the volume is {status}: compute 400"):
+        attach(work, "s", "first", None)
+    has_volumes(scripted, first="in-use")
+    with pytest.raises(PermanentError, match="compute 400"):
+        attach(work, "s", "first", None)
+
+
+def test_a_volume_is_detached_once_it_is_attached(scripted: ScriptedService) -> None:
+    work, path = Work(scripted), "/servers/s/os-volume_attachments/first"
+    has_volumes(scripted, first="attaching")
+    scripted.answers[f"GET {path}"] = Answer(200, {"volumeAttachment": {}})
+    scripted.answers[f"DELETE {path}"] = REFUSED
+    with pytest.raises(RetryableError, match="the volume is attaching: compute 400"):
+        detach(work, "s", "first")
+
+
+def test_a_port_takes_its_addresses_from_its_replacement(scripted: ScriptedService) -> None:
+    work = Work(scripted)
+    made = [{"id": "made", "description": mark_of("new key")}]
+    scripted.answers[f"GET /ports?{urllib.parse.urlencode({'description': mark_of('new key')})}"] = Answer(
+        200, {"ports": made}
+    )
+    scripted.answers["PUT /ports/made"] = Answer(200, {"port": {}})
+    scripted.answers["PUT /ports/old"] = Answer(409, {"NeutronError": {"message": "in use"}})
+    target = target_of(PORT, {"network": "n"}, physical_id="old", data={THING: {"fixed_ips": [{"a": 1}]}})
+    work.replaced_by = ReplacementView(target.type, "new key")
+    with pytest.raises(RetryableError, match="still in use: network 409"):
+        PORT.restore_after_replace(target, work)
+    assert [asked for asked in scripted.asked if asked.startswith("PUT")] == [
+        "PUT /ports/made",
+        "PUT /ports/old",
+    ]
