@@ -111,6 +111,10 @@ class DeclaredThing(ResourceType):
         It is called for a resource without a physical id, too: its creation may have failed halfway.
         """
 
+    def users(self, target: ResourceView, work: StepContext) -> Sequence[str]:
+        """Return what uses the thing, in words, where the service refuses to delete it for that."""
+        return ()
+
     def problem(self, thing: Mapping[str, Json]) -> str:
         """Return why the thing is in a bad state, as far as the service says so."""
         return ""
@@ -261,7 +265,7 @@ class DeclaredType(DeclaredThing):
         except ThingNotFound:
             return self._deleted(target, work)
         except Conflict as error:
-            raise in_use(error) from error
+            raise in_use(error, self.users(target, work)) from error
         return (
             Poll(progress={"since": work.now()}, after=0.2)
             if self.slow_delete

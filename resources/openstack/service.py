@@ -5,7 +5,7 @@ A reason carries the service, the status code, the service's own text, and its r
 
 import re
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from keystoneauth1 import exceptions
@@ -17,6 +17,8 @@ from ..errors import PermanentError, RetryableError
 TAG = re.compile(r"<title>.*?</title>|<[^>]*>", re.DOTALL)
 MOST_TEXT = 1000
 """Characters of a service's text that become part of a reason."""
+MOST_USERS = 5
+"""Users of a thing that a reason names."""
 QUOTA_PAUSE = 60.0
 """Seconds until a step is retried that met a quota: others have to delete something first."""
 TOO_LONG = 3600.0
@@ -153,12 +155,15 @@ KINDS: Mapping[int, str] = {
 """By status code the kind of failure, which is shown before the reason."""
 
 
-def in_use(error: Conflict) -> RetryableError:
+def in_use(error: Conflict, users: Sequence[str] = ()) -> RetryableError:
     """Return the error of a change or deletion that the service refuses as long as something is in use.
 
     It names no pause: that of a retry grows, so that the retries last for minutes.
+
+    :param users: what uses it, as far as the service says so.
     """
-    return RetryableError(f"still in use: {error}")
+    shown = [*users[:MOST_USERS], *([f"{len(users) - MOST_USERS} more"] if len(users) > MOST_USERS else [])]
+    return RetryableError(f"still in use{' by ' if shown else ''}{', '.join(shown)}: {error}")
 
 
 def _is_quota(status: int, error: exceptions.HttpError) -> bool:

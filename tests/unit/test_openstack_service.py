@@ -147,6 +147,12 @@ def test_what_is_in_use_is_waited_for_with_growing_pauses() -> None:
     assert (str(error), error.after) == ("still in use: network 409: busy", None)
 
 
+@pytest.mark.parametrize(("count", "shown"), [(1, "a"), (5, "a, b, c, d, e"), (7, "a, b, c, d, e, 2 more")])
+def test_what_uses_a_thing_is_named(count: int, shown: str) -> None:
+    error = in_use(Conflict("network 409: busy"), list("abcdefg"[:count]))
+    assert str(error) == f"still in use by {shown}: network 409: busy"
+
+
 def test_headers_and_bodies(scripted: ScriptedService) -> None:
     scripted.answers["PATCH /images/1"] = Answer(200, {"id": "1"})
     scripted.answers["DELETE /images/1?user_id=u"] = Answer(204)

@@ -31,9 +31,14 @@ SHOWN: Mapping[str, Attribute] = {
 
 
 class NeutronType(DeclaredType):
-    """Base of the types of the network service."""
+    """Base of the types of the network service.
+
+    :cvar port_query: parameter and value of a list of the ports that use a thing, with ``{}`` in place of the
+        thing's id; None: no ports use it.
+    """
 
     service = "network"
+    port_query: typing.ClassVar[tuple[str, str] | None] = None
     apart: typing.ClassVar[Sequence[str]] = ("tags", "value_specs")
 
     def create_body(self, target: ResourceView, work: StepContext) -> dict[str, Json]:
@@ -54,6 +59,14 @@ class NeutronType(DeclaredType):
             body["name"] = target.physical_name
         return body
 
+    def users(self, target: ResourceView, work: StepContext) -> Sequence[str]:
+        """Return the ports that use the thing, with the servers and routers that they are of."""
+        if self.port_query is None:
+            return ()
+        name, value = self.port_query
+        ports = self.service_for(work).list_all("/ports", "ports", **{name: value.format(self.id_of(target))})
+        return sorted(_shown(port) for port in ports)
+
     def has_more(self, target: ResourceView) -> bool:
         """Return whether the thing gets tags, which the service takes by a call of their own only."""
         return bool(target.properties.get("tags"))
@@ -67,3 +80,11 @@ class NeutronType(DeclaredType):
         if "tags" in changed:
             tags = {"tags": target.properties["tags"] or []}
             self.service_for(work).put(f"{self.path_of(target)}/tags", tags)
+
+
+def _shown(port: Mapping[str, Json]) -> str:
+    """Return the name of a port's user, with the port."""
+    owner = str(port["device_owner"])
+    device = "server" if owner.startswith("compute:") else "router" if "router" in owner else ""
+    text = f"port {port['id']}"
+    return f"{device} {port['device_id']} ({text})" if device else text

@@ -11,6 +11,7 @@ class Net(NeutronType):
 
     description = "A network. Subnets give it addresses, ports connect servers to it."
     path, item = "/networks", "network"
+    port_query = ("network_id", "{}")
     status = BUILT
     references = {"qos_policy": NamedThing("neutron.qos_policy")}
     apart = ("tags", "value_specs", "dhcp_agent_ids")

@@ -13,6 +13,7 @@ class ProviderNet(NeutronType):
     support_status = SupportStatus(version="2014.1")
     description = "A network over a given physical one. By default administrators alone may create it."
     path, item = "/networks", "network"
+    port_query = ("network_id", "{}")
     status = BUILT
     renamed = {
         "network_type": "provider:network_type",

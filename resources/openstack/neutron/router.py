@@ -40,6 +40,7 @@ class Router(NeutronType):
 
     description = "A router between networks, and to an external one."
     path, item = "/routers", "router"
+    port_query = ("device_id", "{}")
     status = BUILT
     implied_dependencies = (
         ImpliedDependency("external_gateway_info.network|network_id", "OS::Neutron::Subnet", NETWORK),

@@ -69,6 +69,7 @@ class SecurityGroup(NeutronType):
     support_status = SupportStatus(version="2014.1")
     description = "A set of rules that say which traffic may pass a port."
     path, item = "/security-groups", "security_group"
+    port_query = ("security_groups", "{}")
     apart = ("rules",)
     properties_schema = {
         "name": Property(

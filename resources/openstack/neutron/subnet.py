@@ -29,6 +29,7 @@ class Subnet(NeutronType):
 
     description = "A range of addresses of a network, with the options that DHCP gives its hosts."
     path, item = "/subnets", "subnet"
+    port_query = ("fixed_ips", "subnet_id={}")
     references = {
         "network": NamedThing("neutron.network"),
         "subnetpool": NamedThing("neutron.subnetpool"),
