@@ -1,6 +1,7 @@
 """Compiling a goal: from what a user asks for to a checked template, and to what is stored of it."""
 
 import typing
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from ..planning.goal import (
@@ -50,6 +51,9 @@ class GoalCompiler:
         budget = goal.budget or Budget(self._limits.budget)
         goal = replace(goal, budget=budget)
         environment = charged_environment(goal, template, budget)
+        if lost := goal.retained.difference(template.get("parameters") or ()):
+            goal = replace(goal, parameters=_without(goal.parameters, lost))
+            environment = replace(environment, parameters=_without(environment.parameters, lost))
         if tree:
             environment = hide(environment, goal, template, self._limits)
             if goal.environment_files:
@@ -92,6 +96,10 @@ class GoalCompiler:
             plan=plan,
             sealer=sealer,
         )
+
+
+def _without(values: Mapping[str, Json], names: Collection[str]) -> dict[str, Json]:
+    return {name: value for name, value in values.items() if name not in names}
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,7 @@ def merged_goal(context: EngineContext, stack: Stack, request: UpdateRequest) ->
     cleared = set(request.clear_parameters)
     document = dict(had.environment)
     document["parameters"] = _without(document.get("parameters") or {}, cleared)
+    given = {*goal.parameters, *(goal.environment.get("parameters") or {})}
     return Goal(
         template=goal.template or had.template,
         environment=goal.environment,
@@ -82,6 +83,7 @@ def merged_goal(context: EngineContext, stack: Stack, request: UpdateRequest) ->
         files={**had.files, **goal.files, EXISTING: json.dumps(document)},
         parameters={**_without(had.parameters, cleared), **goal.parameters},
         secret=had.secret,
+        retained=frozenset({*had.parameters, *document["parameters"]} - given),
         may_use=goal.may_use,
         cloud=goal.cloud,
     )

@@ -80,6 +80,8 @@ class Goal:
     :ivar facade: of a nested stack: what its template may read of the parent's resource, as residuals.
     :ivar secret: names of given parameters that are hidden whatever the template declares, because their
         values hold a secret.
+    :ivar retained: names of parameters whose values are those that the stack has.  They are dropped where the
+        template declares them no more.
     :ivar budget: of the request; None: one of its own.
     """
 
@@ -91,6 +93,7 @@ class Goal:
     facade: Mapping[str, Json] | None = None
     generated: bool = False
     secret: frozenset[str] = frozenset()
+    retained: frozenset[str] = frozenset()
     may_use: MayUse = anything
     cloud: CallersCloud | None = field(default=None, repr=False, compare=False)
     budget: Budget | None = field(default=None, repr=False, compare=False)

@@ -1,0 +1,34 @@
+"""A PATCH keeps what the stack has, as far as the new template knows it."""
+
+import pytest
+from client.serving import Json, Service, fault
+from harness.templates import one, template
+
+TWO: Json = {"kept": {"type": "string"}, "lost": {"type": "string"}}
+ONE: Json = {"kept": {"type": "string"}}
+GIVEN = {"kept": "k", "lost": "l"}
+
+
+def shown(service: Service, path: str) -> Json:
+    parameters = service.get(path)["stack"]["parameters"]
+    return {name: value for name, value in parameters.items() if not name.startswith("OS::")}
+
+
+@pytest.mark.parametrize("place", ["parameters", "environment"])
+def test_the_value_of_a_parameter_that_is_gone_is_dropped(service: Service, tenant: str, place: str) -> None:
+    given: Json = {"parameters": GIVEN} if place == "parameters" else {"environment": {"parameters": GIVEN}}
+    path = service.made(tenant, "s", template({"a": one()}, parameters=TWO), **given)
+    answer = service.call("PATCH", path, {"template": template({"a": one()}, parameters=ONE)})
+    assert answer.status == 202, answer.body
+    service.settled(path)
+    assert shown(service, path) == {"kept": "k"}
+    # It is gone for good: a template that declares it again needs a value.
+    again = service.call("PATCH", path, {"template": template({"a": one()}, parameters=TWO)})
+    assert fault(again) == (400, "UserParameterMissing")
+
+
+def test_an_unknown_parameter_of_the_request_is_refused(service: Service, tenant: str) -> None:
+    path = service.made(tenant, "s", template({"a": one()}, parameters=TWO), parameters=GIVEN)
+    body = {"template": template({"a": one()}, parameters=ONE), "parameters": {"lost": "new"}}
+    assert fault(service.call("PATCH", path, body)) == (400, "UnknownUserParameter")
+    assert fault(service.call("PATCH", path, {"parameters": {"none": "x"}})) == (400, "UnknownUserParameter")
