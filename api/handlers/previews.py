@@ -112,18 +112,24 @@ def _show(
     identity: Mapping[str, str],
     found: Sequence[ResourceChange],
     changes: Mapping[str, list[Json]],
+    parent: str | None = None,
 ) -> None:
-    """Show a stack's resources and, flat beside them, those of its nested stacks."""
+    """Show a stack's resources and, flat beside them, those of its nested stacks.
+
+    :param parent: name of the resource that the stack belongs to.
+    """
     required_by = _required_by([item.definition for item in found if item.definition is not None])
     for item in found:
         shown = _resource(around, identity, item, required_by.get(item.name, []))
+        if parent is not None:
+            shown["parent_resource"] = parent
         if any(child.items is None for child in item.inside):
             reasons = [shown["resource_status_reason"], NOT_SHOWN]
             shown["resource_status_reason"] = "; ".join(reason for reason in reasons if reason)
         changes[item.effect.value].append(shown)
         for child in item.inside:
             below = _identity(identity["tenant"], child.stack_name, child.stack_id)
-            _show(around, below, child.items or (), changes)
+            _show(around, below, child.items or (), changes, item.name)
 
 
 def _required_by(definitions: Sequence[ResourceDefinition]) -> Mapping[str, list[str]]:

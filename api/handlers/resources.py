@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 from ...db import resources
 from ...db.errors import NotFound
 from ...db.ids import StackId
-from ...db.queries import stack_list
+from ...db.queries import nesting, stack_list
 from ...db.rows import ListedStack, Resource, Stack
 from ...db.states import Status
 from ...db.work.breakpoints import HeldTask, held_of
@@ -42,7 +42,8 @@ def index(call: Request) -> Reply:
         found = resources.of_tree(conn, stack, depth, values=detailed)
         others = {item.stack_id for item, _ in found} - {stack.id}
         homes = {stack.id: stack, **stack_list.get_many(conn, others)}
-        return _Tree(stack, found, homes, _held(conn, homes.values()))
+        around = _nesting(conn, call, homes.values(), [item for item, _ in found])
+        return _Tree(stack, found, homes, _held(conn, homes.values()), around)
 
     tree = call.read(read)
     required = _required_by([item for item, _ in tree.found])
@@ -50,8 +51,7 @@ def index(call: Request) -> Reply:
     for item, stack_name in tree.found:
         if item.stack_id in tree.homes and fits(item):
             home, needed_by = tree.homes[item.stack_id], required.get(item.id, ())
-            is_nested, held = call.services.registry.is_nested(item.plugin), tree.held.get(item.id)
-            view = views.resource_summary(call, home, item, needed_by, held, is_nested=is_nested)
+            view = views.resource_summary(call, home, item, needed_by, tree.held.get(item.id), tree.nesting)
             if depth:
                 view["stack_name"] = stack_name
             shown.append({**view, **_values(call, tree.stack, item)} if detailed else view)
@@ -65,12 +65,24 @@ class _Tree:
     :ivar found: each with the name of its stack.
     :ivar homes: their stacks.
     :ivar held: breakpoints at which they are held, by the resource's id.
+    :ivar nesting: of them all.
     """
 
     stack: Stack
     found: Sequence[tuple[Resource, str]]
     homes: Mapping[StackId, ListedStack]
     held: Mapping[int, HeldTask]
+    nesting: views.Nesting
+
+
+def _nesting(
+    conn: Connection, call: Request, homes: Iterable[ListedStack], items: Iterable[Resource]
+) -> views.Nesting:
+    is_nested = call.services.registry.is_nested
+    children = [StackId(item.physical_id) for item in items if item.physical_id and is_nested(item.plugin)]
+    return views.Nesting(
+        nesting.parent_resources(conn, homes), nesting.names(conn, children) if children else {}
+    )
 
 
 def _held(conn: Connection, homes: Iterable[ListedStack]) -> dict[int, HeldTask]:
@@ -127,15 +139,16 @@ def _find(conn: Connection, call: Request) -> tuple[Stack, Resource]:
 def show(call: Request) -> Reply:
     """Answer GET …/resources/NAME."""
 
-    def read(conn: Connection) -> tuple[Stack, Resource, list[Resource], Mapping[int, HeldTask]]:
+    def read(conn: Connection) -> tuple[_Tree, Resource]:
         stack, item = _find(conn, call)
-        siblings = [found for found, _ in resources.of_tree(conn, stack, 0)]
-        return stack, item, siblings, _held(conn, [stack])
+        siblings = resources.of_tree(conn, stack, 0)
+        around = _nesting(conn, call, [stack], [item])
+        return _Tree(stack, siblings, {stack.id: stack}, _held(conn, [stack]), around), item
 
-    stack, item, siblings, held = call.read(read)
-    required = _required_by(siblings).get(item.id, ())
-    is_nested = call.services.registry.is_nested(item.plugin)
-    view = views.resource_summary(call, stack, item, required, held.get(item.id), is_nested=is_nested)
+    tree, item = call.read(read)
+    stack = tree.stack
+    required = _required_by([found for found, _ in tree.found]).get(item.id, ())
+    view = views.resource_summary(call, stack, item, required, tree.held.get(item.id), tree.nesting)
     shown = {**view, **_values(call, stack, item)}
     for name in call.values("with_attr"):
         shown["attributes"].setdefault(name, None)

@@ -2,10 +2,12 @@
 
 import typing
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from sqlalchemy.engine import Connection
 
 from ...db import content, resources
+from ...db.queries import nesting
 from ...db.rows import Resource, Stack
 from ...db.work import cancel
 from ...db.work.breakpoints import HeldTask
@@ -52,6 +54,7 @@ def show(call: Request) -> Reply:
 
     def read(conn: Connection) -> tuple[Stack, list[Resource], list[HeldTask], Sequence[Unanswered]]:
         stack = call.find_stack(conn)
+        stack = replace(stack, timeout_mins=nesting.timeout_mins(conn, stack))
         shows_values = resolved and stack.deleted_at is None and stack.outputs
         rows = resources.of_stack(conn, stack.id) if shows_values else []
         return stack, rows, held(conn, stack), cancel.unanswered(conn, stack.id)

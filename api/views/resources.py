@@ -2,13 +2,14 @@
 
 import logging
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
+from ...db.ids import StackId
 from ...db.rows import ListedStack, Resource
 from ...db.work.breakpoint_rules import reached_reason
 from ...db.work.breakpoints import HeldTask
 from ...observe.instants import iso_or_none
-from ...resources.context import physical_name
 from ...sealing.stored import MASK, BoundSealer, SealError, in_clear
 from ..request import HttpRequest, link, quoted, stack_url
 
@@ -61,12 +62,26 @@ def unsealer(sealer: BoundSealer) -> Callable[[str], Json]:
     return unseal
 
 
-def nested_links(call: HttpRequest, stack: ListedStack, item: Resource) -> list[dict[str, str]]:
-    """Return the link to the stack of a nested resource, under the name that the stack was made with."""
-    if item.physical_id is None:
+@dataclass(frozen=True)
+class Nesting:
+    """The values of a resource's view that come from the stacks around and below its own.
+
+    :ivar parents: the resource that each nested stack belongs to.
+    :ivar children: the names of the stacks that nested resources are.
+    """
+
+    parents: Mapping[StackId, str] = field(default_factory=dict)
+    children: Mapping[StackId, str] = field(default_factory=dict)
+
+
+def nested_links(
+    call: HttpRequest, stack: ListedStack, item: Resource, names: Mapping[StackId, str]
+) -> list[dict[str, str]]:
+    """Return the link to the stack of a nested resource, while there is one."""
+    name = names.get(StackId(item.physical_id or ""))
+    if name is None:
         return []
-    name = physical_name(stack.name, item.name, item.key or "")
-    parts = ("v1", stack.project_id, "stacks", name, item.physical_id)
+    parts = ("v1", stack.project_id, "stacks", name, item.physical_id or "")
     return [link("/".join([call.base_url, *(quoted(part) for part in parts)]), "nested")]
 
 
@@ -76,16 +91,14 @@ def resource_summary(
     item: Resource,
     required_by: Iterable[str],
     held: HeldTask | None,
-    *,
-    is_nested: bool,
+    nesting: Nesting,
 ) -> dict[str, Json]:
     """Return the view of a resource in a list.
 
     :param held: the breakpoint at which it is held.
-    :param is_nested: the resource is a stack of its own.
     """
     own = stack_url(call, stack, "resources", item.name)
-    nested = nested_links(call, stack, item) if is_nested else []
+    nested = nested_links(call, stack, item, nesting.children)
     shown: dict[str, Json] = {
         "resource_name": item.name,
         "logical_resource_id": item.name,
@@ -98,6 +111,8 @@ def resource_summary(
         "required_by": sorted(required_by),
         "links": [link(own), link(stack_url(call, stack), "stack"), *nested],
     }
+    if (parent := nesting.parents.get(stack.id)) is not None:
+        shown["parent_resource"] = parent
     if held is not None:
         shown |= {"resource_status_reason": reached_reason(held.hook), "breakpoint": held.hook}
     return shown

@@ -82,9 +82,19 @@ def _keys(query: StackQuery) -> list[tuple[str, bool]]:
     return list(first.values())
 
 
+def _timeout() -> sa.ColumnElement[int]:
+    """Return the timeout of a stack: a nested one has its root's."""
+    s, root = tables.stack.c, tables.stack.alias("root")
+    of_root = sa.select(root.c.timeout_mins).where(root.c.id == s.root_id).scalar_subquery()
+    return sa.case((s.parent_id.is_(None), s.timeout_mins), else_=of_root).label("timeout_mins")
+
+
+_TIMEOUT = _timeout()
+
+
 def _select(kind: type[ListedStack]) -> sa.Select[typing.Any]:
-    names = {part.name for part in fields(kind)}
-    return sa.select(*(column for column in tables.STACK_COLUMNS if column.key in names))
+    names = {part.name for part in fields(kind)} - {"timeout_mins"}
+    return sa.select(_TIMEOUT, *(column for column in tables.STACK_COLUMNS if column.key in names))
 
 
 def get_listed(conn: Connection, stack_id: StackId) -> ListedStack:

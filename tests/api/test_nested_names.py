@@ -1,5 +1,7 @@
 """Nested stacks by the name under which the list of stacks shows them, and by the links that lead there."""
 
+import json
+
 from client.serving import Service, fault
 from harness.templates import flat
 
@@ -47,3 +49,42 @@ def test_a_top_level_stack_goes_before_a_nested_one_of_its_name(service: Service
     (name,) = names(service, tenant)
     path = service.made(tenant, name, flat(1))
     assert service.call("GET", f"/v1/{tenant}/stacks/{name}").headers["Location"].endswith(path)
+
+
+def test_the_link_to_an_adopted_nested_stack_leads_there(service: Service, tenant: str) -> None:
+    path = service.made(tenant, "tree", outer("one"))
+    document = service.get(f"{path}/export")
+    body = {"stack_name": "again", "adopt_stack_data": json.dumps(document)}
+    answer = service.call("POST", f"/v1/{tenant}/stacks", body)
+    assert answer.status == 201, answer
+    adopted = f"/v1/{tenant}/stacks/again/{answer.body['stack']['id']}"
+    assert service.settled(adopted)["stack_status"] == "ADOPT_COMPLETE"
+    (child,) = service.get(f"{adopted}/resources")["resources"]
+    (href,) = [link["href"] for link in child["links"] if link["rel"] == "nested"]
+    assert service.get(href)["stack"]["id"] == child["physical_resource_id"]
+
+
+def test_a_nested_stack_says_whose_it_is_and_has_the_timeout_of_its_root(
+    service: Service, tenant: str
+) -> None:
+    path = service.made(tenant, "tree", outer("one"), timeout_mins=7)
+    (child,) = service.get(f"{path}/resources")["resources"]
+    assert "parent_resource" not in child
+    (href,) = [link["href"] for link in child["links"] if link["rel"] == "nested"]
+    (inside,) = service.get(f"{href}/resources")["resources"]
+    assert inside["parent_resource"] == "child"
+    assert service.get(f"{href}/resources/r")["resource"]["parent_resource"] == "child"
+    found = service.get(f"{path}/resources?nested_depth=1")["resources"]
+    assert {item["resource_name"]: item.get("parent_resource") for item in found} == {
+        "child": None,
+        "r": "child",
+    }
+    changed = service.call("PUT", f"{path}/preview?show_nested=true", {"template": outer("two")})
+    updated = changed.body["resource_changes"]["updated"]
+    assert {item["resource_name"]: item.get("parent_resource") for item in updated} == {
+        "child": None,
+        "r": "child",
+    }
+    assert service.get(href)["stack"]["timeout_mins"] == 7
+    detailed = service.get(f"/v1/{tenant}/stacks/detail?show_nested=true")["stacks"]
+    assert [stack["timeout_mins"] for stack in detailed] == [7, 7]

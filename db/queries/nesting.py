@@ -1,0 +1,50 @@
+"""Answers what the views of a nested stack take from the stacks around it."""
+
+import typing
+from collections.abc import Iterable
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from ..ids import BATCH, StackId
+from ..rows import ListedStack
+from ..schema import tables
+from ..schema.tables import IDS
+
+_S, _R = tables.stack.c, tables.resource.c
+_PARENTS = (
+    sa.select(_S.id, _R.name)
+    .join_from(tables.stack, tables.resource, _R.id == _S.parent_resource_id)
+    .where(_S.id.in_(IDS))
+)
+_NAMES = sa.select(_S.id, _S.name).where(_S.id.in_(IDS))
+_TIMEOUT = sa.select(_S.timeout_mins).where(_S.id == sa.bindparam("root"))
+
+
+def parent_resources(conn: Connection, stacks: Iterable[ListedStack]) -> dict[StackId, str]:
+    """Return the name of the resource that each nested one of the stacks belongs to."""
+    return _pairs(conn, _PARENTS, [stack.id for stack in stacks if stack.parent_id is not None])
+
+
+def names(conn: Connection, stack_ids: Iterable[StackId]) -> dict[StackId, str]:
+    """Return the names of the stacks that exist."""
+    return _pairs(conn, _NAMES, stack_ids)
+
+
+def timeout_mins(conn: Connection, stack: ListedStack) -> int | None:
+    """Return the timeout that limits a stack: its root's."""
+    if stack.parent_id is None:
+        return stack.timeout_mins
+    found: int | None = conn.execute(_TIMEOUT, {"root": stack.root_id}).scalar()
+    return found
+
+
+def _pairs(
+    conn: Connection, query: sa.Select[typing.Any], stack_ids: Iterable[StackId]
+) -> dict[StackId, str]:
+    found: dict[StackId, str] = {}
+    wanted = sorted(set(stack_ids))
+    for start in range(0, len(wanted), BATCH):
+        rows = conn.execute(query, {"ids": wanted[start : start + BATCH]})
+        found.update((StackId(stack_id), name) for stack_id, name in rows)
+    return found
