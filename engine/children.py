@@ -24,7 +24,7 @@ Json = typing.Any
 
 def goal_of_child(
     goal: ChildGoal,
-    name: str,
+    resource: tuple[str, str],
     facade: Mapping[str, Json],
     *,
     environment: Mapping[str, Json],
@@ -33,14 +33,14 @@ def goal_of_child(
 ) -> Goal:
     """Return what the child of a resource is compiled from.
 
-    :param name: of the resource.
+    :param resource: its name, and its type as declared.
     :param environment, files: of the stack around it; the environment as it is stored.
     :param unseal: opens the token of a secret.
     """
     document = evaluate(environment, StoredLookup(unseal))
     return Goal(
         template=goal.template,
-        environment=as_document(nested_environment(parse_environment(document), name)),
+        environment=as_document(nested_environment(parse_environment(document), *resource)),
         files=files,
         parameters=goal.parameters,
         facade=facade,
@@ -72,7 +72,7 @@ def compile_previewed_child(
         secret = secret_parameters(goal.parameters, preview.kept(definition), lambda value: False)
         child_goal = goal_of_child(
             replace(parameterize(goal, None), secret=secret),
-            definition.name,
+            (definition.name, definition.declared_type),
             static_facade(definition),
             environment=parent.environment,
             files=parent.files,

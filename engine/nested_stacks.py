@@ -84,7 +84,7 @@ class NestedStacks(NestedStackActions):
         sealer = self._context.sealer_of(parent)
         child_goal = goal_of_child(
             goal,
-            nest.resource_name,
+            (nest.resource_name, nest.resource_type),
             nest.facade,
             environment=self.content(parent.environment_id),
             files=typing.cast(Mapping[str, str], self.content(parent.files_id)),

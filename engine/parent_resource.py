@@ -19,6 +19,7 @@ NAMESPACE = uuid.UUID("6f0b5a1e-9d5c-4c7e-8a30-1f2f5b6c7d88")
 class ParentResource:
     """The resource that a child belongs to.
 
+    :ivar resource_type: as its template declares it.
     :ivar key: the child's id follows from it.
     :ivar facade: what the child's template may read of the resource's definition, as residuals.
     :ivar guard: checks in each transaction that the step may still act.
@@ -27,6 +28,7 @@ class ParentResource:
     stack_id: StackId
     resource_id: ResourceId
     resource_name: str
+    resource_type: str
     child_name: str
     key: str
     facade: Mapping[str, Json]

@@ -226,7 +226,7 @@ class TemplateTree:
         parsed, given = self._read(goal), goal.parameters
         if is_template_name(definition.type):
             check_attributes(definition.name, parsed.template, uses)
-        below = nested_environment(place.environment, definition.name, self.budget)
+        below = nested_environment(place.environment, definition.name, definition.declared_type, self.budget)
         secret: frozenset[str] = frozenset()
         if not goal.generated:
             given, secret = self._opened(given)

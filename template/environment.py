@@ -54,17 +54,19 @@ def matching(entries: Mapping[str, Json], name: str, wild: WildNames, budget: Bu
             yield key
 
 
-def mapped(entries: Mapping[str, Json], type_name: str, wild: WildNames, budget: Budget) -> str | None:
-    """Return the name that the type is mapped to, None if it is not mapped."""
+def _find_entry(
+    entries: Mapping[str, Json], type_name: str, wild: WildNames, budget: Budget
+) -> tuple[str, str] | None:
+    """Return the entry that maps the type: its name, and the name that the type is mapped to."""
     exact = entries.get(type_name)
     if isinstance(exact, str) and type_name not in SETTINGS:
-        return exact
+        return type_name, exact
     budget.step(1 + len(type_name) // _COMPARED)
     for key in wild.of(entries):
         budget.step(1 + len(key) // _COMPARED)
         if key.endswith("*") and isinstance(entries[key], str) and type_name.startswith(key[:-1]):
             target = str(entries[key])
-            return target[:-1] + type_name[len(key) - 1 :] if target.endswith("*") else target
+            return key, target[:-1] + type_name[len(key) - 1 :] if target.endswith("*") else target
     return None
 
 
@@ -258,9 +260,14 @@ def map_type(env: Environment, path: Sequence[str], type_name: str, budget: Budg
 
     :raises TemplateError: the chain has no end, as ``A*: AA*``.
     """
+    return _mapped(env, path, type_name, budget or Budget())[0]
+
+
+def _mapped(env: Environment, path: Sequence[str], type_name: str, budget: Budget) -> tuple[str, str | None]:
+    """Return the target of a type, and the name of the last entry on the way if that is for all resources."""
+    last: str | None = None
     if not env.registry:
-        return type_name
-    budget = budget or Budget()
+        return type_name, last
     tables = [*reversed(_entries(env, path, budget)), env.registry]
     seen: list[str] = []
     while type_name not in seen and not (seen and is_template_name(type_name)):
@@ -269,18 +276,26 @@ def map_type(env: Environment, path: Sequence[str], type_name: str, budget: Budg
                 f'the mapping of the type "{seen[0]}" does not end', ["environment", "resource_registry"]
             )
         seen.append(type_name)
-        found = (mapped(table, type_name, env.wild, budget) for table in tables)
-        type_name = next((name for name in found if name not in (None, type_name)), type_name)
-    return type_name
+        for table in tables:
+            found = _find_entry(table, type_name, env.wild, budget)
+            if found is not None and found[1] != type_name:
+                last, type_name = (found[0] if table is env.registry else None), found[1]
+                break
+    return type_name, last
 
 
-def nested_environment(env: Environment, resource_name: str, budget: Budget | None = None) -> Environment:
+def nested_environment(
+    env: Environment, resource_name: str, type_name: str, budget: Budget | None = None
+) -> Environment:
     """Return the environment of the nested stack of a resource.
 
-    It has no parameters, and of the entries for resources those below this one.
+    It has no parameters, and of the entries for resources those below this one.  The entry that made the type
+    a template does not apply below, so that such a template may have resources of the very type.
 
     `resource_name` is one of the stack that has `env`; for a grandchild call it again with the result.  Where
     several entries match, their hooks and restricted actions add up, and else the most exact name wins.
+
+    :param type_name: the type of the resource, as its template declares it.
     """
     below: dict[str, Json] = {}
     budget = budget or Budget()
@@ -291,7 +306,9 @@ def nested_environment(env: Environment, resource_name: str, budget: Budget | No
             key: value for key, value in entry.items() if isinstance(value, Mapping) and key not in SETTINGS
         }
         below = _overlaid(below, inner)
-    others = {key: value for key, value in env.registry.items() if key != "resources"}
+    target, entry_name = _mapped(env, [resource_name], type_name, budget)
+    left_out = {"resources", entry_name if is_template_name(target) else None}
+    others = {key: value for key, value in env.registry.items() if key not in left_out}
     return Environment(
         parameter_defaults=env.parameter_defaults,
         registry={**others, "resources": below} if below else others,

@@ -131,6 +131,7 @@ class StepChildren:
             stack_id=claim.task.stack_id,
             resource_id=claim.resource.id,
             resource_name=claim.resource.name,
+            resource_type=definition.type or claim.resource.type,
             child_name=physical_name(claim.stack_name, claim.resource.name, key),
             key=key,
             facade={

@@ -210,5 +210,5 @@ def test_a_nested_stack_sees_the_settings_that_its_path_has(resources, path):
     env = parse_environment({"resource_registry": {"resources": resources}})
     below = env
     for name in path[:-1]:
-        below = nested_environment(below, name)
+        below = nested_environment(below, name, "OS::Heat::Stack")
     assert settings_for(below, [path[-1]]) == settings_for(env, list(path))

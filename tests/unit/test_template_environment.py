@@ -207,7 +207,7 @@ def test_a_nested_stack_gets_the_types_the_defaults_and_what_is_below_its_resour
             },
         }
     )
-    below = nested_environment(env, "group")
+    below = nested_environment(env, "group", "OS::Heat::Stack")
     assert (below.parameters, below.parameter_defaults, list(below.event_sinks)) == (
         {},
         {"d": 2},
@@ -236,3 +236,20 @@ def test_a_compiled_resource_has_its_mapped_type_and_its_settings():
 
 def test_names_that_yaml_reads_as_numbers_are_names():
     assert settings_for(of_resources({1: {"hooks": "pre-create"}}), ["1"]).hooks == {"pre-create"}
+
+
+@pytest.mark.parametrize(
+    ("entries", "declared", "left"),
+    [
+        ({"A": "mine.yaml"}, "A", set()),
+        ({"A": "mine.yaml", "B": "other.yaml"}, "A", {"B"}),
+        ({"A": "B", "B": "mine.yaml"}, "A", {"A"}),
+        ({"A*": "mine.yaml", "AB": "other.yaml"}, "AC", {"AB"}),
+        ({"A": "B"}, "A", {"A"}),
+        ({"A": "mine.yaml"}, "mine.yaml", {"A"}),
+        ({"A": "mine.yaml", "resources": {"r": {"A": "own.yaml"}}}, "A", {"A"}),
+    ],
+)
+def test_a_mapping_to_a_template_does_not_apply_below_it(entries, declared, left):
+    below = nested_environment(registry(**entries), "r", declared)
+    assert set(below.registry) == left
