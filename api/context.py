@@ -13,6 +13,7 @@ from ..engine.exports import Exports
 from ..engine.previews import Previews
 from ..engine.signals import Signals
 from ..engine.snapshots import Snapshots
+from ..engine.software import SoftwareOperations
 from ..engine.stacks import StackOperations
 from ..engine.updates import Updates
 from ..engine.validate import Validation
@@ -43,6 +44,7 @@ class Services:
     signals: Signals
     snapshots: Snapshots
     exports: Exports
+    software: SoftwareOperations
     breakpoints: BreakpointOperations
     registry: ResourceRegistry
     sealer: Sealer

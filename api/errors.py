@@ -5,7 +5,15 @@ import typing
 from collections.abc import Callable, Mapping
 
 from ..db.errors import NameTaken, NotFound, RowLocked, TooSlow, Unavailable
-from ..engine.errors import ActionInProgress, Changing, InvalidHook, NotAvailable, NotUpdatable
+from ..engine.errors import (
+    ActionInProgress,
+    Changing,
+    ConfigInUse,
+    InvalidHook,
+    NotAvailable,
+    NotUpdatable,
+    UnknownConfig,
+)
 from ..keystone.delegated_auth import DelegationRefused, KeystoneUnavailable
 from ..planning.requests import TypeForbidden, TypeUnavailable
 from ..resources.errors import NotSupported, PropertyError, SignalError, UnknownType
@@ -86,6 +94,8 @@ FAULTS: Mapping[type[Exception], Callable[[Exception], Fault]] = {
     NotUpdatable: lambda error: Fault(400, "NotSupported", str(error)),
     Changing: lambda error: Fault(409, "ActionInProgress", str(error)),
     NotAvailable: lambda error: Fault(404, "ResourceNotAvailable", str(error)),
+    ConfigInUse: lambda error: Fault(400, "InvalidRestrictedAction", str(error)),
+    UnknownConfig: lambda error: Fault(400, "Invalid", str(error)),
     InvalidHook: lambda error: Fault(400, "InvalidBreakPointHook", str(error)),
     NotSupported: lambda error: Fault(400, "NotSupported", str(error)),
     SignalError: lambda error: Fault(400, "StackValidationFailed", str(error)),

@@ -28,7 +28,7 @@ from .errors import Fault, bad_request, not_found
 Json = typing.Any
 
 USER_LENGTH = 255
-_FOR_NOBODY = frozenset({"stacks:global_index"})
+_FOR_NOBODY = frozenset({"stacks:global_index", "software_configs:global_index"})
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from .handlers import (
     resources,
     signals,
     snapshots,
+    software,
     stack_list,
     stacks,
 )
@@ -22,10 +23,11 @@ _STACK = f"{_NAME}/{{stack_id}}"
 _RESOURCE = f"{_STACK}/resources/{{resource_name}}"
 _SNAPSHOT = f"{_STACK}/snapshots/{{snapshot_id}}"
 _TYPES = f"{_TENANT}/resource_types"
+_CONFIGS = f"{_TENANT}/software_configs"
+_DEPLOYMENTS = f"{_TENANT}/software_deployments"
 _VERSIONS = f"{_TENANT}/template_versions"
 
 _LOOKUP = Operation(stack_list.lookup, "stacks:lookup")
-_NO_SOFTWARE = dict.fromkeys(("GET", "POST", "PUT", "DELETE"), Operation(meta.no_software, None))
 _EVERY_METHOD = dict.fromkeys(("GET", "POST", "PUT", "PATCH", "DELETE"), _LOOKUP)
 
 ROUTES: Routes = {
@@ -40,11 +42,26 @@ ROUTES: Routes = {
     f"{_VERSIONS}/{{template_version}}/functions": {
         "GET": Operation(meta.list_functions, "stacks:list_template_functions")
     },
-    f"{_TENANT}/software_configs": _NO_SOFTWARE,
-    f"{_TENANT}/software_configs/{{config_id}}": _NO_SOFTWARE,
-    f"{_TENANT}/software_deployments": _NO_SOFTWARE,
-    f"{_TENANT}/software_deployments/{{deployment_id}}": _NO_SOFTWARE,
-    f"{_TENANT}/software_deployments/metadata/{{server_id}}": _NO_SOFTWARE,
+    _CONFIGS: {
+        "GET": Operation(software.index_configs, "software_configs:index"),
+        "POST": Operation(software.create_config, "software_configs:create"),
+    },
+    f"{_CONFIGS}/{{config_id}}": {
+        "GET": Operation(software.show_config, "software_configs:show"),
+        "DELETE": Operation(software.delete_config, "software_configs:delete"),
+    },
+    _DEPLOYMENTS: {
+        "GET": Operation(software.index_deployments, "software_deployments:index"),
+        "POST": Operation(software.create_deployment, "software_deployments:create"),
+    },
+    f"{_DEPLOYMENTS}/{{deployment_id}}": {
+        "GET": Operation(software.show_deployment, "software_deployments:show"),
+        "PUT": Operation(software.update_deployment, "software_deployments:update"),
+        "DELETE": Operation(software.delete_deployment, "software_deployments:delete"),
+    },
+    f"{_DEPLOYMENTS}/metadata/{{server_id}}": {
+        "GET": Operation(software.metadata, "software_deployments:metadata")
+    },
     f"{_TENANT}/build_info": {"GET": Operation(meta.build_info, "build_info:build_info")},
     f"{_TENANT}/services": {"GET": Operation(meta.services, "service:index")},
     f"{_TENANT}/stacks": {

@@ -195,6 +195,12 @@ def set_metadata(conn: Connection, resource_id: ResourceId, *, seen: int, metada
     return done.rowcount == 1
 
 
+def advance_generation(conn: Connection, resource_id: ResourceId) -> None:
+    """Lock a resource, and let the tasks that wait for it see a change, as `set_metadata` does."""
+    r = tables.resource
+    conn.execute(sa.update(r).where(r.c.id == resource_id).values(generation=r.c.generation + 1))
+
+
 def set_status(
     conn: Connection, resource_id: ResourceId, *, action: str, status: str, reason: str, now: float
 ) -> None:

@@ -29,13 +29,18 @@ COLUMNS: Mapping[sa.Table, Sequence[str]] = {
     tables.resource: ["reference_id", "definition", "properties", "attributes", "metadata", "data"],
     tables.snapshot: ["goal"],
     tables.task: ["definition"],
+    tables.software_config: ["body"],
+    tables.software_deployment: ["input_values", "output_values"],
 }
 """Columns that store tokens; all other JSON is literal, whatever it looks like."""
 
 
 @dataclass(frozen=True)
 class SealedTree:
-    """The tree of stacks to which a value belongs: a root stack, and all that are nested in it."""
+    """The tree of stacks to which a value belongs: a root stack, and all that are nested in it.
+
+    :ivar root_id: "": the value belongs to the project itself, and to no stack.
+    """
 
     project_id: str
     root_id: str
@@ -136,7 +141,9 @@ def _rows(conn: Connection, query: sa.Select[Json]) -> list[Row]:
 def _placed(conn: Connection, table: sa.Table, query: sa.Select[Json]) -> list[Row]:
     rows = _rows(conn, query)
     s, key = tables.stack.c, _key(table)
-    if table is tables.stack:
+    if table in (tables.software_config, tables.software_deployment):
+        trees = sa.select(key, table.c.project_id, sa.literal(""))
+    elif table is tables.stack:
         trees = sa.select(s.id, s.project_id, s.root_id)
     elif "stack_id" in table.c:
         trees = sa.select(key, s.project_id, s.root_id).join(tables.stack, s.id == table.c.stack_id)

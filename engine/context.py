@@ -130,6 +130,7 @@ class EngineSettings:
     :ivar shard_count: as the database was created with.
     :ivar stack_timeout: seconds an action of a stack may take where the user says nothing.
     :ivar max_snapshots: of one stack; 0: no limit.
+    :ivar max_configs, max_deployments: software configs and deployments of one project; 0: no limit.
     """
 
     shard_count: int
@@ -137,6 +138,8 @@ class EngineSettings:
     defaults: Defaults = Defaults()
     stack_timeout: float = 3600.0
     max_snapshots: int = 0
+    max_configs: int = 0
+    max_deployments: int = 0
     signals: SignalLimits = SignalLimits()
 
 

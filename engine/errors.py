@@ -27,5 +27,19 @@ class ResourceReplaced(Exception):
     """The resource of this name is not the one that was meant."""
 
 
+class ConfigInUse(Exception):
+    """A software config cannot be deleted, because a deployment refers to it."""
+
+    def __init__(self, config_id: str) -> None:
+        super().__init__(f"Software config with id {config_id} can not be deleted as it is referenced.")
+
+
+class UnknownConfig(Exception):
+    """A software deployment names a config that the project does not have."""
+
+    def __init__(self, config_id: str | None) -> None:
+        super().__init__(f"Data supplied was not valid: Config with id {config_id} not found")
+
+
 class InvalidHook(Exception):
     """The breakpoint to clear does not exist, or holds nothing."""

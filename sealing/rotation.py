@@ -188,6 +188,8 @@ class Rotation:
         return [] if row.tree is None else [self._of(row.tree)]
 
     def _of(self, tree: SealedTree) -> BoundSealer:
+        if not tree.root_id:
+            return self._sealer.of_software(tree.project_id)
         return self._sealer.of_stack(tree.project_id, tree.root_id)
 
     def _move(self, row: Row) -> int:

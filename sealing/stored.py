@@ -12,6 +12,8 @@ resource.reference_id, .attributes[],      a secret's node, or quoted data
 .data
 resource.metadata                          what the template says: residual in which only secrets are
                                            left; what signals and others have put there: quoted data
+software_config.body, software_deployment  sealed as a whole: see software.py
+.input_values, .output_values
 all other JSON                             literal, read as it is
 ========================================== ============================================================
 
@@ -23,7 +25,7 @@ import base64
 import hashlib
 import json
 import typing
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from cryptography.exceptions import InvalidTag
@@ -110,6 +112,13 @@ class Sealer:
         """Return the sealer for the credential that a stack works with."""
         return BoundSealer(self, ("credential", root_id))
 
+    def of_software(self, project_id: str) -> "BoundSealer":
+        """Return the sealer for a project's software configs and deployments.
+
+        They belong to no stack: a deployment of one stack may use a config of another one.
+        """
+        return BoundSealer(self, ("software", project_id))
+
     def of_installation(self, purpose: str) -> "BoundSealer":
         """Return the sealer for a secret of the installation's own."""
         return BoundSealer(self, ("installation", purpose))
@@ -185,6 +194,8 @@ def fingerprint(key: str) -> str:
 
 
 MASK = "******"
+SHORTEST_REDACTED = 3
+"""Characters: where shorter secrets were cut out of a text, the gaps would show them."""
 SCALARS = (str, int, float, type(None))
 """Most parts of large values."""
 Unseal = Callable[[str], Json]
@@ -357,6 +368,19 @@ class Masked:
     def metadata(self, row: Resource) -> Json:
         """Return the resource's metadata."""
         return masked(row.metadata or {})
+
+
+def redacted(text: str, secrets: Collection[str]) -> str:
+    """Return a text without secrets that are in it, or are it.
+
+    :param secrets: the longest first.
+    """
+    if text in secrets:
+        return MASK
+    for secret in secrets:
+        if len(secret) >= SHORTEST_REDACTED:
+            text = text.replace(secret, MASK)
+    return text
 
 
 def _is_made(metadata: Json) -> bool:

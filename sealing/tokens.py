@@ -78,4 +78,7 @@ _SHAPES: Mapping[tuple[str, str], Callable[[Json, Change], Json]] = {
     ("resource", "reference_id"): _whole,
     ("resource", "attributes"): _wholes,
     ("resource", "data"): _whole,
+    ("software_config", "body"): _whole,
+    ("software_deployment", "input_values"): _whole,
+    ("software_deployment", "output_values"): _whole,
 }

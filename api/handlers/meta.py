@@ -129,8 +129,3 @@ def health(call: Request) -> Reply:
     if (problem := call.services.health_problem()) is not None:
         raise Fault(503, "ServiceUnavailable", f"database unavailable: {problem}.")
     return Reply("OK")
-
-
-def no_software(call: Request) -> Reply:
-    """Refuse software configs and deployments, which Heat's client knows."""
-    raise Fault(501, "NotSupported", "Software configs and software deployments are not supported by Stoker")

@@ -42,6 +42,20 @@ STACK_LIMITS = [
     cfg.IntOpt(
         "max_snapshots", default=0, min=0, help="Maximum number of snapshots of a stack; 0: no limit."
     ),
+    cfg.IntOpt(
+        "max_software_configs_per_project",
+        default=4096,
+        min=0,
+        help="Maximum number of software configs of a project, with those that its deployments have made; "
+        "one above it is refused, or fails its resource; 0: no limit.",
+    ),
+    cfg.IntOpt(
+        "max_software_deployments_per_project",
+        default=4096,
+        min=0,
+        help="Maximum number of software deployments of a project; one above it is refused, or fails its "
+        "resource; 0: no limit.",
+    ),
 ]
 
 

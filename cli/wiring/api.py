@@ -2,8 +2,10 @@
 
 import typing
 from collections.abc import Callable
+from dataclasses import replace
 
 from ...api.app import RequestLog, make_app
+from ...api.request import ApiLimits
 from ...api.routes import ROUTES
 from .engine import make_engine_context
 from .keystone import behind_keystone
@@ -26,9 +28,14 @@ def make_api(
     :param metrics_text: makes the page of metrics; None: there is none.
     :raises WrongConfiguration: the options for Keystone or policy are not complete, or wrong.
     """
-    services = make_services(
-        parts, make_engine_context(parts), version=version, draining=draining, metrics_text=metrics_text
+    context = make_engine_context(parts)
+    services = make_services(parts, context, version=version, draining=draining, metrics_text=metrics_text)
+    limits = ApiLimits(
+        body_bytes=parts.conf.api.max_body,
+        page=parts.conf.api.max_page,
+        budget=context.settings.limits.budget,
     )
+    services = replace(services, limits=limits)
     app = make_app(services, ROUTES, parts.addresses, log=log or RequestLog(parts.recorder))
     return behind_keystone(app, parts.conf)
 

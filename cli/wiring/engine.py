@@ -42,5 +42,7 @@ def _engine_settings(parts: Parts) -> EngineSettings:
         ),
         stack_timeout=section.timeout,
         max_snapshots=section.max_snapshots,
+        max_configs=section.max_software_configs_per_project,
+        max_deployments=section.max_software_deployments_per_project,
         signals=signal_limits(parts.conf),
     )

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 
 from ...api.context import Services
-from ...api.request import ApiLimits
 from ...engine.breakpoints import BreakpointOperations
 from ...engine.context import EngineContext
 from ...engine.exports import Exports
 from ...engine.previews import Previews
 from ...engine.signals import Signals
 from ...engine.snapshots import Snapshots
+from ...engine.software import SoftwareOperations
 from ...engine.stacks import StackOperations
 from ...engine.updates import Updates
 from ...engine.validate import Validation
@@ -43,14 +43,12 @@ def make_services(
         signals=Signals(context),
         snapshots=Snapshots(context),
         exports=Exports(context),
+        software=SoftwareOperations(context),
         breakpoints=BreakpointOperations(context),
         registry=parts.catalogue,
         sealer=parts.sealer,
         auth=make_auth(conf),
         clock=parts.database.clock,
-        limits=ApiLimits(
-            body_bytes=conf.api.max_body, page=conf.api.max_page, budget=context.settings.limits.budget
-        ),
         build={"revision": version},
         health_problem=database_health(conf).problem,
         metrics=metrics_text,

@@ -1,4 +1,4 @@
-"""Removes deleted stacks, old events and unused templates from the database."""
+"""Removes deleted stacks, old events, unused templates and servers without deployments from the database."""
 
 import itertools
 import logging
@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from sqlalchemy.engine import Connection
 
-from ...db import content, events, stacks
+from ...db import content, events, software, stacks
 from ...db.ids import ContentId, StackId
+from ...db.software import ServerKey
 from ...db.stacks import DeletedStack
 from ...db.work.claim import stack_names
 from ...observe.logs import about
@@ -20,6 +21,8 @@ T = typing.TypeVar("T")
 PAGE = 500
 MOST_PAGES = 20
 """Pages of deleted stacks that are purged in one round."""
+KEEP_SERVERS = 86400.0
+"""Seconds for which a server without software deployments is kept, after its last one."""
 
 
 class StackPurge:
@@ -33,14 +36,16 @@ class StackPurge:
         self._stacks = SliceScan(context, "Deleted stack")
         self._events = SliceScan(context, "The list of events of stack")
         self._contents = SliceScan(context, "A template behind")
+        self._servers = SliceScan(context, "A server without deployments,")
 
     def run(self) -> None:
-        """Purge each of the three kinds."""
+        """Purge each kind."""
         self._purge_deleted()
         if most := self._context.settings().keep_events:
             self._trim_events(most)
         if self._context.ring.owns(FIRST_SHARD):
             self._sweep_contents()
+            self._purge_servers()
 
     def _purge_deleted(self) -> None:
         """Purge until a page holds nothing of the slice: the other conductors purge the rest."""
@@ -100,6 +105,17 @@ class StackPurge:
             self._swept = swept
             if removed:
                 LOG.info("Removed %d templates that no stack uses", removed)
+
+    def _purge_servers(self) -> None:
+        """Purge the rows of servers that have had no software deployment for long."""
+        before = self._context.clock() - KEEP_SERVERS
+
+        def work(conn: Connection, found: Sequence[ServerKey]) -> int:
+            return software.forget_servers(conn, found, before)
+
+        servers = self._context.database.read(lambda conn: software.unused_servers(conn, before, limit=PAGE))
+        if removed := sum(self._servers.run(servers, work, key=str)):
+            LOG.info("Removed %d servers that have no software deployment any more", removed)
 
 
 def _purge(conn: Connection, stack_ids: Sequence[StackId]) -> int:

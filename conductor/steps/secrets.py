@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from ...db.rows import Resource
 from ...db.work.claim import Claim
 from ...resources.errors import PermanentError
-from ...sealing.stored import BoundSealer, RowLookup, as_residual, in_clear
+from ...sealing.stored import BoundSealer, RowLookup, as_residual, in_clear, redacted
 from ...template.budget import Budget
 from ...template.errors import TemplateError
 from ...template.residual import evaluate, is_node, mapping, quote, sealed
 
 Json = typing.Any
-SHORTEST_REDACTED = 3
-"""Characters: where shorter secrets were cut out of a text, the gaps would show them."""
 
 
 class Secrets:
@@ -71,10 +69,12 @@ class Secrets:
 
     def redact(self, text: str) -> str:
         """Return the text without the secrets."""
-        for secret in sorted(self._texts, key=len, reverse=True):
-            if len(secret) >= SHORTEST_REDACTED:
-                text = text.replace(secret, "******")
-        return text
+        return redacted(text, sorted(self._texts, key=len, reverse=True))
+
+    def found_in(self, value: Json) -> frozenset[str]:
+        """Return the secrets that are in a value, or are it."""
+        texts = list(_texts(value, keys=True))
+        return frozenset(secret for secret in self._texts if any(secret in text for text in texts))
 
 
 def _texts(value: Json, *, keys: bool) -> Iterator[str]:

@@ -320,6 +320,64 @@ task = sa.Table(
     sa.Index("ix_task_waits_on", "waits_on"),
 )
 
+#: Software configs, which users or resources have made; a deployment's own one has its inputs' values.
+software_config = sa.Table(
+    "software_config",
+    metadata,
+    _uuid("id", primary_key=True),
+    sa.Column("project_id", sa.String(64), nullable=False),
+    sa.Column("name", sa.String(255)),
+    # Its `group`, a reserved word of SQL.
+    sa.Column("tool", sa.String(255)),
+    # Sealed: see sealing/software.py.
+    sa.Column("body", JsonText, nullable=False),
+    # The resource that has made it; NULL: the API.
+    _uuid("stack_id"),
+    sa.Column("resource_id", RowId),
+    sa.Column("created_at", Instant, nullable=False),
+    sa.Index("ix_software_config_project", "project_id", "created_at", "id"),
+)
+
+#: Configs that servers are to apply.
+software_deployment = sa.Table(
+    "software_deployment",
+    metadata,
+    _uuid("id", primary_key=True),
+    sa.Column("project_id", sa.String(64), nullable=False),
+    sa.Column("server_id", sa.String(255), nullable=False),
+    _uuid("config_id", nullable=False),
+    sa.Column("action", sa.String(255)),
+    sa.Column("status", sa.String(255)),
+    sa.Column("reason", CleanText, nullable=False, default=""),
+    # Values, sealed; NULL: none.
+    sa.Column("input_values", JsonText),
+    sa.Column("output_values", JsonText),
+    # The resource that it belongs to, whose tasks wait for its end; NULL: the API has made it.
+    _uuid("stack_id"),
+    sa.Column("resource_id", RowId),
+    sa.Column("created_at", Instant, nullable=False),
+    sa.Column("updated_at", Instant),
+    sa.Index("ix_software_deployment_project", "project_id", "created_at", "id"),
+    sa.Index("ix_software_deployment_server", "server_id"),
+    sa.Index("ix_software_deployment_config", "config_id"),
+)
+
+#: Servers that have or had deployments: when what their guests are to read has changed.
+software_server = sa.Table(
+    "software_server",
+    metadata,
+    sa.Column("server_id", sa.String(255), primary_key=True),
+    sa.Column("project_id", sa.String(64), primary_key=True),
+    # Whole seconds, and later with each change: the Last-Modified of HTTP.
+    sa.Column("changed_at", Instant, nullable=False),
+    # When its guest read it last, and the `changed_at` of that; NULL: never.
+    sa.Column("read_at", Instant),
+    sa.Column("read_version", Instant),
+    # Since when it has no deployment; NULL: it has some.
+    sa.Column("unused_at", Instant),
+    sa.Index("ix_software_server_unused", "unused_at"),
+)
+
 event = sa.Table(
     "event",
     metadata,

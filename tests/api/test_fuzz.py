@@ -18,7 +18,7 @@ from stoker.api.routes import ROUTES
 
 Json = typing.Any
 KNOWN = (501, 505)
-"""Above 499 and meant: a method or version that is not supported, software configs."""
+"""Above 499 and meant: a method or version that is not supported."""
 WORDS = [
     "",
     "0",
@@ -48,13 +48,23 @@ NAMES = [
     *("name", "id", "status", "action", "show_nested", "show_deleted", "with_count", "global_tenant"),
     *("nested_depth", "type", "with_detail", "with_attr", "resource_name", "version"),
     *("resolve_outputs", "support_status", "uuid", "template_type", "ignore_errors", "Signature"),
-    *("owner_id", "with_description", "physical_resource_id", "é"),
+    *("owner_id", "with_description", "physical_resource_id", "é", "server_id"),
 ]
 KEYS = [
     *("stack_name", "template", "environment", "files", "parameters", "tags", "timeout_mins"),
     *("existing", "environment_files", "step", "name", "clear_parameters", "disable_rollback"),
     *("adopt_stack_data", "continue", "check", "mark_unhealthy", "unset_hook", "converge"),
     *("resource_status_reason", "template_url"),
+    *(
+        "config_id",
+        "server_id",
+        "input_values",
+        "output_values",
+        "status_reason",
+        "inputs",
+        "outputs",
+        "options",
+    ),
 ]
 SCALARS: list[Json] = [None, True, 0, -1, 1.5, 2**63, 1e300, "", "x", "a,b", "0", "\0", "😀", "[", "{a: b"]
 

@@ -116,19 +116,3 @@ def test_an_event_is_shown(openstack: OpenStack) -> None:
     shown = openstack.json("stack", "event", "show", "s", "r", event["id"])
     assert (shown["resource_name"], shown["resource_status"]) == ("r", event["resource_status"])
     assert "could not be found" in openstack.fails("stack", "event", "show", "s", "r", "missing")
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("config", "list"),
-        ("config", "show", "x"),
-        ("deployment", "list"),
-        ("deployment", "show", "x"),
-        ("deployment", "metadata", "show", "x"),
-        ("deployment", "output", "show", "x", "--all"),
-    ],
-)
-def test_software_configs_are_said_not_to_be_there(openstack: OpenStack, command: tuple[str, ...]) -> None:
-    printed = openstack.fails("software", *command)
-    assert "Software configs and software deployments are not supported by Stoker" in printed

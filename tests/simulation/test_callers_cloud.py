@@ -26,6 +26,7 @@ from stoker.engine.cloud_questions import ServiceQuestions
 from stoker.engine.compile import GoalCompiler
 from stoker.engine.context import EngineContext
 from stoker.engine.signals import Signals
+from stoker.engine.software import SoftwareOperations
 from stoker.engine.stacks import StackOperations
 from stoker.engine.updates import Updates
 from stoker.engine.validate import Validation
@@ -179,6 +180,7 @@ class Site:
             signals=Signals(context),
             snapshots=world.snapshots,
             exports=world.exports,
+            software=SoftwareOperations(context),
             breakpoints=world.breakpoints,
             registry=self.registry,
             sealer=world.sealer,

@@ -16,6 +16,7 @@ from stoker.api.context import Services
 from stoker.api.request import NoAuthentication
 from stoker.api.routes import ROUTES
 from stoker.engine.signals import Signals
+from stoker.engine.software import SoftwareOperations
 from stoker.engine.validate import Validation
 from stoker.sealing.signal_urls import SignalAddresses
 
@@ -80,6 +81,7 @@ def api_of(world: World) -> falcon.testing.TestClient:
         signals=Signals(world.context),
         snapshots=world.snapshots,
         exports=world.exports,
+        software=SoftwareOperations(world.context),
         breakpoints=world.breakpoints,
         registry=world.catalogue,
         sealer=world.sealer,

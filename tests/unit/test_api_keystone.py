@@ -39,7 +39,10 @@ def test_every_rule_that_is_asked_for_exists() -> None:
         for path in (ROOT / "api").rglob("*.py")
         for name in re.findall(r'authorize\([^"]*"([a-z_]+:[a-z_]+)"', path.read_text())
     }
-    assert in_code == {"stacks:global_index", "stacks:update_patch", "stacks:update_no_change"}
+    assert in_code == {
+        *("stacks:global_index", "stacks:update_patch", "stacks:update_no_change"),
+        "software_configs:global_index",
+    }
     assert asked | in_code | {f"actions:{name}" for name in ACTIONS} <= known
 
 
@@ -64,7 +67,10 @@ def test_a_stack_user_signals_and_sees_metadata_only(auth: KeystoneAuthenticatio
                 allowed.add(rule.name)
             except Fault:
                 continue
-    assert allowed == {"resource:metadata", "resource:signal", "stacks:lookup"}
+    assert allowed == {
+        *("resource:metadata", "resource:signal", "stacks:lookup"),
+        "software_deployments:metadata",
+    }
 
 
 def test_types_of_admins_are_theirs_and_families_have_one_rule(auth: KeystoneAuthentication) -> None:

@@ -1,5 +1,6 @@
 """Rows whose cause only a text tells, as the release before writes them, and the way to typed columns."""
 
+import importlib
 import pathlib
 import typing
 from collections.abc import Iterator
@@ -169,7 +170,8 @@ def test_the_columns_are_filled_in_batches_while_daemons_run(
     for number in range(1, 7):
         set_row(expanded, tables.resource, number, **FAILED, reason=ABORTED)
     set_row(expanded, tables.resource, 7, replaces=9, reinstated=None)
-    migration = upgrade.script(revisions.NEWEST)
+    migration = importlib.import_module("stoker.db.schema.migrations.versions.0005_contract")
+    assert upgrade.script(revisions.NEWEST).move_batch is migration.move_batch
     monkeypatch.setattr(migration, "BATCH", 4)
     counts = []
     while count := expanded.write(migration.move_batch):

@@ -84,9 +84,15 @@ SHAPED: typing.Mapping[str, Callable[[Json], Json]] = {
     "resource.data": lambda value: value,
     "snapshot.goal": lambda value: {"environment": "e", "parameters": {"p": value}},
     "task.definition": lambda value: {"properties": {"p": value}},
+    "software_config.body": lambda value: value,
+    "software_deployment.input_values": lambda value: value,
+    "software_deployment.output_values": lambda value: value,
 }
 """How a value stands in each column that may hold tokens."""
-WHOLE = {"setting.value", "credential.body", "resource.reference_id", "resource.attributes", "resource.data"}
+WHOLE = {
+    *("setting.value", "credential.body", "resource.reference_id", "resource.attributes", "resource.data"),
+    *("software_config.body", "software_deployment.input_values", "software_deployment.output_values"),
+}
 """Columns in which a value is sealed as a whole, or is not a secret."""
 DEEP: list[Json] = [
     {"in a map": [1, {"deeper": secret({"a": ["list"]})}], "beside": "clear"},
@@ -110,8 +116,10 @@ def filled(table: sa.Table, number: int, value: Json, stack_id: str) -> dict[str
             row[column.key] = f"{number}-{new_id()}"[: getattr(column.type, "length", None)]
         elif not column.nullable:
             row[column.key] = isinstance(column.type, sa.Boolean) or number
+    if "project_id" in row:
+        row["project_id"] = "acme"
     if table is tables.stack:
-        row.update(project_id="acme", root_id=ROOT)
+        row["root_id"] = ROOT
     if table is tables.credential:
         row["root_id"] = ROOT
     return row
@@ -126,6 +134,8 @@ def test_every_value_is_sealed_anew_in_its_place_wherever_a_secret_stands(
     places = {
         "setting": lambda by: by.of_installation("signal_key"),
         "credential": lambda by: by.of_credential(ROOT),
+        "software_config": lambda by: by.of_software("acme"),
+        "software_deployment": lambda by: by.of_software("acme"),
     }
     by = Sealer([OLD_KEY], binds=lambda: bound)
 

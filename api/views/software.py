@@ -1,0 +1,48 @@
+"""Views of software configs and deployments, in Heat's shapes; secrets of templates are masked."""
+
+import typing
+
+from ...db.software import ListedConfig, StoredConfig, StoredDeployment
+from ...engine.software import config_body, deployment_values
+from ...observe.instants import iso
+from ...sealing.stored import Sealer
+
+Json = typing.Any
+
+
+def config_summary(config: ListedConfig, *, with_project: bool = False) -> dict[str, Json]:
+    """Return the view of a config in a list.
+
+    :param with_project: configs of all projects are listed.
+    """
+    shown: dict[str, Json] = {
+        "id": config.id,
+        "name": config.name,
+        "group": config.tool,
+        "creation_time": iso(config.created_at),
+    }
+    return {**shown, "project": config.project_id} if with_project else shown
+
+
+def config_view(config: StoredConfig, sealer: Sealer) -> dict[str, Json]:
+    """Return the view of a config."""
+    return {**config_summary(config), **config_body(sealer, config).masked()}
+
+
+def deployment_view(deployment: StoredDeployment, sealer: Sealer) -> dict[str, Json]:
+    """Return the view of a deployment."""
+    input_values, output_values = deployment_values(sealer, deployment)
+    shown = {
+        "id": deployment.id,
+        "server_id": deployment.server_id,
+        "input_values": input_values.masked(),
+        "output_values": output_values.masked(),
+        "action": deployment.action,
+        "status": deployment.status,
+        "status_reason": deployment.reason,
+        "config_id": deployment.config_id,
+        "creation_time": iso(deployment.created_at),
+    }
+    if deployment.updated_at is not None:
+        shown["updated_time"] = iso(deployment.updated_at)
+    return shown

@@ -1,0 +1,242 @@
+"""Software configs and deployments: what users ask of them over the API."""
+
+import typing
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy.engine import Connection
+
+from ..db import resources, software
+from ..db.errors import NotFound
+from ..db.ids import WaitsOn
+from ..db.rows import ReadyTasks
+from ..db.software import StoredConfig, StoredDeployment
+from ..db.work import due_tasks
+from ..resources.heat.software_io import declared_inputs, declared_outputs
+from ..sealing.software import SoftwareValue, opened, stored
+from ..sealing.stored import Sealer
+from ..template.errors import LimitExceeded
+from .context import EngineContext, announce
+from .errors import ConfigInUse, UnknownConfig
+
+Json = typing.Any
+
+
+@dataclass(frozen=True)
+class NewConfig:
+    """A software config that a user creates."""
+
+    name: str | None = None
+    tool: str | None = None
+    config: Json = None
+    inputs: Sequence[Json] = ()
+    outputs: Sequence[Json] = ()
+    options: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DeploymentValues:
+    """The values of a deployment that a user gives; None: not given."""
+
+    config_id: str | None = None
+    input_values: Mapping[str, Json] | None = None
+    output_values: Mapping[str, Json] | None = None
+    action: str | None = None
+    status: str | None = None
+    reason: str | None = None
+
+
+class SoftwareOperations:
+    """Carries out what users ask of configs and deployments.  Thread-safe.
+
+    What belongs to another project does not exist for it; who may see all projects names one.
+    """
+
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+
+    def create_config(self, project_id: str, new: NewConfig) -> StoredConfig:
+        """Store a config.
+
+        :raises PropertyError: an input or an output is wrong.
+        :raises LimitExceeded: the project has as many as it may have.
+        """
+        body = {
+            "config": new.config,
+            "inputs": declared_inputs(new.inputs),
+            "outputs": declared_outputs(new.outputs),
+            "options": dict(new.options),
+        }
+        made = StoredConfig(
+            id=str(uuid.uuid4()),
+            project_id=project_id,
+            name=new.name,
+            tool=new.tool,
+            body=stored(self._context.sealer.of_software(project_id), body),
+            created_at=self._context.clock(),
+        )
+
+        def store(conn: Connection) -> StoredConfig:
+            check_configs(conn, project_id, self._context.settings.max_configs)
+            software.insert_config(conn, made)
+            return made
+
+        return self._context.database.write(store)
+
+    def delete_config(self, config: StoredConfig) -> None:
+        """Delete a config; one that is gone already is ignored.
+
+        :raises ConfigInUse: a deployment refers to it.
+        """
+        self._context.database.write(lambda conn: delete_config(conn, config.id))
+
+    def create_deployment(self, project_id: str, server_id: str, given: DeploymentValues) -> StoredDeployment:
+        """Store a deployment.
+
+        :raises UnknownConfig: the project has no such config.
+        :raises LimitExceeded: the project has as many as it may have.
+        """
+        sealer = self._context.sealer.of_software(project_id)
+        made = StoredDeployment(
+            id=str(uuid.uuid4()),
+            project_id=project_id,
+            server_id=server_id,
+            config_id=given.config_id or "",
+            action="INIT" if given.action is None else given.action,
+            status="COMPLETE" if given.status is None else given.status,
+            reason=given.reason or "",
+            input_values=stored(sealer, dict(given.input_values or {})),
+            created_at=self._context.clock(),
+        )
+
+        def store(conn: Connection) -> StoredDeployment:
+            check_deployments(conn, project_id, self._context.settings.max_deployments)
+            _lock_config(conn, project_id, given.config_id)
+            software.insert_deployment(conn, made)
+            return made
+
+        return self._context.database.write(store)
+
+    def update_deployment(self, deployment: StoredDeployment, given: DeploymentValues) -> StoredDeployment:
+        """Change a deployment; a task of its resource that waits for it reads it again.
+
+        As in Heat, empty values change nothing.
+
+        :raises UnknownConfig: the project has no such config.
+        :raises NotFound: the deployment was deleted meanwhile.
+        """
+        sealer = self._context.sealer.of_software(deployment.project_id)
+        changes: dict[str, Json] = {
+            name: value
+            for name, value in (
+                ("config_id", given.config_id),
+                ("action", given.action),
+                ("status", given.status),
+                ("reason", given.reason),
+            )
+            if value
+        }
+        for name in ("input_values", "output_values"):
+            if value := getattr(given, name):
+                changes[name] = stored(sealer, dict(value))
+
+        def change(conn: Connection) -> tuple[StoredDeployment, ReadyTasks]:
+            now = self._context.clock()
+            woken = wake_resource(conn, deployment, now)
+            seen = software.get_deployment(conn, deployment.id, lock=True)
+            if "config_id" in changes:
+                _lock_config(conn, deployment.project_id, given.config_id)
+            software.change_deployment(conn, seen, changes, now)
+            return software.get_deployment(conn, deployment.id), woken
+
+        changed, woken = self._context.database.write(change)
+        announce(self._context.hints, woken)
+        return changed
+
+    def delete_deployment(self, deployment: StoredDeployment) -> None:
+        """Delete a deployment; one that is gone already is ignored."""
+
+        def delete(conn: Connection) -> ReadyTasks:
+            now = self._context.clock()
+            woken = wake_resource(conn, deployment, now)
+            try:
+                seen = software.get_deployment(conn, deployment.id, lock=True)
+            except NotFound:
+                return woken
+            software.delete_deployment(conn, seen, now)
+            return woken
+
+        announce(self._context.hints, self._context.database.write(delete))
+
+
+def delete_config(conn: Connection, config_id: str) -> None:
+    """Delete a config; one that does not exist is ignored.
+
+    :raises ConfigInUse: a deployment refers to it.
+    """
+    try:
+        software.get_config(conn, config_id, lock=True)
+    except NotFound:
+        return
+    if software.is_deployed(conn, config_id):
+        raise ConfigInUse(config_id)
+    software.delete_config(conn, config_id)
+
+
+def wake_resource(conn: Connection, deployment: StoredDeployment, now: float) -> ReadyTasks:
+    """Wake the tasks that wait for a deployment's resource, in the transaction that changes the deployment.
+
+    The resource's row is locked before the deployment's, as by the tasks.
+    """
+    if deployment.resource_id is None:
+        return ReadyTasks()
+    resources.advance_generation(conn, deployment.resource_id)
+    return due_tasks.wake(conn, WaitsOn.resource(deployment.resource_id), now=now)
+
+
+def check_configs(conn: Connection, project_id: str, most: int) -> None:
+    """Check that a project may have one more config.
+
+    :raises LimitExceeded: it has as many as it may have.
+    """
+    if most and software.count_configs(conn, project_id) >= most:
+        raise LimitExceeded(_limit("configs", most))
+
+
+def check_deployments(conn: Connection, project_id: str, most: int) -> None:
+    """Check that a project may have one more deployment.
+
+    :raises LimitExceeded: it has as many as it may have.
+    """
+    if most and software.count_deployments(conn, project_id) >= most:
+        raise LimitExceeded(_limit("deployments", most))
+
+
+def _limit(what: str, most: int) -> str:
+    reached = f"You have reached the maximum software {what} per tenant, {most}."  # prose: Heat's words
+    return f"Request limit exceeded: {reached} Please delete some {what}."
+
+
+def _lock_config(conn: Connection, project_id: str, config_id: str | None) -> None:
+    """Keep a config that a deployment is to refer to from being deleted.
+
+    :raises UnknownConfig: the project has no such config.
+    """
+    try:
+        found = software.get_config(conn, config_id or "", lock=True)
+    except NotFound as error:
+        raise UnknownConfig(config_id) from error
+    if found.project_id != project_id:
+        raise UnknownConfig(config_id)
+
+
+def config_body(sealer: Sealer, config: StoredConfig) -> SoftwareValue:
+    """Return the body of a config: a map with ``config``, ``inputs``, ``outputs`` and ``options``."""
+    return opened(sealer.of_software(config.project_id), config.body)
+
+
+def deployment_values(sealer: Sealer, deployment: StoredDeployment) -> tuple[SoftwareValue, SoftwareValue]:
+    """Return the values of a deployment's inputs and outputs; NOTHING: it has none."""
+    place = sealer.of_software(deployment.project_id)
+    return opened(place, deployment.input_values), opened(place, deployment.output_values)

@@ -1,0 +1,66 @@
+"""The stored form of software configs, and of the values of deployments: sealed as a whole.
+
+Each of a deployment's configs holds an address that takes signals, and most hold passwords.  With the value
+is stored which texts in it are secrets of a template.  So a guest gets the value, and a user sees it without
+the secrets.
+"""
+
+import typing
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from ..template.residual import sealed, token_of
+from .stored import MASK, BoundSealer, redacted
+
+Json = typing.Any
+
+
+@dataclass(frozen=True)
+class SoftwareValue:
+    """A value with the secrets in it.
+
+    :ivar secrets: texts; a number counts as its digits.
+    """
+
+    value: Json
+    secrets: frozenset[str] = frozenset()
+
+    def masked(self) -> Json:
+        """Return the value without its secrets."""
+        longest_first = sorted(self.secrets, key=len, reverse=True)
+        return _masked(self.value, longest_first) if longest_first else self.value
+
+
+NOTHING = SoftwareValue(None)
+
+
+def stored(sealer: BoundSealer, value: Json, secrets: Collection[str] = ()) -> Json:
+    """Return a value as it is stored.
+
+    :param sealer: of the project.
+    """
+    return sealed(sealer.seal({"value": value, "secrets": sorted(secrets)}))
+
+
+def opened(sealer: BoundSealer, row_value: Json) -> SoftwareValue:
+    """Return the value that a column holds; NOTHING for one that holds none.
+
+    :raises SealError: it cannot be opened.
+    """
+    token = token_of(row_value)
+    if token is None:
+        return NOTHING
+    found = sealer.open(token)
+    return SoftwareValue(found["value"], frozenset(found["secrets"]))
+
+
+def _masked(value: Json, secrets: Collection[str]) -> Json:
+    if isinstance(value, str):
+        return redacted(value, secrets)
+    if isinstance(value, Mapping):
+        return {redacted(key, secrets): _masked(item, secrets) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_masked(item, secrets) for item in value]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return MASK if str(value) in secrets else value
+    return value
