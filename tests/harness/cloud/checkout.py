@@ -80,10 +80,11 @@ class Sample:
     def things(self) -> Iterator[tuple[str, str]]:
         """Kinds, named by their constraints, and names of the things that it wants to find."""
         parameters = self.parameters()
-        for wanted in self.wanted:
-            kind = wanted.kind()
-            if kind in THINGS and isinstance(value := parameters.get(wanted.name), str):
-                yield kind, value
+        for given in (parameters, self.change() or {}):
+            for wanted in self.wanted:
+                kind = wanted.kind()
+                if kind in THINGS and isinstance(value := given.get(wanted.name), str):
+                    yield kind, value
         for use in self.uses:
             if use.parameter is None and isinstance(use.value, str) and use.value:
                 yield from _named_by(use)
@@ -98,6 +99,10 @@ class Sample:
         for name, value in present.items():
             if value == FLAVORS[0]:
                 return {**present, name: FLAVORS[1]}
+        for wanted in self.wanted:
+            others = [value for value in wanted.allowed() if value != present.get(wanted.name)]
+            if others and wanted.kind() == "nova.flavor":
+                return {**present, wanted.name: others[0]}
         for wanted in self.wanted:
             text = str(present.get(wanted.name, wanted.definition.get("default", "")))
             if "name" in wanted.name and wanted.is_free() and text:

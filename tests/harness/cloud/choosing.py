@@ -52,10 +52,7 @@ TEXTS: Mapping[str, str] = {
 """What satisfies the others, and what names no thing."""
 ZONE = "nova"
 _PLACES: Sequence[tuple[str, str]] = (
-    (
-        r"floating_network$|gateway_info\.network$|RouterGateway network|Nova::FloatingIP pool",
-        OUTSIDE_NETWORK,
-    ),
+    (r"floating_network(_id)?$|gateway_info\.network(_id)?$", OUTSIDE_NETWORK),
     (r"network_id$", "neutron.network"),
     (r"subnet_id$", "neutron.subnet"),
     (r"router_id$", "neutron.router"),
@@ -174,9 +171,13 @@ class Wanted:
         """Return the value, or a list with it for one who takes an item of it."""
         return ",".join([value] * 3) if any(use.indexed for use in self.uses) else value
 
+    def allowed(self) -> Sequence[Json]:
+        """Return the values that a constraint of its own lists."""
+        lists = [rule["allowed_values"] for rule in self.rules if "allowed_values" in rule]
+        return lists[0] if lists else ()
+
     def _allows(self, value: str) -> bool:
-        allowed = [rule["allowed_values"] for rule in self.rules if "allowed_values" in rule]
-        return all(value in values for values in allowed)
+        return not self.allowed() or value in self.allowed()
 
     def _invented(self) -> Json:
         """Return any value that the constraints allow."""

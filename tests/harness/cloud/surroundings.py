@@ -52,7 +52,8 @@ def _make(project: Project, network: str, kind: str, name: str) -> str | None:
         case _ if kind == OUTSIDE_NETWORK:
             _make_outside(project, name)
         case "neutron.network" if c.network.find_network(name) is None:
-            c.network.create_network(name=name)
+            other = c.network.create_network(name=name)
+            c.network.create_subnet(network_id=other.id, ip_version=4, cidr="192.168.98.0/24")
         case "neutron.security_group" if c.network.find_security_group(name, project_id=project.id) is None:
             c.network.create_security_group(name=name)
     return None
