@@ -107,6 +107,17 @@ def test_uses_in_nested_templates_count_and_constraints_are_met(root: pathlib.Pa
     assert group.types == {"OS::Heat::ResourceGroup", "OS::Nova::Server"}
 
 
+def test_an_update_changes_a_flavor_or_a_name_or_else_what_may_change(root: pathlib.Path) -> None:
+    group = _sample(root, "group")
+    assert group.change() == {**group.parameters(), "size": 3}
+    (root / "group.yaml").write_text(GROUP.replace("min: 2, max: 4", "min: 2, max: 2"))
+    group = _sample(root, "group")
+    assert group.change() == {**group.parameters(), "kind": "y"}
+    (root / "server.yaml").write_text(SERVER.replace("big one", "{get_param: number}"))
+    server = _sample(root, "server")
+    assert server.change() == {**server.parameters(), "number": "m1.small"}
+
+
 def test_templates_at_the_checkouts_address_are_read_from_it(root: pathlib.Path) -> None:
     address = "https://example.com/templates"
     text = GROUP.replace("server.yaml", f"{address}/server.yaml")

@@ -11,7 +11,7 @@ import urllib.response
 from collections.abc import Iterator, Mapping, Sequence
 
 import yaml
-from harness.cloud.choosing import FLAVORS, OUTSIDE_NETWORK, PLACES, THINGS, Wanted
+from harness.cloud.choosing import OUTSIDE_NETWORK, PLACES, THINGS, Wanted
 from harness.cloud.uses import Reader, Schemas, Use, Uses
 from heatclient.common import template_utils
 
@@ -96,17 +96,10 @@ class Sample:
         present = self.parameters()
         if self.given.change is not None:
             return {**present, **self.given.change}
-        for name, value in present.items():
-            if value == FLAVORS[0]:
-                return {**present, name: FLAVORS[1]}
-        for wanted in self.wanted:
-            others = [value for value in wanted.allowed() if value != present.get(wanted.name)]
-            if others and wanted.kind() == "nova.flavor":
-                return {**present, wanted.name: others[0]}
-        for wanted in self.wanted:
-            text = str(present.get(wanted.name, wanted.definition.get("default", "")))
-            if "name" in wanted.name and wanted.is_free() and text:
-                return {**present, wanted.name: f"{text}-2"}
+        for wanted in sorted(self.wanted, key=lambda wanted: wanted.rank):
+            value = present.get(wanted.name, wanted.definition.get("default"))
+            if (other := wanted.other(value)) is not None:
+                return {**present, wanted.name: other}
         return None
 
 

@@ -11,6 +11,7 @@ from harness.cloud.uses import Use
 from hypothesis import strategies
 
 Json = typing.Any
+FLAVOR = "nova.flavor"
 FLAVORS = ("m1.tiny", "m1.small")
 """What is given at first, and by the update."""
 KEY, NETWORK, SUBNET, ROUTER = "templates-key", "templates-net", "templates-subnet", "templates-router"
@@ -20,7 +21,7 @@ OUTSIDE_NETWORK = "external network"
 """The kind of networks to the outside; "neutron.network" is one of the project's own."""
 THINGS: Mapping[str, str] = {
     "glance.image": IMAGE,
-    "nova.flavor": FLAVORS[0],
+    FLAVOR: FLAVORS[0],
     "nova.keypair": KEY,
     "nova.server": SERVER,
     "neutron.network": NETWORK,
@@ -142,14 +143,28 @@ class Wanted:
             return None
         return self._invented()
 
-    def is_free(self) -> bool:
-        """Return whether it may get any other text."""
-        return (
-            self.definition.get("type") == "string"
-            and not self.rules
-            and self._named() is None
-            and not self.definition.get("immutable")
-        )
+    @property
+    def rank(self) -> int:
+        """The lower, the more an update to another value does."""
+        return 0 if self.kind() == FLAVOR else 1 if "name" in self.name else 2
+
+    def other(self, present: Json) -> Json:
+        """Return another value that an update may give it; None: none is known."""
+        kind, listed = self.kind(), self._allowed()
+        if self.definition.get("immutable") or kind not in (None, FLAVOR):
+            return None
+        if listed or kind == FLAVOR:
+            return next((value for value in listed or FLAVORS if value != present), None)
+        if self.definition.get("type") == "number":
+            return self._next_number(present)
+        free = self.definition.get("type") == "string" and not self.rules
+        return f"{present}-2" if "name" in self.name and free and present else None
+
+    def _next_number(self, present: Json) -> int | None:
+        """Return the next whole number, if it may be that."""
+        ranges = [rule["range"] for rule in self.rules if "range" in rule]
+        wanted = int(present or 0) + 1
+        return wanted if all(wanted <= bounds.get("max", wanted) for bounds in ranges) else None
 
     def _may_replace_default(self) -> bool:
         default = self.definition.get("default")
@@ -171,13 +186,13 @@ class Wanted:
         """Return the value, or a list with it for one who takes an item of it."""
         return ",".join([value] * 3) if any(use.indexed for use in self.uses) else value
 
-    def allowed(self) -> Sequence[Json]:
-        """Return the values that a constraint of its own lists."""
+    def _allowed(self) -> Sequence[Json]:
+        """Return the values that a constraint lists."""
         lists = [rule["allowed_values"] for rule in self.rules if "allowed_values" in rule]
         return lists[0] if lists else ()
 
     def _allows(self, value: str) -> bool:
-        return not self.allowed() or value in self.allowed()
+        return not self._allowed() or value in self._allowed()
 
     def _invented(self) -> Json:
         """Return any value that the constraints allow."""
