@@ -108,21 +108,35 @@ class Runner:
             "parameters": _by_id(sample.parameters(), ids),
         }
         change = sample.change()
+        trial = Trial(stacks, self._within, HANDLE in sample.types)
         try:
-            self._live(stacks, body, change and _by_id(change, ids))
+            trial.run(body, change and _by_id(change, ids))
         finally:
             stacks.clean()
         if (left := project.leftovers()) != before:
             raise Failed(f"left behind: {_new(before, left)}")
         return "" if change else "no parameter changed"
 
-    def _live(self, stacks: Stacks, body: Json, change: Json) -> None:
-        """Create, update and delete a stack."""
-        answer = stacks.call("POST", "/stacks", {"stack_name": "tried", **body})
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """The life of a stack.
+
+    :ivar within: seconds for each of its actions.
+    :ivar waits: some of its resources wait for signals.
+    """
+
+    stacks: Stacks
+    within: float
+    waits: bool
+
+    def run(self, body: Json, change: Json) -> None:
+        """Create, update and delete the stack."""
+        answer = self.stacks.call("POST", "/stacks", {"stack_name": "tried", **body})
         if answer.status != 201:
             raise Failed(f"refused: {answer.status} {answer.body['error']['message']}")
-        stack = Stack(stacks, f"/stacks/tried/{answer.body['stack']['id']}")
-        _finish(stack, "CREATE_COMPLETE", self._within)
+        stack = Stack(self.stacks, f"/stacks/tried/{answer.body['stack']['id']}")
+        self._finish(stack, "CREATE_COMPLETE")
         outputs = stack.show().get("outputs", ())
         if broken := [item for item in outputs if item.get("output_error")]:
             raise Failed(f"outputs: {broken}")
@@ -132,14 +146,32 @@ class Runner:
             raise Failed(f"update to the same template replaced {_new(before, after)}")
         if change:
             self._update(stack, {**body, "parameters": change}, "a changed parameter")
-        stacks.call("DELETE", stack.path)
-        _finish(stack, "DELETE_COMPLETE", self._within)
+        self.stacks.call("DELETE", stack.path)
+        self._finish(stack, "DELETE_COMPLETE")
 
     def _update(self, stack: Stack, body: Json, what: str) -> None:
-        answer = stack.stacks.call("PUT", stack.path, body)
+        answer = self.stacks.call("PUT", stack.path, body)
         if answer.status != 202:
             raise Failed(f"update to {what} refused: {answer.status} {answer.body['error']['message']}")
-        _finish(stack, "UPDATE_COMPLETE", self._within)
+        self._finish(stack, "UPDATE_COMPLETE")
+
+    def _finish(self, stack: Stack, status: str) -> None:
+        """Wait for the end of the action, and do meanwhile what the servers' user_data would."""
+        end = time.monotonic() + self.within
+        while True:
+            answer = self.stacks.call("GET", f"{stack.path}?resolve_outputs=false")
+            if answer.status == 404 and status == "DELETE_COMPLETE":
+                return
+            found = answer.body["stack"]["stack_status"]
+            if found == status:
+                return
+            if not found.endswith("IN_PROGRESS"):
+                raise Failed(f"{found}: {_reasons(stack)}")
+            if time.monotonic() > end:
+                raise Failed(f"{found} after {self.within:.0f} s: {_states(stack)}")
+            if self.waits and not found.startswith("DELETE"):
+                _signal(stack)
+            time.sleep(POLL)
 
 
 def _properties(stacks: Stacks, name: str) -> Mapping[str, Json]:
@@ -152,25 +184,6 @@ def _by_id(parameters: Mapping[str, Json], ids: Mapping[str, str]) -> Mapping[st
     return {
         name: ids.get(value, value) if isinstance(value, str) else value for name, value in parameters.items()
     }
-
-
-def _finish(stack: Stack, status: str, within: float) -> None:
-    """Wait for the end of the action, and do meanwhile what the servers' user_data would."""
-    end = time.monotonic() + within
-    while True:
-        answer = stack.stacks.call("GET", f"{stack.path}?resolve_outputs=false")
-        if answer.status == 404 and status == "DELETE_COMPLETE":
-            return
-        found = answer.body["stack"]["stack_status"]
-        if found == status:
-            return
-        if not found.endswith("IN_PROGRESS"):
-            raise Failed(f"{found}: {_reasons(stack)}")
-        if time.monotonic() > end:
-            raise Failed(f"{found} after {within:.0f} s: {_states(stack)}")
-        if not found.startswith("DELETE"):
-            _signal(stack)
-        time.sleep(POLL)
 
 
 def _resources(stack: Stack) -> Sequence[Json]:
