@@ -30,7 +30,7 @@ from ..template.errors import (
 )
 from ..template.language import CompiledTemplate, OutputDefinition, ResourceDefinition, is_template_name
 from ..template.load import load_template
-from ..template.residual import ARGS, FN, evaluate, is_deferred, is_node, node, references
+from ..template.residual import ARGS, FN, evaluate, failing, is_deferred, is_node, node, references
 
 Json = typing.Any
 COMMON = frozenset({"outputs", "show", "stack_name"})
@@ -408,6 +408,8 @@ class _Rewriter:
             requested = self._groups[name].member_attribute(attribute, inside)
         except LookupError as error:
             text = f"The Referenced Attribute ({name} {attribute}) is incorrect: {error}"
+            if path[0] == "outputs":
+                return failing(text)  # Heat makes the stack; only who reads the output gets the error.
             raise InvalidReference(text, path) from error
         if requested is None:
             return node("get_attr", *args)

@@ -64,7 +64,7 @@ def _is_formed(item: dict[str, Json]) -> bool:
     function, args = item[FN], item.get(ARGS)
     if not isinstance(function, str) or not isinstance(args, list):
         return False
-    if function in ("literal", "sealed"):
+    if function in ("literal", "sealed", "error"):
         return len(args) == 1 and isinstance(args[0], dict if function == "literal" else str)
     return function in _LOOKED_UP or function in APPLY
 
@@ -77,6 +77,11 @@ def quote(value: Json) -> Residual:
     if isinstance(value, list | tuple):
         return [quote(item) for item in value]
     return value
+
+
+def failing(message: str) -> Residual:
+    """Return the residual of a value that can never be evaluated: whoever reads it gets the message."""
+    return node("error", message)
 
 
 def mapping(values: Mapping[str, Residual]) -> Residual:
@@ -229,6 +234,8 @@ def _evaluate_node(item: dict[str, Residual], run: _Run) -> Json:
         return node("literal", inner) if run.keep_sealed else inner
     if function == "sealed":
         return item if run.keep_sealed else run.lookup.unseal(args[0])
+    if function == "error":
+        raise ResidualError(args[0])
     if function == "get_resource":
         return _from_resource("get_resource", run.lookup.reference_id(args[0]), run)
     values = [_evaluate(arg, run) for arg in args]

@@ -25,7 +25,9 @@ from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind
+from stoker.sealing.stored import RowLookup
 from stoker.template.errors import TemplateError
+from stoker.template.residual import evaluate
 
 Json = typing.Any
 
@@ -96,7 +98,7 @@ def test_attributes_of_the_members(world: World) -> None:
         (hot({"g": group(-1)}), "count"),
         (hot({"g": group(1, given={"value": {"get_attr": ["s", "nothing"]}}), "s": server()}), "nothing"),
         (hot({"g": group(1)}, outputs={"o": {"value": {"get_attr": ["g", "nothing"]}}}), "nothing"),
-        (hot({"g": group(1)}, outputs={"o": {"value": {"get_attr": ["g", "attributes"]}}}), "needs the name"),
+        (hot({"g": group(1), "s": server(value={"get_attr": ["g", "attributes"]})}), "needs the name"),
         (hot({"g": group(20000)}), "more than 10000 resources"),
         (
             hot({"g": group(1), "s": server(value={"get_attr": ["g", "address", {"get_resource": "t"}]}),
@@ -116,6 +118,18 @@ def test_what_is_wrong_with_a_member_is_told_before_anything_is_made(
     with pytest.raises(TemplateError, match=message):
         world.create("s", template, files={INNER: inner()})
     assert world.database.read(lambda conn: conn.execute(sa.select(tables.stack)).all()) == []
+
+
+def test_an_output_that_names_no_attribute_of_the_members_is_an_error_of_its_own(world: World) -> None:
+    outputs = {
+        "o": {"value": {"list_join": [",", {"get_attr": ["g", "attributes"]}]}},
+        "refs": {"value": {"get_attr": ["g", "refs"]}},
+    }
+    stack = created(world, hot({"g": group(1)}, outputs=outputs))
+    lookup = RowLookup(rows(world, stack), lambda token: token)
+    with pytest.raises(TemplateError, match=r"\(g attributes\) is incorrect: attributes needs the name"):
+        evaluate(stack.outputs["o"]["value"], lookup)
+    assert len(evaluate(stack.outputs["refs"]["value"], lookup)) == 1
 
 
 def test_of_a_group_without_members_nothing_is_checked_and_nothing_is_made(world: World) -> None:

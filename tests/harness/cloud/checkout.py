@@ -26,12 +26,14 @@ class Given:
     :ivar parameters: values that differ from what is chosen.
     :ivar change: those of the update; None: one is chosen.
     :ivar environment: path of an environment, from the checkout's root.
+    :ivar broken_outputs: names of outputs that cannot be evaluated, with Heat neither.
     :ivar skip: why it is not tried; None: it is.
     """
 
     parameters: Mapping[str, Json] = dataclasses.field(default_factory=dict)
     change: Mapping[str, Json] | None = None
     environment: str | None = None
+    broken_outputs: Sequence[str] = ()
     skip: str | None = None
 
 

@@ -32,6 +32,7 @@ def connect(auth_url: str, user: str, project: str) -> Connection:
         user_domain_id="default",
         project_domain_id="default",
         region_name=REGION,
+        connect_retries=3,  # A service may close a connection just when it is used again.
     )
 
 
