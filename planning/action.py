@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..db.ids import ResourceId, SnapshotId, TaskId, TraversalNumber
-from ..db.rows import Resource, Stack, Task, Traversal
+from ..db.rows import FailureCause, Resource, Stack, Task, Traversal
 from ..db.states import REDELIVER_AFTER, Status, TaskKind, TaskState, TraversalState
 from ..resources.signals import Scaling
 from .plan import (
@@ -29,11 +29,12 @@ def plan_action(
 ) -> Plan:
     """Plan one task for each resource that exists, or may exist when the step that creates it has ended.
 
-    The other resources stay as they are, for an update to replace.
+    The other resources stay as they are, for an update to replace; a check fails because of them.
 
     :param running: see make_plan.
     """
-    rows = [row for row in existing if row.replaced_by is None and row.is_there]
+    current = [row for row in existing if row.replaced_by is None]
+    rows = [row for row in current if row.is_there]
     ids, number = task_ids(scope, len(rows))
     task_of, edges = {row.id: task_id for row, task_id in zip(rows, ids, strict=True)}, Edges()
     if kind not in UNORDERED:
@@ -45,7 +46,16 @@ def plan_action(
         PlannedTask(task_of[row.id], kind, row.id, settings=scope.breakpoints.settings_of(row.name))
         for row in rows
     ]
-    return make_plan(jobs, edges, running, number, scope, resources=[])
+    plan = make_plan(jobs, edges, running, number, scope, resources=[])
+    missing = [row.name for row in current if not row.is_there] if kind == TaskKind.CHECK else []
+    return _failed(plan, min(missing)) if missing else plan
+
+
+def _failed(plan: Plan, missing: str) -> Plan:
+    """Return the plan of a check that fails however its tasks end: a resource was never created."""
+    cause = FailureCause("the resource does not exist", path=f"resources.{missing}")
+    reason = f"Resource CHECK failed: {cause.kind}: {cause.path}: {cause.message}"
+    return replace(plan, traversal=replace(plan.traversal, failure=reason, failure_cause=cause))
 
 
 def plan_snapshot(

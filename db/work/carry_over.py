@@ -35,7 +35,8 @@ def stopped_tasks(conn: Connection, claimed: Sequence[Task], request: RequeueReq
     traversal, so that who stops that one finds it.  The caller has locked the tasks; this locks the
     traversals.
     """
-    own = [task for task in claimed if not task.inherited]
+    # A check reports all that is wrong, so none of its tasks ends because another one failed.
+    own = [task for task in claimed if not task.inherited and task.kind != TaskKind.CHECK]
     failed = traversals.lock_failed(conn, {task.finish_id for task in own if task.finish_id is not None})
     behind = {task.id for task in own if task.finish_id in failed and task.id not in request.nested}
     return behind | superseded_tasks(conn, claimed, request)

@@ -92,6 +92,16 @@ class Cloud:
             threads.hang()
         return hangs
 
+    def stumble(self, target: ResourceView) -> None:
+        """Fail at every second try, where the resource says so; a creation has counted one before.
+
+        :raises RetryableError: it fails.
+        """
+        if target.properties["stumbles"]:
+            tries = self.tries[target.key] = self.tries.get(target.key, 0) + 1
+            if tries % 2:
+                raise RetryableError(f"stumbles at try {tries}")
+
     def take_slot(self, physical: str, slot: str) -> None:
         """Give a thing the slot that it shall have.
 
@@ -235,10 +245,7 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             if target.physical_id not in cloud.things:
                 raise PermanentError(LOST)
             cloud.call("look", target)
-            if target.properties["stumbles"]:
-                tries = cloud.tries[target.key] = cloud.tries.get(target.key, 0) + 1
-                if tries % 2:  # The creation has counted one.
-                    raise RetryableError(f"stumbles at try {tries}")
+            cloud.stumble(target)
             looks = progress["looks"] + 1
             if target.properties["endless"] or looks < target.properties["looks"]:
                 return Poll({"looks": looks}, target.properties["after"])
@@ -276,6 +283,7 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
 
         def handle_check(self, target: ResourceView, work: StepContext) -> Step:
             cloud.call("check", target)
+            cloud.stumble(target)
             if target.physical_id not in cloud.things:
                 raise PermanentError("it is gone")
             return Done()

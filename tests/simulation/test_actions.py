@@ -64,9 +64,30 @@ def test_a_check_finds_all_that_is_wrong_and_the_next_update_heals_it(world: Wor
 def test_what_was_never_made_is_left_for_an_update(world: World) -> None:
     stack = world.create("s", template(a={}, b={"fail": True}))
     assert world.settle(lambda: ended(world, stack), within=60)
-    assert act(world, stack, TaskKind.CHECK).status == Status.COMPLETE
+    found = act(world, stack, TaskKind.CHECK)
+    assert (found.status, found.reason) == (
+        Status.FAILED,
+        "Resource CHECK failed: ResourceFailure: resources.b: the resource does not exist",
+    )
+    states = {name: (row.action, row.status) for name, row in rows(world, stack).items()}
+    assert states == {"a": ("CHECK", "COMPLETE"), "b": ("CREATE", "FAILED")}
     updated(world, stack, template(a={}, b={}))
+    assert act(world, stack, TaskKind.CHECK).status == Status.COMPLETE
     assert len(world.cloud.things) == 2
+
+
+def test_a_check_that_has_failed_retries_the_checks_of_the_others(world: World) -> None:
+    stack = world.create("s", template(a={"stumbles": True}, b={"fail": True, "needs": on("a")}))
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert act(world, stack, TaskKind.CHECK).status == Status.FAILED
+    checked = rows(world, stack)["a"]
+    assert (checked.action, checked.status) == ("CHECK", "COMPLETE")
+
+
+def test_a_check_of_a_stack_in_which_nothing_was_made_fails_at_once(world: World) -> None:
+    stack = world.create("s", template(b={"fail": True}))
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert act(world, stack, TaskKind.CHECK).status == Status.FAILED
 
 
 @pytest.mark.parametrize("kind", [TaskKind.CHECK, TaskKind.SUSPEND, TaskKind.RESUME])
