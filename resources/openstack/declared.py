@@ -31,6 +31,8 @@ from .statuses import StatusMeaning
 
 THING, MARK = "thing", "mark"
 """Keys of a resource's data: what the service last answered; the mark, where a search by it is due again."""
+MORE = "more"
+"""Key of the data of a thing for which further calls of its creation are left to do."""
 DELETING = "DELETING"
 """The status of a thing whose deletion has begun, of services that say so."""
 LATE_CALL = 5.0
@@ -297,8 +299,8 @@ class DeclaredType(DeclaredThing):
         return next(iter(self._marked(mark_of(key), work)), None)
 
     def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
-        """Return whether the thing is gone, or in a bad state."""
-        if target.physical_id is None:
+        """Return whether the thing is gone, in a bad state, or not made to the end."""
+        if target.physical_id is None or target.data.get(MORE):
             return True
         try:
             thing = self.get(self.service_for(work), target.physical_id)
@@ -331,9 +333,8 @@ class DeclaredType(DeclaredThing):
             return Done(physical_id=str(thing["id"]), data=step.data)
         progress = {"since": work.now(), "more": more, **({"repeated": True} if repeated else {})}
         after = 0.0 if more else pause(progress["since"], work.now())
-        return Poll(
-            progress=progress, after=after, physical_id=str(thing["id"]), data=self._data(thing, target)
-        )
+        data = {**self._data(thing, target), **({MORE: True} if more else {})}
+        return Poll(progress=progress, after=after, physical_id=str(thing["id"]), data=data)
 
     def _is_repeated(self, target: ResourceView) -> bool:
         """Return whether the service was perhaps asked more than once to create the thing."""
@@ -364,7 +365,7 @@ class DeclaredType(DeclaredThing):
         """
         mark = mark_of(target.key) if target.attempt > 1 else None
         return {
-            **target.data,
+            **{name: value for name, value in target.data.items() if name != MORE},
             THING: dict(thing),
             **({MARK: mark} if mark and MARK not in target.data else {}),
         }

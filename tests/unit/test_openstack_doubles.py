@@ -1,11 +1,11 @@
-"""Calls whose answers were lost: a service may carry them out after they were repeated."""
+"""Creations that were interrupted: calls are repeated, and the service may carry out the lost ones, too."""
 
 import typing
 import urllib.parse
 from collections.abc import Callable, Hashable, Iterator
 
 import pytest
-from harness.fake_work import START, FakeWork, run, target_of
+from harness.fake_work import START, FakeWork, after, run, target_of
 from harness.scripted_service import Answer, ScriptedService, serving
 from keystoneauth1.adapter import Adapter
 from stoker.resources.context import ReplacementView, ResourceView
@@ -95,6 +95,20 @@ def test_a_creation_that_was_asked_for_once_ends_at_once(scripted: ScriptedServi
     run(NET, "create", target_of(NET, key=KEY, **fields), work)
     assert work.time == START
     assert not [asked for asked in scripted.asked if "description" in asked]
+
+
+def test_a_creation_that_failed_before_its_last_call_is_not_kept(scripted: ScriptedService) -> None:
+    work = Work(scripted)
+    has_networks(scripted, "first")
+    scripted.answers["PUT /networks/first/tags"] = Answer(200, {"tags": ["t"]})
+    target = target_of(NET, {"tags": ["t"]}, key=KEY)
+    step = NET.handle_create(target, work)
+    assert isinstance(step, Poll)
+    target = after(target, step)
+    assert NET.needs_replace_failed(target, work)
+    target = after(target, NET.check_create_complete(target, step.progress, work))
+    assert "PUT /networks/first/tags" in scripted.asked
+    assert not NET.needs_replace_failed(target, work)
 
 
 def test_a_double_is_deleted_as_soon_as_the_service_lets_us(scripted: ScriptedService) -> None:

@@ -7,7 +7,7 @@ from ...context import Json, ResourceView, StepContext, physical_name
 from ...errors import PermanentError, PropertyError, RetryableError
 from ...steps import Done, Poll, Step
 from ..bodies import NamedThing
-from ..declared import THING, DeclaredType
+from ..declared import MORE, THING, DeclaredType
 from ..marks import MARK_NAME, MetadataMark
 from ..names import resolve
 from ..polling import FIRST_PAUSE, pause
@@ -156,7 +156,7 @@ class Volume(VolumeBackups, DeclaredType):
 
     def needs_replace_failed(self, target: ResourceView, work: StepContext) -> bool:
         """Return whether the volume is lost; one with its data is kept, as in Heat."""
-        if target.physical_id is None:
+        if target.physical_id is None or target.data.get(MORE):
             return True
         try:
             thing = self.get(self.service_for(work), target.physical_id)
