@@ -59,12 +59,9 @@ class ServiceClients:
                 "%(project_id)s", adapter.get_project_id() or ""
             )
             data = _endpoint_data(adapter)
-            adapter.endpoint_override = data.url if data is not None else adapter.endpoint_override
+            adapter.endpoint_override = data.url
         else:
             data = _endpoint_data(adapter)
-        if data is not None and data.api_version is None:
-            # keystoneauth takes the address as it is then, and the service answers 404 to all calls below it.
-            raise ServiceUnavailable(f"{service}: {data.url} does not say which versions it has")
         if microversion is not None:
             adapter.default_microversion = _negotiated(adapter, microversion, options.max_microversion)
         return adapter
@@ -136,14 +133,25 @@ def _derive(session: Session, verify: bool | str | None, cert: str | tuple[str, 
     )
 
 
-def _endpoint_data(adapter: Adapter) -> discover.EndpointData | None:
+def _endpoint_data(adapter: Adapter) -> discover.EndpointData:
+    """Return the address of the service, with the version that is asked for.
+
+    :raises NoSuchService, ServiceUnavailable: as they say.
+    """
     try:
-        return adapter.get_endpoint_data()
+        data = adapter.get_endpoint_data()
     except (exceptions.EndpointNotFound, exceptions.CatalogException, ValueError) as error:
         # ValueError is keystoneauth's where the catalog has two names of the service, and neither fits.
         raise NoSuchService(f"the cloud has no service of type {adapter.service_type}: {error}") from error
     except exceptions.ClientException as error:
         raise ServiceUnavailable(f"{adapter.service_type}: {error}") from error
+    if data is None or data.api_version is None:
+        # The service did not answer, or without its versions.  keystoneauth takes the address as it is then,
+        # or none at all: calls would fail with 404, or as if the service catalog lacked the service.
+        where = adapter.endpoint_override or "its endpoint" if data is None else data.url
+        text = f"{where} does not say that it has version {adapter.min_version}"
+        raise ServiceUnavailable(f"{adapter.service_type}: {text}")
+    return data
 
 
 def _negotiated(adapter: Adapter, wanted: str, limit: str | None) -> str:
@@ -152,6 +160,6 @@ def _negotiated(adapter: Adapter, wanted: str, limit: str | None) -> str:
     if limit is not None:
         versions.append(discover.normalize_version_number(limit))
     data = _endpoint_data(adapter)
-    if data is not None and data.max_microversion is not None:
+    if data.max_microversion is not None:
         versions.append(data.max_microversion)
     return str(discover.version_to_string(min(versions)))

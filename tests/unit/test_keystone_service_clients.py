@@ -24,12 +24,14 @@ class Compute:
 
     :ivar asked: method, path, and microversion.
     :ivar gate: cleared while nothing is answered, but for the versions.
+    :ivar shows_versions: answers who asks for its versions; otherwise with `status`, as to everything else.
     :ivar drops: connections that are closed without an answer, but for the versions.
     """
 
     def __init__(self, certificate: pathlib.Path | None = None) -> None:
         self.asked: list[tuple[str, str, str | None]] = []
         self.drops = 0
+        self.shows_versions = True
         self.status = 200
         self.gate = threading.Event()
         self.gate.set()
@@ -37,7 +39,7 @@ class Compute:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                if self.path.rstrip("/") in ("", "/v2.1"):
+                if service.shows_versions and self.path.rstrip("/") in ("", "/v2.1"):
                     link = [{"rel": "self", "href": f"{service.url}/v2.1/"}]
                     version = {"id": "v2.1", "status": "CURRENT", "links": link}
                     version |= {"version": "2.50", "min_version": "2.1"}
@@ -82,8 +84,8 @@ class Compute:
         self.url = f"{scheme}://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
-    def session(self, regions: tuple[str, ...] = ("here",), **more: Json) -> Session:
-        endpoints = [{"region": region, "publicURL": f"{self.url}/v2.1"} for region in regions]
+    def session(self, regions: tuple[str, ...] = ("here",), path: str = "/v2.1", **more: Json) -> Session:
+        endpoints = [{"region": region, "publicURL": f"{self.url}{path}"} for region in regions]
         catalog = json.dumps([{"type": "compute", "name": "nova", "endpoints": endpoints}])
         return Session(auth=CallerAccess("token", "ann", "p1", catalog).auth(), **more)
 
@@ -168,6 +170,23 @@ def test_a_service_that_is_unavailable_is_no_missing_one(compute: Compute) -> No
     compute.close()
     with pytest.raises((ServiceUnavailable, exceptions.ConnectFailure)):
         clients(connect_retries=0).adapter(session, "compute", "2.1", "2.4").get("/servers")
+
+
+@pytest.mark.parametrize("status", [200, 404, 503])
+@pytest.mark.parametrize("is_in_catalog", [True, False])
+def test_a_service_that_does_not_show_its_versions_is_asked_again(
+    compute: Compute, status: int, *, is_in_catalog: bool
+) -> None:
+    options: Json = {} if is_in_catalog else {"endpoint_override": compute.url}
+    session = compute.session(path="")
+    compute.shows_versions, compute.status = False, status
+    with pytest.raises(ServiceUnavailable, match="compute: .*does not say that it has version 2.1"):
+        clients(**options).adapter(session, "compute", "2.1", None)
+    compute.shows_versions, compute.status = True, 200
+    found = clients(**options).adapter(session, "compute", "2.1", None)
+    compute.asked.clear()
+    found.get("/servers")
+    assert [path for _, path, _ in compute.asked] == ["/v2.1/servers"]
 
 
 def test_a_service_may_have_certificates_of_its_own(secure: tuple[Compute, pathlib.Path]) -> None:
