@@ -15,6 +15,8 @@ from ..context import Json, StepContext
 from ..errors import PermanentError, RetryableError
 
 TAG = re.compile(r"<title>.*?</title>|<[^>]*>", re.DOTALL)
+QUOTA = re.compile(r"quota|over ?limit|maximum number of \w+ exceeded", re.IGNORECASE)
+"""The words of a refusal for a quota; Nova has the last ones for a quota of ports at Neutron."""
 MOST_TEXT = 1000
 """Characters of a service's text that become part of a reason."""
 MOST_USERS = 5
@@ -170,8 +172,7 @@ def _is_quota(status: int, error: exceptions.HttpError) -> bool:
     """Return whether the status stands for a quota: Nova answers 403, Neutron 409, Cinder and Glance 413."""
     if status not in (403, 409, 413):
         return False
-    text = _body_text(error).lower()
-    return "quota" in text or "overlimit" in text.replace(" ", "")
+    return QUOTA.search(_body_text(error)) is not None
 
 
 def _retry_after(error: exceptions.HttpError) -> float | None:

@@ -94,6 +94,7 @@ def test_refusals_with_a_class_of_their_own(
     ("service", "status", "body"),
     [
         ("compute", 403, _nova("forbidden", 403, "Quota exceeded for instances: Requested 1")),
+        ("compute", 403, _nova("forbidden", 403, "Maximum number of ports exceeded")),
         ("network", 409, _neutron("OverQuota", "Quota exceeded for resources: ['network']")),
         ("block-storage", 413, _nova("overLimit", 413, "VolumeLimitExceeded: maximum number")),
         ("image", 413, "<html><body>image_count_total is over quota of 1</body></html>"),
