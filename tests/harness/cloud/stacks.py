@@ -4,7 +4,7 @@ import dataclasses
 import typing
 from collections.abc import Mapping
 
-from client.serving import Answer, Service
+from client.serving import Answer
 from harness.cloud.project import Project
 from harness.waiting import wait_for
 
@@ -13,13 +13,22 @@ WITHIN = 180.0
 """Seconds for a stack's action."""
 
 
+class Api(typing.Protocol):
+    """A running Stoker."""
+
+    def call(
+        self, method: str, path: str, body: Json = None, *, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """One request; the path is below the root."""
+
+
 class Stacks:
     """The stacks of a project.
 
     :ivar service: the Stoker.
     """
 
-    def __init__(self, service: Service, project: Project) -> None:
+    def __init__(self, service: Api, project: Project) -> None:
         self.service = service
         self.project = project
 
@@ -100,14 +109,26 @@ class Stack:
 
     def action(self, name: str) -> Json:
         """Do one of suspend, resume and check, and wait until it is complete."""
+        self.start_action(name)
+        return self.wait(f"{name.upper()}_COMPLETE")
+
+    def start_action(self, name: str) -> None:
+        """Begin one of suspend, resume and check."""
         answer = self.stacks.call("POST", f"{self.path}/actions", {name: None})
         assert answer.status < 300, answer
-        return self.wait(f"{name.upper()}_COMPLETE")
 
     def delete(self) -> None:
         """Delete it, and wait until it is gone."""
+        self.start_delete()
+        self.wait_deleted()
+
+    def start_delete(self) -> None:
+        """Begin to delete it."""
         answer = self.stacks.call("DELETE", self.path)
         assert answer.status == 204, answer
+
+    def wait_deleted(self) -> None:
+        """Wait until it is gone; the deletion must not fail."""
         wait_for(self._is_deleted, WITHIN, self._story)
 
     def resources(self) -> Mapping[str, Json]:
