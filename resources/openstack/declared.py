@@ -162,6 +162,18 @@ class DeclaredThing(ResourceType):
         doubles = [found for found in self._marked(mark, work) if found != kept]
         return sum(self._delete_double(found, work) for found in doubles) > 0
 
+    def _delete_lost(self, target: ResourceView, work: StepContext) -> bool:
+        """Delete what lost calls of a creation have made; return whether some of it is there still.
+
+        There may be such a thing also where no answer was ever stored.
+
+        :raises RetryableError: it cannot be deleted in its present state.
+        """
+        mark = target.data.get(MARK)
+        if mark is None and THING not in target.data and target.creation_key:
+            mark = mark_of(target.creation_key)
+        return mark is not None and self._delete_doubles(mark, target.physical_id, work)
+
     def _delete_double(self, physical_id: str, work: StepContext) -> bool:
         service = self.service_for(work)
         try:
@@ -226,14 +238,22 @@ class DeclaredType(DeclaredThing):
         return self._made(thing, target, work)
 
     def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
-        """Make what is left, then poll until the thing is in a good state, and the only one."""
-        if progress.get("more"):
-            self.after_create(target, work)
-            thing = self.get(self.service_for(work), self.id_of(target))
-            step = self._wait(thing, progress["since"], target, work)
-        else:
-            step = self._poll(target, progress, work)
-        return self._without_doubles(step, progress, target, work) if progress.get("repeated") else step
+        """Make what is left, then poll until the thing is in a good state.
+
+        A repeated creation ends, well or not, when its thing is the only one.
+        """
+        if not progress.get("repeated"):
+            return self._continue_creation(target, progress, work)
+        again = {"since": progress["since"], "repeated": True}
+        try:
+            step = self._continue_creation(target, progress, work)
+        except PermanentError:
+            if (waits := self._clear_doubles(target, again, work)) is not None:
+                return waits
+            raise
+        if isinstance(step, Poll):
+            return dataclasses.replace(step, progress=again)
+        return self._clear_doubles(target, again, work) or step
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
         """Send the fields that have changed."""
@@ -343,20 +363,24 @@ class DeclaredType(DeclaredThing):
         # The second attempt asks only if it has not found what the first one made.
         return MARK in target.data or target.attempt > (1 if target.physical_id is None else 2)
 
-    def _without_doubles(self, step: Step, progress: Json, target: ResourceView, work: StepContext) -> Step:
-        """Delete doubles before the creation ends, late enough for a lost call to be carried out.
+    def _continue_creation(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        if progress.get("more"):
+            self.after_create(target, work)
+            thing = self.get(self.service_for(work), self.id_of(target))
+            return self._wait(thing, progress["since"], target, work)
+        return self._poll(target, progress, work)
+
+    def _clear_doubles(self, target: ResourceView, progress: Json, work: StepContext) -> Poll | None:
+        """Delete doubles, late enough for a lost call to be carried out; return the next poll, if one is due.
 
         :raises RetryableError: one cannot be deleted in its present state.
         """
-        again = {"since": progress["since"], "repeated": True}
-        if isinstance(step, Poll):
-            return dataclasses.replace(step, progress=again)
         left = progress["since"] + LATE_CALL - work.now()
         if left > 0:
-            return Poll(progress=again, after=left)
+            return Poll(progress=progress, after=left)
         if self._delete_doubles(mark_of(target.creation_key or target.key), self.id_of(target), work):
-            return Poll(progress=again, after=FIRST_PAUSE)
-        return step
+            return Poll(progress=progress, after=FIRST_PAUSE)
+        return None
 
     def _data(self, thing: Mapping[str, Json], target: ResourceView) -> dict[str, Json]:
         """Return the data of a resource with this thing.
@@ -386,16 +410,10 @@ class DeclaredType(DeclaredThing):
         return Done(data=self._data(thing, target))
 
     def _deleted(self, target: ResourceView, work: StepContext) -> Step:
-        """Delete what a lost creation has made, too; return the end of the deletion, or the next poll.
-
-        There may be such a thing also where no answer was ever stored.
-        """
-        service, mark = self.service_for(work), target.data.get(MARK)
-        if mark is None and THING not in target.data and target.creation_key:
-            mark = mark_of(target.creation_key)
-        if mark is not None and self._delete_doubles(mark, target.physical_id, work):
+        """Delete what a lost creation has made, too; return the end of the deletion, or the next poll."""
+        if self._delete_lost(target, work):
             return Poll(progress={"since": work.now()}, after=FIRST_PAUSE)
         if self.slow_delete:
-            self._poller().forget(work, service, self.id_of(target))
+            self._poller().forget(work, self.service_for(work), self.id_of(target))
         self.after_delete(target, work)
         return Done()

@@ -15,11 +15,13 @@ from stoker.resources.openstack.cinder.registry import RESOURCE_TYPES as CINDER
 from stoker.resources.openstack.declared import LATE_CALL, THING
 from stoker.resources.openstack.marks import mark_of
 from stoker.resources.openstack.neutron.registry import RESOURCE_TYPES as NEUTRON
+from stoker.resources.openstack.nova.registry import RESOURCE_TYPES as NOVA
 from stoker.resources.steps import Poll
 
 Json = typing.Any
 NET, PORT = NEUTRON["OS::Neutron::Net"](), NEUTRON["OS::Neutron::Port"]()
 VOLUME = CINDER["OS::Cinder::Volume"]()
+SERVER = NOVA["OS::Nova::Server"]()
 KEY = "11111111-2222-4333-8444-555555555555"
 REFUSED = Answer(400, {"badRequest": {"message": "not in this state", "code": 400}})
 
@@ -95,6 +97,36 @@ def test_a_creation_that_was_asked_for_once_ends_at_once(scripted: ScriptedServi
     run(NET, "create", target_of(NET, key=KEY, **fields), work)
     assert work.time == START
     assert not [asked for asked in scripted.asked if "description" in asked]
+
+
+def test_a_repeated_creation_that_fails_leaves_no_double(scripted: ScriptedService) -> None:
+    work = Work(scripted)
+    has_volumes(scripted, first="error", late="available")
+    target = volume_of(attempt=2, physical_id="first")
+    with pytest.raises(PermanentError, match="Went to status ERROR"):
+        VOLUME.check_create_complete(target, {"since": START}, work)
+    step = VOLUME.check_create_complete(target, {"since": START, "repeated": True}, work)
+    assert isinstance(step, Poll)
+    assert step.after == LATE_CALL
+    work.time += step.after
+    assert isinstance(VOLUME.check_create_complete(target, step.progress, work), Poll)
+    assert deletions(scripted) == ["DELETE /volumes/late"]
+    has_volumes(scripted, first="error")
+    with pytest.raises(PermanentError, match="Went to status ERROR"):
+        VOLUME.check_create_complete(target, step.progress, work)
+
+
+def test_what_a_lost_creation_made_makes_room_for_a_replacement(scripted: ScriptedService) -> None:
+    """Both would have the same port; what was never created to the end has no physical id."""
+    work, tag = Work(scripted), mark_of(KEY)
+    servers = [{"id": "lost", "status": "ACTIVE", "tags": [tag]}]
+    scripted.answers[f"GET /servers/detail?tags={tag}"] = Answer(200, {"servers": servers})
+    scripted.answers["DELETE /servers/lost"] = Answer(204)
+    target = target_of(SERVER, {"flavor": "f"}, key="update", creation_key=KEY)
+    assert isinstance(SERVER.prepare_for_replace(target, work), Poll)
+    assert deletions(scripted) == ["DELETE /servers/lost"]
+    scripted.answers[f"GET /servers/detail?tags={tag}"] = Answer(200, {"servers": []})
+    assert SERVER.prepare_for_replace(target, work) is None
 
 
 def test_a_creation_that_failed_before_its_last_call_is_not_kept(scripted: ScriptedService) -> None:

@@ -164,7 +164,8 @@ class Port(NeutronType):
         return {**body, **self._lists(target, changed, work)}
 
     def prepare_for_replace(self, target: ResourceView, work: StepContext) -> None:
-        """Release the addresses: the replacement may ask for the same."""
+        """Release the addresses, also those of lost creations: the replacement may ask for the same."""
+        self._delete_lost(target, work)
         if target.physical_id is not None:
             self._set_addresses(target.physical_id, [], work)
 

@@ -14,7 +14,7 @@ from .changes import ServerChange
 from .creation import create_server
 from .live import live_properties
 from .ports import ServerPorts
-from .replacing import Replacement
+from .replacing import AGAIN, Replacement
 from .server_schema import ATTRIBUTES, IMPLIED, PROPERTIES
 from .states import SERVER_STATUS, TASK_STATE
 from .validation import check_server
@@ -98,7 +98,9 @@ class Server(ServerActions):
         return ServerChange(target, work, ServerCalls.of(target, work), ServerPorts.of(target, work))
 
     def prepare_for_replace(self, target: ResourceView, work: StepContext) -> Poll | None:
-        """Release the ports and addresses that the replacement needs."""
+        """Release the ports and addresses that the replacement needs, also from lost creations."""
+        if self._delete_lost(target, work):
+            return AGAIN
         return Replacement(target, work).prepare() if target.physical_id is not None else None
 
     def restore_after_replace(self, target: ResourceView, work: StepContext) -> Poll | None:
