@@ -87,7 +87,7 @@ class Validation:
             declared = body.get("type") if isinstance(body, Mapping) else None
             if not isinstance(declared, str):
                 raise TemplateError("must be a map with a type", ("resources", str(name)))
-            type_name = map_type(environment, (str(name),), declared, budget)
+            type_name = map_type(environment, (str(name),), declared, budget).name
             if goal.cloud is not None:
                 check_available([type_name], self._context.registry, goal.cloud.has_service)
             try:

@@ -306,7 +306,7 @@ def _resource(name: str, body: Mapping[str, Json], scope: FoldScope, source: Sou
     scope.budget.step((len(uses) + len(depends)) * _EDGE)
     return ResourceDefinition(
         name=name,
-        type=map_type(source.environment, here, body["type"], scope.budget),
+        type=map_type(source.environment, here, body["type"], scope.budget).name,
         declared_type=body["type"],
         properties=parts["properties"],
         metadata=parts["metadata"],

@@ -251,8 +251,21 @@ def settings_for(env: Environment, path: Sequence[str], budget: Budget | None = 
     return combined(_entries(env, path, budget or Budget()))
 
 
-def map_type(env: Environment, path: Sequence[str], type_name: str, budget: Budget | None = None) -> str:
-    """Return the type that the registry maps a type to, for the resource at the path.
+class MappedType(typing.NamedTuple):
+    """The outcome of the mapping of a type.
+
+    :ivar name: of another type or of a template; the type's own, if nothing maps it.
+    :ivar entry: name of the last entry on the way, if it is for all resources.
+    """
+
+    name: str
+    entry: str | None = None
+
+
+def map_type(
+    env: Environment, path: Sequence[str], type_name: str, budget: Budget | None = None
+) -> MappedType:
+    """Return what the registry maps a type to, for the resource at the path.
 
     An entry for the resource wins over one for all; an exact name over a wildcard, a longer wildcard over a
     shorter one.  A chain of mappings is followed to its end, which the name of a template is in any case; one
@@ -260,14 +273,9 @@ def map_type(env: Environment, path: Sequence[str], type_name: str, budget: Budg
 
     :raises TemplateError: the chain has no end, as ``A*: AA*``.
     """
-    return _mapped(env, path, type_name, budget or Budget())[0]
-
-
-def _mapped(env: Environment, path: Sequence[str], type_name: str, budget: Budget) -> tuple[str, str | None]:
-    """Return the target of a type, and the name of the last entry on the way if that is for all resources."""
-    last: str | None = None
     if not env.registry:
-        return type_name, last
+        return MappedType(type_name)
+    budget, last = budget or Budget(), None
     tables = [*reversed(_entries(env, path, budget)), env.registry]
     seen: list[str] = []
     while type_name not in seen and not (seen and is_template_name(type_name)):
@@ -281,7 +289,7 @@ def _mapped(env: Environment, path: Sequence[str], type_name: str, budget: Budge
             if found is not None and found[1] != type_name:
                 last, type_name = (found[0] if table is env.registry else None), found[1]
                 break
-    return type_name, last
+    return MappedType(type_name, last)
 
 
 def nested_environment(
@@ -306,8 +314,8 @@ def nested_environment(
             key: value for key, value in entry.items() if isinstance(value, Mapping) and key not in SETTINGS
         }
         below = _overlaid(below, inner)
-    target, entry_name = _mapped(env, [resource_name], type_name, budget)
-    left_out = {"resources", entry_name if is_template_name(target) else None}
+    found = map_type(env, [resource_name], type_name, budget)
+    left_out = {"resources", found.entry if is_template_name(found.name) else None}
     others = {key: value for key, value in env.registry.items() if key not in left_out}
     return Environment(
         parameter_defaults=env.parameter_defaults,

@@ -1,14 +1,14 @@
 """Handlers of the resources of a stack."""
 
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
 
 from ...db import resources
 from ...db.errors import NotFound
-from ...db.ids import StackId
+from ...db.ids import ResourceId, StackId
 from ...db.queries import nesting, stack_list
 from ...db.rows import ListedStack, Resource, Stack
 from ...db.states import Status
@@ -42,8 +42,7 @@ def index(call: Request) -> Reply:
         found = resources.of_tree(conn, stack, depth, values=detailed)
         others = {item.stack_id for item, _ in found} - {stack.id}
         homes = {stack.id: stack, **stack_list.get_many(conn, others)}
-        around = _nesting(conn, call, homes.values(), [item for item, _ in found])
-        return _Tree(stack, found, homes, _held(conn, homes.values()), around)
+        return _tree(conn, call, stack, found, homes)
 
     tree = call.read(read)
     required = _required_by([item for item, _ in tree.found])
@@ -71,23 +70,28 @@ class _Tree:
     stack: Stack
     found: Sequence[tuple[Resource, str]]
     homes: Mapping[StackId, ListedStack]
-    held: Mapping[int, HeldTask]
+    held: Mapping[ResourceId, HeldTask]
     nesting: views.Nesting
 
 
-def _nesting(
-    conn: Connection, call: Request, homes: Iterable[ListedStack], items: Iterable[Resource]
-) -> views.Nesting:
+def _tree(
+    conn: Connection,
+    call: Request,
+    stack: Stack,
+    found: Sequence[tuple[Resource, str]],
+    homes: Mapping[StackId, ListedStack],
+) -> _Tree:
+    """Return the tree with what views need of its stacks; where nothing is nested that costs no statement."""
+    working = [home.traversal for home in homes.values() if home.status == Status.IN_PROGRESS]
+    held = {item.resource_id: item for traversal in working for item in held_of(conn, traversal)}
+    nested = [home.id for home in homes.values() if home.parent_id is not None]
     is_nested = call.services.registry.is_nested
-    children = [StackId(item.physical_id) for item in items if item.physical_id and is_nested(item.plugin)]
-    return views.Nesting(
-        nesting.parent_resources(conn, homes), nesting.names(conn, children) if children else {}
+    children = [StackId(item.physical_id) for item, _ in found if item.physical_id and is_nested(item.plugin)]
+    around = views.Nesting(
+        parents=nesting.parent_resources(conn, nested) if nested else {},
+        children=nesting.names(conn, children) if children else {},
     )
-
-
-def _held(conn: Connection, homes: Iterable[ListedStack]) -> dict[int, HeldTask]:
-    working = [stack.traversal for stack in homes if stack.status == Status.IN_PROGRESS]
-    return {item.resource_id: item for traversal in working for item in held_of(conn, traversal)}
+    return _Tree(stack, found, homes, held, around)
 
 
 def _required_by(items: Sequence[Resource]) -> dict[int, list[str]]:
@@ -142,12 +146,11 @@ def show(call: Request) -> Reply:
     def read(conn: Connection) -> tuple[_Tree, Resource]:
         stack, item = _find(conn, call)
         siblings = resources.of_tree(conn, stack, 0)
-        around = _nesting(conn, call, [stack], [item])
-        return _Tree(stack, siblings, {stack.id: stack}, _held(conn, [stack]), around), item
+        return _tree(conn, call, stack, siblings, {stack.id: stack}), item
 
     tree, item = call.read(read)
     stack = tree.stack
-    required = _required_by([found for found, _ in tree.found]).get(item.id, ())
+    required = [found.name for found, _ in tree.found if item.id in found.requires]
     view = views.resource_summary(call, stack, item, required, tree.held.get(item.id), tree.nesting)
     shown = {**view, **_values(call, stack, item)}
     for name in call.values("with_attr"):

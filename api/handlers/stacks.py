@@ -54,7 +54,8 @@ def show(call: Request) -> Reply:
 
     def read(conn: Connection) -> tuple[Stack, list[Resource], list[HeldTask], Sequence[Unanswered]]:
         stack = call.find_stack(conn)
-        stack = replace(stack, timeout_mins=nesting.timeout_mins(conn, stack))
+        if stack.parent_id is not None:
+            stack = replace(stack, timeout_mins=nesting.timeout_mins(conn, stack.root_id))
         shows_values = resolved and stack.deleted_at is None and stack.outputs
         rows = resources.of_stack(conn, stack.id) if shows_values else []
         return stack, rows, held(conn, stack), cancel.unanswered(conn, stack.id)

@@ -74,15 +74,9 @@ class Nesting:
     children: Mapping[StackId, str] = field(default_factory=dict)
 
 
-def nested_links(
-    call: HttpRequest, stack: ListedStack, item: Resource, names: Mapping[StackId, str]
-) -> list[dict[str, str]]:
-    """Return the link to the stack of a nested resource, while there is one."""
-    name = names.get(StackId(item.physical_id or ""))
-    if name is None:
-        return []
-    parts = ("v1", stack.project_id, "stacks", name, item.physical_id or "")
-    return [link("/".join([call.base_url, *(quoted(part) for part in parts)]), "nested")]
+def _nested_link(call: HttpRequest, stack: ListedStack, child: str, item: Resource) -> dict[str, str]:
+    parts = ("v1", stack.project_id, "stacks", child, item.physical_id or "")
+    return link("/".join([call.base_url, *(quoted(part) for part in parts)]), "nested")
 
 
 def resource_summary(
@@ -98,7 +92,7 @@ def resource_summary(
     :param held: the breakpoint at which it is held.
     """
     own = stack_url(call, stack, "resources", item.name)
-    nested = nested_links(call, stack, item, nesting.children)
+    child = nesting.children.get(StackId(item.physical_id or ""))
     shown: dict[str, Json] = {
         "resource_name": item.name,
         "logical_resource_id": item.name,
@@ -109,8 +103,10 @@ def resource_summary(
         "creation_time": iso_or_none(item.created_at),
         "updated_time": iso_or_none(item.updated_at),
         "required_by": sorted(required_by),
-        "links": [link(own), link(stack_url(call, stack), "stack"), *nested],
+        "links": [link(own), link(stack_url(call, stack), "stack")],
     }
+    if child is not None:
+        shown["links"].append(_nested_link(call, stack, child, item))
     if (parent := nesting.parents.get(stack.id)) is not None:
         shown["parent_resource"] = parent
     if held is not None:

@@ -7,7 +7,6 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..ids import BATCH, StackId
-from ..rows import ListedStack
 from ..schema import tables
 from ..schema.tables import IDS
 
@@ -21,9 +20,9 @@ _NAMES = sa.select(_S.id, _S.name).where(_S.id.in_(IDS))
 _TIMEOUT = sa.select(_S.timeout_mins).where(_S.id == sa.bindparam("root"))
 
 
-def parent_resources(conn: Connection, stacks: Iterable[ListedStack]) -> dict[StackId, str]:
-    """Return the name of the resource that each nested one of the stacks belongs to."""
-    return _pairs(conn, _PARENTS, [stack.id for stack in stacks if stack.parent_id is not None])
+def parent_resources(conn: Connection, stack_ids: Iterable[StackId]) -> dict[StackId, str]:
+    """Return the name of the resource that each of the nested stacks belongs to."""
+    return _pairs(conn, _PARENTS, stack_ids)
 
 
 def names(conn: Connection, stack_ids: Iterable[StackId]) -> dict[StackId, str]:
@@ -31,11 +30,9 @@ def names(conn: Connection, stack_ids: Iterable[StackId]) -> dict[StackId, str]:
     return _pairs(conn, _NAMES, stack_ids)
 
 
-def timeout_mins(conn: Connection, stack: ListedStack) -> int | None:
-    """Return the timeout that limits a stack: its root's."""
-    if stack.parent_id is None:
-        return stack.timeout_mins
-    found: int | None = conn.execute(_TIMEOUT, {"root": stack.root_id}).scalar()
+def timeout_mins(conn: Connection, root_id: StackId) -> int | None:
+    """Return the timeout of a root, which limits the stacks in it, too."""
+    found: int | None = conn.execute(_TIMEOUT, {"root": root_id}).scalar()
     return found
 
 

@@ -35,7 +35,7 @@ def test_an_empty_environment_says_nothing(document):
         "encrypted_param_names": [],
     }
     assert settings_for(found, ["r"]) == ResourceSettings()
-    assert map_type(found, ["r"], "OS::Nova::Server") == "OS::Nova::Server"
+    assert map_type(found, ["r"], "OS::Nova::Server").name == "OS::Nova::Server"
 
 
 def test_what_is_shown_can_be_read_again():
@@ -124,7 +124,7 @@ def test_a_wrong_environment_is_refused_with_its_place(document, words):
     ],
 )
 def test_what_a_type_means(entries, given, meant):
-    assert map_type(registry(**entries), ["r"], given) == meant
+    assert map_type(registry(**entries), ["r"], given).name == meant
 
 
 def test_a_mapping_without_end_is_refused():
@@ -144,20 +144,20 @@ def test_a_mapping_without_end_is_refused():
     ],
 )
 def test_null_with_a_wildcard_removes_what_stands_before_it(entries, meant):
-    assert map_type(registry(**entries), ["r"], "A1") == meant
+    assert map_type(registry(**entries), ["r"], "A1").name == meant
 
 
 def test_a_mapping_for_one_resource_wins_over_the_general_one():
     env = registry(A="general.yaml", resources={"r": {"A": "B"}, "s*": {"A": "C"}, "s1": {"A": "D"}})
     names = ("r", "s2", "s1", "other")
-    assert [map_type(env, [name], "A") for name in names] == ["B", "C", "D", "general.yaml"]
+    assert [map_type(env, [name], "A").name for name in names] == ["B", "C", "D", "general.yaml"]
 
 
 def test_a_mapping_for_a_nested_resource_needs_its_whole_path():
     env = registry(resources={"group": {"member": {"A": "B"}}})
-    assert map_type(env, ["group", "member"], "A") == "B"
-    assert map_type(env, ["member"], "A") == "A"
-    assert map_type(env, ["group"], "A") == "A"
+    assert map_type(env, ["group", "member"], "A").name == "B"
+    assert map_type(env, ["member"], "A").name == "A"
+    assert map_type(env, ["group"], "A").name == "A"
 
 
 @pytest.mark.parametrize(
