@@ -11,6 +11,7 @@ from ..resources.context import ChildGoal
 from ..resources.errors import PermanentError
 from ..template.compile import Identity
 from ..template.errors import TemplateError
+from ..template.language import is_template_name
 from .change import Change, commit_update
 from .children import goal_of_child
 from .context import Compiled
@@ -39,7 +40,8 @@ class NestedStacks(NestedStackActions):
         deepest = self._context.settings.limits.depth
         if deepest and parent.depth + 1 > deepest:
             raise PermanentError(f"stacks may be nested {deepest} levels deep", kind="StackValidationFailed")
-        compiled = self._compile(parent, nest, goal, Identity(nest.child_name, own, parent.project_id))
+        identity = Identity(nest.child_name, own, parent.project_id)
+        compiled = self._compile(parent, nest, goal, identity, self._files(parent))
         entries = (adopted or {}).items()
         new = NewStack(
             id=own,
@@ -68,9 +70,12 @@ class NestedStacks(NestedStackActions):
         parent, done = self.parent(nest, key), False
         while not done:
             child = self.stack(key)
+            identity = Identity(child.name, child.id, child.project_id)
             change = Change(
                 stack=child,
-                compiled=self._compile(parent, nest, goal, Identity(child.name, child.id, child.project_id)),
+                compiled=self._compile(
+                    parent, nest, goal, identity, self._files_of_update(parent, child, goal)
+                ),
                 deadline=lambda now: self.deadline(parent, now, goal),
                 columns={"abort_on_breakpoint": parent.abort_on_breakpoint},
                 breakpoints_hold=self.breakpoints_hold(parent),
@@ -80,14 +85,37 @@ class NestedStacks(NestedStackActions):
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def _compile(self, parent: Stack, nest: ParentResource, goal: ChildGoal, identity: Identity) -> Compiled:
+    def _files(self, stack: Stack) -> Mapping[str, str]:
+        return typing.cast(Mapping[str, str], self.content(stack.files_id))
+
+    def _files_of_update(self, parent: Stack, child: Stack, goal: ChildGoal) -> Mapping[str, str]:
+        """Return the files for a child's new goal: those of the stack around it.
+
+        In a rolling update members whose turn has not come may be stacks of a template that only the child
+        still has.  So it keeps its files, with what that template needs of them, until none of them is left.
+        """
+        files = self._files(parent)
+        if not goal.generated or not isinstance(goal.template, Mapping):
+            return files
+        types = {body["type"] for body in goal.template.get("resources", {}).values()}
+        old = {name for name in types - files.keys() if is_template_name(name)}
+        return {**self._files(child), **files} if old else files
+
+    def _compile(
+        self,
+        parent: Stack,
+        nest: ParentResource,
+        goal: ChildGoal,
+        identity: Identity,
+        files: Mapping[str, str],
+    ) -> Compiled:
         sealer = self._context.sealer_of(parent)
         child_goal = goal_of_child(
             goal,
             (nest.resource_name, nest.resource_type),
             nest.facade,
             environment=self.content(parent.environment_id),
-            files=typing.cast(Mapping[str, str], self.content(parent.files_id)),
+            files=files,
             unseal=sealer.open,
         )
         try:

@@ -22,6 +22,7 @@ from simulation.nested import (
     values,
 )
 from simulation.world import World
+from stoker.db import content
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind
@@ -252,6 +253,29 @@ def test_a_rolling_update_changes_few_members_at_once_and_all_in_the_end(
     assert busiest(world, stack) <= 2
     assert world.stack(stack.id).status == Status.COMPLETE
     assert values(world) == {str(index): "new" for index in range(after)}
+
+
+def test_members_keep_their_old_template_until_their_batch(world: World) -> None:
+    policy = rolling(max_batch_size=1, pause_time=5)
+
+    def members(template: str) -> Json:
+        found = group(3, policy)
+        found["properties"]["resource_def"] = {"type": template}
+        return hot({"g": found})
+
+    deep = json.dumps(hot({"s": server(value="old")}))
+    before = {"old.yaml": json.dumps(hot({"n": {"type": "deep.yaml"}})), "deep.yaml": deep}
+    after = {"new.yaml": json.dumps(hot({"s": server(value="new")}))}
+    stack = created(world, members("old.yaml"), files=before)
+    assert stack.status == Status.COMPLETE, stack.reason
+    world.update(stack, members("new.yaml"), files=after)
+    found = settled(world, stack, within=120)
+    assert found.status == Status.COMPLETE, found.reason
+    assert [thing.value for thing in world.cloud.things.values()] == ["new"] * 3
+    # What only the old members needed is not kept any longer than they are.
+    inside = children(world, stack)["g"]
+    files = world.database.read(lambda conn: content.get(conn, inside.files_id))
+    assert set(files) == {"new.yaml"}
 
 
 def test_without_a_changed_definition_there_are_no_batches(world: World) -> None:
