@@ -25,6 +25,7 @@ from ..sealing.stored import BoundSealer, Sealer
 from ..template.compile import Identity, Limits
 from ..template.language import CompiledTemplate
 from .signal_limits import SignalLimits
+from .software_limits import SoftwareLimits
 
 Json = typing.Any
 LOG = logging.getLogger(__name__)
@@ -130,7 +131,6 @@ class EngineSettings:
     :ivar shard_count: as the database was created with.
     :ivar stack_timeout: seconds an action of a stack may take where the user says nothing.
     :ivar max_snapshots: of one stack; 0: no limit.
-    :ivar max_configs, max_deployments: software configs and deployments of one project; 0: no limit.
     """
 
     shard_count: int
@@ -138,8 +138,7 @@ class EngineSettings:
     defaults: Defaults = Defaults()
     stack_timeout: float = 3600.0
     max_snapshots: int = 0
-    max_configs: int = 0
-    max_deployments: int = 0
+    software: SoftwareLimits = SoftwareLimits()
     signals: SignalLimits = SignalLimits()
 
 

@@ -25,13 +25,15 @@ class SignalLimits:
     total: int = 1048576
     reason: int = 1024
 
-    def check_details(self, details: Json) -> None:
+    def check_details(self, details: Json, *, is_output: bool = False) -> None:
         """Check the details of a signal.
 
+        :param is_output: what a program has written; an agent does not send it again in parts.
         :raises LimitExceeded: they are too large.
         """
-        if self.size and (size := _size(details)) > self.size:
-            raise LimitExceeded(f"The signal has {size} bytes; [stacks] max_signal_size is {self.size}")
+        most, name = (self.total, "max_signal_total") if is_output else (self.size, "max_signal_size")
+        if most and (size := _size(details)) > most:
+            raise LimitExceeded(f"The signal has {size} bytes; [stacks] {name} is {most}")
 
     def check_reason(self, reason: str) -> None:
         """Check the text of a signal's event.

@@ -2,6 +2,7 @@
 
 import logging
 import typing
+from collections.abc import Mapping
 
 from ..db import events, resources
 from ..db.errors import NotFound
@@ -16,6 +17,7 @@ from .context import EngineContext, announce
 from .errors import ActionInProgress, NotAvailable, ResourceReplaced
 from .resource_view import view_of
 from .scaling import ScalingRequest, scale
+from .software import store_result, wake_waiting
 
 LOG = logging.getLogger(__name__)
 Json = typing.Any
@@ -45,7 +47,6 @@ class Signals:
         :raises LimitExceeded: they are too large, or the resource keeps too many signals.
         """
         limits = self._context.settings.signals
-        limits.check_details(details)
         for _ in range(TRIES):
             resource = self._context.database.read(
                 lambda conn: resources.by_name(conn, stack.id, resource_name)
@@ -54,10 +55,15 @@ class Signals:
                 raise ResourceReplaced(resource_name)
             if resource.metadata is None or resource.action == "INIT":
                 raise NotAvailable(resource_name)
-            if resource.action == "DELETE":
+            plugin = self._context.registry.get(resource.plugin)
+            limits.check_details(details, is_output=plugin.takes_outputs)
+            if resource.action == "DELETE" and not plugin.takes_outputs:
                 raise NotSupported(f"Signal resource during {resource.action} is not supported")
             target = view_of(self._context, stack, resource)
-            taken = self._context.registry.get(resource.plugin).handle_signal(target, details)
+            taken = plugin.handle_signal(target, details)
+            if taken.outputs is not None:
+                self._store_outputs(resource, taken.outputs)
+                return
             limits.check_reason(taken.reason)
             if taken.adjustment is not None:
                 self._scale(stack, resource, taken, taken.adjustment)
@@ -104,6 +110,20 @@ class Signals:
             scale(self._context, stack, ScalingRequest(adjustment, event))
         except NoAction as error:
             LOG.info("Signal to resource %s of stack %s changes nothing: %s", policy.name, stack.id, error)
+
+    def _store_outputs(self, resource: Resource, details: Mapping[str, Json]) -> None:
+        """Store the result of a software deployment, if it waits for one; wake the task that waits for it."""
+        now = self._context.clock()
+
+        def change(conn: typing.Any) -> ReadyTasks:
+            woken = wake_waiting(conn, resource.id, now)
+            said = store_result(conn, self._context.sealer, resource, details, now)
+            if said is None:
+                return ReadyTasks()
+            events.add_many(conn, [_event(resource, "SIGNAL", Status.COMPLETE, said, now)])
+            return woken
+
+        announce(self._context.hints, self._context.database.write(change))
 
     def _store(self, resource: Resource, metadata: Json, reason: str) -> bool:
         now = self._context.clock()

@@ -9,18 +9,19 @@ from sqlalchemy.engine import Connection
 
 from ..db import resources, software
 from ..db.errors import NotFound
-from ..db.ids import WaitsOn
-from ..db.rows import ReadyTasks
+from ..db.ids import ResourceId, WaitsOn
+from ..db.rows import ReadyTasks, Resource
 from ..db.software import StoredConfig, StoredDeployment
 from ..db.work import due_tasks
-from ..resources.heat.software_io import declared_inputs, declared_outputs
+from ..resources.heat.software_io import declared_inputs, declared_outputs, result_of
 from ..sealing.software import SoftwareValue, opened, stored
-from ..sealing.stored import Sealer
-from ..template.errors import LimitExceeded
+from ..sealing.stored import Sealer, redacted
 from .context import EngineContext, announce
 from .errors import ConfigInUse, UnknownConfig
 
 Json = typing.Any
+IN_PROGRESS = "IN_PROGRESS"
+"""Status of a deployment that waits for its signal."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class SoftwareOperations:
         )
 
         def store(conn: Connection) -> StoredConfig:
-            check_configs(conn, project_id, self._context.settings.max_configs)
+            self._context.settings.software.check_configs(conn, project_id)
             software.insert_config(conn, made)
             return made
 
@@ -111,7 +112,7 @@ class SoftwareOperations:
         )
 
         def store(conn: Connection) -> StoredDeployment:
-            check_deployments(conn, project_id, self._context.settings.max_deployments)
+            self._context.settings.software.check_deployments(conn, project_id)
             _lock_config(conn, project_id, given.config_id)
             software.insert_deployment(conn, made)
             return made
@@ -189,33 +190,40 @@ def wake_resource(conn: Connection, deployment: StoredDeployment, now: float) ->
 
     The resource's row is locked before the deployment's, as by the tasks.
     """
-    if deployment.resource_id is None:
-        return ReadyTasks()
-    resources.advance_generation(conn, deployment.resource_id)
-    return due_tasks.wake(conn, WaitsOn.resource(deployment.resource_id), now=now)
+    return ReadyTasks() if deployment.resource_id is None else wake_waiting(conn, deployment.resource_id, now)
 
 
-def check_configs(conn: Connection, project_id: str, most: int) -> None:
-    """Check that a project may have one more config.
+def wake_waiting(conn: Connection, resource_id: ResourceId, now: float) -> ReadyTasks:
+    """Lock a resource, and wake the tasks that wait for it; those that are about to park see a change."""
+    resources.advance_generation(conn, resource_id)
+    return due_tasks.wake(conn, WaitsOn.resource(resource_id), now=now)
 
-    :raises LimitExceeded: it has as many as it may have.
+
+def store_result(
+    conn: Connection, sealer: Sealer, resource: Resource, details: Mapping[str, Json], now: float
+) -> str | None:
+    """Store the result that a guest has signalled; return the text of its event.
+
+    None: the deployment waits for none, and nothing is stored.
     """
-    if most and software.count_configs(conn, project_id) >= most:
-        raise LimitExceeded(_limit("configs", most))
-
-
-def check_deployments(conn: Connection, project_id: str, most: int) -> None:
-    """Check that a project may have one more deployment.
-
-    :raises LimitExceeded: it has as many as it may have.
-    """
-    if most and software.count_deployments(conn, project_id) >= most:
-        raise LimitExceeded(_limit("deployments", most))
-
-
-def _limit(what: str, most: int) -> str:
-    reached = f"You have reached the maximum software {what} per tenant, {most}."  # prose: Heat's words
-    return f"Request limit exceeded: {reached} Please delete some {what}."
+    try:
+        seen = software.get_deployment(conn, resource.physical_id or "", lock=True)
+        config = software.get_config(conn, seen.config_id)
+    except NotFound:
+        return None
+    if seen.status != IN_PROGRESS:
+        return None
+    place = sealer.of_software(seen.project_id)
+    derived, before = opened(place, config.body), opened(place, seen.output_values)
+    result = result_of(derived.value["outputs"], before.value or {}, details)
+    longest_first = sorted(derived.secrets, key=len, reverse=True)
+    changes = {
+        "status": result.status,
+        "reason": redacted(result.reason, longest_first),
+        "output_values": stored(place, result.outputs, derived.secrets | before.secrets),
+    }
+    software.change_deployment(conn, seen, changes, now)
+    return f"deployment {seen.id} {result.event}"
 
 
 def _lock_config(conn: Connection, project_id: str, config_id: str | None) -> None:

@@ -216,7 +216,7 @@ def check_types(plan: CompiledTemplate, registry: ResourceRegistry) -> None:
         except UnknownType as error:
             raise TemplateError(str(error), (*path, "type")) from error
         if definition.external_id is None:  # Of a thing that is there already nothing is made of them.
-            _check_properties(definition, registry, path)
+            _check_properties(definition, registry, plan.resources)
         if registry.is_nested(definition.type) and template_is_secret(definition.type, definition.properties):
             raise TemplateError(SECRET_TEMPLATE, (*path, "properties", "template"))
         _check_references(definition.references, path, plan.resources, registry)
@@ -225,12 +225,15 @@ def check_types(plan: CompiledTemplate, registry: ResourceRegistry) -> None:
 
 
 def _check_properties(
-    definition: ResourceDefinition, registry: ResourceRegistry, path: tuple[str, ...]
+    definition: ResourceDefinition,
+    registry: ResourceRegistry,
+    others: Mapping[str, ResourceDefinition],
 ) -> None:
-    plugin = registry.get(definition.type)
+    plugin, path = registry.get(definition.type), ("resources", definition.name)
     try:
         known = validate_properties(plugin.properties_schema, definition.properties)
         plugin.validate(known)
+        plugin.validate_in_stack(definition, others)
     except PropertyError as error:
         where = (*path, "properties", *error.path)
         raise TemplateError(f"Property error: {error.message}", where) from error

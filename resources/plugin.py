@@ -16,6 +16,7 @@ after a crash: ``handle_X`` gets the same `ResourceView.key`, and must not creat
 import typing
 from collections.abc import Mapping, Sequence
 
+from ..template.language import ResourceDefinition
 from .context import Json, ResourceView, StepContext
 from .errors import NotSupported, PermanentError
 from .implied import ImpliedDependency
@@ -49,6 +50,9 @@ class ResourceType:
     service: typing.ClassVar[str | None] = None
     #: What makes a thing of its service recognizable after a lost creation, for the reference of types.
     identity: typing.ClassVar[str] = ""
+    #: Its signals are outputs, of which `Signal.outputs` is made.  They may be as large as the metadata of a
+    #: handle, and they reach the resource also while it is being deleted.
+    takes_outputs: typing.ClassVar[bool] = False
     #: Seconds one action may take; None: the service's default.
     default_timeout: typing.ClassVar[float | None] = None
 
@@ -206,6 +210,15 @@ class ResourceType:
         ones are absent, and those not given are None.  Before a step it gets all resolved properties.
 
         :raises PropertyError: with the property's name and what is right.
+        """
+
+    def validate_in_stack(
+        self, definition: ResourceDefinition, others: Mapping[str, ResourceDefinition]
+    ) -> None:
+        """Check rules between a resource and the others of its stack, at plan time.
+
+        :param others: all resources of the template, by name, with residuals in their properties.
+        :raises PropertyError: as `validate`.
         """
 
     def reference_id(self, target: ResourceView) -> Json:

@@ -39,8 +39,10 @@ class Signal:
     :ivar metadata: the new metadata.
     :ivar reason: text for the event and the caller.
     :ivar adjustment: of a group; a conductor carries it out.
+    :ivar outputs: of the software deployment that the resource is; the engine stores them.
     """
 
     metadata: Mapping[str, Json]
     reason: str
     adjustment: Adjustment | None = None
+    outputs: Mapping[str, Json] | None = None

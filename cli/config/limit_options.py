@@ -2,6 +2,7 @@
 
 from oslo_config import cfg
 
+from ...engine.software_limits import SoftwareLimits
 from ...template.budget import BudgetLimits
 
 _DEFAULT = BudgetLimits()
@@ -57,6 +58,14 @@ STACK_LIMITS = [
         "resource; 0: no limit.",
     ),
 ]
+
+
+def software_limits(conf: cfg.ConfigOpts) -> SoftwareLimits:
+    """Return the limits of a project's software configs and deployments."""
+    section = conf.stacks
+    return SoftwareLimits(
+        section.max_software_configs_per_project, section.max_software_deployments_per_project
+    )
 
 
 def budget_limits(conf: cfg.ConfigOpts) -> BudgetLimits:

@@ -63,6 +63,7 @@ def _make_runner(parts: Parts, context: EngineContext) -> StepRunner:
         nested=NestedStacks(context),
         trusts=parts.trusts,
         clients=ServiceClients(client_options(parts.conf)),
+        software=context.settings.software,
     )
     return StepRunner(registry=parts.catalogue, services=services)
 

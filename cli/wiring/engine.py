@@ -5,7 +5,7 @@ from ...engine.context import EngineContext, EngineSettings
 from ...keystone.delegations import Delegations
 from ...planning.plan import Defaults
 from ...template.compile import Limits
-from ..config.limit_options import budget_limits
+from ..config.limit_options import budget_limits, software_limits
 from ..config.signal_options import signal_limits
 from .parts import Parts
 
@@ -42,7 +42,6 @@ def _engine_settings(parts: Parts) -> EngineSettings:
         ),
         stack_timeout=section.timeout,
         max_snapshots=section.max_snapshots,
-        max_configs=section.max_software_configs_per_project,
-        max_deployments=section.max_software_deployments_per_project,
+        software=software_limits(parts.conf),
         signals=signal_limits(parts.conf),
     )

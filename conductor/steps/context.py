@@ -12,14 +12,14 @@ from ...db.errors import NotFound
 from ...db.work.claim import Claim
 from ...keystone.delegated_auth import NO_TRUSTS, CredentialGone, KeystoneUnavailable, TrustProvider
 from ...keystone.service_clients import NoSuchService, ServiceClients, ServiceUnavailable
-from ...resources.context import Children, Presigned, ReplacementView, Sibling, StackFacts
+from ...resources.context import Children, Presigned, ReplacementView, Sibling, Software, StackFacts
 from ...resources.errors import Cancelled, PermanentError, RetryableError
 from ...sealing.signal_urls import SignalAddresses
-from ...sealing.stored import Sealer, metadata_in_clear
-from ...template.residual import ARGS
+from ...sealing.stored import Sealer, in_clear, metadata_in_clear
 from .nested import NestedStackOperations
 from .secrets import Secrets
 from .shared_reads import SharedReads
+from .software import SoftwareAccess, SoftwareLimits, StepSoftware
 
 Json = typing.Any
 T = typing.TypeVar("T")
@@ -44,6 +44,7 @@ class StepServices:
     trusts: TrustProvider = NO_TRUSTS
     clients: ServiceClients = field(default_factory=ServiceClients)
     shared: SharedReads = field(default_factory=SharedReads)
+    software: SoftwareLimits = SoftwareLimits()
 
 
 class RunningStepContext:
@@ -73,6 +74,14 @@ class RunningStepContext:
     def children(self) -> Children:
         """Return the nested stacks; made late, for most resources have none."""
         return self._make_children()
+
+    @functools.cached_property
+    def software(self) -> Software:
+        """Return the software configs and deployments of the stack's project."""
+        services = self._services
+        place = services.sealer.of_software(self._claim.project_id)
+        access = SoftwareAccess(services.database, services.clock, place, services.software)
+        return StepSoftware(self._claim, access, self._secrets)
 
     def now(self) -> float:
         """Return the seconds since the epoch, UTC."""
@@ -170,7 +179,7 @@ class RunningStepContext:
 
     def _opened(self, credential: Json) -> Json:
         sealer = self._services.sealer.of_credential(self._claim.root_id)
-        opened = sealer.open(credential[ARGS][0])
+        opened = in_clear(credential, sealer.open)
         self._secrets.add(opened)
         return opened
 

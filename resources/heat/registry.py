@@ -13,6 +13,7 @@ from .random_string import RandomString
 from .resource_chain import ResourceChain
 from .resource_group import ResourceGroup
 from .scaling_policy import ScalingPolicy
+from .software_groups import SOFTWARE_TYPES
 from .stack import StackResource
 from .test_resource import TestResource
 from .value import Value
@@ -20,6 +21,7 @@ from .wait_conditions import AwsWaitCondition, WaitCondition
 from .wait_handles import AwsWaitConditionHandle, UpdateWaitConditionHandle, WaitConditionHandle
 
 RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
+    **SOFTWARE_TYPES,
     "AWS::CloudFormation::WaitCondition": AwsWaitCondition,
     "AWS::CloudFormation::WaitConditionHandle": AwsWaitConditionHandle,
     "OS::Heat::AutoScalingGroup": AutoScalingGroup,

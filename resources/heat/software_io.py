@@ -76,7 +76,7 @@ def _resolved(schema: Mapping[str, Property], item: Json, path: tuple[str | int,
     if not isinstance(item, Mapping):
         raise PropertyError("must be a map with the keys name, type …", path)
     try:
-        return resolve_properties(schema, item)
+        return resolve_properties(schema, _without_none(item))
     except PropertyError as error:
         raise PropertyError(error.message, (*path, *error.path)) from error
 

@@ -46,9 +46,9 @@ class Service:
     ) -> None:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
-        self._data = directory / "data"
+        self.data = directory / "data"
         self._http = requests.Session()
-        command = [BIN / "stoker", "serve", "--data-dir", self._data, "--port", str(port)]
+        command = [BIN / "stoker", "serve", "--data-dir", self.data, "--port", str(port)]
         self.process = kind(
             [*command, "--conductors", str(conductors), *(["--config-file", config] if config else [])],
             log=directory / "stoker.log",
@@ -59,7 +59,7 @@ class Service:
     @property
     def key(self) -> str:
         """With which it seals."""
-        [key] = re.findall("^key *= *(.*)$", (self._data / "stoker.conf").read_text(), re.MULTILINE)
+        [key] = re.findall("^key *= *(.*)$", (self.data / "stoker.conf").read_text(), re.MULTILINE)
         return str(key)
 
     def stop(self) -> None:
@@ -118,7 +118,7 @@ class Service:
 
     def rows(self) -> dict[str, int]:
         """How many rows the tables of stacks have."""
-        with sqlite3.connect(f"file:{self._data / 'stoker.sqlite'}?mode=ro", uri=True) as conn:
+        with sqlite3.connect(f"file:{self.data / 'stoker.sqlite'}?mode=ro", uri=True) as conn:
             return {table: conn.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES}
 
 

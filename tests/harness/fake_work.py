@@ -143,6 +143,10 @@ class FakeWork:
     def session(self) -> typing.Any:
         raise PermanentError("The stack has no credential of a user")
 
+    @property
+    def software(self) -> typing.Any:
+        raise PermanentError("There are no software configs here")
+
     def presigned(self) -> Presigned:
         return Presigned(f"{self.signal_url('my handle')}/1", "5161")
 

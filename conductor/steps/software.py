@@ -1,0 +1,205 @@
+"""Software configs and deployments for the steps of one claim."""
+
+import typing
+import uuid
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from sqlalchemy.engine import Connection
+
+from ...db import resources, software
+from ...db.engine import Database
+from ...db.errors import NotFound
+from ...db.software import StoredConfig, StoredDeployment
+from ...db.work.claim import Claim
+from ...engine.errors import ConfigInUse
+from ...engine.software import delete_config
+from ...engine.software_limits import SoftwareLimits as SoftwareLimits
+from ...resources.context import ConfigSpec, DeploymentSpec, DeploymentState
+from ...resources.errors import PermanentError
+from ...sealing.software import opened, stored
+from ...sealing.stored import BoundSealer
+from ...template.errors import LimitExceeded
+from .secrets import Secrets
+
+Json = typing.Any
+WAITS, ENDED = ("IN_PROGRESS", "Deploy data available"), ("COMPLETE", "Not waiting for outputs signal")
+"""Status and reason of a deployment, in Heat's words."""
+
+
+@dataclass(frozen=True)
+class SoftwareAccess:
+    """The collaborators of StepSoftware.
+
+    :ivar sealer: of the project's configs and deployments.
+    """
+
+    database: Database
+    clock: Callable[[], float]
+    sealer: BoundSealer
+    limits: SoftwareLimits
+
+
+class StepSoftware:
+    """Implements resources.context.Software for one step of one claim."""
+
+    def __init__(self, claim: Claim, access: SoftwareAccess, secrets: Secrets) -> None:
+        self._claim = claim
+        self._access = access
+        self._secrets = secrets
+        self._sealer = access.sealer
+
+    def config(self, config_id: str) -> ConfigSpec | None:
+        """Implement Software."""
+        found = self._access.database.read(lambda conn: _config(conn, config_id))
+        if found is None or found.project_id != self._claim.project_id:
+            return None
+        return self._spec(found)
+
+    def create_config(self, config_id: str, spec: ConfigSpec, *, made_of: Json = None) -> None:
+        """Implement Software."""
+        secrets = self._secrets.found_in(_body(spec))
+        if self._secrets.found_in(made_of) - secrets:
+            self._secrets.add(spec.config)
+            secrets = self._secrets.found_in(_body(spec))
+        made = self._row(config_id, spec, secrets)
+
+        def store(conn: Connection) -> None:
+            if _config(conn, config_id) is None:
+                self._access.limits.check_configs(conn, made.project_id)
+                software.insert_config(conn, made)
+
+        self._write(store)
+
+    def delete_config(self, config_id: str) -> None:
+        """Implement Software."""
+        self._write(lambda conn: delete_config(conn, config_id))
+
+    def deploy(self, deployment_id: str, spec: DeploymentSpec) -> None:
+        """Implement Software."""
+        config_id = str(uuid.uuid5(uuid.UUID(deployment_id), spec.key))
+        derived = self._row(config_id, spec.derived, self._secrets.found_in(_body(spec.derived)))
+        values = dict(spec.input_values)
+        status, reason = WAITS if spec.waits else ENDED
+        changes: dict[str, Json] = {
+            "config_id": config_id,
+            "input_values": stored(self._sealer, values, self._secrets.found_in(values)),
+            "action": spec.action,
+            "status": status,
+            "reason": reason,
+            "stack_id": derived.stack_id,
+            "resource_id": derived.resource_id,
+        }
+
+        made = StoredDeployment(
+            id=deployment_id,
+            project_id=derived.project_id,
+            server_id=spec.server_id,
+            created_at=derived.created_at,
+            **changes,
+        )
+
+        def store(conn: Connection) -> None:
+            seen = _deployment(conn, deployment_id)
+            if seen is not None and seen.config_id == config_id:
+                return
+            software.insert_config(conn, derived)
+            if seen is None:
+                self._access.limits.check_deployments(conn, derived.project_id)
+                software.insert_deployment(conn, made)
+            else:
+                software.change_deployment(conn, seen, changes, derived.created_at)
+                self._delete_derived(conn, seen)
+
+        self._write(store)
+
+    def deployment(self, deployment_id: str) -> DeploymentState | None:
+        """Implement Software."""
+        mine = self._claim.resource.id
+
+        def read(conn: Connection) -> tuple[int, StoredDeployment | None, StoredConfig | None]:
+            # The generation is read first: who changes the deployment advances it.
+            resource = resources.by_ids(conn, [mine]).get(mine)
+            found = _deployment(conn, deployment_id, lock=False)
+            config = None if found is None else _config(conn, found.config_id)
+            return (0 if resource is None else resource.generation), found, config
+
+        generation, found, config = self._access.database.read(read)
+        if found is None:
+            return None
+        outputs = opened(self._sealer, found.output_values)
+        for secret in outputs.secrets:
+            self._secrets.add(secret)
+        return DeploymentState(
+            status=found.status or "",
+            reason=found.reason,
+            outputs=outputs.value or {},
+            derived=ConfigSpec() if config is None else self._spec(config),
+            generation=generation,
+        )
+
+    def delete_deployment(self, deployment_id: str) -> None:
+        """Implement Software."""
+
+        def delete(conn: Connection) -> None:
+            seen = _deployment(conn, deployment_id)
+            if seen is not None:
+                software.delete_deployment(conn, seen, self._access.clock())
+                self._delete_derived(conn, seen)
+
+        self._write(delete)
+
+    def _delete_derived(self, conn: Connection, deployment: StoredDeployment) -> None:
+        """Delete the config that a deployment had, if it was made for it and for nothing else."""
+        config = _config(conn, deployment.config_id)
+        made_here = config is not None and config.resource_id == deployment.resource_id is not None
+        if made_here and not software.is_deployed(conn, deployment.config_id):
+            software.delete_config(conn, deployment.config_id)
+
+    def _row(self, config_id: str, spec: ConfigSpec, secrets: Collection[str]) -> StoredConfig:
+        return StoredConfig(
+            id=config_id,
+            project_id=self._claim.project_id,
+            name=spec.name,
+            tool=spec.group,
+            body=stored(self._sealer, _body(spec), secrets),
+            stack_id=self._claim.task.stack_id,
+            resource_id=self._claim.resource.id,
+            created_at=self._access.clock(),
+        )
+
+    def _spec(self, config: StoredConfig) -> ConfigSpec:
+        body = opened(self._sealer, config.body)
+        for secret in body.secrets:
+            self._secrets.add(secret)
+        return ConfigSpec(config.name, config.tool, **body.value)
+
+    def _write(self, work: Callable[[Connection], None]) -> None:
+        try:
+            self._access.database.write(work)
+        except (LimitExceeded, ConfigInUse) as error:
+            kind = "RequestLimitExceeded" if isinstance(error, LimitExceeded) else "InvalidRestrictedAction"
+            raise PermanentError(str(error), kind=kind) from error
+
+
+def _body(spec: ConfigSpec) -> Mapping[str, Json]:
+    return {
+        "config": spec.config,
+        "inputs": [dict(item) for item in spec.inputs],
+        "outputs": [dict(item) for item in spec.outputs],
+        "options": dict(spec.options),
+    }
+
+
+def _config(conn: Connection, config_id: str) -> StoredConfig | None:
+    try:
+        return software.get_config(conn, config_id)
+    except NotFound:
+        return None
+
+
+def _deployment(conn: Connection, deployment_id: str, *, lock: bool = True) -> StoredDeployment | None:
+    try:
+        return software.get_deployment(conn, deployment_id, lock=lock)
+    except NotFound:
+        return None

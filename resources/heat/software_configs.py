@@ -1,0 +1,297 @@
+"""Software configs: scripts and manifests that servers apply, stored as Stoker's own rows.
+
+A config never changes: another definition makes another config, so that whatever refers to it sees a new id.
+"""
+
+import email
+import email.message
+import email.mime.multipart
+import email.mime.text
+import json
+import pathlib
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+
+import yaml
+
+from ...template.constraints import AllowedValues, Length
+from ..context import ConfigSpec, Json, ResourceView, StepContext
+from ..errors import PropertyError
+from ..plugin import ResourceType
+from ..schema import Attribute, Property, SupportStatus
+from ..steps import Done, Step
+from .software_io import INPUT, OUTPUT, declared_inputs, declared_outputs
+
+UNGROUPED = "Heat::Ungrouped"
+_GROUP_TEXT = "The tool that applies the config, by the name that the servers' agents know."
+_OPTIONS = Property("map", "Options of the tool.")
+_INPUTS = Property(
+    "list", "Inputs, whose values deployments give.", schema=Property("map", "An input.", schema=INPUT)
+)
+_OUTPUTS = Property(
+    "list", "Outputs, whose values servers signal.", schema=Property("map", "An output.", schema=OUTPUT)
+)
+_CONFIG = Attribute("The config.", "string", from_property="config")
+
+
+class ConfigType(ResourceType):
+    """Base of the configs: a row that is made once, and deleted with the resource."""
+
+    identity = "id"
+
+    def spec(self, target: ResourceView, work: StepContext) -> ConfigSpec:
+        """Return the config of a resource."""
+        raise NotImplementedError
+
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+        """Store the config, under the key of its creation."""
+        work.software.create_config(target.key, self.spec(target, work))
+        return Done(physical_id=target.key)
+
+    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
+        """Delete the config."""
+        if target.physical_id is not None:
+            work.software.delete_config(target.physical_id)
+        return Done()
+
+    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
+        """Return the key, under which a lost attempt has stored the config."""
+        return None if work.software.config(key) is None else key
+
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+        """Return the config."""
+        return {"config": target.properties.get("config")}
+
+
+class SoftwareConfig(ConfigType):
+    """A script or a manifest, as text."""
+
+    description = "A script or a manifest that servers apply, with the inputs and outputs that it declares."
+    support_status = SupportStatus(version="2014.1")
+    properties_schema = {
+        "group": Property("string", _GROUP_TEXT, default=UNGROUPED),
+        "config": Property("string", "The script or the manifest."),
+        "options": _OPTIONS,
+        "inputs": _INPUTS,
+        "outputs": _OUTPUTS,
+    }
+    attributes_schema = {"config": _CONFIG}
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """Check the inputs and outputs.
+
+        :raises PropertyError: the default of an input is not of its type.
+        """
+        declared_inputs(properties.get("inputs") or [])
+
+    def spec(self, target: ResourceView, work: StepContext) -> ConfigSpec:
+        """Return the config."""
+        given = target.properties
+        return _declared(target, given["group"], given["config"])
+
+
+class StructuredConfig(SoftwareConfig):
+    """A config as a map, in which a deployment replaces inputs by their values."""
+
+    description = "A config as a map; deployments put the values of inputs where get_input names them."
+    properties_schema = {
+        **SoftwareConfig.properties_schema,
+        "config": Property("map", "The config."),
+    }
+
+
+class SoftwareComponent(ConfigType):
+    """A config for each of several actions."""
+
+    description = "Several scripts or manifests, each for some of the actions of a deployment."
+    support_status = SupportStatus(version="2014.2")
+    properties_schema = {
+        "configs": Property(
+            "list",
+            "The configs, of which each action has one at most.",
+            required=True,
+            constraints=(Length(minimum=1),),
+            schema=Property(
+                "map",
+                "A config.",
+                schema={
+                    "actions": Property(
+                        "list",
+                        "The actions that apply the config; agents may know others than Heat's.",
+                        default=["CREATE", "UPDATE"],
+                        constraints=(Length(minimum=1),),
+                        schema=Property("string"),
+                    ),
+                    "config": Property("string", "The script or the manifest."),
+                    "tool": Property("string", _GROUP_TEXT, required=True),
+                },
+            ),
+        ),
+        "options": _OPTIONS,
+        "inputs": _INPUTS,
+        "outputs": _OUTPUTS,
+    }
+    attributes_schema = {"config": Attribute("The configs.", "string", from_property="configs")}
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """Check the actions, and the inputs.
+
+        :raises PropertyError: an action has two configs.
+        """
+        declared_inputs(properties.get("inputs") or [])
+        seen: set[str] = set()
+        for index, config in enumerate(properties.get("configs") or ()):
+            if not isinstance(config, Mapping) or not isinstance(config.get("actions"), list):
+                continue
+            for action in config["actions"]:
+                if action in seen:
+                    text = f"Defining more than one configuration for the action {action} is not allowed"
+                    raise PropertyError(text, ("configs", index, "actions"))
+                seen.add(action)
+
+    def spec(self, target: ResourceView, work: StepContext) -> ConfigSpec:
+        """Return the configs, for the agent's hook of components."""
+        return _declared(target, "component", {"configs": target.properties["configs"]})
+
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+        """Return the configs."""
+        return {"config": {"configs": target.properties["configs"]}}
+
+
+class CloudConfig(ConfigType):
+    """A config of cloud-init."""
+
+    description = "A cloud-config of cloud-init, written as YAML."
+    support_status = SupportStatus(version="2014.1")
+    properties_schema = {"cloud_config": Property("map", "The cloud-config.")}
+    attributes_schema = {"config": Attribute("The config.", "string", from_property="cloud_config")}
+
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+        """Store the config as YAML, under the key of its creation."""
+        given = target.properties["cloud_config"]
+        spec = ConfigSpec(target.physical_name, UNGROUPED, _cloud_config(given))
+        work.software.create_config(target.key, spec, made_of=given)
+        return Done(physical_id=target.key)
+
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+        """Return the config."""
+        return {"config": _cloud_config(target.properties["cloud_config"])}
+
+
+class MultipartMime(ConfigType):
+    """Several configs as one message of MIME, which cloud-init takes apart."""
+
+    description = "Several configs as one message of MIME, such as cloud-init takes as user_data."
+    support_status = SupportStatus(version="2014.1")
+    properties_schema = {
+        "group": Property(
+            "string", _GROUP_TEXT, default=UNGROUPED, support_status=SupportStatus(version="14.0.0")
+        ),
+        "parts": Property(
+            "list",
+            "The parts.",
+            default=[],
+            schema=Property(
+                "map",
+                "A part.",
+                schema={
+                    "config": Property("string", "The part, or the id of a config.", required=True),
+                    "filename": Property("string", "Name of the part."),
+                    "type": Property(
+                        "string",
+                        "The part is text, or a message of several parts that are put in here.",
+                        default="text",
+                        constraints=(AllowedValues(values=("text", "multipart")),),
+                    ),
+                    "subtype": Property(
+                        "string", "Subtype of text; by default the filename without its suffix."
+                    ),
+                },
+            ),
+        ),
+    }
+    attributes_schema = {"config": Attribute("The message.", "string", from_property="parts")}
+
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+        """Store the message, under the key of its creation."""
+        given = target.properties
+        parts = [{**item, "config": config_text(item["config"], work)} for item in given["parts"]]
+        message = mime_message(_mime_parts(parts), target.key)
+        work.software.create_config(
+            target.key, ConfigSpec(target.physical_name, given["group"], message), made_of=parts
+        )
+        return Done(physical_id=target.key, data={"config": message})
+
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+        """Return the message."""
+        return {"config": target.data.get("config")}
+
+
+def config_text(value: str, work: StepContext) -> str:
+    """Return the text of the config that a value names by its id; a value that names none is the text."""
+    try:
+        uuid.UUID(value)
+    except ValueError:
+        return value
+    spec = work.software.config(value)
+    if spec is None:
+        return value
+    return spec.config if isinstance(spec.config, str) else json.dumps(spec.config)
+
+
+def mime_part(text: str, subtype: str = "", filename: str = "") -> email.message.Message:
+    """Return a part of a message.
+
+    :param subtype: of text; "": plain.
+    """
+    charset = "us-ascii" if text.isascii() else "utf-8"
+    part = email.mime.text.MIMEText(text, subtype or "plain", charset)
+    if filename:
+        part.add_header("Content-Disposition", "attachment", filename=filename)
+    return part
+
+
+def parts_of(message: str) -> list[email.message.Message]:
+    """Return the parts of a message, encoded as `mime_part` does; none: it is no message of several parts."""
+    found = email.message_from_string(message)
+    if not found.is_multipart():
+        return []
+    return [_copy(part) for part in found.get_payload() if isinstance(part, email.message.Message)]
+
+
+def mime_message(parts: Iterable[email.message.Message], key: str) -> str:
+    """Return a message; the same for the same parts and key."""
+    return email.mime.multipart.MIMEMultipart(boundary=f"==={key}===", _subparts=list(parts)).as_string()
+
+
+def _copy(part: email.message.Message) -> email.message.Message:
+    if part.is_multipart():
+        return part
+    raw = part.get_payload(decode=True)
+    text = raw.decode(part.get_content_charset("utf-8"), "replace") if isinstance(raw, bytes) else ""
+    return mime_part(text, part.get_content_subtype(), part.get_filename() or "")
+
+
+def _mime_parts(given: Iterable[Mapping[str, Json]]) -> Iterator[email.message.Message]:
+    for item in given:
+        if item["type"] == "multipart":
+            yield from parts_of(item["config"])
+        else:
+            filename = item["filename"] or ""
+            yield mime_part(item["config"], item["subtype"] or pathlib.PurePath(filename).stem, filename)
+
+
+def _cloud_config(given: Json) -> str:
+    return f"#cloud-config\n{yaml.safe_dump(given)}"
+
+
+def _declared(target: ResourceView, group: str, config: Json) -> ConfigSpec:
+    given = target.properties
+    return ConfigSpec(
+        target.physical_name,
+        group,
+        config,
+        declared_inputs(given["inputs"] or []),
+        declared_outputs(given["outputs"] or []),
+        given["options"] or {},
+    )

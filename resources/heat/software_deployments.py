@@ -1,0 +1,335 @@
+"""Software deployments: configs that servers apply, and signal the results of.
+
+A deployment is a row of Stoker's own.  Each of its actions stores a config that is derived from the one of
+the property `config`: with the inputs' values, and with `deploy_…` inputs that say how to signal.  The
+server's guest reads it.  The action waits for the signal as a parked task, and costs nothing until then.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from ...template.constraints import AllowedValues
+from ...template.language import ResourceDefinition
+from ...template.residual import ARGS, FN, is_node
+from ..context import ConfigSpec, DeploymentSpec, DeploymentState, Json, ResourceView, StepContext
+from ..errors import PermanentError, PropertyError, ReplaceNeeded, SignalError
+from ..plugin import ResourceType
+from ..schema import ANY_NAME, Attribute, Property, SupportStatus
+from ..signals import Signal
+from ..steps import Done, Park, Poll, Step
+from .software_inputs import deploy_inputs, substituted, with_inputs
+from .software_io import ALWAYS_SENT, STATUS_CODE, STDERR, STDOUT
+
+ACTIONS = ("CREATE", "UPDATE", "DELETE", "SUSPEND", "RESUME")
+TRANSPORTS = ("CFN_SIGNAL", "TEMP_URL_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL", "ZAQAR_SIGNAL")
+OFFERED: Mapping[str, str] = {"CFN_SIGNAL": "POST", "TEMP_URL_SIGNAL": "PUT", "NO_SIGNAL": ""}
+"""The transports that need no other service, with the method of HTTP; both addresses are presigned."""
+REFUSED: Mapping[str, str] = {
+    "HEAT_SIGNAL": "it needs a user of Keystone for each deployment, which Stoker does not make",
+    "ZAQAR_SIGNAL": "it needs the messaging service, which Stoker does not use",
+}
+BACKSTOP = 300.0
+"""Seconds between two checks whether the server of a deployment that is being deleted still exists."""
+STARTING: Json = {"stage": "start"}
+WAITING: Json = {"stage": "wait"}
+
+COMMON: Mapping[str, Property] = {
+    "config": Property("string", "The config, by its id.", update_allowed=True),
+    "input_values": Property("map", "Values of the config's inputs.", update_allowed=True),
+    "actions": Property(
+        "list",
+        "The actions on the deployment that have the server apply the config.",
+        default=["CREATE", "UPDATE"],
+        update_allowed=True,
+        constraints=(AllowedValues(values=ACTIONS),),
+    ),
+    "name": Property(
+        "string",
+        "Name of the derived config; a server applies its configs in the order of their names.",
+        update_allowed=True,
+    ),
+    "signal_transport": Property(
+        "string",
+        "How the server signals. CFN_SIGNAL: by a POST to a signed address. TEMP_URL_SIGNAL: by a PUT to "
+        "one. NO_SIGNAL: it does not, and the deployment is complete at once. The others need services not "
+        "used here.",
+        default="CFN_SIGNAL",
+        constraints=(AllowedValues(values=TRANSPORTS),),
+    ),
+}
+STRUCTURED: Mapping[str, Property] = {
+    "input_key": Property(
+        "string", "Key of the maps in the config that are replaced by inputs.", default="get_input"
+    ),
+    "input_values_validate": Property(
+        "string",
+        "STRICT: the config must name no input without a value. LAX: such an input is null.",
+        default="LAX",
+        constraints=(AllowedValues(values=("LAX", "STRICT")),),
+    ),
+}
+
+
+def check_transport(properties: Mapping[str, Json]) -> None:
+    """Check that the transport of signals is supported.
+
+    :raises PropertyError: it needs a service that Stoker does not use.
+    """
+    transport = str(properties.get("signal_transport"))
+    if transport in REFUSED:
+        text = f"{transport} is not supported: {REFUSED[transport]}; use one of {', '.join(OFFERED)}"
+        raise PropertyError(text, ("signal_transport",))
+
+
+class SoftwareDeployment(ResourceType):
+    """A config on one server."""
+
+    description = (
+        "Has a server apply a config.\n\n"
+        "The resource is complete when the server has signalled that it has. The outputs that it signals are "
+        "attributes."
+    )
+    support_status = SupportStatus(version="2014.1")
+    takes_outputs = True
+    uses_credentials = True
+    properties_schema = {**COMMON, "server": Property("string", "The server, by its id.", required=True)}
+    attributes_schema = {
+        STDOUT: Attribute("What the config has written to its standard output.", "string"),
+        STDERR: Attribute("What the config has written to its standard error.", "string"),
+        STATUS_CODE: Attribute("The status code that the config has ended with.", "string"),
+        ANY_NAME: Attribute("The output of this name that the server has signalled."),
+    }
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """Check the transport of signals."""
+        check_transport(properties)
+
+    def validate_in_stack(
+        self, definition: ResourceDefinition, others: Mapping[str, ResourceDefinition]
+    ) -> None:
+        """Check that a server of the same stack has an agent that applies configs."""
+        if not is_node(definition.properties):
+            check_user_data_format(definition.properties.get("server"), ("server",), others)
+
+    # -- actions -----------------------------------------------------------------------------------
+
+    def handle_create(self, target: ResourceView, work: StepContext) -> Step:
+        """Deploy, where creations do."""
+        return self._act(target, "CREATE", work)
+
+    def check_create_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Poll the deployment."""
+        return self._continue(target, "CREATE", progress, work)
+
+    def handle_update(self, target: ResourceView, changed: frozenset[str], work: StepContext) -> Step:
+        """Deploy, where updates do.
+
+        :raises ReplaceNeeded: an input has changed that says so.
+        """
+        before = None if target.physical_id is None else work.software.deployment(target.physical_id)
+        if before is not None and self._is_replaced(target, before, work):
+            raise ReplaceNeeded
+        return self._act(target, "UPDATE", work)
+
+    def check_update_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Poll the deployment."""
+        return self._continue(target, "UPDATE", progress, work)
+
+    def handle_suspend(self, target: ResourceView, work: StepContext) -> Step:
+        """Deploy, where suspensions do."""
+        return self._act(target, "SUSPEND", work)
+
+    def check_suspend_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Poll the deployment."""
+        return self._continue(target, "SUSPEND", progress, work)
+
+    def handle_resume(self, target: ResourceView, work: StepContext) -> Step:
+        """Deploy, where resumptions do."""
+        return self._act(target, "RESUME", work)
+
+    def check_resume_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Poll the deployment."""
+        return self._continue(target, "RESUME", progress, work)
+
+    def handle_delete(self, target: ResourceView, work: StepContext) -> Step:
+        """Deploy once more, where deletions do and the server exists; then delete the deployment."""
+        source = _find_source(target, work)
+        if source is None or not _acts(target, "DELETE", source):
+            return _deleted(target, work)
+        return Poll(STARTING, after=0.0, physical_id=target.physical_id or target.key)
+
+    def check_delete_complete(self, target: ResourceView, progress: Json, work: StepContext) -> Step:
+        """Poll the deployment, unless the server is gone: it will never signal."""
+        if not server_exists(target.properties["server"], work):
+            return _deleted(target, work)
+        if progress == STARTING:
+            self._deploy(target, "DELETE", work)
+        if work.software.deployment(str(target.physical_id)) is None:
+            return Done()
+        step = _poll(target, work, after=BACKSTOP)
+        return _deleted(target, work) if isinstance(step, Done) else step
+
+    def find_created(self, key: str, target: ResourceView, work: StepContext) -> str | None:
+        """Return the key, under which a lost attempt has stored the deployment."""
+        return None if work.software.deployment(key) is None else key
+
+    # -- signals and values ------------------------------------------------------------------------
+
+    def handle_signal(self, target: ResourceView, details: Json) -> Signal:
+        """Take the values of outputs.
+
+        :raises SignalError: they are no map.
+        """
+        if details is not None and not isinstance(details, Mapping):
+            raise SignalError("A signal to a deployment must be a map of its outputs")
+        return Signal(metadata=target.metadata, reason="", outputs=details or {})
+
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+        """Return the outputs of the last action that has ended."""
+        return {**dict.fromkeys(ALWAYS_SENT), **(target.data.get("outputs") or {})}
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def derived_config(
+        self, target: ResourceView, config: Json, inputs: Sequence[Mapping[str, Json]]
+    ) -> Json:
+        """Return what the guest applies.
+
+        :param config: of the config that is deployed.
+        :param inputs: with their values.
+        """
+        return "" if config is None else config
+
+    def _act(self, target: ResourceView, action: str, work: StepContext) -> Step:
+        if not _acts(target, action, _source(target, work)):
+            return Done()
+        # The deployment's id is stored before the server can signal: such a signal is never refused.
+        return Poll(STARTING, after=0.0, physical_id=target.physical_id or target.key)
+
+    def _continue(self, target: ResourceView, action: str, progress: Json, work: StepContext) -> Step:
+        if progress == STARTING:
+            self._deploy(target, action, work)
+        return _poll(target, work)
+
+    def _deploy(self, target: ResourceView, action: str, work: StepContext) -> None:
+        source, given = _source(target, work), target.properties
+        values, transport = given["input_values"] or {}, given["signal_transport"]
+        inputs = with_inputs(source.inputs, values)
+        inputs += deploy_inputs(target, action, OFFERED[transport], work)
+        derived = ConfigSpec(
+            name=given["name"] or source.name or target.physical_name,
+            group=source.group or "Heat::Ungrouped",
+            config=self.derived_config(target, source.config, inputs),
+            inputs=inputs,
+            outputs=source.outputs,
+            options=source.options,
+        )
+        waits = transport != "NO_SIGNAL"
+        spec = DeploymentSpec(given["server"], action, target.key, derived, values, waits)
+        work.software.deploy(str(target.physical_id), spec)
+
+    def _is_replaced(self, target: ResourceView, before: DeploymentState, work: StepContext) -> bool:
+        old = {item["name"]: item.get("value") for item in before.derived.inputs}
+        inputs = with_inputs(_source(target, work).inputs, target.properties["input_values"] or {})
+        return any(
+            item.get("replace_on_change") and item["name"] in old and old[item["name"]] != item["value"]
+            for item in inputs
+        )
+
+
+class StructuredDeployment(SoftwareDeployment):
+    """A config of StructuredConfig on one server, with the values of inputs in it."""
+
+    description = (
+        "Has a server apply a config that is a map, in which inputs are replaced by their values.\n\n"
+        "Otherwise it is as OS::Heat::SoftwareDeployment."
+    )
+    properties_schema = {**SoftwareDeployment.properties_schema, **STRUCTURED}
+
+    def derived_config(
+        self, target: ResourceView, config: Json, inputs: Sequence[Mapping[str, Json]]
+    ) -> Json:
+        """Return the config with the values of inputs in it."""
+        values = {item["name"]: item.get("value") for item in inputs}
+        is_strict = target.properties["input_values_validate"] == "STRICT"
+        found = {} if config is None else config
+        return substituted(found, values, target.properties["input_key"], is_strict=is_strict)
+
+
+def _find_source(target: ResourceView, work: StepContext) -> ConfigSpec | None:
+    """Return the config to deploy; None: it does not exist."""
+    config_id = target.properties["config"]
+    return work.software.config(config_id) if config_id else ConfigSpec()
+
+
+def _source(target: ResourceView, work: StepContext) -> ConfigSpec:
+    """Return the config to deploy.
+
+    :raises PermanentError: it does not exist.
+    """
+    found = _find_source(target, work)
+    if found is None:
+        text = f"Software config with id {target.properties['config']} not found"
+        raise PermanentError(text, kind="NotFound")
+    return found
+
+
+def _acts(target: ResourceView, action: str, source: ConfigSpec) -> bool:
+    if source.group == "component":
+        return any(action in config["actions"] for config in source.config["configs"])
+    return action in target.properties["actions"]
+
+
+def _poll(target: ResourceView, work: StepContext, after: float | None = None) -> Step:
+    """Return Done with the outputs, or wait for the signal.
+
+    :raises PermanentError: the server has signalled a failure, or the deployment is gone.
+    """
+    state = work.software.deployment(str(target.physical_id))
+    if state is None:
+        raise PermanentError(f"Deployment with id {target.physical_id} not found", kind="NotFound")
+    if state.status == "COMPLETE":
+        return Done(data={"outputs": dict(state.outputs)})
+    if state.status == "FAILED":
+        raise PermanentError(f"Deployment to server failed: {state.reason}", kind="Error")
+    return Park(WAITING, waits_on=f"resource:{target.id}", seen=state.generation, after=after)
+
+
+def _deleted(target: ResourceView, work: StepContext) -> Step:
+    if target.physical_id is not None:
+        work.software.delete_deployment(target.physical_id)
+    return Done()
+
+
+def check_user_data_format(
+    server: Json, path: tuple[str | int, ...], others: Mapping[str, ResourceDefinition]
+) -> None:
+    """Check that a server of the same stack, by its reference, reads deployments.
+
+    :raises PropertyError: its user_data_format has no agent that does.
+    """
+    if not is_node(server) or server[FN] != "get_resource":
+        return
+    other = others.get(server[ARGS][0])
+    if other is None or other.type != "OS::Nova::Server" or is_node(other.properties):
+        return
+    given = other.properties.get("user_data_format", "HEAT_CFNTOOLS")
+    if not is_node(given) and given != "SOFTWARE_CONFIG":
+        text = (
+            f"Resource {other.name}'s property user_data_format should be set to SOFTWARE_CONFIG since there "
+            "are software deployments on it."
+        )
+        raise PropertyError(text, path)
+
+
+def server_exists(server_id: str, work: StepContext) -> bool:
+    """Return whether a server may still signal.
+
+    As in Heat, one that the compute service does not know cannot.  Where there is no compute service, it may.
+
+    :raises RetryableError: the compute service is unavailable.
+    """
+    try:
+        adapter = work.adapter("compute", "2")
+    except PermanentError:
+        return True
+    return bool(adapter.get(f"/servers/{server_id}", raise_exc=False).status_code != 404)

@@ -1,0 +1,211 @@
+"""Groups of software deployments: one config on many servers, each deployment a member of the group."""
+
+import itertools
+import typing
+from collections.abc import Mapping, Sequence
+
+from ...template.constraints import Range
+from ...template.language import ResourceDefinition
+from ...template.residual import is_node
+from ..context import ChildGoal, GroupMember, Json, ResourceView, StepContext
+from ..nested.batches import Batch
+from ..nested.groups import GroupResource, Rollout
+from ..nested.members import Definition, RequestedAttribute, check_members, group_goal, output_name
+from ..plugin import ResourceType
+from ..schema import ANY_NAME, Attribute, Property, SupportStatus
+from .software_configs import (
+    CloudConfig,
+    MultipartMime,
+    SoftwareComponent,
+    SoftwareConfig,
+    StructuredConfig,
+)
+from .software_deployments import (
+    COMMON,
+    STRUCTURED,
+    SoftwareDeployment,
+    StructuredDeployment,
+    check_transport,
+    check_user_data_format,
+)
+from .software_io import STATUS_CODE, STDERR, STDOUT
+
+PLURALS: Mapping[str, str] = {
+    "deploy_stdouts": STDOUT,
+    "deploy_stderrs": STDERR,
+    "deploy_status_codes": STATUS_CODE,
+}
+"""Attributes of a group, each with the attribute of its members."""
+_BATCH: Mapping[str, Property] = {
+    "max_batch_size": Property(
+        "integer", "Deployments that are changed at once.", default=1, constraints=(Range(minimum=1),)
+    ),
+    "pause_time": Property(
+        "number", "Seconds between two batches.", default=0, constraints=(Range(minimum=0),)
+    ),
+}
+_POLICY = SupportStatus(version="7.0.0")
+
+
+class SoftwareDeploymentGroup(GroupResource):
+    """Deployments of one config to many servers."""
+
+    member_type: typing.ClassVar[str] = "OS::Heat::SoftwareDeployment"
+    description = (
+        "Has many servers apply a config.\n\n"
+        "Each attribute of the deployments is a map of what they have for it, by the servers' names."
+    )
+    support_status = SupportStatus(version="5.0.0")
+    own_attributes = frozenset({"show"})
+    properties_schema = {
+        **COMMON,
+        "servers": Property(
+            "map",
+            "The servers: ids by names, which become the names of the deployments.",
+            required=True,
+            update_allowed=True,
+        ),
+    }
+    update_policy_schema = {
+        "rolling_update": Property(
+            "map", "How deployments are changed.", schema=_BATCH, support_status=_POLICY
+        ),
+        "batch_create": Property(
+            "map", "How the first deployments are made.", schema=_BATCH, support_status=_POLICY
+        ),
+    }
+    attributes_schema = {
+        "deploy_stdouts": Attribute("The standard output of each config, by server.", "map"),
+        "deploy_stderrs": Attribute("The standard error of each config, by server.", "map"),
+        "deploy_status_codes": Attribute("The status code of each config, by server.", "map"),
+        ANY_NAME: Attribute("That attribute of each deployment, by server.", "map"),
+    }
+
+    def validate(self, properties: Mapping[str, Json]) -> None:
+        """Check the transport of signals."""
+        check_transport(properties)
+
+    def validate_in_stack(
+        self, definition: ResourceDefinition, others: Mapping[str, ResourceDefinition]
+    ) -> None:
+        """Check that servers of the same stack have agents that apply configs."""
+        servers = None if is_node(definition.properties) else definition.properties.get("servers")
+        if isinstance(servers, Mapping) and not is_node(servers):
+            for name, server in servers.items():
+                check_user_data_format(server, ("servers", name), others)
+
+    def member_attribute(self, attribute: str, path: Sequence[str | int]) -> RequestedAttribute | None:
+        """Return the attribute, with the path into the map of what all members have."""
+        return None if attribute in self.own_attributes else [attribute, *path]
+
+    def static_goal(self, known: Mapping[str, Json], definition: ResourceDefinition) -> ChildGoal | None:
+        """Return a goal with one member, which is like all others; None: the servers are not known."""
+        servers = None if is_node(definition.properties) else definition.properties.get("servers")
+        if not isinstance(servers, Mapping) or is_node(servers) or not servers:
+            return None
+        name = next(iter(servers))
+        body = self._body(definition.properties, servers, name)
+        return _goal({name: body}, definition.requested_attributes, copies=len(servers))
+
+    def create_rollout(self, target: ResourceView) -> Rollout:
+        """Return batches, if the policy has them."""
+        self._check(target)
+        return self._rollout(target, "batch_create")
+
+    def update_rollout(
+        self, target: ResourceView, changed: frozenset[str], members: Sequence[GroupMember], work: StepContext
+    ) -> Rollout:
+        """Return batches, if the policy has them."""
+        self._check(target)
+        return self._rollout(target, "rolling_update")
+
+    def step_goal(
+        self, target: ResourceView, step: Batch | None, members: Sequence[GroupMember]
+    ) -> ChildGoal:
+        """Return the goal of the child for a step: so many deployments are new, the others as they are."""
+        servers = target.properties["servers"]
+        new = {name: self._body(target.properties, servers, name) for name in servers}
+        if step is None:
+            return _goal(new, target.requested_attributes)
+        old = {item.name: item.definition for item in members if item.definition and item.name in servers}
+        open_names = [name for name in new if old.get(name) != new[name]]
+        chosen = set(itertools.islice(open_names, step.updates))
+        found = {name: new[name] if name in chosen else old.get(name) for name in new}
+        return _goal({name: body for name, body in found.items() if body}, target.requested_attributes)
+
+    def _check(self, target: ResourceView) -> None:
+        servers = target.properties["servers"]
+        one = {name: value for name, value in target.properties.items() if name != "servers"}
+        check_members(len(servers), {"properties": one}, target.requested_attributes)
+
+    def _rollout(self, target: ResourceView, policy_name: str) -> Rollout:
+        policy, count = target.update_policy.get(policy_name), len(target.properties["servers"])
+        if not policy or not count:
+            return Rollout()
+        most = policy["max_batch_size"]
+        steps = [Batch(size=count, updates=most) for _ in range((count - 1) // most)]
+        return Rollout([*steps, None], policy["pause_time"])
+
+    def _body(self, given: Mapping[str, Json], servers: Mapping[str, Json], name: str) -> Definition:
+        common = {key: value for key, value in given.items() if key != "servers" and value is not None}
+        return {"type": self.member_type, "properties": {**common, "server": servers[name]}}
+
+
+class StructuredDeploymentGroup(SoftwareDeploymentGroup):
+    """Deployments of one structured config to many servers."""
+
+    member_type = "OS::Heat::StructuredDeployment"
+    description = (
+        "Has many servers apply a config that is a map, in which inputs are replaced by their values.\n\n"
+        "Otherwise it is as OS::Heat::SoftwareDeploymentGroup."
+    )
+    properties_schema = {**SoftwareDeploymentGroup.properties_schema, **STRUCTURED}
+
+
+def _renamed(name: str) -> SupportStatus:
+    before = SupportStatus("DEPRECATED", version="2014.2")
+    return SupportStatus("HIDDEN", version="7.0.0", message=f"Please use {name} instead.", previous=before)
+
+
+class SoftwareDeployments(SoftwareDeploymentGroup):
+    """SoftwareDeploymentGroup by its old name."""
+
+    support_status = _renamed("OS::Heat::SoftwareDeploymentGroup")
+
+
+class StructuredDeployments(StructuredDeploymentGroup):
+    """StructuredDeploymentGroup by its old name."""
+
+    support_status = _renamed("OS::Heat::StructuredDeploymentGroup")
+
+
+def _goal(
+    members: Mapping[str, Definition], requested: Sequence[RequestedAttribute], *, copies: int = 1
+) -> ChildGoal:
+    values = {output_name(parts): _value(list(members), parts) for parts in requested}
+    return group_goal(members, values, copies=copies)
+
+
+def _value(names: Sequence[str], requested: RequestedAttribute) -> Json:
+    """Return the map of what all members have for an attribute, or a part of it."""
+    first, *path = requested
+    attribute = PLURALS.get(str(first), str(first))
+    if not path:
+        return {name: {"get_attr": [name, attribute]} for name in names}
+    return {"get_attr": [path[0], attribute, *path[1:]]} if path[0] in names else None
+
+
+SOFTWARE_TYPES: Mapping[str, type[ResourceType]] = {
+    "OS::Heat::CloudConfig": CloudConfig,
+    "OS::Heat::MultipartMime": MultipartMime,
+    "OS::Heat::SoftwareComponent": SoftwareComponent,
+    "OS::Heat::SoftwareConfig": SoftwareConfig,
+    "OS::Heat::SoftwareDeployment": SoftwareDeployment,
+    "OS::Heat::SoftwareDeploymentGroup": SoftwareDeploymentGroup,
+    "OS::Heat::SoftwareDeployments": SoftwareDeployments,
+    "OS::Heat::StructuredConfig": StructuredConfig,
+    "OS::Heat::StructuredDeployment": StructuredDeployment,
+    "OS::Heat::StructuredDeploymentGroup": StructuredDeploymentGroup,
+    "OS::Heat::StructuredDeployments": StructuredDeployments,
+}
+"""All types of software on servers, for the table in registry.py."""
