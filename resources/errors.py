@@ -8,12 +8,14 @@ class StepError(Exception):
 class RetryableError(StepError):
     """The step failed now but may succeed later.
 
-    :ivar after: seconds until the retry; None: the service's back-off.
+    :ivar after: seconds until the retry; None: pauses that grow.
+    :ivar at_least: seconds that a growing pause lasts at least.
     """
 
-    def __init__(self, reason: str, *, after: float | None = None) -> None:
+    def __init__(self, reason: str, *, after: float | None = None, at_least: float = 0.0) -> None:
         super().__init__(reason)
         self.after = after
+        self.at_least = at_least
 
 
 class StepTimedOut(RetryableError):

@@ -209,7 +209,7 @@ class Outcomes:
         if left <= 0 and not is_first:
             return self.failed(error)
         done_before = 0 if is_first else max(0, self.claim.task.attempt - 1)
-        backoff = min(RETRY_MOST, RETRY_FIRST * 2 ** min(done_before, 10))
+        backoff = max(error.at_least, min(RETRY_MOST, RETRY_FIRST * 2 ** min(done_before, 10)))
         changes: dict[str, Json] = {}
         if self.claim.task.kind != TaskKind.REFRESH:
             changes["reason"] = self.secrets.redact(f"will be tried again: {error}")

@@ -26,7 +26,7 @@ from .bodies import NamedThing, fields, given, live_fields
 from .marks import FieldMark, Mark, mark_of, marked
 from .names import resolve
 from .polling import FIRST_PAUSE, Poller, pause
-from .service import Conflict, Interface, Service, ThingNotFound, in_use, service_of
+from .service import LATE_CALL, Conflict, Interface, Service, ThingNotFound, in_use, service_of
 from .statuses import StatusMeaning
 
 THING, MARK = "thing", "mark"
@@ -35,8 +35,6 @@ MORE = "more"
 """Key of the data of a thing for which further calls of its creation are left to do."""
 DELETING = "DELETING"
 """The status of a thing whose deletion has begun, of services that say so."""
-LATE_CALL = 5.0
-"""Seconds after a repeated creation in which the service may still carry out the call that was lost."""
 
 
 class DeclaredThing(ResourceType):

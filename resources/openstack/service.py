@@ -23,6 +23,8 @@ MOST_USERS = 5
 """Users of a thing that a reason names."""
 QUOTA_PAUSE = 60.0
 """Seconds until a step is retried that met a quota: others have to delete something first."""
+LATE_CALL = 5.0
+"""Seconds for which a service may still carry out a call whose answer was lost."""
 TOO_LONG = 3600.0
 """Seconds above which a service's Retry-After is not believed."""
 BUSY = frozenset({429, 500, 502, 503, 504})
@@ -65,7 +67,11 @@ class Service:
 
         :raises ThingNotFound, Conflict, PermanentError, RetryableError: see the module.
         """
-        return self._call("POST", path, json=body, headers=headers)
+        try:
+            return self._call("POST", path, json=body, headers=headers)
+        except RetryableError as error:
+            # The service may carry it out yet.  A repetition searches first for what it has made.
+            raise RetryableError(str(error), after=error.after, at_least=LATE_CALL) from error
 
     def put(self, path: str, body: Json, **headers: str) -> Json:
         """Return the body of the answer to a PUT, None if there is none.

@@ -133,6 +133,14 @@ def test_a_busy_service_is_asked_again(world: World) -> None:
     assert owner(world, stack)
 
 
+def test_a_retry_may_name_the_shortest_pause(world: World) -> None:
+    stack = created(world, OLD)
+    world.cloud.room["a"] = [RetryableError("busy", at_least=40.0)]
+    began = world.clock.now
+    assert state(update(world, stack, NEW)) == ("UPDATE", "COMPLETE")
+    assert world.clock.now - began >= 40
+
+
 @pytest.mark.parametrize("error", [RetryableError("busy"), PermanentError("no")])
 def test_where_no_room_can_be_made_the_update_fails_and_the_next_one_heals(
     world: World, error: Exception

@@ -12,10 +12,11 @@ from stoker.resources.context import ReplacementView, ResourceView
 from stoker.resources.errors import PermanentError, RetryableError
 from stoker.resources.openstack.cinder.attachments import attach, detach
 from stoker.resources.openstack.cinder.registry import RESOURCE_TYPES as CINDER
-from stoker.resources.openstack.declared import LATE_CALL, THING
+from stoker.resources.openstack.declared import THING
 from stoker.resources.openstack.marks import mark_of
 from stoker.resources.openstack.neutron.registry import RESOURCE_TYPES as NEUTRON
 from stoker.resources.openstack.nova.registry import RESOURCE_TYPES as NOVA
+from stoker.resources.openstack.service import LATE_CALL
 from stoker.resources.steps import Poll
 
 Json = typing.Any
@@ -88,6 +89,14 @@ def test_a_repeated_creation_deletes_doubles_before_it_ends(scripted: ScriptedSe
     assert made.physical_id == "first"
     assert deletions(scripted) == ["DELETE /networks/late"]
     assert work.time >= START + LATE_CALL
+
+
+def test_a_lost_creation_is_repeated_when_it_can_be_found(scripted: ScriptedService) -> None:
+    """A search at once would not find what the service is still working on."""
+    scripted.answers["POST /networks"] = Answer(500, {})
+    with pytest.raises(RetryableError, match="network 500") as lost:
+        NET.handle_create(target_of(NET, key=KEY), Work(scripted))
+    assert (lost.value.after, lost.value.at_least) == (None, LATE_CALL)
 
 
 @pytest.mark.parametrize("fields", [{"attempt": 1}, {"attempt": 2, "physical_id": "first"}])
