@@ -73,12 +73,15 @@ class Service:
             # The service may carry it out yet.  A repetition searches first for what it has made.
             raise RetryableError(str(error), after=error.after, at_least=LATE_CALL) from error
 
-    def put(self, path: str, body: Json, **headers: str) -> Json:
+    def put(self, path: str, body: Json, *, creates: bool = False, **headers: str) -> Json:
         """Return the body of the answer to a PUT, None if there is none.
 
+        :param creates: the request is not sent again where its connection ends: the first may have been
+            received, and the service refuses a second one.
         :raises ThingNotFound, Conflict, PermanentError, RetryableError: see the module.
         """
-        return self._call("PUT", path, json=body, headers=headers)
+        once = {"connect_retries": 0, "status_code_retries": 0} if creates else {}
+        return self._call("PUT", path, json=body, headers=headers, **once)
 
     def patch(self, path: str, body: Json, **headers: str) -> Json:
         """Return the body of the answer to a PATCH, None if there is none.

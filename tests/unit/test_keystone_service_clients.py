@@ -15,6 +15,8 @@ from keystoneauth1.session import Session
 from stoker.keystone.caller import CallerAccess
 from stoker.keystone.client_options import ClientOptions, ServiceOptions
 from stoker.keystone.service_clients import NoSuchService, ServiceClients, ServiceUnavailable
+from stoker.resources.errors import RetryableError
+from stoker.resources.openstack.service import Service
 
 Json = typing.Any
 
@@ -56,6 +58,9 @@ class Compute:
                 return self.reply(service.status, {})
 
             def do_POST(self) -> None:
+                self.do_GET()
+
+            def do_PUT(self) -> None:
                 self.do_GET()
 
             def reply(self, status: int, body: Json) -> None:
@@ -148,6 +153,18 @@ def test_a_read_is_repeated_when_the_connection_ends_and_a_create_never(compute:
     with pytest.raises(exceptions.ServiceUnavailable):
         adapter.post("/servers", json={})
     assert len(compute.asked) == 2
+
+
+@pytest.mark.parametrize("creates", [True, False])
+def test_a_put_that_creates_is_not_repeated(compute: Compute, *, creates: bool) -> None:
+    service = Service(clients(connect_retries=1).adapter(compute.session(), "compute", "2.1", None))
+    compute.drops = 1
+    if creates:
+        with pytest.raises(RetryableError, match="no connection"):
+            service.put("/servers", {}, creates=True)
+    else:
+        service.put("/servers", {})
+    assert len(compute.asked) == (1 if creates else 2)
 
 
 @pytest.mark.parametrize("path", ["", "/", "/v2.1"])

@@ -191,7 +191,8 @@ class RouterInterface(NeutronType):
         if target.physical_id is not None:
             return Done()
         router, where = self._identity(target, work)
-        answer = self.service_for(work).put(f"/routers/{router}/add_router_interface", where)
+        path = f"/routers/{router}/add_router_interface"
+        answer = self.service_for(work).put(path, where, creates=True)
         return Done(physical_id=_physical_id(router, where), data={THING: answer})
 
     def handle_delete(self, target: ResourceView, work: StepContext) -> Step:

@@ -15,6 +15,8 @@ from ..names import NameNotFound, resolve
 from ..service import Conflict, Service, ThingNotFound, in_use, service_of
 from .networks import Nic, ServerInterface
 
+MARK = "ports_mark"
+"""Key of a resource's data: the mark of the ports that were made for its server."""
 KEPT = 60.0
 """Seconds for which what is read of a network or subnet is taken for true."""
 EXTRAS_APART = ("value_specs", "allowed_address_pairs", "no_fixed_ips", "qos_policy")
@@ -63,8 +65,12 @@ class ServerPorts:
 
     @classmethod
     def of(cls, target: ResourceView, work: StepContext) -> "ServerPorts":
-        """Return the ports of a resource's server."""
-        return cls(target, work, mark_of(target.creation_key or target.key))
+        """Return the ports of a resource's server.
+
+        An adopted server has ports that bear the mark of the resource which has made it.
+        """
+        mark = target.data.get(MARK) or mark_of(target.creation_key or target.key)
+        return cls(target, work, str(mark))
 
     def interfaces(self, server: str) -> list[ServerInterface]:
         """Return the interfaces of the server, the oldest first."""
@@ -175,11 +181,12 @@ class ServerPorts:
         return str(found["auto_allocated_topology"]["id"])
 
     def facts(self, server: str) -> dict[str, Json]:
-        """Return what the attributes need: interfaces, and their networks and subnets by id."""
+        """Return the mark of the ports, their interfaces, and networks and subnets of these by id."""
         interfaces = self.interfaces(server)
         networks = {item.network for item in interfaces}
         subnets = {subnet for item in interfaces for subnet, _ in item.fixed_ips}
         return {
+            MARK: self._mark,
             "interfaces": [dataclasses.asdict(item) for item in interfaces],
             "networks": {key: self._read("network", key) for key in sorted(networks)},
             "subnets": {key: self._read("subnet", key) for key in sorted(subnets)},
