@@ -27,10 +27,13 @@ class Answer:
     headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
+NOT_FOUND = Answer(404, {"itemNotFound": {"message": "none", "code": 404}})
+
+
 class ScriptedService:
     """The service.
 
-    :ivar answers: by "METHOD path?query"; everything else is answered by 404.
+    :ivar answers: by "METHOD path?query", or by "METHOD path" for any query; everything else gets 404.
     :ivar asked: what was asked, in order.
     """
 
@@ -53,9 +56,7 @@ def serving() -> Iterator[ScriptedService]:
             asked = f"{self.command} {self.path}"
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
             service.asked.append(asked)
-            found = service.answers.get(
-                asked, Answer(404, {"itemNotFound": {"message": "none", "code": 404}})
-            )
+            found = service.answers.get(asked) or service.answers.get(asked.partition("?")[0], NOT_FOUND)
             text = found.body if isinstance(found.body, str) else json.dumps(found.body)
             body = b"" if found.body is None else text.encode()
             self.send_response(found.status)

@@ -1,5 +1,7 @@
 """Polls: pauses that grow, values that steps share, and one list in place of many calls."""
 
+import collections
+import heapq
 import threading
 import typing
 from collections.abc import Callable, Hashable, Iterator
@@ -7,10 +9,13 @@ from collections.abc import Callable, Hashable, Iterator
 import pytest
 from harness.scripted_service import Answer, ScriptedService, serving
 from harness.waiting import wait_for
+from keystoneauth1.adapter import Adapter
 from stoker.conductor.steps.shared_reads import MOST, SharedReads
-from stoker.resources.context import StepContext
+from stoker.resources.context import ResourceView, StackFacts, StepContext
+from stoker.resources.openstack.nova.server import Server
 from stoker.resources.openstack.polling import FEW, FIRST_PAUSE, FORGOTTEN, LONGEST_PAUSE, Poller, pause
 from stoker.resources.openstack.service import Service, ThingNotFound
+from stoker.resources.steps import Poll
 
 Json = typing.Any
 T = typing.TypeVar("T")
@@ -27,9 +32,13 @@ class Clock:
 class Work:
     """The part of a step's context that polls need, on a clock that tests move."""
 
-    def __init__(self) -> None:
+    def __init__(self, scripted: ScriptedService) -> None:
         self.clock = Clock()
         self._reads = SharedReads(self.clock)
+        self._scripted = scripted
+
+    def adapter(self, service: str, version: str, microversion: str | None = None) -> Adapter:
+        return self._scripted.adapter(service)
 
     def now(self) -> float:
         return self.clock.now
@@ -137,7 +146,7 @@ class Polls:
     """Polls of volumes of one project."""
 
     def __init__(self, scripted: ScriptedService) -> None:
-        self.work = Work()
+        self.work = Work(scripted)
         self.service = Service(scripted.adapter("block-storage"))
         self.poller = Poller("/volumes/detail", "volumes", lambda _: {})
 
@@ -222,3 +231,41 @@ def test_threads_share_one_list(scripted: ScriptedService) -> None:
         thread.start()
     wait_for(lambda: not any(thread.is_alive() for thread in threads), 30.0, lambda: scripted.asked)
     assert scripted.asked == ["GET /volumes/detail?limit=1000"]
+
+
+def _servers_in_build(scripted: ScriptedService, count: int) -> list[list[str]]:
+    """Poll so many servers for half a minute; the requests of each interval, counted at the service.
+
+    They are created one after the other within the first half of it, and none of them is ever complete.
+    """
+    things = [{"id": f"s{number}", "status": "BUILD"} for number in range(count)]
+    scripted.answers["GET /servers/detail"] = Answer(200, {"servers": things})
+    for thing in things:
+        scripted.answers[f"GET /servers/{thing['id']}"] = Answer(200, {"server": thing})
+    work, plugin = Work(scripted), Server()
+    began = work.now()
+    polls = [(began + 15 * number / count + FIRST_PAUSE, number) for number in range(count)]
+    progress = {number: {"since": due - FIRST_PAUSE} for due, number in polls}
+    intervals: dict[int, list[str]] = collections.defaultdict(list)
+    while polls[0][0] < began + 30:
+        work.clock.now, number = heapq.heappop(polls)
+        view = ResourceView(1, f"srv{number}", "Server", STACK, {}, key="key", physical_id=f"s{number}")
+        step = plugin.check_create_complete(view, progress[number], typing.cast(StepContext, work))
+        assert isinstance(step, Poll)
+        heapq.heappush(polls, (work.clock.now + step.after, number))
+        intervals[int((work.clock.now - began) / FIRST_PAUSE)] += scripted.asked
+        scripted.asked.clear()
+    return list(intervals.values())
+
+
+STACK = StackFacts("stack-id", "stack", "project")
+
+
+def test_a_thousand_servers_in_build_cost_as_many_requests_as_ten(scripted: ScriptedService) -> None:
+    """No interval has more than one list, and few requests beside it, however many servers there are."""
+    for count in (10, 1000):
+        intervals = _servers_in_build(scripted, count)
+        assert max(len(asked) for asked in intervals) <= FEW + 1
+        lists = [sum(request.startswith("GET /servers/detail?") for request in asked) for asked in intervals]
+        assert max(lists) == 1
+        assert len(intervals) > 40
