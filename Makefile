@@ -43,7 +43,7 @@ test: prepared
 test-long: test-deps
 	$(BIN)/python -m pytest -q -m long $(PYTEST_ARGS)
 
-# All types of clouds on a real one: half an hour and more on two cores.
+# All types of clouds on a real one, with the tests that `make test` leaves out.
 test-cloud: prepared
 	$(BIN)/python -m pytest -q -n $(WORKERS) tests/cloud $(PYTEST_ARGS)
 

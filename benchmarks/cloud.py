@@ -13,10 +13,8 @@ fastest one counts.  Then a stack of `--servers` servers on one network is creat
 
 import argparse
 import json
-import os
 import pathlib
 import sys
-import tempfile
 import time
 import typing
 from collections.abc import Callable
@@ -26,8 +24,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests"))
 from client.serving import Service
 from harness.cloud.access import Cloud
 from harness.cloud.project import Project
-from harness.cloud.server import joined
 from harness.cloud.stacks import Stacks
+from harness.cloud.stoker import cloud_and_stoker
 
 Json = typing.Any
 POLL = 0.2
@@ -187,16 +185,8 @@ def main() -> int:
     parser.add_argument("--servers", type=int, default=200, help="0: leave that case out")
     parser.add_argument("--json", type=pathlib.Path)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        cloud = joined(folder, os.getpid())
-        config = folder / "cloud.conf"
-        config.write_text(cloud.stoker_options())
-        service = Service(folder, config=config)
-        try:
-            found = measure(cloud, service, given)
-        finally:
-            service.stop()
+    with cloud_and_stoker() as (cloud, service):
+        found = measure(cloud, service, given)
     _print(found["seconds"], given.servers)
     if given.json:
         given.json.write_text(json.dumps(found))

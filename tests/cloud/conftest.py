@@ -1,5 +1,6 @@
 """A real OpenStack and a Stoker that works on it: one cloud for the whole run, a project for each test."""
 
+import contextlib
 import os
 import pathlib
 from collections.abc import Iterator
@@ -7,18 +8,28 @@ from collections.abc import Iterator
 import pytest
 from client.serving import Service
 from harness.cloud.access import Cloud
+from harness.cloud.maker import Maker
+from harness.cloud.pool import ADMIN, ProjectPool
 from harness.cloud.project import Project
 from harness.cloud.server import joined
 from harness.cloud.stacks import Stacks
+from harness.cloud.stoker import stoker_on
 
-IN_EACH_RUN = ("test_cloud", "test_examples", "test_networks", "test_request_checks")
-"""Modules that `make test` runs; `make test-cloud` runs all, which takes half an hour and more."""
+LONG = (
+    "test_bad_input",
+    "test_chaos",
+    "test_nova_server_updates",
+    "test_nova_soft_delete",
+    "test_public_shapes",
+    "test_server_stacks",
+)
+"""Modules that `make test` leaves out, those that take the processor longest; `make test-cloud` runs all."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = pathlib.Path(__file__).parent
     for item in items:
-        if item.path.parent == here and item.path.stem not in IN_EACH_RUN:
+        if item.path.parent == here and item.path.stem in LONG:
             item.add_marker(pytest.mark.long)
 
 
@@ -33,28 +44,48 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Cloud:
 @pytest.fixture(scope="session")
 def stoker(cloud: Cloud, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A Stoker all in one, with Keystone's authentication and trusts."""
-    folder = tmp_path_factory.mktemp("stoker")
-    config = folder / "cloud.conf"
-    config.write_text(cloud.stoker_options())
-    service = Service(folder, config=config)
-    try:
+    with stoker_on(cloud, tmp_path_factory.mktemp("stoker")) as service:
         yield service
-    finally:
-        service.stop()
+
+
+@pytest.fixture(scope="session")
+def projects(cloud: Cloud) -> Iterator[ProjectPool]:
+    """Clean projects for the tests of this process, one after the other."""
+    with contextlib.closing(ProjectPool(cloud)) as pool:
+        yield pool
 
 
 @pytest.fixture
-def project(cloud: Cloud) -> Iterator[Project]:
+def project(projects: ProjectPool) -> Iterator[Project]:
     """A project of a user with the role "member", with nothing in it."""
-    with cloud.project() as made:
-        yield made
+    with projects.lent() as lent:
+        yield lent
 
 
 @pytest.fixture
-def operator(cloud: Cloud) -> Iterator[Project]:
+def other(projects: ProjectPool) -> Iterator[Project]:
+    """A project of another user."""
+    with projects.lent() as lent:
+        yield lent
+
+
+@pytest.fixture
+def operator(projects: ProjectPool) -> Iterator[Project]:
     """A project of a user who is an admin, too: for flavors, types of volumes, provider networks."""
-    with cloud.project(("member", "admin")) as made:
-        yield made
+    with projects.lent(ADMIN) as lent:
+        yield lent
+
+
+@pytest.fixture
+def make(project: Project) -> Maker:
+    """Creates resources of the project by the steps of their types."""
+    return Maker(project)
+
+
+@pytest.fixture
+def make_as_operator(operator: Project) -> Maker:
+    """Creates resources of the operator's project."""
+    return Maker(operator)
 
 
 @pytest.fixture

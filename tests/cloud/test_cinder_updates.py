@@ -1,44 +1,19 @@
-"""Volumes on a real Cinder: what a change of each property does, who uses them, and what is found again."""
+"""Volumes on a real Cinder: changes of each property, their users, and lost creations."""
 
 import dataclasses
 import typing
-from collections.abc import Callable
 
 import pytest
+from harness.cloud.maker import Maker
 from harness.cloud.project import Project
-from harness.step_driver import Context, Driven
+from harness.step_driver import Driven
 from harness.waiting import wait_for
 from stoker.resources.errors import PermanentError, PropertyError, RetryableError
-from stoker.resources.openstack.cinder.registry import RESOURCE_TYPES
 from stoker.resources.openstack.marks import mark_of
 from stoker.resources.steps import Poll
 
 Json = typing.Any
-Make = Callable[..., Driven]
 WITHIN = 60.0
-
-
-@pytest.fixture
-def make(project: Project) -> Make:
-    return _maker(project)
-
-
-@pytest.fixture
-def make_as_operator(operator: Project) -> Make:
-    return _maker(operator)
-
-
-def _maker(project: Project) -> Make:
-    work = Context(project.connection.session)
-
-    def made(name: str, /, **properties: Json) -> Driven:
-        return _new(name, work, properties).create()
-
-    return made
-
-
-def _new(name: str, work: Context, properties: Json) -> Driven:
-    return Driven(RESOURCE_TYPES[f"OS::Cinder::{name}"](), work, properties)
 
 
 def _server(project: Project) -> Json:
@@ -68,7 +43,7 @@ def _marks(project: Project) -> list[str]:
     return [volume.metadata.get("stoker") for volume in project.connection.block_storage.volumes()]
 
 
-def test_changes_of_a_volume(make: Make, project: Project) -> None:
+def test_changes_of_a_volume(make: Maker, project: Project) -> None:
     volume = make("Volume", size=1, metadata={"a": "b"}, description="first")
     storage = project.connection.block_storage
     assert storage.get_volume(volume.id).name == volume.target.physical_name
@@ -97,7 +72,7 @@ def test_changes_of_a_volume(make: Make, project: Project) -> None:
         volume.update(size=1)
 
 
-def test_several_changes_of_a_volume_at_once(make: Make, operator: Project, project: Project) -> None:
+def test_several_changes_of_a_volume_at_once(make: Maker, operator: Project, project: Project) -> None:
     storage = operator.connection.block_storage
     kind = storage.create_type(name=f"kind-{project.name}")
     try:
@@ -113,7 +88,7 @@ def test_several_changes_of_a_volume_at_once(make: Make, operator: Project, proj
         storage.delete_type(kind)
 
 
-def test_a_volume_that_a_server_has_changes_and_is_attached_again(make: Make, project: Project) -> None:
+def test_a_volume_that_a_server_has_changes_and_is_attached_again(make: Maker, project: Project) -> None:
     server, volume = _server(project), make("Volume", size=1)
     _use(project, server, volume.id)
     storage = project.connection.block_storage
@@ -124,7 +99,7 @@ def test_a_volume_that_a_server_has_changes_and_is_attached_again(make: Make, pr
     assert [item["server_id"] for item in volume.attribute("attachments_list")] == [server.id]
 
 
-def test_an_attribute_shows_what_the_template_gave(make: Make) -> None:
+def test_an_attribute_shows_what_the_template_gave(make: Maker) -> None:
     volume = make("Volume", size=1, metadata={"a": "b"}, name="n", description="d")
     assert (volume.attribute("metadata"), volume.attribute("metadata_values")) == ('{"a": "b"}', {"a": "b"})
     assert (volume.attribute("size"), volume.attribute("bootable")) == ("1", "false")
@@ -135,7 +110,7 @@ def test_an_attribute_shows_what_the_template_gave(make: Make) -> None:
     assert (live["metadata"], live["size"], live["name"]) == ({"a": "b"}, 1, "n")
 
 
-def test_volumes_begin_with_something_else(make: Make, project: Project) -> None:
+def test_volumes_begin_with_something_else(make: Maker, project: Project) -> None:
     storage = project.connection.block_storage
     image = project.connection.image.find_image("cirros")
     with_image = make("Volume", size=1, image="cirros")
@@ -157,7 +132,7 @@ def test_volumes_begin_with_something_else(make: Make, project: Project) -> None
     assert [volume.id for volume in storage.volumes()] == [copy.id]
 
 
-def test_a_backup_is_the_snapshot_of_a_volume(make: Make, project: Project) -> None:
+def test_a_backup_is_the_snapshot_of_a_volume(make: Maker, project: Project) -> None:
     volume = make("Volume", size=1, image="cirros")
     storage = project.connection.block_storage
     data = volume.target.data
@@ -179,7 +154,7 @@ def test_a_backup_is_the_snapshot_of_a_volume(make: Make, project: Project) -> N
     volume.act("delete_snapshot")
 
 
-def test_a_backup_is_restored_into_a_volume_that_a_server_has(make: Make, project: Project) -> None:
+def test_a_backup_is_restored_into_a_volume_that_a_server_has(make: Maker, project: Project) -> None:
     server, volume = _server(project), make("Volume", size=1)
     _use(project, server, volume.id)
     volume.act("snapshot")
@@ -188,7 +163,7 @@ def test_a_backup_is_restored_into_a_volume_that_a_server_has(make: Make, projec
     assert (found.status, [item["server_id"] for item in found.attachments]) == ("in-use", [server.id])
 
 
-def test_a_volume_is_deleted_once_no_server_has_it(make: Make, project: Project) -> None:
+def test_a_volume_is_deleted_once_no_server_has_it(make: Maker, project: Project) -> None:
     server, volume = _server(project), make("Volume", size=1)
     _use(project, server, volume.id)
     with pytest.raises(RetryableError, match=f"still in use by server {server.id}"):
@@ -199,7 +174,7 @@ def test_a_volume_is_deleted_once_no_server_has_it(make: Make, project: Project)
     assert list(project.connection.block_storage.volumes()) == []
 
 
-def test_a_volume_that_somebody_has_deleted(make: Make, project: Project) -> None:
+def test_a_volume_that_somebody_has_deleted(make: Maker, project: Project) -> None:
     volume = make("Volume", size=1)
     volume.act("check")
     assert not volume.plugin.needs_replace_failed(volume.target, volume.work)
@@ -213,7 +188,7 @@ def test_a_volume_that_somebody_has_deleted(make: Make, project: Project) -> Non
     volume.delete()
 
 
-def test_a_lost_creation_of_a_volume_is_found_again(make: Make, project: Project) -> None:
+def test_a_lost_creation_of_a_volume_is_found_again(make: Maker, project: Project) -> None:
     """Two steps have made a volume each; the third finds the older one, and the other one is deleted."""
     first = make("Volume", size=1)
     storage, plugin, work, target = project.connection.block_storage, first.plugin, first.work, first.target
@@ -234,7 +209,7 @@ def test_a_lost_creation_of_a_volume_is_found_again(make: Make, project: Project
     assert [volume.id for volume in storage.volumes()] == [other.id]
 
 
-def test_what_a_lost_creation_made_is_deleted_without_an_answer(make: Make, project: Project) -> None:
+def test_what_a_lost_creation_made_is_deleted_without_an_answer(make: Maker, project: Project) -> None:
     """No step has stored anything but the key; two volumes were made."""
     first, storage = make("Volume", size=1), project.connection.block_storage
     storage.create_volume(size=1, metadata={"stoker": mark_of(first.target.key)})
@@ -255,7 +230,7 @@ def test_what_a_lost_creation_made_is_deleted_without_an_answer(make: Make, proj
         ({"size": 1, "metadata": {"key": "x" * 256}}, r"block-storage 400: .*req-"),
     ],
 )
-def test_wrong_properties_of_a_volume(make: Make, project: Project, properties: Json, why: str) -> None:
+def test_wrong_properties_of_a_volume(make: Maker, project: Project, properties: Json, why: str) -> None:
     with pytest.raises(PermanentError, match=why):
         make("Volume", **properties)
     assert list(project.connection.block_storage.volumes()) == []
@@ -270,26 +245,25 @@ def test_wrong_properties_of_a_volume(make: Make, project: Project, properties: 
         ({"size": 0}, "size"),
     ],
 )
-def test_properties_that_no_volume_has(properties: Json, why: str) -> None:
+def test_properties_that_no_volume_has(make: Maker, properties: Json, why: str) -> None:
     with pytest.raises(PropertyError, match=why):
-        _new("Volume", typing.cast(Context, None), properties)
+        make.new("Volume", **properties)
 
 
-def test_a_volume_of_another_project(make: Make, project: Project, cloud: Json) -> None:
-    with cloud.project() as other:
-        theirs = _maker(other)("Volume", size=1)
-        with pytest.raises(PermanentError, match=r"block-storage 404: .*req-"):
-            make("Volume", source_volid=theirs.id)
-        ours = make("Volume", size=1)
-        ours.target = dataclasses.replace(ours.target, physical_id=theirs.id)
-        ours.delete()
-        assert [volume.id for volume in other.connection.block_storage.volumes()] == [theirs.id]
+def test_a_volume_of_another_project(make: Maker, other: Project) -> None:
+    theirs = Maker(other)("Volume", size=1)
+    with pytest.raises(PermanentError, match=r"block-storage 404: .*req-"):
+        make("Volume", source_volid=theirs.id)
+    ours = make("Volume", size=1)
+    ours.target = dataclasses.replace(ours.target, physical_id=theirs.id)
+    ours.delete()
+    assert [volume.id for volume in other.connection.block_storage.volumes()] == [theirs.id]
 
 
-def test_a_volume_over_the_quota_waits(project: Project) -> None:
+def test_a_volume_over_the_quota_waits(make: Maker, project: Project) -> None:
     admin, storage = project.admin.block_storage, project.connection.block_storage
     admin.update_quota_set(project.id, volumes=0)
-    volume = _new("Volume", Context(project.connection.session), {"size": 1})
+    volume = make.new("Volume", size=1)
     with pytest.raises(RetryableError, match=r"over the quota: block-storage 413: .*req-") as caught:
         volume.plugin.handle_create(volume.target, volume.work)
     assert caught.value.after == 60.0
@@ -298,11 +272,11 @@ def test_a_volume_over_the_quota_waits(project: Project) -> None:
     assert [found.id for found in storage.volumes()] == [volume.id]
 
 
-def test_a_volume_is_adopted(make: Make, project: Project) -> None:
+def test_a_volume_is_adopted(make: Maker, project: Project) -> None:
     storage = project.connection.block_storage
     theirs = storage.create_volume(size=1)
     _wait_for_status(project, theirs.id, "available")
-    volume = _new("Volume", Context(project.connection.session), {"size": 1})
+    volume = make.new("Volume", size=1)
     volume.target = dataclasses.replace(volume.target, physical_id=theirs.id, creation_key="")
     volume.act("adopt")
     assert volume.attribute("size") == "1"
@@ -312,7 +286,7 @@ def test_a_volume_is_adopted(make: Make, project: Project) -> None:
     assert list(storage.volumes()) == []
 
 
-def test_changes_of_an_attachment(make: Make, project: Project) -> None:
+def test_changes_of_an_attachment(make: Maker, project: Project) -> None:
     one, two = _server(project), _server(project)
     first, second = make("Volume", size=1), make("Volume", size=1)
     storage = project.connection.block_storage
@@ -339,7 +313,7 @@ def test_changes_of_an_attachment(make: Make, project: Project) -> None:
     assert attachment.plugin.find_created("key", attachment.target, attachment.work) is None
 
 
-def test_an_attachment_that_somebody_has_ended(make: Make, project: Project) -> None:
+def test_an_attachment_that_somebody_has_ended(make: Maker, project: Project) -> None:
     server, volume = _server(project), make("Volume", size=1)
     attachment = make("VolumeAttachment", instance_uuid=server.id, volume_id=volume.id)
     project.connection.compute.delete_volume_attachment(server, volume.id)
@@ -355,37 +329,36 @@ def test_an_attachment_that_somebody_has_ended(make: Make, project: Project) -> 
     assert project.connection.block_storage.get_volume(volume.id).status == "available"
 
 
-def test_a_lost_attachment_is_found_again(make: Make, project: Project) -> None:
+def test_a_lost_attachment_is_found_again(make: Maker, project: Project) -> None:
     server, volume = _server(project), make("Volume", size=1)
     properties = {"instance_uuid": server.id, "volume_id": volume.id}
-    lost = _new("VolumeAttachment", Context(project.connection.session), properties)
+    lost = make.new("VolumeAttachment", **properties)
     lost.plugin.handle_create(lost.target, lost.work)
-    again = _new("VolumeAttachment", Context(project.connection.session), properties).create()
+    again = make("VolumeAttachment", **properties)
     assert again.id == volume.id
     again.delete()
 
 
-def test_wrong_attachments(make: Make, project: Project) -> None:
+def test_wrong_attachments(make: Maker, project: Project) -> None:
     server, volume = _server(project), make("Volume", size=1)
     nothing = "0a0b0c0d-0000-4000-8000-000000000000"
-    work = Context(project.connection.session)
     for properties, why in (
         ({"instance_uuid": "nothing", "volume_id": volume.id}, r"The Server \(nothing\) could not be found"),
         ({"instance_uuid": server.id, "volume_id": "nothing"}, r"The Volume \(nothing\) could not be found"),
         ({"instance_uuid": nothing, "volume_id": volume.id}, r"compute 404: .*req-"),
         ({"instance_uuid": server.id, "volume_id": nothing}, r"compute 404: .*req-"),
     ):
-        attachment = _new("VolumeAttachment", work, properties)
+        attachment = make.new("VolumeAttachment", **properties)
         with pytest.raises(PermanentError, match=why):
             attachment.create()
-        assert attachment.plugin.find_created("key", attachment.target, work) is None
+        assert attachment.plugin.find_created("key", attachment.target, make.work) is None
         attachment.delete()
     _use(project, server, volume.id)
     with pytest.raises(PermanentError, match=r"compute 400: .*req-"):
         make("VolumeAttachment", instance_uuid=_server(project).id, volume_id=volume.id)
 
 
-def test_changes_of_a_volume_type(make_as_operator: Make, operator: Project, project: Project) -> None:
+def test_changes_of_a_volume_type(make_as_operator: Maker, operator: Project, project: Project) -> None:
     storage, name = operator.connection.block_storage, f"kind-{project.name}"
     kind = make_as_operator("VolumeType", name=name, metadata={"k": "v"}, description="one")
     found = storage.get_type(kind.id)
@@ -415,7 +388,7 @@ def test_changes_of_a_volume_type(make_as_operator: Make, operator: Project, pro
 
 @pytest.mark.parametrize("is_public", [True, False])
 def test_a_lost_creation_of_a_volume_type_is_found_again(
-    make_as_operator: Make, operator: Project, *, is_public: bool
+    make_as_operator: Maker, operator: Project, *, is_public: bool
 ) -> None:
     kind = make_as_operator("VolumeType", name=f"kind-{operator.name}", is_public=is_public)
     lost = dataclasses.replace(kind.target, physical_id=None, data={}, attempt=2)
@@ -427,6 +400,6 @@ def test_a_lost_creation_of_a_volume_type_is_found_again(
     kind.delete()
 
 
-def test_users_make_no_volume_types(make: Make, project: Project) -> None:
+def test_users_make_no_volume_types(make: Maker, project: Project) -> None:
     with pytest.raises(PermanentError, match=r"block-storage 403: .*req-"):
         make("VolumeType", name=f"kind-{project.name}")

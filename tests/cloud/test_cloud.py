@@ -1,11 +1,17 @@
 """The cloud of the tests itself: it works, and a Stoker works on it."""
 
 import signal
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from harness import proctree
 from harness.cloud.project import Project
 from harness.cloud.server import CloudServer
-from harness.cloud.stacks import Stacks
+from harness.cloud.stacks import WITHIN, Stacks
+from harness.waiting import wait_for
+from openstack.connection import Connection
+
+Json = typing.Any
 
 
 def test_a_server_with_network_and_volume_is_made_seen_and_removed(project: Project) -> None:
@@ -36,7 +42,41 @@ def test_a_server_with_network_and_volume_is_made_seen_and_removed(project: Proj
     assert project.leftovers() == {}
 
 
-def test_what_is_left_in_a_project_is_found_and_removed_kind_by_kind(project: Project) -> None:
+LISTS: Mapping[str, Callable[[Connection, str], Iterable[Json]]] = {
+    "servers": lambda c, _: c.compute.servers(details=False),
+    "server groups": lambda c, _: c.compute.server_groups(),
+    "key pairs": lambda c, _: c.compute.keypairs(),
+    "backups": lambda c, _: c.block_storage.backups(details=False),
+    "snapshots": lambda c, _: c.block_storage.snapshots(details=False),
+    "volumes": lambda c, _: c.block_storage.volumes(details=False),
+    "images": lambda c, project: c.image.images(owner=project),
+    "floating IPs": lambda c, project: c.network.ips(project_id=project),
+    "routers": lambda c, project: c.network.routers(project_id=project),
+    "trunks": lambda c, project: c.network.trunks(project_id=project),
+    "ports": lambda c, project: c.network.ports(project_id=project),
+    "subnets": lambda c, project: c.network.subnets(project_id=project),
+    "networks": lambda c, project: c.network.networks(project_id=project),
+    "subnet pools": lambda c, project: c.network.subnet_pools(project_id=project),
+    "address scopes": lambda c, project: c.network.address_scopes(project_id=project),
+    "address groups": lambda c, project: c.network.address_groups(project_id=project),
+    "security groups": lambda c, project: (
+        group for group in c.network.security_groups(project_id=project) if group.name != "default"
+    ),
+    "QoS policies": lambda c, project: c.network.qos_policies(project_id=project),
+}
+"""Lists of the services, by the kinds of things that a project may have."""
+
+
+def listed(project: Project) -> dict[str, list[str]]:
+    """The things of a project as the services list them; kinds of which there are none are left out."""
+    found = {
+        kind: sorted(thing.name or thing.id for thing in things(project.connection, project.id))
+        for kind, things in LISTS.items()
+    }
+    return {kind: names for kind, names in found.items() if names}
+
+
+def make_one_of_each_kind(project: Project) -> None:
     c = project.connection
     public = c.network.find_network("public")
     network = c.network.create_network(name="net")
@@ -45,21 +85,69 @@ def test_what_is_left_in_a_project_is_found_and_removed_kind_by_kind(project: Pr
     c.network.add_interface_to_router(router, subnet=subnet.id)
     port = c.network.create_port(network_id=network.id, name="port")
     c.network.create_ip(floating_network_id=public.id, port_id=port.id)
+    c.network.create_trunk(port_id=c.network.create_port(network_id=network.id).id, name="trunk")
+    scope = c.network.create_address_scope(name="scope", ip_version=4)
+    c.network.create_subnet_pool(name="pool", prefixes=["10.8.0.0/16"], address_scope_id=scope.id)
+    c.network.create_address_group(name="addresses", addresses=["192.0.2.0/24"])
     c.network.create_security_group(name="group")
+    project.admin.network.create_qos_policy(name="slow", project_id=project.id)
     c.compute.create_keypair(name="key")
     c.compute.create_server_group(name="servers", policy="soft-anti-affinity")
     c.image.create_image(name="image", data=b"x", disk_format="raw", container_format="bare")
-    assert {
-        "floating IPs",
-        "routers",
-        "ports",
-        "security groups",
-        "key pairs",
-        "server groups",
-        "images",
-    } <= {*project.leftovers()}
+    volume = c.block_storage.create_volume(size=1, name="volume")
+    image, flavor = c.image.find_image("cirros"), c.compute.find_flavor("m1.tiny")
+    server = c.compute.create_server(
+        name="server", image_id=image.id, flavor_id=flavor.id, networks=[{"port": port.id}]
+    )
+    c.block_storage.wait_for_status(volume, "available", interval=0.2)
+    c.block_storage.create_snapshot(volume_id=volume.id, name="snapshot")
+    c.block_storage.create_backup(volume_id=volume.id, name="backup")
+    c.compute.wait_for_server(server, interval=0.2)
+
+
+def test_all_that_services_list_of_a_project_is_found_and_removed(project: Project) -> None:
+    """The rows of the databases are what the lists show, for each kind."""
+    make_one_of_each_kind(project)
+    found = {kind: sorted(names) for kind, names in project.leftovers().items()}
+    assert set(found) == set(LISTS)
+    assert found == listed(project)
     project.clean()
+    assert (project.leftovers(), listed(project)) == ({}, {})
+
+
+def test_a_server_that_never_ran_is_found_and_removed(project: Project) -> None:
+    """Compute keeps it in a database of its own."""
+    c, admin = project.connection, project.admin
+    huge = admin.compute.create_flavor(name=f"huge-{project.name}", ram=2**30, vcpus=1, disk=1)
+    try:
+        image = c.image.find_image("cirros")
+        server = c.compute.create_server(name="never", image_id=image.id, flavor_id=huge.id, networks="none")
+        assert project.leftovers()["servers"]
+        wait_for(lambda: c.compute.get_server(server.id).status == "ERROR", WITHIN)
+        assert project.leftovers() == {"servers": ["never"]}
+        project.clean()
+    finally:
+        admin.compute.delete_flavor(huge)
+    assert (project.leftovers(), listed(project)) == ({}, {})
+
+
+def test_limits_of_a_project_are_taken_back(project: Project) -> None:
+    admin = project.admin
+    before = [quotas(admin, project) for quotas in QUOTAS]
+    admin.compute.update_quota_set(project.id, instances=1)
+    admin.block_storage.update_quota_set(project.id, volumes=1)
+    admin.network.update_quota(project.id, network=1)
+    assert [quotas(admin, project) for quotas in QUOTAS] == [1, 1, 1]
     assert project.leftovers() == {}
+    project.clean()
+    assert [quotas(admin, project) for quotas in QUOTAS] == before == [-1, -1, -1]
+
+
+QUOTAS: Sequence[Callable[[Connection, Project], int]] = (
+    lambda c, project: c.compute.get_quota_set(project.id).instances,
+    lambda c, project: c.block_storage.get_quota_set(project.id).volumes,
+    lambda c, project: c.network.get_quota(project.id).networks,
+)
 
 
 def test_a_stack_is_created_with_a_token_of_the_project(stacks: Stacks) -> None:

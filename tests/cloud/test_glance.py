@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
-from harness.cloud.access import Cloud
 from harness.cloud.project import Project
 from harness.scripted_service import Answer, serving
 from harness.step_driver import Context, Driven
@@ -92,17 +91,16 @@ def test_changes_of_an_image(make: Make, project: Project) -> None:
         made.act("check")
 
 
-def test_members_of_an_image(make: Make, project: Project, cloud: Cloud) -> None:
+def test_members_of_an_image(make: Make, project: Project, other: Project) -> None:
     image = project.connection.image
-    with cloud.project() as other:
-        made = make(visibility="shared", members=[other.id])
-        assert [member.member_id for member in image.members(made.id)] == [other.id]
-        assert made.update(members=["someone"]) == "updated"
-        assert [member.member_id for member in image.members(made.id)] == ["someone"]
-        assert made.update(visibility="private", members=None) == "updated"
-        assert image.get_image(made.id).visibility == "private"
-        assert made.update(visibility="shared", members=[other.id]) == "updated"
-        assert [member.member_id for member in image.members(made.id)] == [other.id]
+    made = make(visibility="shared", members=[other.id])
+    assert [member.member_id for member in image.members(made.id)] == [other.id]
+    assert made.update(members=["someone"]) == "updated"
+    assert [member.member_id for member in image.members(made.id)] == ["someone"]
+    assert made.update(visibility="private", members=None) == "updated"
+    assert image.get_image(made.id).visibility == "private"
+    assert made.update(visibility="shared", members=[other.id]) == "updated"
+    assert [member.member_id for member in image.members(made.id)] == [other.id]
 
 
 def test_who_may_do_what_with_an_image(

@@ -1,39 +1,17 @@
-"""What a change of each property of a network type does: in place, replaced, or refused by the service."""
+"""Changes of each property of the network types: in place, replaced, or refused by the service."""
 
 import typing
-from collections.abc import Callable
 
 import pytest
+from harness.cloud.maker import Maker
 from harness.cloud.project import Project
-from harness.step_driver import Context, Driven
 from stoker.resources.context import ReplacementView
 from stoker.resources.errors import PermanentError, RetryableError
-from stoker.resources.openstack.neutron.registry import RESOURCE_TYPES
 
 Json = typing.Any
-Make = Callable[..., Driven]
 
 
-@pytest.fixture
-def make(project: Project) -> Make:
-    return _maker(project)
-
-
-@pytest.fixture
-def make_as_operator(operator: Project) -> Make:
-    return _maker(operator)
-
-
-def _maker(project: Project) -> Make:
-    work = Context(project.connection.session)
-
-    def made(name: str, **properties: Json) -> Driven:
-        return Driven(RESOURCE_TYPES[f"OS::Neutron::{name}"](), work, properties).create()
-
-    return made
-
-
-def test_changes_of_a_network(make: Make, project: Project) -> None:
+def test_changes_of_a_network(make: Maker, project: Project) -> None:
     net = make("Net")
     network = project.connection.network
     assert net.update(name="blue") == "updated"
@@ -53,7 +31,7 @@ def test_changes_of_a_network(make: Make, project: Project) -> None:
         net.update(shared=True)
 
 
-def test_changes_of_a_subnet(make: Make, project: Project) -> None:
+def test_changes_of_a_subnet(make: Maker, project: Project) -> None:
     net = make("Net")
     subnet = make("Subnet", network=net.id, cidr="10.3.0.0/24", enable_dhcp=True)
     network = project.connection.network
@@ -84,7 +62,7 @@ def test_changes_of_a_subnet(make: Make, project: Project) -> None:
     assert six.update(ipv6_address_mode="slaac") == "replace"
 
 
-def test_changes_of_a_port(make: Make, project: Project) -> None:
+def test_changes_of_a_port(make: Maker, project: Project) -> None:
     net = make("Net")
     subnet = make("Subnet", network=net.id, cidr="10.3.0.0/24")
     group = make("SecurityGroup")
@@ -117,7 +95,7 @@ def test_changes_of_a_port(make: Make, project: Project) -> None:
     assert port.update(mac_address="fa:16:3e:00:00:01") == "replace"
 
 
-def test_a_replacement_of_a_port_gets_its_address(make: Make, project: Project) -> None:
+def test_a_replacement_of_a_port_gets_its_address(make: Maker, project: Project) -> None:
     net = make("Net")
     subnet = make("Subnet", network=net.id, cidr="10.3.0.0/24")
     address = [{"subnet": subnet.id, "ip_address": "10.3.0.33"}]
@@ -134,7 +112,7 @@ def test_a_replacement_of_a_port_gets_its_address(make: Make, project: Project) 
     assert [item["ip_address"] for item in found.fixed_ips] == ["10.3.0.33"]
 
 
-def test_changes_of_a_router(make: Make, project: Project) -> None:
+def test_changes_of_a_router(make: Maker, project: Project) -> None:
     router = make("Router")
     network = project.connection.network
     assert router.update(name="r") == "updated"
@@ -150,7 +128,7 @@ def test_changes_of_a_router(make: Make, project: Project) -> None:
         assert router.update(**{name: value}) == "replace", name
 
 
-def test_a_router_interface_is_there_once(make: Make, project: Project) -> None:
+def test_a_router_interface_is_there_once(make: Maker, project: Project) -> None:
     net, router = make("Net"), make("Router")
     subnet = make("Subnet", network=net.id, cidr="10.3.0.0/24")
     port = make("Port", network=make("Net").id)
@@ -161,15 +139,15 @@ def test_a_router_interface_is_there_once(make: Make, project: Project) -> None:
     interface.act("check")
     for name, value in (("router", "other"), ("subnet", "other")):
         assert interface.update(**{name: value}) == "replace", name
-    assert interface.update(subnet=None, port=port.id) == "replace"
-    with pytest.raises(RetryableError, match=r"still in use: network 409: .*req-"):
+    assert interface.update(subnet_id=None, port=port.id) == "replace"
+    with pytest.raises(RetryableError, match=r"still in use by router .*: network 409: .*req-"):
         subnet.plugin.handle_delete(subnet.target, subnet.work)
     interface.delete()
     interface.delete()
     assert plugin.find_created("key", target, interface.work) is None
 
 
-def test_changes_of_a_floating_ip(make: Make, project: Project) -> None:
+def test_changes_of_a_floating_ip(make: Maker, project: Project) -> None:
     net, router = make("Net"), make("Router", external_gateway_info={"network": "public"})
     subnet = make("Subnet", network=net.id, cidr="10.3.0.0/24")
     make("RouterInterface", router=router.id, subnet=subnet.id)
@@ -200,7 +178,7 @@ def test_changes_of_a_floating_ip(make: Make, project: Project) -> None:
     assert network.get_ip(second.id).port_id is None
 
 
-def test_changes_of_a_security_group(make: Make, project: Project) -> None:
+def test_changes_of_a_security_group(make: Maker, project: Project) -> None:
     web = {"protocol": "tcp", "port_range_min": 80, "port_range_max": 80}
     group = make("SecurityGroup", rules=[web])
     network = project.connection.network
@@ -225,7 +203,7 @@ def test_changes_of_a_security_group(make: Make, project: Project) -> None:
     assert rules() == everything_out
 
 
-def test_a_security_group_rule_is_its_own_identity(make: Make, project: Project) -> None:
+def test_a_security_group_rule_is_its_own_identity(make: Maker, project: Project) -> None:
     group = make("SecurityGroup")
     rule = make("SecurityGroupRule", security_group=group.id, protocol="icmp", description="ping")
     with pytest.raises(PermanentError, match=r"network 409: .*already exists"):
@@ -245,7 +223,7 @@ def test_a_security_group_rule_is_its_own_identity(make: Make, project: Project)
     assert rule.id in {item.id for item in project.connection.network.security_group_rules()}
 
 
-def test_changes_of_a_provider_network(make_as_operator: Make, operator: Project) -> None:
+def test_changes_of_a_provider_network(make_as_operator: Maker, operator: Project) -> None:
     net = make_as_operator("ProviderNet", network_type="vxlan", shared=False)
     assert net.update(shared=True, name="p", router_external=True, tags=["t"]) == "updated"
     found = operator.connection.network.get_network(net.id)
@@ -254,7 +232,7 @@ def test_changes_of_a_provider_network(make_as_operator: Make, operator: Project
 
 
 @pytest.mark.parametrize("name", ["Net", "Router", "SecurityGroup"])
-def test_a_lost_creation_is_found_again(make: Make, project: Project, name: str) -> None:
+def test_a_lost_creation_is_found_again(make: Maker, project: Project, name: str) -> None:
     """The answer was lost, and another conductor begins again: with the same key, as its second attempt."""
     made = make(name, **({"description": "mine"} if name == "SecurityGroup" else {}))
     plugin, key = made.plugin, made.target.key
@@ -264,7 +242,7 @@ def test_a_lost_creation_is_found_again(make: Make, project: Project, name: str)
     assert plugin.find_created(key, made.target, made.work) is None
 
 
-def test_changes_of_a_trunk(make: Make, project: Project) -> None:
+def test_changes_of_a_trunk(make: Maker, project: Project) -> None:
     net = make("Net")
     parent, first, second = (make("Port", network=net.id) for _ in range(3))
     tagged = {"port": first.id, "segmentation_type": "vlan", "segmentation_id": 101}

@@ -6,7 +6,6 @@ import typing
 import uuid
 
 import pytest
-from harness.cloud.access import Cloud
 from harness.cloud.project import Project
 from harness.cloud.site import FLAVOR, IMAGE, Site
 from harness.step_driver import Driven
@@ -256,13 +255,12 @@ def test_what_does_not_exist_is_named_and_nothing_is_left(site: Site) -> None:
         server.delete()
 
 
-def test_a_port_of_another_project_is_refused(site: Site, cloud: Cloud) -> None:
-    with cloud.project() as other:
-        port = Site(other).make_port(name="theirs")
-        server = site.server(networks=[{"port": port.id}])
-        with pytest.raises(PermanentError, match="compute 400: Port id .* could not be found"):
-            server.create()
-        assert other.connection.network.get_port(port.id).device_id == ""
+def test_a_port_of_another_project_is_refused(site: Site, other: Project) -> None:
+    port = Site(other).make_port(name="theirs")
+    server = site.server(networks=[{"port": port.id}])
+    with pytest.raises(PermanentError, match="compute 400: Port id .* could not be found"):
+        server.create()
+    assert other.connection.network.get_port(port.id).device_id == ""
 
 
 def test_a_quota_is_waited_for(site: Site) -> None:

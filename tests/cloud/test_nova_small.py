@@ -2,43 +2,20 @@
 
 import dataclasses
 import typing
-from collections.abc import Callable
 
 import pytest
+from harness.cloud.maker import Maker
 from harness.cloud.project import Project
-from harness.step_driver import Context, Driven
+from harness.step_driver import Driven
 from stoker.resources.errors import PermanentError, PropertyError
 from stoker.resources.openstack.marks import mark_of
-from stoker.resources.openstack.nova.registry import RESOURCE_TYPES
 from stoker.resources.openstack.service import Conflict
 from stoker.resources.steps import Poll
 
 Json = typing.Any
-Make = Callable[..., Driven]
 KEYS = [
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + letter * 43 + f" {letter}@example.org" for letter in ("A", "B")
 ]
-
-
-@pytest.fixture
-def make(project: Project) -> Make:
-    return _maker(project)
-
-
-@pytest.fixture
-def make_as_operator(operator: Project) -> Make:
-    return _maker(operator)
-
-
-def _maker(project: Project) -> Make:
-    def made(name: str, /, **properties: Json) -> Driven:
-        return _new(project, name, properties).create()
-
-    return made
-
-
-def _new(project: Project, name: str, properties: Json) -> Driven:
-    return Driven(RESOURCE_TYPES[f"OS::Nova::{name}"](), Context(project.connection.session), properties)
 
 
 def _began(driven: Driven) -> Poll:
@@ -49,7 +26,7 @@ def _began(driven: Driven) -> Poll:
     return step
 
 
-def test_changes_of_a_key_pair(make: Make, project: Project) -> None:
+def test_changes_of_a_key_pair(make: Maker, project: Project) -> None:
     pair = make("KeyPair", name="mine", public_key=KEYS[0])
     assert project.connection.compute.get_keypair("mine").public_key == KEYS[0]
     assert (pair.attribute("public_key"), pair.attribute("private_key")) == (KEYS[0], "")
@@ -70,17 +47,17 @@ def test_changes_of_a_key_pair(make: Make, project: Project) -> None:
 
 
 @pytest.mark.parametrize("save", [True, False])
-def test_a_generated_key_pair(make: Make, project: Project, *, save: bool) -> None:
+def test_a_generated_key_pair(make: Maker, project: Project, *, save: bool) -> None:
     pair = make("KeyPair", name="mine", save_private_key=save)
     assert pair.attribute("private_key").startswith("-----BEGIN") is save
     assert "private_key" not in pair.attribute("show")
     assert pair.attribute("public_key") == project.connection.compute.get_keypair("mine").public_key
 
 
-def test_a_key_pair_of_somebody_else_is_left_alone(make: Make, project: Project) -> None:
+def test_a_key_pair_of_somebody_else_is_left_alone(make: Maker, project: Project) -> None:
     compute = project.connection.compute
     compute.create_keypair(name="mine", public_key=KEYS[0])
-    pair = _new(project, "KeyPair", {"name": "mine", "save_private_key": True})
+    pair = make.new("KeyPair", name="mine", save_private_key=True)
     with pytest.raises(Conflict, match="another key pair has the name mine"):
         pair.create()
     pair.target = dataclasses.replace(pair.target, attempt=2)
@@ -92,9 +69,11 @@ def test_a_key_pair_of_somebody_else_is_left_alone(make: Make, project: Project)
 
 
 @pytest.mark.parametrize("properties", [{"save_private_key": True}, {}, {"public_key": KEYS[0]}])
-def test_a_lost_creation_of_a_key_pair_is_found_again(project: Project, properties: Json) -> None:
+def test_a_lost_creation_of_a_key_pair_is_found_again(
+    make: Maker, project: Project, properties: Json
+) -> None:
     """The answer was lost with the private key; so the pair is made again, where that is to be kept."""
-    pair = _new(project, "KeyPair", {"name": "mine", **properties})
+    pair = make.new("KeyPair", name="mine", **properties)
     step = _began(pair)
     pair.plugin.check_create_complete(pair.target, step.progress, pair.work)
     lost = project.connection.compute.get_keypair("mine").public_key
@@ -108,7 +87,7 @@ def test_a_lost_creation_of_a_key_pair_is_found_again(project: Project, properti
     assert ("private_key" in done.data) is ("save_private_key" in properties)
 
 
-def test_a_replacement_of_a_key_pair_has_its_name(make: Make, project: Project) -> None:
+def test_a_replacement_of_a_key_pair_has_its_name(make: Maker, project: Project) -> None:
     compute = project.connection.compute
     old = make("KeyPair", name="mine", public_key=KEYS[0])
     old.plugin.prepare_for_replace(old.target, old.work)
@@ -124,7 +103,7 @@ def test_a_replacement_of_a_key_pair_has_its_name(make: Make, project: Project) 
     assert list(compute.keypairs()) == []
 
 
-def test_a_key_pair_for_another_user(make_as_operator: Make, project: Project) -> None:
+def test_a_key_pair_for_another_user(make_as_operator: Maker, project: Project) -> None:
     pair = make_as_operator("KeyPair", name="theirs", public_key=KEYS[0], user=project.name)
     assert [found.name for found in project.connection.compute.keypairs()] == ["theirs"]
     pair.act("check")
@@ -139,12 +118,12 @@ def test_a_key_pair_for_another_user(make_as_operator: Make, project: Project) -
         ({"name": "mine", "user": "nobody"}, r"nobody|identity 403"),
     ],
 )
-def test_wrong_key_pairs(make: Make, properties: Json, why: str) -> None:
+def test_wrong_key_pairs(make: Maker, properties: Json, why: str) -> None:
     with pytest.raises(PermanentError, match=why):
         make("KeyPair", **properties)
 
 
-def test_changes_of_a_server_group(make: Make, project: Project) -> None:
+def test_changes_of_a_server_group(make: Maker, project: Project) -> None:
     group = make("ServerGroup", rules={"max_server_per_host": 2})
     found = project.connection.compute.get_server_group(group.id)
     assert (found.name, found.policy, found.rules) == (
@@ -162,10 +141,10 @@ def test_changes_of_a_server_group(make: Make, project: Project) -> None:
         group.act("check")
 
 
-def test_a_lost_creation_of_a_server_group_is_found_again(make: Make, project: Project) -> None:
+def test_a_lost_creation_of_a_server_group_is_found_again(make: Maker, project: Project) -> None:
     compute = project.connection.compute
     others = compute.create_server_group(name="web", policy="affinity")
-    group = _new(project, "ServerGroup", {"name": "web"})
+    group = make.new("ServerGroup", name="web")
     step = _began(group)
     assert group.plugin.find_created(group.target.key, group.target, group.work) is None
     group.plugin.check_create_complete(group.target, step.progress, group.work)
@@ -177,8 +156,8 @@ def test_a_lost_creation_of_a_server_group_is_found_again(make: Make, project: P
     assert group.plugin.find_created(group.target.key, group.target, group.work) == again.physical_id
 
 
-def test_two_server_groups_of_one_name_are_made_at_once(project: Project) -> None:
-    one, two = (_new(project, "ServerGroup", {"name": "web"}) for _ in range(2))
+def test_two_server_groups_of_one_name_are_made_at_once(make: Maker, project: Project) -> None:
+    one, two = (make.new("ServerGroup", name="web") for _ in range(2))
     steps = [_began(one), _began(two)]
     made = [
         group.plugin.check_create_complete(group.target, step.progress, group.work).physical_id
@@ -199,12 +178,12 @@ def test_two_server_groups_of_one_name_are_made_at_once(project: Project) -> Non
         ({"policies": ["none"]}, "policies"),
     ],
 )
-def test_wrong_server_groups(project: Project, properties: Json, why: str) -> None:
+def test_wrong_server_groups(make: Maker, properties: Json, why: str) -> None:
     with pytest.raises(PropertyError, match=why):
-        _new(project, "ServerGroup", properties)
+        make.new("ServerGroup", **properties)
 
 
-def test_changes_of_a_flavor(make_as_operator: Make, operator: Project, project: Project) -> None:
+def test_changes_of_a_flavor(make_as_operator: Maker, operator: Project, project: Project) -> None:
     flavor = make_as_operator(
         "Flavor", ram=64, vcpus=1, extra_specs={"a:b": 1}, is_public=False, tenants=[project.name]
     )
@@ -242,8 +221,10 @@ def test_changes_of_a_flavor(make_as_operator: Make, operator: Project, project:
         flavor.act("check")
 
 
-def test_a_flavor_that_is_not_public_is_for_the_stacks_project(operator: Project) -> None:
-    flavor = _new(operator, "Flavor", {"ram": 64, "vcpus": 1, "is_public": False})
+def test_a_flavor_that_is_not_public_is_for_the_stacks_project(
+    make_as_operator: Maker, operator: Project
+) -> None:
+    flavor = make_as_operator.new("Flavor", ram=64, vcpus=1, is_public=False)
     stack = dataclasses.replace(flavor.target.stack, project_id=operator.id)
     flavor.target = dataclasses.replace(flavor.target, stack=stack)
     flavor.create()
@@ -253,25 +234,27 @@ def test_a_flavor_that_is_not_public_is_for_the_stacks_project(operator: Project
 
 
 @pytest.mark.parametrize("chosen", [{}, {"flavorid": "auto"}, {"flavorid": "own", "name": "own"}])
-def test_a_lost_creation_of_a_flavor_is_found_again(operator: Project, chosen: Json) -> None:
+def test_a_lost_creation_of_a_flavor_is_found_again(
+    make_as_operator: Maker, operator: Project, chosen: Json
+) -> None:
     if chosen.get("flavorid") == "own":
         chosen = {"flavorid": f"id-{operator.name}", "name": f"name-{operator.name}"}
-    flavor = _new(operator, "Flavor", {"ram": 64, "vcpus": 1, **chosen}).create()
+    flavor = make_as_operator("Flavor", ram=64, vcpus=1, **chosen)
     found = operator.connection.compute.get_flavor(flavor.id)
     assert found.description == mark_of(flavor.target.key)
     lost = dataclasses.replace(flavor.target, physical_id=None, data={}, attempt=2)
     assert flavor.plugin.find_created(lost.key, lost, flavor.work) == flavor.id
-    again = Driven(flavor.plugin, flavor.work, {"ram": 64, "vcpus": 1, **chosen})
+    again = make_as_operator.new("Flavor", ram=64, vcpus=1, **chosen)
     again.target = lost
     assert again.create().id == flavor.id
     again.delete()
 
 
-def test_a_flavor_of_somebody_else_is_left_alone(operator: Project) -> None:
+def test_a_flavor_of_somebody_else_is_left_alone(make_as_operator: Maker, operator: Project) -> None:
     compute = operator.connection.compute
     theirs = compute.create_flavor(name=f"name-{operator.name}", ram=64, vcpus=1, disk=0)
     try:
-        flavor = _new(operator, "Flavor", {"ram": 64, "vcpus": 1, "flavorid": theirs.id, "name": theirs.name})
+        flavor = make_as_operator.new("Flavor", ram=64, vcpus=1, flavorid=theirs.id, name=theirs.name)
         flavor.target = dataclasses.replace(flavor.target, attempt=2)
         assert flavor.plugin.find_created(flavor.target.key, flavor.target, flavor.work) is None
         with pytest.raises(Conflict, match=r"compute 409: .*req-"):
@@ -282,7 +265,7 @@ def test_a_flavor_of_somebody_else_is_left_alone(operator: Project) -> None:
         compute.delete_flavor(theirs)
 
 
-def test_wrong_flavors(make: Make, make_as_operator: Make) -> None:
+def test_wrong_flavors(make: Maker, make_as_operator: Maker) -> None:
     with pytest.raises(PermanentError, match=r"compute 403: .*req-"):
         make("Flavor", ram=64, vcpus=1)
     with pytest.raises(PermanentError, match=r"compute 400: .*req-"):

@@ -4,11 +4,11 @@ import pathlib
 from collections.abc import Iterator
 
 import pytest
-from client.serving import Service
 from harness import plugin_page
 from harness.cloud.access import Cloud
 from harness.cloud.project import Project
 from harness.cloud.stacks import Stacks
+from harness.cloud.stoker import stoker_on
 
 OFFICES = {"192.0.2.0/24", "198.51.100.0/24"}
 
@@ -16,16 +16,11 @@ OFFICES = {"192.0.2.0/24", "198.51.100.0/24"}
 @pytest.fixture
 def stacks_with_plugin(cloud: Cloud, project: Project, tmp_path: pathlib.Path) -> Iterator[Stacks]:
     """The stacks of the project, at a Stoker that has the page's package."""
-    config = tmp_path / "cloud.conf"
-    config.write_text(cloud.stoker_options())
-    site = plugin_page.install(tmp_path)
-    service = Service(tmp_path, conductors=1, config=config, env={"PYTHONPATH": str(site)})
-    try:
+    env = {"PYTHONPATH": str(plugin_page.install(tmp_path))}
+    with stoker_on(cloud, tmp_path, conductors=1, env=env) as service:
         made = Stacks(service, project)
         yield made
         made.clean()
-    finally:
-        service.stop()
 
 
 def test_the_declared_type_of_the_guide_works(stacks_with_plugin: Stacks, project: Project) -> None:

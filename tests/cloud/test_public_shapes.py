@@ -181,7 +181,7 @@ def test_a_server_that_is_there_already(stacks: Stacks, project: Project) -> Non
 
 
 def _user_data(project: Project, stack: Stack) -> str:
-    """What Nova has for the server."""
+    """The user data that Nova has for the server."""
     server = project.admin.compute.get_server(stack.physical_id("server"))
     return base64.b64decode(server.user_data).decode()
 

@@ -4,10 +4,11 @@ import typing
 from collections.abc import Callable
 
 import pytest
-from client.serving import Answer, Service
+from client.serving import Answer
 from harness.cloud.access import Cloud
 from harness.cloud.project import Project
 from harness.cloud.stacks import WITHIN, Stacks
+from harness.cloud.stoker import stoker_on
 from harness.waiting import wait_for
 
 Json = typing.Any
@@ -156,13 +157,12 @@ def test_a_service_that_the_cloud_lacks_meets_no_constraint(stacks: Stacks, chec
     assert "the service catalog has no service of type" in refused(stacks, check, "x")
 
 
-def test_things_of_other_projects_are_not_found(stacks: Stacks, cloud: Cloud) -> None:
-    with cloud.project() as other:
-        network = other.connection.network.create_network(name="theirs")
-        own = Stacks(stacks.service, other)
-        assert validated(own, "neutron.network", "theirs").status == 200
-        for value in (network.id, "theirs"):
-            assert "could not be found" in refused(stacks, "neutron.network", value)
+def test_things_of_other_projects_are_not_found(stacks: Stacks, other: Project) -> None:
+    network = other.connection.network.create_network(name="theirs")
+    own = Stacks(stacks.service, other)
+    assert validated(own, "neutron.network", "theirs").status == 200
+    for value in (network.id, "theirs"):
+        assert "could not be found" in refused(stacks, "neutron.network", value)
 
 
 def test_a_property_is_checked(stacks: Stacks) -> None:
@@ -182,10 +182,7 @@ def test_types_of_services_are_listed_where_the_catalog_has_them(
     clouds = {"OS::Neutron::Net", "OS::Cinder::Volume", "OS::Nova::KeyPair"}
     assert clouds <= set(stacks.call("GET", "/resource_types").body["resource_types"])
     folder = tmp_path_factory.mktemp("nowhere")
-    config = folder / "cloud.conf"
-    config.write_text(cloud.stoker_options() + "\n[clients]\nregion_name = Nowhere\n")
-    elsewhere = Service(folder, config=config)
-    try:
+    with stoker_on(cloud, folder, "\n[clients]\nregion_name = Nowhere\n") as elsewhere:
         there = Stacks(elsewhere, stacks.project)
         listed = set(there.call("GET", "/resource_types").body["resource_types"])
         assert not clouds & listed
@@ -195,5 +192,3 @@ def test_types_of_services_are_listed_where_the_catalog_has_them(
         assert answer.status == 400
         assert answer.body["error"]["type"] == "ResourceTypeUnavailable"
         assert answer.body["error"]["message"].startswith("HEAT-E99001 Service network is not available")
-    finally:
-        elsewhere.stop()

@@ -30,7 +30,7 @@ FILLED_IN = re.compile(
     r"|\b[A-Z]+\b|\b[\w.-]*\d[\w.-]*\b"  # ADDRESS, 5, 0003_expand
     r"|\b\w+(?:\.\s?\w+)+\b|\b[A-Z]\w+[A-Z]\w+\b"  # resources.r.properties, StackTimeouts
 )
-"""What a page may write in the place of a placeholder."""
+"""Words that a page may write in the place of a placeholder."""
 ENDS = " :;,."
 """A quote may end before them."""
 

@@ -64,7 +64,8 @@ class Keystone(Server):
 
     def _serving(self, port: int) -> list[str]:
         script = str(INSTALLED / "serve.py")
-        return [str(BIN / "python"), "-P", "-W", "ignore", script, "keystone", "keystone.wsgi.api", str(port)]
+        given = ["keystone", "keystone.wsgi.api", str(port), str(self.directory / "requests")]
+        return [str(BIN / "python"), "-P", "-W", "ignore", script, *given]
 
     def _environment(self) -> dict[str, str]:
         return self._configured("keystone.conf")

@@ -76,7 +76,8 @@ def _tell(layout: Layout) -> None:
 
     clouds = {"clouds": {user: access(user) for user in ("admin", "demo")}}
     (layout.directory / CLOUDS).write_text(yaml.safe_dump(clouds))
-    facts = {"auth_url": layout.auth_url, "urls": {name: layout.url(name) for name in layout.ports}}
+    urls = {name: layout.url(name) for name in layout.ports}
+    facts = {"auth_url": layout.auth_url, "urls": urls, "database": layout.database}
     unfinished = layout.directory / f"{READY}.unfinished"
     unfinished.write_text(json.dumps({**facts, "pid": os.getpid()}))
     unfinished.rename(layout.directory / READY)

@@ -6,11 +6,12 @@ import json
 import pathlib
 import typing
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 
 from harness.cloud.contents import connect
-from harness.cloud.layout import PASSWORD, REGION
+from harness.cloud.layout import PASSWORD, REGION, requests_of
 from harness.cloud.project import Project
+from harness.cloud.rows import Rows
 from openstack.connection import Connection
 
 READY = "cloud.json"
@@ -32,6 +33,7 @@ class Cloud:
         facts = json.loads((directory / READY).read_text())
         self.auth_url: str = facts["auth_url"]
         self.urls: Mapping[str, str] = facts["urls"]
+        self._rows = Rows(facts["database"])
 
     @functools.cached_property
     def admin(self) -> Connection:
@@ -42,30 +44,45 @@ class Cloud:
         """A connection of a user's to a project."""
         return connect(self.auth_url, user, project)
 
-    @contextlib.contextmanager
-    def project(self, roles: Sequence[str] = ("member",)) -> Iterator[Project]:
-        """A project with one user, who has these roles; all of it is gone afterwards."""
+    def make_project(self, roles: Collection[str] = ("member",)) -> Project:
+        """Make a project with one user, who has these roles."""
         identity = self.admin.identity
         name = f"project-{uuid.uuid4().hex[:8]}"
         made = identity.create_project(name=name, domain_id="default")
         user = identity.create_user(name=name, domain_id="default", password=PASSWORD)
+        for role in roles:
+            identity.assign_project_role_to_user(made, user, identity.find_role(role))
+        return self.existing(name)
+
+    def remove_project(self, project: Project) -> None:
+        """Delete a clean project and its user."""
+        for group in self.admin.network.security_groups(project_id=project.id):
+            self.admin.network.delete_security_group(group)
+        self.admin.identity.delete_user(project.user_id)
+        self.admin.identity.delete_project(project.id)
+
+    @contextlib.contextmanager
+    def project(self, roles: Collection[str] = ("member",)) -> Iterator[Project]:
+        """A project with one user, who has these roles; all of it is gone afterwards."""
+        project = self.make_project(roles)
         try:
-            for role in roles:
-                identity.assign_project_role_to_user(made, user, identity.find_role(role))
-            project = self.existing(name)
-            try:
-                yield project
-            finally:
-                project.clean()
+            yield project
         finally:
-            identity.delete_user(user)
-            identity.delete_project(made)
+            try:
+                project.clean()
+            finally:
+                self.remove_project(project)
+
+    def requests(self, service: str, project: Project) -> list[str]:
+        """Requests of a project that a service has answered, in order: method, path with query, status."""
+        lines = requests_of(self.directory, service).read_text().splitlines()
+        return [line.rpartition(" ")[0] for line in lines if line.endswith(f" {project.id}")]
 
     def existing(self, name: str) -> Project:
         """A project whose user has the same name."""
         connection = self.connect(name, name)
         who = connection.session.auth.get_access(connection.session)
-        return Project(who.project_id, name, who.user_id, connection, self.admin)
+        return Project(who.project_id, name, who.user_id, connection, self.admin, self._rows)
 
     def stoker_options(self) -> str:
         """The configuration of a Stoker that works for the users of this cloud."""

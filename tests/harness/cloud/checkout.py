@@ -21,7 +21,7 @@ SUFFIXES = (".yaml", ".yml", ".template", ".hot")
 
 @dataclasses.dataclass(frozen=True)
 class Given:
-    """What a file of parameters says of a template.
+    """The words of a file of parameters about a template.
 
     :ivar parameters: values that differ from what is chosen.
     :ivar change: those of the update; None: one is chosen.

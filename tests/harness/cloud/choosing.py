@@ -13,7 +13,7 @@ from hypothesis import strategies
 Json = typing.Any
 FLAVOR = "nova.flavor"
 FLAVORS = ("m1.tiny", "m1.small")
-"""What is given at first, and by the update."""
+"""The one that is given at first, and the one of the update."""
 KEY, NETWORK, SUBNET, ROUTER = "templates-key", "templates-net", "templates-subnet", "templates-router"
 GROUP, VOLUME, PORT, SERVER = "default", "templates-volume", "templates-port", "templates-server"
 """Names of what a project has before a template is tried; the last three only where it wants them."""
@@ -33,7 +33,7 @@ THINGS: Mapping[str, str] = {
     "cinder.volume": VOLUME,
     "cinder.vtype": VOLUME_TYPE,
 }
-"""What satisfies the custom constraints that name things of a cloud."""
+"""Values that satisfy the custom constraints that name things of a cloud."""
 TEXTS: Mapping[str, str] = {
     "net_cidr": "10.77.0.0/24",
     "gateway": "10.77.0.1",
@@ -50,7 +50,7 @@ TEXTS: Mapping[str, str] = {
     "expiration": "2099-01-01T00:00:00",
     "public key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f some",
 }
-"""What satisfies the others, and what names no thing."""
+"""Values that satisfy the others, and values that name no thing."""
 ZONE = "nova"
 _PLACES: Sequence[tuple[str, str]] = (
     (r"floating_network(_id)?$|gateway_info\.network(_id)?$", OUTSIDE_NETWORK),
@@ -68,7 +68,7 @@ _PLACES: Sequence[tuple[str, str]] = (
     (r"OS::Nova::KeyPair public_key$", "public key"),
 )
 PLACES = [(re.compile(pattern), kind) for pattern, kind in _PLACES]
-"""What goes into properties without a sufficient constraint."""
+"""Values for properties without a sufficient constraint."""
 NAMES: Sequence[tuple[str, str]] = (
     (r"(flavor|instance_type|size_name)", "nova.flavor"),
     (r"(^|_)image(_id|_name|_ref)?$|image_(name|id)", "glance.image"),

@@ -52,16 +52,17 @@ def placement(layout: Layout) -> Ini:
 def neutron(layout: Layout) -> Ini:
     """Ports that are up at once on every host, with a driver of our own.
 
-    Open vSwitch stands behind it only because trunks and QoS want a driver that supports them.
+    Open vSwitch stands behind it only because trunks and QoS want a driver that supports them.  Nova does
+    not wait for ports, so it is not notified that they are up; of their addresses it is.
     """
     kinds = ["network", "subnet", "port", "router", "floatingip", "security_group", "security_group_rule"]
     return {
         "DEFAULT": {
             **_default(layout, "neutron"),
             "core_plugin": "ml2",
-            "service_plugins": "router,segments,trunk,qos,metering,port_forwarding",
+            "service_plugins": "router,trunk,qos",
             "api_paste_config": HOME / "etc/neutron/api-paste.ini",
-            "notify_nova_on_port_status_changes": True,
+            "notify_nova_on_port_status_changes": False,
             "notify_nova_on_port_data_changes": True,
             "dns_domain": "cloud.test.",
             "max_allowed_address_pair": 100,

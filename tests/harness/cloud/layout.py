@@ -14,7 +14,7 @@ BIN = HOME / "bin"
 INSTALLED = pathlib.Path(__file__).parent / "installed"
 """The requirements, and the programs and drivers that run in that environment."""
 PASSWORD = "s3cret"
-"""Of all accounts."""
+"""The password of all accounts."""
 REGION = "RegionOne"
 COMPUTE_HOST = "cloud"
 
@@ -57,6 +57,10 @@ class Layout:
     def log(self, program: str) -> pathlib.Path:
         return self.directory / "logs" / f"{program}.log"
 
+    def requests(self, service: str) -> pathlib.Path:
+        """The file with a line for each request that a service has answered."""
+        return requests_of(self.directory, service)
+
     def environment(self) -> dict[str, str]:
         """The variables of all programs of the cloud."""
         found: dict[str, str] = {
@@ -70,6 +74,11 @@ class Layout:
         for name in ("glance", "placement", "neutron", "nova"):
             found[f"OS_{name.upper()}_CONFIG_DIR"] = str(self.config(name))
         return found
+
+
+def requests_of(directory: pathlib.Path, service: str) -> pathlib.Path:
+    """The file with a service's requests, in the directory of a cloud."""
+    return directory / "logs" / f"{service}.requests"
 
 
 Section = Mapping[str, typing.Any]

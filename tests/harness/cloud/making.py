@@ -19,6 +19,8 @@ from harness.cloud.services import KEYSTONE, SERVICES, Service
 from harness.processes import ProcessEnded
 
 KEPT = HOME / "databases"
+VERSIONS = 3
+"""Archives that are kept, those made last: checkouts of several branches may share an environment."""
 WITHIN = 600
 """Seconds for one command that makes a schema."""
 AT_ONCE = 3
@@ -33,14 +35,14 @@ def made() -> pathlib.Path:
         if not wanted.exists():
             with tempfile.TemporaryDirectory(prefix="stoker-cloud-making-") as folder:
                 _make(pathlib.Path(folder), wanted)
-            for other in KEPT.iterdir():
-                if other.is_dir() and other != wanted:
-                    shutil.rmtree(other)
+            versions = [folder for folder in KEPT.iterdir() if folder.is_dir()]
+            for old in sorted(versions, key=lambda folder: folder.stat().st_mtime)[:-VERSIONS]:
+                shutil.rmtree(old)
     return wanted
 
 
 def _version() -> str:
-    """What the databases depend on, as a short text."""
+    """A short text that changes with everything that the databases depend on."""
     files = [file for file in INSTALLED.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
     files += [pathlib.Path(__file__).parent / name for name in MAKERS]
     found = hashlib.sha256()

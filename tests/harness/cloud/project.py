@@ -2,80 +2,53 @@
 
 import dataclasses
 import time
-import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
+from harness.cloud.rows import Rows
 from openstack import exceptions
 from openstack.connection import Connection
 
 GONE_WITHIN = 120.0
 """Seconds for the deletion of all things of one kind."""
-Thing = typing.Any
-List = Callable[[Connection, str], Iterable[Thing]]
+Delete = Callable[[Connection, str], object]
 
 
-@dataclasses.dataclass(frozen=True)
-class Kind:
-    """A kind of things.
-
-    :ivar all: those of a project, asked for with its own connection.
-    :ivar delete: deletes one, with the connection of the project's.
-    """
-
-    all: List
-    delete: Callable[[Connection, Thing], object]
-
-
-def _routers(connection: Connection, router: Thing) -> None:
+def _delete_router(connection: Connection, router: str) -> None:
     """Delete a router with its interfaces."""
     connection.network.update_router(router, routes=[])
-    for port in connection.network.ports(device_id=router.id):
+    for port in connection.network.ports(device_id=router):
         if port.device_owner.startswith("network:router_interface"):
             connection.network.remove_interface_from_router(router, port_id=port.id)
     connection.network.delete_router(router)
 
 
-def _own(list_of: Callable[[Connection], Callable[..., Iterable[Thing]]]) -> List:
-    return lambda connection, project: list_of(connection)(project_id=project)
-
-
-KINDS: Mapping[str, Kind] = {
-    "servers": Kind(lambda c, _: c.compute.servers(details=False), lambda c, t: c.compute.delete_server(t)),
-    "server groups": Kind(
-        lambda c, _: c.compute.server_groups(), lambda c, t: c.compute.delete_server_group(t)
-    ),
-    "key pairs": Kind(lambda c, _: c.compute.keypairs(), lambda c, t: c.compute.delete_keypair(t)),
-    "backups": Kind(
-        lambda c, _: c.block_storage.backups(details=False), lambda c, t: c.block_storage.delete_backup(t)
-    ),
-    "snapshots": Kind(
-        lambda c, _: c.block_storage.snapshots(details=False), lambda c, t: c.block_storage.delete_snapshot(t)
-    ),
-    "volumes": Kind(
-        lambda c, _: c.block_storage.volumes(details=False), lambda c, t: c.block_storage.delete_volume(t)
-    ),
-    "images": Kind(lambda c, project: c.image.images(owner=project), lambda c, t: c.image.delete_image(t)),
-    "floating IPs": Kind(_own(lambda c: c.network.ips), lambda c, t: c.network.delete_ip(t)),
-    "routers": Kind(_own(lambda c: c.network.routers), _routers),
-    "trunks": Kind(_own(lambda c: c.network.trunks), lambda c, t: c.network.delete_trunk(t)),
-    "ports": Kind(_own(lambda c: c.network.ports), lambda c, t: c.network.delete_port(t)),
-    "subnets": Kind(_own(lambda c: c.network.subnets), lambda c, t: c.network.delete_subnet(t)),
-    "networks": Kind(_own(lambda c: c.network.networks), lambda c, t: c.network.delete_network(t)),
-    "subnet pools": Kind(
-        _own(lambda c: c.network.subnet_pools), lambda c, t: c.network.delete_subnet_pool(t)
-    ),
-    "address scopes": Kind(
-        _own(lambda c: c.network.address_scopes), lambda c, t: c.network.delete_address_scope(t)
-    ),
-    "security groups": Kind(
-        lambda c, project: (
-            group for group in c.network.security_groups(project_id=project) if group.name != "default"
-        ),
-        lambda c, t: c.network.delete_security_group(t),
-    ),
-    "QoS policies": Kind(_own(lambda c: c.network.qos_policies), lambda c, t: c.network.delete_qos_policy(t)),
+DELETE: Mapping[str, Delete] = {
+    "servers": lambda c, key: c.compute.delete_server(key),
+    "server groups": lambda c, key: c.compute.delete_server_group(key),
+    "key pairs": lambda c, key: c.compute.delete_keypair(key),
+    "backups": lambda c, key: c.block_storage.delete_backup(key),
+    "snapshots": lambda c, key: c.block_storage.delete_snapshot(key),
+    "volumes": lambda c, key: c.block_storage.delete_volume(key),
+    "images": lambda c, key: c.image.delete_image(key),
+    "floating IPs": lambda c, key: c.network.delete_ip(key),
+    "routers": _delete_router,
+    "trunks": lambda c, key: c.network.delete_trunk(key),
+    "ports": lambda c, key: c.network.delete_port(key),
+    "subnets": lambda c, key: c.network.delete_subnet(key),
+    "networks": lambda c, key: c.network.delete_network(key),
+    "subnet pools": lambda c, key: c.network.delete_subnet_pool(key),
+    "address scopes": lambda c, key: c.network.delete_address_scope(key),
+    "address groups": lambda c, key: c.network.delete_address_group(key),
+    "security groups": lambda c, key: c.network.delete_security_group(key),
+    "QoS policies": lambda c, key: c.network.delete_qos_policy(key),
 }
-"""In the order in which they can be deleted."""
+"""How a thing of each kind is deleted, in the order in which that can be done."""
+LIMITS: Mapping[str, Delete] = {
+    "compute quotas": lambda c, project: c.compute.revert_quota_set(project),
+    "volume quotas": lambda c, project: c.block_storage.revert_quota_set(project),
+    "network quotas": lambda c, project: c.network.delete_quota(project),
+}
+"""How the operator takes back what differs from the limits of all projects."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,6 +58,7 @@ class Project:
     :ivar name: the user's, too.
     :ivar connection: the user's: the independent witness of what is there.
     :ivar admin: the operator's.
+    :ivar rows: of the cloud's databases, where all kinds of things are found at once.
     """
 
     id: str
@@ -92,6 +66,7 @@ class Project:
     user_id: str
     connection: Connection
     admin: Connection
+    rows: Rows
 
     @property
     def token(self) -> str:
@@ -100,40 +75,41 @@ class Project:
         return found
 
     def leftovers(self) -> dict[str, list[str]]:
-        """What is in the project, service by service: kind -> names or ids; empty: nothing at all."""
-        found = {name: [_called(thing) for thing in self._all(kind)] for name, kind in KINDS.items()}
-        return {name: things for name, things in found.items() if things}
+        """All things in the project: kind -> names or ids; empty: nothing at all."""
+        found = self._found()
+        return {kind: list(found[kind].values()) for kind in DELETE if kind in found}
 
     def clean(self) -> None:
-        """Delete whatever is in it.
+        """Delete whatever is in it, and give it the limits of all projects.
 
         :raises TimeoutError: something stays.
         """
-        for name, kind in KINDS.items():
-            for thing in self._all(kind):
-                self._delete(kind, thing)
-            end = time.monotonic() + GONE_WITHIN
-            while left := self._all(kind):
-                if time.monotonic() > end:
-                    raise TimeoutError(
-                        f"these {name} of {self.name} stay: {[_called(thing) for thing in left]}"
-                    )
-                time.sleep(0.2)
-        for group in self.connection.network.security_groups(project_id=self.id):
-            self.admin.network.delete_security_group(group)
+        found = self._found()
+        for kind, delete in DELETE.items():
+            if kind in found:
+                self._remove(kind, found[kind], delete)
+                found = self._found()
+        for kind, revert in LIMITS.items():
+            if kind in found:
+                revert(self.admin, self.id)
 
-    def _all(self, kind: Kind) -> list[Thing]:
-        return list(kind.all(self.connection, self.id))
+    def _found(self) -> dict[str, dict[str, str]]:
+        return self.rows.of(self.id, self.user_id)
 
-    def _delete(self, kind: Kind, thing: Thing) -> None:
+    def _remove(self, kind: str, things: Mapping[str, str], delete: Delete) -> None:
+        for key in things:
+            self._delete(delete, key)
+        end = time.monotonic() + GONE_WITHIN
+        while left := self._found().get(kind):
+            if time.monotonic() > end:
+                raise TimeoutError(f"these {kind} of {self.name} stay: {sorted(left.values())}")
+            time.sleep(0.05)
+
+    def _delete(self, delete: Delete, key: str) -> None:
         try:
-            kind.delete(self.connection, thing)
+            delete(self.connection, key)
         except exceptions.NotFoundException:
             return  # It went with another one.
         except exceptions.HttpException:
             # The operator may delete what is shared, protected or in a strange state.
-            kind.delete(self.admin, thing)
-
-
-def _called(thing: Thing) -> str:
-    return str(getattr(thing, "name", None) or thing.id)
+            delete(self.admin, key)

@@ -19,7 +19,7 @@ from harness.server import MissingServer, Server
 START_WITHIN = 180.0
 """Seconds for all services together, on a machine that has much else to do."""
 ASKED_FIRST = ("keystone", "placement")
-"""What daemons ask while they start; they end where it does not answer."""
+"""Services that daemons ask while they start; they end where one does not answer."""
 SEEN = (
     "UPDATE nova_cell1.services SET last_seen_up = UTC_TIMESTAMP(), updated_at = UTC_TIMESTAMP()",
     "UPDATE cinder.services SET updated_at = UTC_TIMESTAMP()",
@@ -76,7 +76,7 @@ class Running:
         self._ask(new)
 
     def ended(self) -> str | None:
-        """What to say of a part that has ended; None while all run."""
+        """The story of a part that has ended; None while all run."""
         servers = {"MariaDB": self.database.process, "RabbitMQ": self.broker.process}
         for name, process in {**servers, **self._processes}.items():
             if not process.is_running:
@@ -132,7 +132,7 @@ class Running:
                     raise ProcessEnded(f"{url}: {answer.status_code} {answer.text}")
 
     def _reads(self, daemon: Daemon) -> bool:
-        """Whether the daemon reads its queue."""
+        """True if the daemon reads its queue."""
         with amqp.Connection(f"{HOST}:{self.broker.port}", connect_timeout=5, read_timeout=5) as connection:
             try:
                 found = connection.channel().queue_declare(daemon.queue, passive=True)

@@ -5,12 +5,14 @@ import grp
 import os
 import pwd
 import shutil
+import typing
 from collections.abc import Callable, Sequence
 
 from harness.cloud import configuration
 from harness.cloud.layout import BIN, HOME, INSTALLED, PASSWORD, REGION, Ini, Layout, rendered
 
 Command = Sequence[str]
+Schema = Callable[[Layout], Sequence[Command]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Service:
     file: str
     endpoints: Sequence[tuple[str, str]]
     databases: Sequence[str]
-    schema: Callable[[Layout], Sequence[Command]]
+    schema: Schema
     probe: str = ""
     daemons: Sequence[Daemon] = ()
     needs_argument: bool = False
@@ -73,12 +75,11 @@ class Service:
     def command(self, layout: Layout) -> Command:
         """How to start its API."""
         arguments = ["--config-file", self.path(layout)] if self.needs_argument else []
-        port = str(layout.ports[self.name])
-        script = str(INSTALLED / "serve.py")
-        return [str(BIN / "python"), "-P", script, self.name, self.application, port, *arguments]
+        given = [self.name, self.application, str(layout.ports[self.name]), str(layout.requests(self.name))]
+        return [str(BIN / "python"), "-P", str(INSTALLED / "serve.py"), *given, *arguments]
 
 
-def _manage(program: str, *commands: str) -> Callable[[Layout], Sequence[Command]]:
+def _manage(program: str, *commands: str) -> Schema:
     return lambda layout: [[program, *command.split()] for command in commands]
 
 
@@ -105,53 +106,42 @@ def _nova(layout: Layout) -> Sequence[Command]:
     return [["nova-manage", *part] for part in parts]
 
 
-KEYSTONE = Service(
-    name="keystone",
-    application="keystone.wsgi.api",
-    config=configuration.keystone,
-    file="keystone.conf",
-    endpoints=[("identity", "")],
-    databases=["keystone"],
-    schema=_keystone,
-)
-GLANCE = Service(
-    name="glance",
-    application="glance.wsgi.api",
-    config=configuration.glance,
+def _service(name: str, config: Callable[[Layout], Ini], schema: Schema, **fields: typing.Any) -> Service:
+    """A service whose files, database and modules have the usual names, but for those that are given."""
+    usual = {"application": f"{name}.wsgi.api", "file": f"{name}.conf", "databases": [name]}
+    return Service(name=name, config=config, schema=schema, **{**usual, **fields})
+
+
+KEYSTONE = _service("keystone", configuration.keystone, _keystone, endpoints=[("identity", "")])
+GLANCE = _service(
+    "glance",
+    configuration.glance,
+    _manage("glance-manage", "db_sync"),
     file="glance-api.conf",
     endpoints=[("image", "")],
-    databases=["glance"],
-    schema=_manage("glance-manage", "db_sync"),
     probe="/v2/images",
 )
-PLACEMENT = Service(
-    name="placement",
-    application="placement.wsgi.api",
-    config=configuration.placement,
-    file="placement.conf",
+PLACEMENT = _service(
+    "placement",
+    configuration.placement,
+    _manage("placement-manage", "db sync"),
     endpoints=[("placement", "")],
-    databases=["placement"],
-    schema=_manage("placement-manage", "db sync"),
     probe="/resource_providers",
 )
-NEUTRON = Service(
-    name="neutron",
-    application="neutron.wsgi.api",
-    config=configuration.neutron,
-    file="neutron.conf",
+NEUTRON = _service(
+    "neutron",
+    configuration.neutron,
+    _manage("neutron-db-manage", "upgrade heads"),
     endpoints=[("network", "")],
-    databases=["neutron"],
-    schema=_manage("neutron-db-manage", "upgrade heads"),
     probe="/v2.0/networks",
 )
-NOVA = Service(
-    name="nova",
+NOVA = _service(
+    "nova",
+    configuration.nova,
+    _nova,
     application="nova.wsgi.osapi_compute",
-    config=configuration.nova,
-    file="nova.conf",
     endpoints=[("compute", "/v2.1")],
     databases=["nova_api", "nova_cell0", "nova_cell1"],
-    schema=_nova,
     probe="/v2.1/flavors",
     daemons=[
         Daemon("nova-conductor", "conductor"),
@@ -159,14 +149,11 @@ NOVA = Service(
         Daemon("nova-compute", "compute.cloud", "nova_compute.py"),
     ],
 )
-CINDER = Service(
-    name="cinder",
-    application="cinder.wsgi.api",
-    config=configuration.cinder,
-    file="cinder.conf",
+CINDER = _service(
+    "cinder",
+    configuration.cinder,
+    _manage("cinder-manage", "db sync"),
     endpoints=[("block-storage", "/v3"), ("volumev3", "/v3")],
-    databases=["cinder"],
-    schema=_manage("cinder-manage", "db sync"),
     probe="/v3/types",
     daemons=[
         Daemon("cinder-scheduler", "cinder-scheduler"),

@@ -149,7 +149,7 @@ class Stack:
         return {item["output_key"]: item.get("output_value") for item in self.show().get("outputs", ())}
 
     def reasons(self) -> Mapping[str, str]:
-        """Of each resource that failed, why."""
+        """The reason of each resource that failed."""
         return {
             name: item["resource_status_reason"]
             for name, item in self.resources().items()

@@ -1,4 +1,4 @@
-"""What somebody's template uses its parameters for, found by the schemas of the properties that get them."""
+"""Uses of the parameters of somebody's template, found by the schemas of the properties that get them."""
 
 import dataclasses
 import typing

@@ -1,16 +1,39 @@
-"""Serves the WSGI application of an OpenStack service: serve.py SERVICE MODULE PORT [ITS ARGUMENTS].
+"""Serves the WSGI application of an OpenStack service: serve.py SERVICE MODULE PORT REQUESTS [ARGUMENTS].
 
-Run by the Python of the cloud's own virtual environment, without anything of Stoker's.
+Run by the Python of the cloud's own virtual environment, without anything of Stoker's.  The file REQUESTS
+gets a line for each request: method, path and query, status of the answer, project of who asks.
 """
 
 import importlib
+import os
 import sys
 
 from cheroot import wsgi
 
+
+def logged(application, path):
+    """The application, whose requests are written down; any thread may call it."""
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+
+    def call(environ, start_response):
+        asked = f"{environ['REQUEST_METHOD']} {environ.get('REQUEST_URI') or environ['PATH_INFO']}"
+
+        def started(status, *more):
+            project = environ.get("HTTP_X_PROJECT_ID", "-")
+            os.write(file, f"{asked} {status.partition(' ')[0]} {project}\n".encode())
+            return start_response(status, *more)
+
+        return application(environ, started)
+
+    return call
+
+
 if __name__ == "__main__":
-    service, module, port = sys.argv[1:4]
-    sys.argv = [service, *sys.argv[4:]]  # The services read the command line themselves.
-    application = importlib.import_module(module).application
+    service, module, port, requests = sys.argv[1:5]
+    sys.argv = [service, *sys.argv[5:]]  # The services read the command line themselves.
+    application = logged(importlib.import_module(module).application, requests)
     address = ("127.0.0.1", int(port))
-    wsgi.Server(address, application, numthreads=8, request_queue_size=128).start()
+    server = wsgi.Server(address, application, numthreads=8, request_queue_size=128, timeout=3600)
+    # Clients that use a connection again just while it is closed for idleness fail.
+    server.keep_alive_conn_limit = 1000
+    server.start()

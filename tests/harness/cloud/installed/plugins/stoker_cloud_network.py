@@ -1,15 +1,24 @@
 """A driver of Neutron's ML2 that binds every port on every host, so that no agents are needed."""
 
+from neutron.api.rpc.agentnotifiers import l3_rpc_agent_api
+from neutron.plugins.ml2 import ovo_rpc
 from neutron_lib import constants
 from neutron_lib.api.definitions import portbindings
 from neutron_lib.plugins.ml2 import api
+
+
+def _nothing(*arguments, **named):
+    """Nobody listens."""
 
 
 class Everywhere(api.MechanismDriver):
     """Binds each port to the first segment, and says at once that it is up."""
 
     def initialize(self):
-        """There is nothing to set up."""
+        """Turn off what Neutron tells agents: it reads each changed thing again for that."""
+        ovo_rpc._ObjectChangeHandler.dispatch_event = _nothing
+        l3_rpc_agent_api.L3AgentNotifyAPI._notification = _nothing
+        l3_rpc_agent_api.L3AgentNotifyAPI._notification_fanout = _nothing
 
     @property
     def connectivity(self):

@@ -1,0 +1,112 @@
+"""Stacks of servers on a real cloud: kept in a snapshot, handed to another stack, made of what is there."""
+
+import json
+import typing
+
+from harness.cloud.project import Project
+from harness.cloud.site import IMAGE, Site
+from harness.cloud.stacks import WITHIN, Stack, Stacks
+from harness.waiting import wait_for
+
+Json = typing.Any
+VERSION = "2018-08-31"
+SERVER: Json = {
+    "type": "OS::Nova::Server",
+    "properties": {
+        "image": IMAGE,
+        "flavor": "m1.tiny",
+        "metadata": {"colour": "blue"},
+        "networks": [{"allocate_network": "none"}],
+    },
+}
+
+
+def one_server(**properties: Json) -> Json:
+    server = {**SERVER, "properties": {**SERVER["properties"], **properties}}
+    return {"heat_template_version": VERSION, "resources": {"server": server}}
+
+
+def images(project: Project) -> list[str]:
+    """Ids of the project's own images."""
+    return [image.id for image in project.connection.image.images(owner=project.id)]
+
+
+def test_a_snapshot_of_a_stack_is_an_image_that_a_restoration_rebuilds_the_server_of(
+    stacks: Stacks, project: Project
+) -> None:
+    stack = stacks.create("kept", one_server())
+    server = stack.physical_id("server")
+    taken = stacks.call("POST", f"{stack.path}/snapshots", {"name": "first"})
+    assert taken.status == 200, taken
+    stack.wait("SNAPSHOT_COMPLETE")
+    [image] = images(project)
+    assert project.connection.image.get_image(image).status == "active"
+    stack.update(one_server(metadata={"colour": "red"}))
+    assert project.connection.compute.get_server(server).metadata == {"colour": "red"}
+
+    kept = f"{stack.path}/snapshots/{taken.body['id']}"
+    assert stacks.call("POST", f"{kept}/restore").status == 202
+    stack.wait("RESTORE_COMPLETE")
+    restored = project.connection.compute.get_server(server)
+    assert (stack.physical_id("server"), restored.status) == (server, "ACTIVE")
+    assert (restored.image.id, restored.metadata) == (image, {"colour": "blue"})
+
+    assert stacks.call("DELETE", kept).status == 204
+    wait_for(lambda: stacks.call("GET", kept).status == 404, WITHIN)
+    assert images(project) == []
+    stack.delete()
+    assert project.leftovers() == {}
+
+
+def test_a_server_that_one_stack_abandons_is_adopted_by_another(stacks: Stacks, project: Project) -> None:
+    template = one_server()
+    first = stacks.create("before", template)
+    server = first.physical_id("server")
+    abandoned = stacks.call("DELETE", f"{first.path}/abandon")
+    assert abandoned.status == 200, abandoned
+    assert [found.id for found in project.connection.compute.servers()] == [server]
+
+    adopted = {"stack_name": "after", "adopt_stack_data": json.dumps(abandoned.body), "timeout_mins": 60}
+    answer = stacks.call("POST", "/stacks", adopted)
+    assert answer.status == 201, answer
+    second = Stack(stacks, f"/stacks/after/{answer.body['stack']['id']}")
+    second.wait("ADOPT_COMPLETE")
+    assert second.physical_id("server") == server
+    assert second.resource("server")["attributes"]["show"]["metadata"] == {"colour": "blue"}
+    second.update(one_server(metadata={"colour": "red"}))
+    assert project.connection.compute.get_server(server).metadata == {"colour": "red"}
+    second.delete()
+    assert project.leftovers() == {}
+
+
+def test_an_external_server_on_an_external_network_is_read_and_left_alone(
+    stacks: Stacks, project: Project
+) -> None:
+    site = Site(project)
+    server = site.server().create()
+    template = {
+        "heat_template_version": VERSION,
+        "resources": {
+            "net": {"type": "OS::Neutron::Net", "external_id": site.network.id},
+            "server": {**SERVER, "external_id": server.id},
+            "port": {"type": "OS::Neutron::Port", "properties": {"network": {"get_resource": "net"}}},
+        },
+        "outputs": {
+            "net": {"value": {"get_attr": ["net", "name"]}},
+            "address": {"value": {"get_attr": ["server", "first_address"]}},
+        },
+    }
+    stack = stacks.create("around", template)
+    assert stack.outputs() == {"net": "net", "address": server.attribute("first_address")}
+    port = project.connection.network.get_port(stack.physical_id("port"))
+    assert port.network_id == site.network.id
+    assert stack.physical_id("server") == server.id
+    stack.action("check")
+    stack.delete()
+    assert site.found(server).status == "ACTIVE"
+    assert len(site.ports()) == 1
+
+    missing = {**template["resources"]["net"], "external_id": port.id}
+    nothing = stacks.start("nothing", {"heat_template_version": VERSION, "resources": {"net": missing}})
+    nothing.wait("CREATE_FAILED")
+    assert "network 404" in nothing.reasons()["net"]
