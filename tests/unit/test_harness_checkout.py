@@ -107,6 +107,13 @@ def test_uses_in_nested_templates_count_and_constraints_are_met(root: pathlib.Pa
     assert group.types == {"OS::Heat::ResourceGroup", "OS::Nova::Server"}
 
 
+def test_a_number_that_names_a_thing_is_its_name(root: pathlib.Path) -> None:
+    (root / "server.yaml").write_text(SERVER.replace("picture: {type: string}", "picture: {type: number}"))
+    server = _sample(root, "server")
+    assert server.parameters()["picture"] == 1
+    assert ("glance.image", "1") in set(server.things())
+
+
 def test_an_update_changes_a_flavor_or_a_name_or_else_what_may_change(root: pathlib.Path) -> None:
     group = _sample(root, "group")
     assert group.change() == {**group.parameters(), "size": 3}

@@ -85,8 +85,8 @@ class Sample:
         for given in (parameters, self.change() or {}):
             for wanted in self.wanted:
                 kind = wanted.kind()
-                if kind in THINGS and isinstance(value := given.get(wanted.name), str):
-                    yield kind, value
+                if kind in THINGS and isinstance(value := given.get(wanted.name), str | int):
+                    yield kind, str(value)
         for use in self.uses:
             if use.parameter is None and isinstance(use.value, str) and use.value:
                 yield from _named_by(use)

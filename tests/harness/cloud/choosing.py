@@ -137,6 +137,8 @@ class Wanted:
     def value(self) -> Json:
         """Return a value for it; None: its default is right."""
         has_default = "default" in self.definition
+        if self.definition.get("type") == "number" and not has_default:
+            return self._invented()  # Of a thing it is the name.
         if (found := self._named()) is not None and self._may_replace_default():
             return self._shaped(found) if self._allows(found) else self._invented()
         if has_default and self.definition["default"] is not None:

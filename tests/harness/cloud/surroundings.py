@@ -39,10 +39,10 @@ def _make(project: Project, network: str, kind: str, name: str) -> str | None:
             return _make_server(project, network)
         case "neutron.port" if name == PORT:
             return str(c.network.create_port(network_id=network, name=PORT).id)
-        case "cinder.volume" if name == VOLUME:
-            volume = c.block_storage.create_volume(size=1, name=VOLUME)
+        case "cinder.volume":
+            volume = c.block_storage.create_volume(size=1, name=name)
             c.block_storage.wait_for_status(volume, "available", interval=0.2)
-            return str(volume.id)
+            return str(volume.id) if name == VOLUME else None
         case "glance.image" if c.image.find_image(name) is None:
             _make_image(project, name)
         case "nova.keypair" if c.compute.find_keypair(name) is None:
