@@ -52,8 +52,7 @@ def _make(project: Project, network: str, kind: str, name: str) -> str | None:
         case _ if kind == OUTSIDE_NETWORK:
             _make_outside(project, name)
         case "neutron.network" if c.network.find_network(name) is None:
-            other = c.network.create_network(name=name)
-            c.network.create_subnet(network_id=other.id, ip_version=4, cidr="192.168.98.0/24")
+            _make_network(project, name)
         case "neutron.security_group" if c.network.find_security_group(name, project_id=project.id) is None:
             c.network.create_security_group(name=name)
     return None
@@ -66,6 +65,16 @@ def _make_image(project: Project, name: str) -> None:
     except ValueError:
         fields = {"name": name}
     project.connection.image.create_image(data=b"x", disk_format="raw", container_format="bare", **fields)
+
+
+def _make_network(project: Project, name: str) -> None:
+    """Make a network that the project's router connects to the outside."""
+    network = project.connection.network
+    made = network.create_network(name=name)
+    taken = len(list(network.subnets(project_id=project.id)))
+    cidr = f"192.168.{99 - taken}.0/24"
+    subnet = network.create_subnet(network_id=made.id, ip_version=4, cidr=cidr)
+    network.add_interface_to_router(network.find_router(ROUTER), subnet_id=subnet.id)
 
 
 def _make_outside(project: Project, name: str) -> None:
