@@ -114,6 +114,25 @@ class Presigned:
 
 
 @dataclass(frozen=True)
+class GuestAccess:
+    """The means by which the agents in a server, its *guest*, read the metadata of the server's resource.
+
+    Who has it can do nothing else.  It is valid as long as the row of the resource exists.
+
+    :ivar metadata_url: of the CloudFormation API, for requests that are signed with the keys.
+    :ivar secret_key: a secret.
+    :ivar presigned: an address for GET; its signature is a secret, too.
+    """
+
+    stack_name: str
+    resource_name: str
+    metadata_url: str
+    access_key: str
+    secret_key: str = field(repr=False)
+    presigned: Presigned
+
+
+@dataclass(frozen=True)
 class ChildGoal:
     """The goal of a nested stack.
 
@@ -368,6 +387,9 @@ class StepContext(typing.Protocol):
 
     def presigned(self) -> Presigned:
         """Return the address for signals to this resource, for clients without a token."""
+
+    def guest_access(self) -> GuestAccess:
+        """Return the means by which the guest of this resource, a server, reads its metadata."""
 
     def session(self) -> "Session":
         """Return a keystoneauth session of the stack's user in the stack's project.

@@ -1,51 +1,87 @@
-"""The addresses of signals: those that need a token of Keystone, and those that carry a signature."""
+"""Addresses of signals and of guests' metadata: with a token, or with a signature in them."""
 
 import hashlib
 import hmac
 import json
+import re
 import urllib.parse
 from collections.abc import Mapping
 
 from ..db.ids import ResourceId, StackId
-from ..resources.context import Presigned, StackFacts
+from ..resources.context import GuestAccess, Presigned, StackFacts
 
 KEY_BYTES = 32
-PURPOSE = "signal"
-"""The purpose that is signed, so that a signature serves no other one."""
+SIGNAL, METADATA, GUEST = "signal", "metadata", "guest"
+"""The purposes that are signed, so that a signature serves no other one."""
+_ACCESS_KEY = re.compile(r"([0-9A-Za-z-]{1,36})\.([1-9][0-9]{0,18})")
 
 
 class SignalAddresses:
-    """Makes addresses and verifies their signatures; pure.
+    """Makes addresses and keys, and verifies their signatures; pure.
 
     A signature is HMAC-SHA256 over what the address names: project, stack, resource and the row of that.  So
     it is verified without the database.  The caller looks up afterwards whether the row still exists.
 
-    :param root: under which the API is reached from outside, without a slash at its end.
+    :param root: under which users reach the API, without a slash at its end.
     :param key: the installation's own, `KEY_BYTES` random bytes; see db/settings.py.
+    :param signal_root: under which servers and alarms reach it with presigned signals; None: `root`.
+    :param metadata_root: under which servers reach it for their metadata; None: `root`.
     """
 
-    def __init__(self, root: str, key: bytes) -> None:
+    def __init__(
+        self, root: str, key: bytes, *, signal_root: str | None = None, metadata_root: str | None = None
+    ) -> None:
         self._root = root
         self._key = key
+        self._signal_root = root if signal_root is None else signal_root
+        self._metadata_root = root if metadata_root is None else metadata_root
 
     def native(self, stack: StackFacts, resource_name: str) -> str:
         """Return the address for clients that the API authenticates."""
-        parts = ("v1", stack.project_id, "stacks", stack.name, stack.id, "resources", resource_name, "signal")
-        return "/".join([self._root, *(urllib.parse.quote(part, safe="") for part in parts)])
+        return _address(self._root, stack, resource_name, "signal")
 
     def presigned(self, stack: StackFacts, resource_name: str, row: int) -> Presigned:
         """Return the address for everyone who knows it, valid as long as the row of the resource exists."""
-        signature = self._signature(stack.project_id, stack.id, resource_name, str(row))
-        return Presigned(f"{self.native(stack, resource_name)}/{row}", signature)
+        signature = self._signature(SIGNAL, stack.project_id, stack.id, resource_name, str(row))
+        return Presigned(_address(self._signal_root, stack, resource_name, "signal", str(row)), signature)
 
-    def is_right(self, path: Mapping[str, str], signature: str) -> bool:
+    def guest_access(self, stack: StackFacts, resource_name: str, row: int) -> GuestAccess:
+        """Return the means by which a server's guest reads its metadata, as long as the row exists."""
+        access_key = f"{stack.id}.{row}"
+        signature = self._signature(METADATA, stack.project_id, stack.id, resource_name, str(row))
+        address = _address(self._metadata_root, stack, resource_name, "guest", str(row))
+        return GuestAccess(
+            stack_name=stack.name,
+            resource_name=resource_name,
+            metadata_url=f"{self._metadata_root}/v1/",
+            access_key=access_key,
+            secret_key=self.guest_secret(access_key),
+            presigned=Presigned(address, signature),
+        )
+
+    def guest_secret(self, access_key: str) -> str:
+        """Return the secret of a guest's access key; whether its row exists is not looked up."""
+        return self._signature(GUEST, access_key)
+
+    def is_right(self, path: Mapping[str, str], signature: str, purpose: str = SIGNAL) -> bool:
         """Return whether this is the signature for the variables of a route, in constant time."""
         named = (path["tenant_id"], path["stack_id"], path["resource_name"], path["row"])
-        return hmac.compare_digest(self._signature(*named).encode(), signature.encode(errors="replace"))
+        right = self._signature(purpose, *named)
+        return hmac.compare_digest(right.encode(), signature.encode(errors="replace"))
 
-    def _signature(self, project_id: str, stack_id: str, resource_name: str, row: str) -> str:
-        text = json.dumps([PURPOSE, project_id, stack_id, resource_name, row])
-        return hmac.new(self._key, text.encode(), hashlib.sha256).hexdigest()
+    def _signature(self, *signed: str) -> str:
+        return hmac.new(self._key, json.dumps(signed).encode(), hashlib.sha256).hexdigest()
+
+
+def _address(root: str, stack: StackFacts, resource_name: str, *more: str) -> str:
+    parts = ("v1", stack.project_id, "stacks", stack.name, stack.id, "resources", resource_name, *more)
+    return "/".join([root, *(urllib.parse.quote(part, safe="") for part in parts)])
+
+
+def row_of_key(access_key: str) -> tuple[StackId, ResourceId] | None:
+    """Return the row that a guest's access key is for; None: the key is no guest's."""
+    found = _ACCESS_KEY.fullmatch(access_key)
+    return None if found is None else (StackId(found[1]), ResourceId(int(found[2])))
 
 
 def row_of(path: Mapping[str, str]) -> tuple[StackId, ResourceId]:

@@ -1,4 +1,6 @@
-"""Options of the API, and the limits that they set."""
+"""Options of the API, the limits that they set, and the addresses that servers get of it."""
+
+import re
 
 from oslo_config import cfg
 
@@ -90,6 +92,27 @@ API = [
     ),
 ]
 
+GUESTS = [
+    cfg.URIOpt(
+        "metadata_url",
+        schemes=["http", "https"],
+        sample_default="that of [api] public_url",
+        help="Root URL under which the agents in servers reach the API to read their metadata, e.g. "
+        "http://10.0.0.1:8004, or Heat's heat_metadata_server_url. Servers seldom reach what users reach. "
+        "heat-cfntools need a URL without a path. A change reaches existing servers when their stacks are "
+        "updated, so keep the old address in service until then.",
+    ),
+    cfg.URIOpt(
+        "waitcondition_url",
+        schemes=["http", "https"],
+        sample_default="that of [api] public_url",
+        help="Root URL under which servers, and services such as alarming, reach the API to send signals to "
+        "addresses that carry a signature; Heat's heat_waitcondition_server_url, with /v1/waitcondition at "
+        "its end, works, too.",
+    ),
+]
+_TAIL = re.compile(r"/+(v1/*)?(waitcondition/*)?$")
+
 
 def request_limits(conf: cfg.ConfigOpts) -> RequestLimits:
     """Return the limits of a request."""
@@ -104,3 +127,17 @@ def connection_limits(conf: cfg.ConfigOpts) -> ConnectionLimits:
         total=conf.api.max_connections,
         per_address=conf.api.max_connections_per_address,
     )
+
+
+def metadata_root(conf: cfg.ConfigOpts) -> str | None:
+    """Return the root of the addresses for metadata; None: that of the API."""
+    return _root(conf.guests.metadata_url)
+
+
+def signal_root(conf: cfg.ConfigOpts) -> str | None:
+    """Return the root of the addresses for presigned signals; None: that of the API."""
+    return _root(conf.guests.waitcondition_url)
+
+
+def _root(url: str | None) -> str | None:
+    return _TAIL.sub("", url) if url else None

@@ -12,7 +12,7 @@ from oslo_log import log
 from ...observe.logs import FORMAT
 from ...ring.timing import MembershipTiming
 from . import files as config_files
-from .api_options import API
+from .api_options import API, GUESTS
 from .client_options import CLIENT_GROUPS
 from .database_options import DATABASE
 from .errors import WrongConfiguration
@@ -188,6 +188,7 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     "coordination": COORDINATION,
     "conductor": CONDUCTOR,
     "api": API,
+    "guests": GUESTS,
     "metrics": METRICS,
     "stacks": [*STACKS, *SIGNALS, *TASK_LOSSES, *DEFERRED],
     "secrets": SECRETS,

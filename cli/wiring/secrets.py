@@ -14,6 +14,7 @@ from ...db.schema import revisions
 from ...sealing.signal_urls import KEY_BYTES, SignalAddresses
 from ...sealing.stored import Sealer, SealError
 from ...template.residual import ARGS, sealed
+from ..config.api_options import metadata_root, signal_root
 from ..config.errors import WrongConfiguration
 
 SCHEMA_POLL = 5.0
@@ -66,4 +67,9 @@ def make_addresses(conf: cfg.ConfigOpts, database: Database, sealer: Sealer) -> 
         key = bytes.fromhex(own.open(stored[ARGS][0]))
     except SealError as error:
         raise WrongConfiguration(f"[secrets] key: {error}") from error
-    return SignalAddresses(conf.api.public_url.rstrip("/"), key)
+    return SignalAddresses(
+        conf.api.public_url.rstrip("/"),
+        key,
+        signal_root=signal_root(conf),
+        metadata_root=metadata_root(conf),
+    )

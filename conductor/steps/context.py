@@ -12,7 +12,15 @@ from ...db.errors import NotFound
 from ...db.work.claim import Claim
 from ...keystone.delegated_auth import NO_TRUSTS, CredentialGone, KeystoneUnavailable, TrustProvider
 from ...keystone.service_clients import NoSuchService, ServiceClients, ServiceUnavailable
-from ...resources.context import Children, Presigned, ReplacementView, Sibling, Software, StackFacts
+from ...resources.context import (
+    Children,
+    GuestAccess,
+    Presigned,
+    ReplacementView,
+    Sibling,
+    Software,
+    StackFacts,
+)
 from ...resources.errors import Cancelled, PermanentError, RetryableError
 from ...sealing.signal_urls import SignalAddresses
 from ...sealing.stored import Sealer, in_clear, metadata_in_clear
@@ -138,6 +146,14 @@ class RunningStepContext:
         resource = self._claim.resource
         made = self._services.addresses.presigned(self._stack, resource.name, resource.id)
         self._secrets.add(made.signature)
+        return made
+
+    def guest_access(self) -> GuestAccess:
+        """Return the means by which the guest of this resource, a server, reads its metadata."""
+        resource = self._claim.resource
+        made = self._services.addresses.guest_access(self._stack, resource.name, resource.id)
+        self._secrets.add(made.secret_key)
+        self._secrets.add(made.presigned.signature)
         return made
 
     def session(self) -> "Session":

@@ -1,0 +1,61 @@
+"""The entries of a server's metadata by which os-collect-config, in the server, finds the metadata itself.
+
+The transports and the names are Heat's; so are the guests.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from .context import GuestAccess, Json
+
+POLL_SERVER_CFN = "POLL_SERVER_CFN"
+POLL_TEMP_URL = "POLL_TEMP_URL"
+LOCAL = "local"
+"""The collector that reads the files of the server, always the last one."""
+
+
+def _signed_polls(access: GuestAccess) -> dict[str, Json]:
+    return {
+        "cfn": {
+            "metadata_url": access.metadata_url,
+            "access_key_id": access.access_key,
+            "secret_access_key": access.secret_key,
+            "stack_name": access.stack_name,
+            "path": f"{access.resource_name}.Metadata",
+        }
+    }
+
+
+def _presigned_polls(access: GuestAccess) -> dict[str, Json]:
+    return {"request": {"metadata_url": access.presigned.url}}
+
+
+TRANSPORTS: Mapping[str, Callable[[GuestAccess], dict[str, Json]]] = {
+    POLL_SERVER_CFN: _signed_polls,
+    POLL_TEMP_URL: _presigned_polls,
+}
+
+
+def collect_config(
+    transport: str, access: GuestAccess, default_collectors: Sequence[str] = ()
+) -> dict[str, Json]:
+    """Return the entries of ``os-collect-config``; they hold a secret.
+
+    :param transport: a key of TRANSPORTS.
+    :param default_collectors: that are asked before that of the transport.
+    """
+    entries = TRANSPORTS[transport](access)
+    return {"collectors": [*default_collectors, *entries, LOCAL], **entries}
+
+
+def guest_metadata(
+    own: Mapping[str, Json], entries: Mapping[str, Json], deployments: Sequence[Json]
+) -> dict[str, Json]:
+    """Return the metadata that a guest reads.
+
+    :param own: the metadata of the server's resource.
+    :param entries: see `collect_config`; those of the template for other collectors are kept.
+    :param deployments: the configs that are deployed to the server.
+    """
+    given = own.get("os-collect-config")
+    kept = given if isinstance(given, Mapping) else {}
+    return {**own, "os-collect-config": {**kept, **entries}, "deployments": list(deployments)}
