@@ -29,9 +29,10 @@ from ..sandbox.evaluator import charged_to
 from ..sealing.signal_urls import SignalAddresses
 from .context import Operation, Request, Routes, Services
 from .errors import Fault, bad_request, fault_of, not_found
-from .parse import read_body
+from .parse import read_body, read_raw
 from .presigned import signed_by
 from .request import Reply
+from .signed import signed_request
 
 Json = typing.Any
 
@@ -193,7 +194,9 @@ def _resource(api: _Api, operations: Mapping[str, Operation]) -> object:
         resp.status = reply.status
         for name, value in reply.headers.items():
             resp.set_header(name, value)
-        if reply.body is not None or reply.status == 200:  # Heat's client warns of one without JSON.
+        if reply.text is not None:
+            resp.data, resp.content_type = reply.text, reply.content_type
+        elif reply.body is not None or reply.status == 200:  # Heat's client warns of one without JSON.
             _write(resp, reply.body)
         resp.set_header(IDENTIFIER, request_id(req))
 
@@ -205,9 +208,15 @@ def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping
     query = {name: value if isinstance(value, list) else [value] for name, value in req.params.items()}
     _check_address(path, query)
     if operation.presigned:
-        caller = signed_by(api.addresses, path, query, req.headers)
+        caller = signed_by(api.addresses, path, query, req.headers, operation.presigned)
     else:
         caller = services.auth.identify(path.get("tenant_id", ""), req.headers)
+    signed, body = None, None
+    if operation.signed:
+        raw = read_raw(req, services.limits.body_bytes)
+        signed = signed_request(req.method, _sent_path(req), query, req.headers, raw)
+    else:
+        body = read_body(req, services.limits.body_bytes, any_type=bool(operation.presigned))
     if operation.rule is not None:
         services.auth.authorize(caller, operation.rule)
     call = Request(
@@ -217,13 +226,23 @@ def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping
         limits=services.limits,
         path=path,
         query=query,
-        body=read_body(req, services.limits.body_bytes, any_type=operation.presigned),
+        body=body,
         base_url=req.prefix,
         query_string=req.query_string,
         cloud=None if caller.access is None else services.cloud(caller.access),
+        method=req.method,
+        headers=req.headers,
+        signed=signed,
+        request_id=request_id(req),
     )
     with charged_to(caller.project_id):
         return operation.handler(call)
+
+
+def _sent_path(req: falcon.Request) -> str:
+    """Return the decoded path that the client has sent, with a slash at its end: clients sign it."""
+    sent = req.env.get("SCRIPT_NAME", "") + req.env.get("PATH_INFO", "")
+    return str(sent).encode("latin-1").decode("utf-8", errors="replace")
 
 
 def _check_address(path: Mapping[str, str], query: Mapping[str, Sequence[str]]) -> None:

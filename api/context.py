@@ -20,7 +20,7 @@ from ..engine.validate import Validation
 from ..resources.registry import ResourceRegistry
 from ..ring.observer import GroupStatus
 from ..sealing.stored import BoundSealer, Sealer
-from .request import ApiLimits, Authenticator, CloudOf, HttpRequest, Reply, no_cloud
+from .request import ApiLimits, Authenticator, CloudOf, GuestPolls, HttpRequest, Reply, no_cloud
 
 T = typing.TypeVar("T")
 
@@ -44,6 +44,7 @@ class Services:
     signals: Signals
     snapshots: Snapshots
     exports: Exports
+    guests: GuestPolls
     software: SoftwareOperations
     breakpoints: BreakpointOperations
     registry: ResourceRegistry
@@ -108,12 +109,15 @@ class Operation:
 
     :ivar rule: Heat's policy rule; None: the handler asks for one, or everybody may do it.  The path of the
         latter has no project.
-    :ivar presigned: who knows the signature of the path may do it, and nobody else.
+    :ivar presigned: who knows the path's signature for this purpose may do it, and nobody else; "": no
+        signature is in the path.
+    :ivar signed: the handler verifies the signature of the whole request; its body is not parsed.
     """
 
     handler: Handler
     rule: str | None
-    presigned: bool = False
+    presigned: str = ""
+    signed: bool = False
 
 
 Routes = Mapping[str, Mapping[str, Operation]]

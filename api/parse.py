@@ -46,14 +46,7 @@ def read_body(req: falcon.Request, most: int, *, any_type: bool = False) -> Json
     :param any_type: accept any content type: curl and cfn-signal send JSON as a form.
     :raises Fault: 400, 408, 413 or 415.
     """
-    if req.method not in ("POST", "PUT", "PATCH"):
-        return None
-    try:
-        raw = _read(req, most)
-    except OSError as error:
-        raise Fault(408, "HTTPRequestTimeout", "The body did not arrive in time") from error
-    except ValueError as error:  # Another WSGI server's, for a malformed chunk.
-        raise bad_request("The body is malformed") from error
+    raw = read_raw(req, most)
     if not raw.strip():
         return None
     kind = (req.content_type or "application/json").partition(";")[0].strip().lower()
@@ -62,20 +55,31 @@ def read_body(req: falcon.Request, most: int, *, any_type: bool = False) -> Json
     return parse(raw)
 
 
-def _read(req: falcon.Request, most: int) -> bytes:
-    length = req.content_length
-    if length is not None and length > most:
-        if length <= DRAINED * most:
-            _drain(req.bounded_stream, length)
-        raise Fault(413, _TOO_LARGE, f"The body has {length} bytes, above the limit of {most}")
-    # A chunked body has no length; the server marks that its stream ends where the body does.
-    chunked = length is None and req.env.get("wsgi.input_terminated")
-    stream: _Readable = req.stream if chunked else req.bounded_stream
-    raw = stream.read(most + 1)
-    if len(raw) > most:
-        _drain(stream, DRAINED * most)
-        raise Fault(413, _TOO_LARGE, f"The body is above the limit of {most} bytes")
-    return raw
+def read_raw(req: falcon.Request, most: int) -> bytes:
+    """Return the body of a POST, PUT or PATCH as it was sent; empty without one.
+
+    :raises Fault: 400, 408 or 413.
+    """
+    if req.method not in ("POST", "PUT", "PATCH"):
+        return b""
+    try:
+        length = req.content_length
+        if length is not None and length > most:
+            if length <= DRAINED * most:
+                _drain(req.bounded_stream, length)
+            raise Fault(413, _TOO_LARGE, f"The body has {length} bytes, above the limit of {most}")
+        # A chunked body has no length; the server marks that its stream ends where the body does.
+        chunked = length is None and req.env.get("wsgi.input_terminated")
+        stream: _Readable = req.stream if chunked else req.bounded_stream
+        raw = stream.read(most + 1)
+        if len(raw) > most:
+            _drain(stream, DRAINED * most)
+            raise Fault(413, _TOO_LARGE, f"The body is above the limit of {most} bytes")
+        return raw
+    except OSError as error:
+        raise Fault(408, "HTTPRequestTimeout", "The body did not arrive in time") from error
+    except ValueError as error:  # Another WSGI server's, for a malformed chunk.
+        raise bad_request("The body is malformed") from error
 
 
 def _drain(stream: _Readable, most: int) -> None:

@@ -7,7 +7,9 @@ from ..sealing.signal_urls import SignalAddresses
 from .errors import Fault
 from .request import RequestContext
 
-_PATH = re.compile("/v1/[^/]+/stacks/[^/]+/[^/]+/resources/[^/]+/signal/[^/]+/?")
+_RESOURCE = "/v1/[^/]+/stacks/[^/]+/[^/]+/resources/[^/]+"
+_PATH = re.compile(f"{_RESOURCE}/(signal|guest)/[^/]+/?|/v1/?|/v1/(signal|waitcondition)/.*", re.DOTALL)
+GONE = "the resource that this address was made for was deleted or replaced"
 
 
 def is_presigned(path: str) -> bool:
@@ -20,8 +22,9 @@ def signed_by(
     path: Mapping[str, str],
     query: Mapping[str, Sequence[str]],
     headers: Mapping[str, str],
+    purpose: str,
 ) -> RequestContext:
-    """Return a caller who may signal the resource of the path; no database is asked.
+    """Return a caller who may do to the resource of the path what the signature is for; no database is asked.
 
     The signature is in the query, or in the header that Heat's clients send the handle's token in.
 
@@ -29,11 +32,11 @@ def signed_by(
     :raises Fault: 403.
     """
     given = [*query.get("Signature", ()), headers.get("X-AUTH-TOKEN", "")][0]
-    if not addresses.is_right(path, given):
+    if not addresses.is_right(path, given, purpose):
         raise refused("the signature of this address is missing or wrong")
     return RequestContext(project_id=path["tenant_id"])
 
 
 def refused(why: str) -> Fault:
-    """Return the answer to a signal that is refused."""
-    return Fault(403, "Forbidden", f"You are not authorized to send this signal: {why}")
+    """Return the answer to a request that is refused."""
+    return Fault(403, "Forbidden", f"You are not authorized to use this address: {why}")

@@ -16,12 +16,14 @@ from sqlalchemy.engine import Connection
 
 from ..db import resources, stacks
 from ..db.errors import NotFound
-from ..db.ids import StackId
+from ..db.ids import ResourceId, StackId
+from ..db.queries.guests import GuestServer
 from ..db.rows import ListedStack, Stack
 from ..db.states import Status
 from ..keystone.caller import CallerAccess
 from ..keystone.delegated_auth import Trustor
 from ..planning.requests import CallersCloud, TypeForbidden
+from ..sealing.ec2_signatures import SignedRequest
 from ..template.budget import BudgetLimits
 from .errors import Fault, bad_request, not_found
 
@@ -81,6 +83,25 @@ class Authenticator(typing.Protocol):
 
     def may_use(self, caller: RequestContext, type_name: str) -> bool:
         """Return whether the caller may have resources of a type."""
+
+
+class GuestPolls(typing.Protocol):
+    """Answers the polls of guests; see engine/guests.py."""
+
+    def secret(self, access_key: str) -> str:
+        """Return the secret of a guest's access key; whether its row exists is not looked up."""
+
+    def find(self, stack_id: StackId, row: ResourceId) -> GuestServer | None:
+        """Return the server of a row; None: it is gone."""
+
+    def last_modified(self, server: GuestServer) -> int:
+        """Return the seconds since the epoch for Last-Modified."""
+
+    def document(self, server: GuestServer) -> tuple[GuestServer, str] | None:
+        """Return the metadata as JSON text, and the server at that moment; None: its row is gone."""
+
+    def record(self, server: GuestServer) -> None:
+        """Note that the server's guest has asked now."""
 
 
 class NoAuthentication:
@@ -154,6 +175,9 @@ class HttpRequest:
     :ivar query: parameters of the query string, each with all of its values.
     :ivar body: parsed JSON; None without one.
     :ivar base_url: scheme, host and mount point, without a slash at the end.
+    :ivar headers: names in upper case.
+    :ivar signed: parts that a guest has signed, of an operation whose access is SIGNED; `body` is None then.
+    :ivar request_id: of the log and the answer.
     """
 
     caller: RequestContext
@@ -165,6 +189,10 @@ class HttpRequest:
     base_url: str
     query_string: str = ""
     cloud: CallersCloud | None = None
+    method: str = "GET"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    signed: SignedRequest | None = None
+    request_id: str = ""
 
     def one(self, name: str) -> str | None:
         """Return the last value of a query parameter; None: there is none."""
@@ -379,11 +407,14 @@ class Reply:
     """An answer to a request.
 
     :ivar body: JSON; None: no body, and with 200 the JSON ``null``.
+    :ivar text: sent in place of the body, as `content_type`; None: the body is sent.
     """
 
     body: Json = None
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
+    text: bytes | None = None
+    content_type: str = "application/json"
 
 
 ACCEPTED = Reply({"code": "202 Accepted", "title": "Accepted", "message": "The request is accepted."}, 202)

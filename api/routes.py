@@ -3,10 +3,12 @@
 A new route is a handler, in a file of its own or beside its like, and a line here.
 """
 
+from ..sealing.signal_urls import METADATA, SIGNAL
 from .context import Operation, Routes
 from .handlers import (
     actions,
     events,
+    guests,
     meta,
     previews,
     resources,
@@ -16,6 +18,7 @@ from .handlers import (
     stack_list,
     stacks,
 )
+from .views.versions import api_versions
 
 _TENANT = "/v1/{tenant_id}"
 _NAME = f"{_TENANT}/stacks/{{stack_name}}"
@@ -31,8 +34,13 @@ _LOOKUP = Operation(stack_list.lookup, "stacks:lookup")
 _EVERY_METHOD = dict.fromkeys(("GET", "POST", "PUT", "PATCH", "DELETE"), _LOOKUP)
 
 ROUTES: Routes = {
-    "/": {"GET": Operation(meta.api_versions, None)},
-    "/v1": {"GET": Operation(meta.api_versions, None)},
+    "/": {"GET": Operation(api_versions, None)},
+    "/v1": {
+        "GET": Operation(guests.root, None, signed=True),
+        "POST": Operation(guests.query, None, signed=True),
+    },
+    "/v1/signal/{arn:path}": {"POST": Operation(signals.signed_signal, None, signed=True)},
+    "/v1/waitcondition/{arn:path}": {"PUT": Operation(signals.wait_condition, None, signed=True)},
     "/healthcheck": dict.fromkeys(("GET", "HEAD"), Operation(meta.health, None)),
     f"{_TENANT}/validate": {"POST": Operation(previews.validate, "stacks:validate_template")},
     _TYPES: {"GET": Operation(meta.list_types, "stacks:list_resource_types")},
@@ -106,7 +114,10 @@ ROUTES: Routes = {
     f"{_RESOURCE}/metadata": {"GET": Operation(resources.metadata, "resource:metadata")},
     f"{_RESOURCE}/signal": {"POST": Operation(resources.signal, "resource:signal")},
     f"{_RESOURCE}/signal/{{row}}": dict.fromkeys(
-        ("POST", "PUT"), Operation(signals.signal, None, presigned=True)
+        ("POST", "PUT"), Operation(signals.signal, None, presigned=SIGNAL)
+    ),
+    f"{_RESOURCE}/guest/{{row}}": dict.fromkeys(
+        ("GET", "HEAD"), Operation(guests.metadata, None, presigned=METADATA)
     ),
     f"{_STACK}/events": {"GET": Operation(events.index, "events:index")},
     f"{_RESOURCE}/events": {"GET": Operation(events.of_resource, "events:index")},

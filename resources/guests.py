@@ -6,6 +6,7 @@ The transports and the names are Heat's; so are the guests.
 from collections.abc import Callable, Mapping, Sequence
 
 from .context import GuestAccess, Json
+from .errors import PropertyError
 
 POLL_SERVER_CFN = "POLL_SERVER_CFN"
 POLL_TEMP_URL = "POLL_TEMP_URL"
@@ -33,6 +34,24 @@ TRANSPORTS: Mapping[str, Callable[[GuestAccess], dict[str, Json]]] = {
     POLL_SERVER_CFN: _signed_polls,
     POLL_TEMP_URL: _presigned_polls,
 }
+
+
+REFUSED: Mapping[str, str] = {
+    "POLL_SERVER_HEAT": "it needs a user of Keystone for each server, which Stoker does not make",
+    "ZAQAR_MESSAGE": "it needs the messaging service, which Stoker does not use",
+}
+"""Other transports of Heat's, and the reason why there are none."""
+
+
+def check_transport(properties: Mapping[str, Json]) -> None:
+    """Check that the property software_config_transport names a transport that is supported.
+
+    :raises PropertyError: it needs a service that Stoker does not use.
+    """
+    transport = str(properties.get("software_config_transport"))
+    if transport in REFUSED:
+        text = f"{transport} is not supported: {REFUSED[transport]}; use one of {', '.join(TRANSPORTS)}"
+        raise PropertyError(text, ("software_config_transport",))
 
 
 def collect_config(

@@ -102,6 +102,13 @@ class ResourceType:
         """Poll whether it is resumed."""
         return Done()
 
+    def guest_transport(self, target: ResourceView) -> str | None:
+        """Return how the guest of the resource, a server, reads its metadata: a key of guests.TRANSPORTS.
+
+        None: it has no guest, or Stoker does not say how it reads.
+        """
+        return None
+
     def handle_check(self, target: ResourceView, work: StepContext) -> Step:
         """Start to compare the thing outside with the resource."""
         return Done()

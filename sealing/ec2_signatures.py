@@ -1,4 +1,4 @@
-"""Signatures of Amazon's EC2 API, versions 2 and 4: reading, verifying and making them; pure.
+"""Signatures of Amazon's EC2 API, versions 2 and 4: reading and verifying them; pure.
 
 Guests sign with them (os-collect-config, heat-cfntools), and so do clients of CloudFormation.  The caller
 reads the claim, finds the secret of its access key, and verifies the claim.
@@ -134,17 +134,6 @@ def verify(claim: SignatureClaim, request: SignedRequest, secret: str, now: floa
         )
     if (claim.begins is not None and now < claim.begins) or (claim.ends is not None and now > claim.ends):
         raise SignatureError("RequestExpired", "The signature has expired, or the client's clock is wrong")
-
-
-def signed_query(method: str, host: str, path: str, access_key: str, secret: str) -> str:
-    """Return the query of an address that carries a signature of version 2, valid as long as the secret.
-
-    :param host: with its port.
-    :param path: percent-decoded, as the application sees it.
-    """
-    params = {"AWSAccessKeyId": access_key, "SignatureMethod": V2_METHOD, "SignatureVersion": "2"}
-    signature = _v2(method, host.lower(), path, list(params.items()), secret)
-    return urllib.parse.urlencode({**params, "Signature": signature})
 
 
 # -- version 2 -------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from ...template import compile as language
 from ...template.errors import TemplateError
 from ..context import Request
 from ..errors import Fault, bad_request, not_found
-from ..request import Reply, link
+from ..request import Reply
 
 Json = typing.Any
 
@@ -114,12 +114,6 @@ def services(call: Request) -> Reply:
         for item in call.services.database.read(conductors.list_all)
     ]
     return Reply({"services": shown})
-
-
-def api_versions(call: Request) -> Reply:
-    """Answer GET /."""
-    version = {"id": "v1.0", "status": "CURRENT", "links": [link(f"{call.base_url}/v1/")]}
-    return Reply({"versions": [version]}, 300)
 
 
 def health(call: Request) -> Reply:

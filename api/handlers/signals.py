@@ -1,31 +1,43 @@
-"""Handler of signals to addresses that carry a signature."""
+"""Handlers of signals whose address, or request, carries a signature."""
 
-from collections.abc import Mapping
+import typing
+from collections.abc import Callable, Mapping
 
 from sqlalchemy.engine import Connection
 
 from ...db import resources, stacks
 from ...db.errors import NotFound
+from ...db.ids import ResourceId, StackId
 from ...db.rows import Stack
 from ...engine.errors import ResourceReplaced
 from ...sealing.signal_urls import row_of
 from ..context import Request
 from ..errors import bad_request
-from ..presigned import refused
+from ..parse import parse
+from ..presigned import GONE, refused
 from ..request import Reply
+from ..signed import check_arn, guest_of
+from ..views import cfn
 
-GONE = "the resource that this address was made for was deleted or replaced"
+Json = typing.Any
 
 
 def signal(call: Request) -> Reply:
     """Answer POST and PUT …/resources/NAME/signal/ROW?Signature=…."""
-    body = call.body
+    stack_id, row = row_of(call.path)
+    deliver(call, stack_id, call.path["resource_name"], row, call.body)
+    return Reply(None, 200)
+
+
+def deliver(call: Request, stack_id: StackId, name: str, row: ResourceId, body: Json) -> None:
+    """Pass a signal to the resource of a row.
+
+    :raises Fault: 400 or 403.
+    """
     if body is not None and not isinstance(body, Mapping):
         raise bad_request("The body of a signal must be a JSON object, or empty")
     if body is not None and "unset_hook" in body:
         raise refused("breakpoints are cleared by users of the stack")
-    stack_id, row = row_of(call.path)
-    name = call.path["resource_name"]
 
     def find(conn: Connection) -> Stack | None:
         resources.by_name(conn, stack_id, name)
@@ -41,4 +53,22 @@ def signal(call: Request) -> Reply:
         call.services.signals.signal(stack, name, body, row=row)
     except ResourceReplaced as error:
         raise refused(GONE) from error
-    return Reply(None, 200)
+
+
+def signed_signal(call: Request) -> Reply:
+    """Answer POST /v1/signal/ARN, signed with the keys of the resource that gets the signal."""
+    return cfn.answered(call, lambda: _take_signed(call, lambda name: Reply(None, 200)))
+
+
+def wait_condition(call: Request) -> Reply:
+    """Answer PUT /v1/waitcondition/ARN, as `signed_signal`."""
+    return cfn.answered(call, lambda: _take_signed(call, cfn.signalled))
+
+
+def _take_signed(call: Request, reply: Callable[[str], Reply]) -> Reply:
+    assert call.signed is not None
+    server = guest_of(call.signed, call.services.guests, call.services.clock())
+    check_arn(server, call.path["arn"])
+    body = parse(call.signed.body) if call.signed.body.strip() else None
+    deliver(call, server.stack_id, server.name, server.id, body)
+    return reply(server.name)

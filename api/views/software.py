@@ -29,6 +29,11 @@ def config_view(config: StoredConfig, sealer: Sealer) -> dict[str, Json]:
     return {**config_summary(config), **config_body(sealer, config).masked()}
 
 
+def guest_config_view(config: StoredConfig, sealer: Sealer) -> dict[str, Json]:
+    """Return a config as the guest that applies it reads it: with its secrets."""
+    return {**config_summary(config), **config_body(sealer, config).value}
+
+
 def deployment_view(deployment: StoredDeployment, sealer: Sealer) -> dict[str, Json]:
     """Return the view of a deployment."""
     input_values, output_values = deployment_values(sealer, deployment)

@@ -1,7 +1,5 @@
 """Options of the API, the limits that they set, and the addresses that servers get of it."""
 
-import re
-
 from oslo_config import cfg
 
 from ..http.limits import ConnectionLimits, RequestLimits
@@ -111,7 +109,6 @@ GUESTS = [
         "its end, works, too.",
     ),
 ]
-_TAIL = re.compile(r"/+(v1/*)?(waitcondition/*)?$")
 
 
 def request_limits(conf: cfg.ConfigOpts) -> RequestLimits:
@@ -127,17 +124,3 @@ def connection_limits(conf: cfg.ConfigOpts) -> ConnectionLimits:
         total=conf.api.max_connections,
         per_address=conf.api.max_connections_per_address,
     )
-
-
-def metadata_root(conf: cfg.ConfigOpts) -> str | None:
-    """Return the root of the addresses for metadata; None: that of the API."""
-    return _root(conf.guests.metadata_url)
-
-
-def signal_root(conf: cfg.ConfigOpts) -> str | None:
-    """Return the root of the addresses for presigned signals; None: that of the API."""
-    return _root(conf.guests.waitcondition_url)
-
-
-def _root(url: str | None) -> str | None:
-    return _TAIL.sub("", url) if url else None

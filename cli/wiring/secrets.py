@@ -1,6 +1,7 @@
 """Sealing, from the configuration: the keys, the addresses of signals, and the moment to bind tokens."""
 
 import math
+import re
 import secrets
 import threading
 import time
@@ -14,11 +15,12 @@ from ...db.schema import revisions
 from ...sealing.signal_urls import KEY_BYTES, SignalAddresses
 from ...sealing.stored import Sealer, SealError
 from ...template.residual import ARGS, sealed
-from ..config.api_options import metadata_root, signal_root
 from ..config.errors import WrongConfiguration
 
 SCHEMA_POLL = 5.0
 """Seconds between two reads of the schema's version while it is not contracted."""
+_TAIL = re.compile(r"/+(v1/*)?(waitcondition/*)?$")
+"""The end of an address that Heat's options for servers may have."""
 
 
 def make_sealer(conf: cfg.ConfigOpts, binds: Callable[[], bool] = lambda: True) -> Sealer:
@@ -70,6 +72,11 @@ def make_addresses(conf: cfg.ConfigOpts, database: Database, sealer: Sealer) -> 
     return SignalAddresses(
         conf.api.public_url.rstrip("/"),
         key,
-        signal_root=signal_root(conf),
-        metadata_root=metadata_root(conf),
+        signal_root=_root(conf.guests.waitcondition_url),
+        metadata_root=_root(conf.guests.metadata_url),
     )
+
+
+def _root(url: str | None) -> str | None:
+    """Return the root of addresses for servers; None: that of the API."""
+    return _TAIL.sub("", url) if url else None

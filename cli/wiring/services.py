@@ -9,7 +9,6 @@ from ...engine.exports import Exports
 from ...engine.previews import Previews
 from ...engine.signals import Signals
 from ...engine.snapshots import Snapshots
-from ...engine.software import SoftwareOperations
 from ...engine.stacks import StackOperations
 from ...engine.updates import Updates
 from ...engine.validate import Validation
@@ -17,6 +16,7 @@ from .cloud import make_cloud_checks
 from .health import conductors_in_group, database_health
 from .keystone import make_auth
 from .parts import Parts
+from .software import make_guests, make_software
 
 
 def make_services(
@@ -43,7 +43,8 @@ def make_services(
         signals=Signals(context),
         snapshots=Snapshots(context),
         exports=Exports(context),
-        software=SoftwareOperations(context),
+        guests=make_guests(context, parts.addresses, parts.sealer),
+        software=make_software(context),
         breakpoints=BreakpointOperations(context),
         registry=parts.catalogue,
         sealer=parts.sealer,

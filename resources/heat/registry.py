@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from ..plugin import ResourceType
 from .autoscaling_group import AutoScalingGroup
 from .delay import Delay
+from .deployed_server import DeployedServer
 from .none import NoneResource
 from .random_string import RandomString
 from .resource_chain import ResourceChain
@@ -26,6 +27,7 @@ RESOURCE_TYPES: Mapping[str, type[ResourceType]] = {
     "AWS::CloudFormation::WaitConditionHandle": AwsWaitConditionHandle,
     "OS::Heat::AutoScalingGroup": AutoScalingGroup,
     "OS::Heat::Delay": Delay,
+    "OS::Heat::DeployedServer": DeployedServer,
     "OS::Heat::None": NoneResource,
     "OS::Heat::RandomString": RandomString,
     "OS::Heat::ResourceChain": ResourceChain,

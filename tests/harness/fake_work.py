@@ -8,6 +8,7 @@ from stoker.resources.context import (
     ChildGoal,
     ChildState,
     GroupMember,
+    GuestAccess,
     Json,
     Presigned,
     ReplacementView,
@@ -19,6 +20,7 @@ from stoker.resources.errors import Cancelled, PermanentError
 from stoker.resources.plugin import ResourceType
 from stoker.resources.properties import resolve_properties
 from stoker.resources.steps import Done, Park, Poll, Step
+from stoker.sealing.signal_urls import SignalAddresses
 
 STACK = StackFacts(id="5ca1ab1e-0000-4000-8000-000000000001", name="demo", project_id="acme")
 START = 1_700_000_000.0
@@ -149,6 +151,9 @@ class FakeWork:
 
     def presigned(self) -> Presigned:
         return Presigned(f"{self.signal_url('my handle')}/1", "5161")
+
+    def guest_access(self) -> GuestAccess:
+        return SignalAddresses("http://api.test", b"key").guest_access(STACK, "thing", 1)
 
 
 _ids = itertools.count(1)

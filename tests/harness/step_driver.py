@@ -10,7 +10,15 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.session import Session
 from stoker.conductor.steps.shared_reads import SharedReads
 from stoker.keystone.service_clients import NoSuchService, ServiceClients, ServiceUnavailable
-from stoker.resources.context import Children, Presigned, ReplacementView, ResourceView, Sibling, StackFacts
+from stoker.resources.context import (
+    Children,
+    GuestAccess,
+    Presigned,
+    ReplacementView,
+    ResourceView,
+    Sibling,
+    StackFacts,
+)
 from stoker.resources.errors import PermanentError, RetryableError
 from stoker.resources.plugin import ResourceType
 from stoker.resources.properties import changed, immutable_changed, replacement_needed, resolve_properties
@@ -65,6 +73,9 @@ class Context:
 
     def presigned(self) -> Presigned:
         raise AssertionError("presigned")
+
+    def guest_access(self) -> GuestAccess:
+        raise AssertionError("guest_access")
 
     @property
     def children(self) -> Children:

@@ -25,6 +25,7 @@ from stoker.engine.cloud import KEPT, CloudChecks
 from stoker.engine.cloud_questions import ServiceQuestions
 from stoker.engine.compile import GoalCompiler
 from stoker.engine.context import EngineContext
+from stoker.engine.guests import Guests
 from stoker.engine.signals import Signals
 from stoker.engine.software import SoftwareOperations
 from stoker.engine.stacks import StackOperations
@@ -39,6 +40,7 @@ from stoker.resources.registry import ResourceRegistry
 from stoker.sealing.signal_urls import SignalAddresses
 from stoker.template.compile import Limits
 
+ADDRESSES = SignalAddresses("http://sim", b"key")
 Json = typing.Any
 SMALL, BIG = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
 IMAGES = {SMALL: "small", BIG: "big", "33333333-3333-4333-8333-333333333333": "big"}
@@ -180,6 +182,7 @@ class Site:
             signals=Signals(context),
             snapshots=world.snapshots,
             exports=world.exports,
+            guests=Guests(context, ADDRESSES, lambda config: None),
             software=SoftwareOperations(context),
             breakpoints=world.breakpoints,
             registry=self.registry,
@@ -188,7 +191,7 @@ class Site:
             clock=world.clock,
             cloud=checks.of,
         )
-        return falcon.testing.TestClient(make_app(services, ROUTES, SignalAddresses("http://sim", b"key")))
+        return falcon.testing.TestClient(make_app(services, ROUTES, ADDRESSES))
 
     def create(self, template: Json, project: str = "p1", **body: Json) -> falcon.testing.Result:
         name = f"s{len(self.images.asked)}-{id(template)}"

@@ -15,11 +15,14 @@ from stoker.api.app import make_app
 from stoker.api.context import Services
 from stoker.api.request import NoAuthentication
 from stoker.api.routes import ROUTES
+from stoker.api.views.software import guest_config_view
+from stoker.engine.guests import Guests
 from stoker.engine.signals import Signals
 from stoker.engine.software import SoftwareOperations
 from stoker.engine.validate import Validation
 from stoker.sealing.signal_urls import SignalAddresses
 
+ADDRESSES = SignalAddresses("http://sim", b"key")
 ROOT = pathlib.Path(__file__).parents[2]
 NOT_THE_PRODUCT = ("tests/", ".venv/", "benchmarks/")
 MOST_FILES, MOST_FUNCTIONS = 63, 334
@@ -81,6 +84,7 @@ def api_of(world: World) -> falcon.testing.TestClient:
         signals=Signals(world.context),
         snapshots=world.snapshots,
         exports=world.exports,
+        guests=Guests(world.context, ADDRESSES, lambda config: guest_config_view(config, world.sealer)),
         software=SoftwareOperations(world.context),
         breakpoints=world.breakpoints,
         registry=world.catalogue,
@@ -88,7 +92,7 @@ def api_of(world: World) -> falcon.testing.TestClient:
         auth=NoAuthentication(),
         clock=world.clock,
     )
-    return falcon.testing.TestClient(make_app(services, ROUTES, SignalAddresses("http://sim", b"key")))
+    return falcon.testing.TestClient(make_app(services, ROUTES, ADDRESSES))
 
 
 def test_the_life_of_a_resource_crosses_few_files_and_functions(world: World) -> None:

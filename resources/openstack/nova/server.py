@@ -97,6 +97,12 @@ class Server(ServerActions):
     def _change(self, target: ResourceView, work: StepContext) -> ServerChange:
         return ServerChange(target, work, ServerCalls.of(target, work), ServerPorts.of(target, work))
 
+    def guest_transport(self, target: ResourceView) -> str | None:
+        """Return the transport of a server that has an agent for deployments."""
+        given = target.properties
+        is_guest = given["user_data_format"] == "SOFTWARE_CONFIG"
+        return given["software_config_transport"] if is_guest else None
+
     def prepare_for_replace(self, target: ResourceView, work: StepContext) -> Poll | None:
         """Release the ports and addresses that the replacement needs, also from lost creations."""
         if self._delete_lost(target, work):

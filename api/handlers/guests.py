@@ -1,0 +1,94 @@
+"""Handlers for the guests in servers, which read their metadata.
+
+Two transports of Heat's are served: POLL_SERVER_CFN by requests that the guest signs, POLL_TEMP_URL by a GET
+of an address that carries a signature.
+"""
+
+import email.utils
+import typing
+from collections.abc import Mapping
+
+from ...db.queries.guests import GuestServer
+from ...sealing.signal_urls import row_of
+from ..context import Request
+from ..errors import Fault
+from ..presigned import GONE, refused
+from ..request import Reply
+from ..signed import check_named, guest_of, parameters, stack_arn
+from ..views import cfn
+from ..views.versions import api_versions
+
+Json = typing.Any
+JSON = "application/json"
+
+
+def metadata(call: Request) -> Reply:
+    """Answer GET and HEAD …/resources/NAME/guest/ROW?Signature=…: as JSON; 304 if it is known."""
+    guests = call.services.guests
+    server = guests.find(*row_of(call.path))
+    if server is None or server.name != call.path["resource_name"]:
+        raise refused(GONE)
+    guests.record(server)
+    if _is_known(call, server):
+        return Reply(None, 304, _validators(call, server))
+    if call.method == "HEAD":
+        return Reply(None, 200, _validators(call, server), text=b"", content_type=JSON)
+    found = guests.document(server)
+    if found is None:
+        raise refused(GONE)
+    server, text = found
+    return Reply(None, 200, _validators(call, server), text=text.encode(), content_type=JSON)
+
+
+def _validators(call: Request, server: GuestServer) -> Mapping[str, str]:
+    changed = email.utils.formatdate(call.services.guests.last_modified(server), usegmt=True)
+    return {"ETag": _etag(server), "Last-Modified": changed, "Cache-Control": "private, no-cache"}
+
+
+def _etag(server: GuestServer) -> str:
+    return f'"{server.version}"'
+
+
+def _is_known(call: Request, server: GuestServer) -> bool:
+    """Return whether the client has this version; a tag decides before a time, as RFC 9110 says."""
+    if (tags := call.headers.get("IF-NONE-MATCH")) is not None:
+        known = {tag.strip().removeprefix("W/") for tag in tags.split(",")}
+        return bool(known & {"*", _etag(server)})
+    since = email.utils.parsedate_tz(call.headers.get("IF-MODIFIED-SINCE", ""))
+    if since is None:
+        return False
+    try:
+        return call.services.guests.last_modified(server) <= email.utils.mktime_tz(since)
+    except (ValueError, OverflowError):
+        return False
+
+
+# -- requests that are signed ----------------------------------------------------------------------
+
+
+def root(call: Request) -> Reply:
+    """Answer GET /v1: an action of the CloudFormation API, or the versions of the Orchestration API."""
+    return query(call) if "Action" in call.query else api_versions(call)
+
+
+def query(call: Request) -> Reply:
+    """Answer GET and POST /v1?Action=…, signed by a guest."""
+    return cfn.answered(call, lambda: _describe(call))
+
+
+def _describe(call: Request) -> Reply:
+    asked = parameters(call.signed)
+    server = guest_of(call.signed, call.services.guests, call.services.clock())
+    action = asked.get("Action", "")
+    if action != "DescribeStackResource":
+        raise Fault(400, "InvalidAction", f"The action {action[:100]} is not valid for this endpoint")
+    for name in ("StackName", "LogicalResourceId"):
+        if not asked.get(name):
+            raise Fault(400, "MissingParameter", f"{name} parameter is required")
+    check_named(server, asked["StackName"], asked["LogicalResourceId"])
+    found = call.services.guests.document(server)
+    if found is None:
+        raise Fault(403, "AccessDenied", GONE)
+    server, text = found
+    call.services.guests.record(server)
+    return cfn.described(cfn.resource_detail(server, stack_arn(server)), text, as_json=cfn.wants_json(call))

@@ -1,0 +1,101 @@
+"""Checks requests that guests sign with the keys of their server, and finds what they ask for.
+
+The addresses and the answers are those of Heat's CloudFormation API.
+"""
+
+import re
+import urllib.parse
+from collections.abc import Mapping, Sequence
+
+from ..db.queries.guests import GuestServer
+from ..sealing.ec2_signatures import MOST_PARAMETERS, SignatureError, SignedRequest, read_claim, verify
+from ..sealing.signal_urls import row_of_key
+from .errors import Fault
+from .request import GuestPolls
+
+FORM = "application/x-www-form-urlencoded"
+_ARN = re.compile("arn:openstack:heat::([^:/]+):stacks/([^/]+)/([^/]+)/resources/([^/]+)")
+_STACK_ARN = "arn:openstack:heat::{}:stacks/{}/{}"
+_STATUS = {"IncompleteSignature": 400, "RequestExpired": 400}
+
+
+def signed_request(
+    method: str, path: str, query: Mapping[str, Sequence[str]], headers: Mapping[str, str], body: bytes
+) -> SignedRequest:
+    """Return the parts of a request that signatures are made of.
+
+    :param headers: names in upper case.
+    :raises Fault: 400, the form has too many parameters.
+    """
+    lower = {name.lower(): value for name, value in headers.items()}
+    form: Sequence[tuple[str, str]] = ()
+    if method == "POST" and lower.get("content-type", "").partition(";")[0].strip().lower() == FORM:
+        form = _form(body)
+    pairs = [(name, value) for name, values in query.items() for value in values]
+    return SignedRequest(method, lower.get("host", ""), path, pairs, form, lower, body)
+
+
+def _form(body: bytes) -> Sequence[tuple[str, str]]:
+    text = body.decode("utf-8", errors="replace")
+    try:
+        return urllib.parse.parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_PARAMETERS)
+    except ValueError as error:
+        raise Fault(400, "IncompleteSignature", "The form has too many parameters") from error
+
+
+def guest_of(signed: SignedRequest | None, guests: GuestPolls, now: float) -> GuestServer:
+    """Return the server whose guest has signed a request.
+
+    The signature is verified before the database is asked.
+
+    :param now: seconds since the epoch.
+    :raises Fault: 400 or 403, with Amazon's name of the error.
+    """
+    assert signed is not None
+    try:
+        claim = read_claim(signed)
+        row = row_of_key(claim.access_key)
+        if row is None:
+            raise _unknown_key()
+        verify(claim, signed, guests.secret(claim.access_key), now)
+    except SignatureError as error:
+        raise Fault(_STATUS.get(error.code, 403), error.code, str(error)) from error
+    server = guests.find(*row)
+    if server is None:
+        raise _unknown_key()
+    return server
+
+
+def parameters(signed: SignedRequest | None) -> Mapping[str, str]:
+    """Return the parameters of the query and of the form."""
+    assert signed is not None
+    return dict((*signed.query, *signed.form))
+
+
+def check_named(server: GuestServer, stack: str, resource: str) -> None:
+    """Check that a guest asks for its own server.
+
+    :param stack: name, id or ARN of its stack.
+    :raises Fault: 403, also where the other one exists.
+    """
+    names = (server.stack_name, server.stack_id, f"{server.stack_name}/{server.stack_id}", stack_arn(server))
+    if stack not in names or resource != server.name:
+        raise Fault(403, "AccessDenied", "User is not authorized to perform action")
+
+
+def check_arn(server: GuestServer, arn: str) -> None:
+    """Check that the ARN of a resource names the guest's own server; see `check_named`."""
+    found = _ARN.fullmatch(arn)
+    if found is None:
+        raise Fault(400, "InvalidParameterValue", "The address names no resource by its ARN")
+    project, name, stack_id, resource = found.groups()
+    check_named(server, _STACK_ARN.format(project, name, stack_id), urllib.parse.unquote(resource))
+
+
+def stack_arn(server: GuestServer) -> str:
+    """Return the ARN of the server's stack."""
+    return _STACK_ARN.format(server.project_id, server.stack_name, server.stack_id)
+
+
+def _unknown_key() -> Fault:
+    return Fault(403, "InvalidClientTokenId", "The certificate or AWS Key ID provided does not exist")

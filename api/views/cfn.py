@@ -1,0 +1,92 @@
+"""Answers in the shapes of Amazon's CloudFormation API."""
+
+import json
+import re
+import typing
+from collections.abc import Callable, Mapping
+from xml.etree import ElementTree
+
+from ...db.queries.guests import GuestServer
+from ...observe.instants import iso
+from ..errors import FAULTS, Fault, fault_of
+from ..request import HttpRequest, Reply
+from ..signed import parameters
+
+Json = typing.Any
+XML = "application/xml"
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def resource_detail(server: GuestServer, stack_arn: str) -> dict[str, str]:
+    """Return what DescribeStackResource says about a resource, but for its metadata."""
+    return {
+        "StackId": stack_arn,
+        "StackName": server.stack_name,
+        "LogicalResourceId": server.name,
+        "PhysicalResourceId": server.physical_id or "",
+        "ResourceType": server.type,
+        "ResourceStatus": f"{server.action}_{server.status}",
+        "ResourceStatusReason": server.reason,
+        "LastUpdatedTimestamp": iso(server.updated_at),
+        "Description": "",
+    }
+
+
+def described(detail: Mapping[str, str], metadata: str, *, as_json: bool) -> Reply:
+    """Return the answer to DescribeStackResource.
+
+    :param metadata: JSON text; XML has it as text.
+    """
+    action = "DescribeStackResource"
+    if as_json:
+        inner: Json = {**detail, "Metadata": json.loads(metadata)}
+        return Reply({f"{action}Response": {f"{action}Result": {"StackResourceDetail": inner}}})
+    inner = {**detail, "Metadata": metadata}
+    return _xml(f"{action}Response", {f"{action}Result": {"StackResourceDetail": inner}})
+
+
+def signalled(resource: str) -> Reply:
+    """Return the answer to a signal of a wait condition."""
+    return _xml("resource", {"resource": resource})
+
+
+def error_reply(fault: Fault, request_id: str, *, as_json: bool) -> Reply:
+    """Return an error in Amazon's shape."""
+    side = "Sender" if fault.status < 500 else "Receiver"
+    inner = {"Error": {"Type": side, "Code": fault.kind, "Message": fault.message}, "RequestId": request_id}
+    if as_json:
+        return Reply({"ErrorResponse": inner}, fault.status)
+    return _xml("ErrorResponse", inner, fault.status)
+
+
+KNOWN: tuple[type[Exception], ...] = (Fault, *FAULTS)
+"""Errors that have an answer of their own."""
+
+
+def answered(call: HttpRequest, answer: Callable[[], Reply]) -> Reply:
+    """Return the answer, or an error that clients of Amazon's API understand."""
+    try:
+        return answer()
+    except KNOWN as error:
+        fault = fault_of(error)
+        assert fault is not None
+        return error_reply(fault, call.request_id, as_json=wants_json(call))
+
+
+def wants_json(call: HttpRequest) -> bool:
+    """Return whether a client of Amazon's API asks for JSON in the place of XML."""
+    return parameters(call.signed).get("ContentType") == "JSON"
+
+
+def _xml(root: str, value: Json, status: int = 200) -> Reply:
+    element = ElementTree.Element(root)
+    _fill(element, value)
+    return Reply(None, status, text=ElementTree.tostring(element), content_type=XML)
+
+
+def _fill(element: ElementTree.Element, value: Json) -> None:
+    if isinstance(value, str):
+        element.text = _NOT_XML.sub("�", value)
+        return
+    for name, inner in value.items():
+        _fill(ElementTree.SubElement(element, name), inner)

@@ -1,0 +1,18 @@
+"""Software configs and deployments, and the guests that apply them, from the parts of a process."""
+
+from ...api.views.software import guest_config_view
+from ...engine.context import EngineContext
+from ...engine.guests import Guests
+from ...engine.software import SoftwareOperations
+from ...sealing.signal_urls import SignalAddresses
+from ...sealing.stored import Sealer
+
+
+def make_software(context: EngineContext) -> SoftwareOperations:
+    """Return what users ask of configs and deployments."""
+    return SoftwareOperations(context)
+
+
+def make_guests(context: EngineContext, addresses: SignalAddresses, sealer: Sealer) -> Guests:
+    """Return what answers the polls of guests."""
+    return Guests(context, addresses, lambda config: guest_config_view(config, sealer))

@@ -1,0 +1,119 @@
+"""Polls of the guests in servers: whether there is something new, and when each has asked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from .. import statements
+from ..ids import ResourceId, StackId
+from ..schema import tables
+
+
+@dataclass(frozen=True)
+class GuestServer:
+    """A resource whose guest asks for its metadata, and what its answer depends on.
+
+    :ivar physical_id: of the server, which its deployments name; None: it is not created yet.
+    :ivar deployments_changed_at: the `software_server.changed_at` of its deployments; None: it has none.
+    :ivar read_at: seconds since the epoch when its guest last asked, as far as it is stored; None: never.
+    """
+
+    id: ResourceId
+    stack_id: StackId
+    stack_name: str
+    project_id: str
+    root_id: StackId
+    name: str
+    type: str
+    plugin: str
+    action: str
+    status: str
+    reason: str
+    physical_id: str | None
+    generation: int
+    updated_at: float
+    deployments_changed_at: float | None
+    read_at: float | None
+    read_version: float | None
+
+    @property
+    def version(self) -> str:
+        """A text that changes whenever the metadata does."""
+        return f"{self.generation}-{self.updated_at!r}-{self.deployments_changed_at!r}"
+
+    @property
+    def changed_at(self) -> float:
+        """The time of the last change, in seconds since the epoch."""
+        return max(self.updated_at, self.deployments_changed_at or 0.0)
+
+
+@dataclass(frozen=True)
+class GuestPoll:
+    """A poll that is to be stored.
+
+    :ivar version: the `changed_at` of the deployments that the guest has got; None: none.
+    """
+
+    server_id: str
+    project_id: str
+    at: float
+    version: float | None
+
+
+def _find_statement() -> sa.Select[tuple[object, ...]]:
+    r, s, g = tables.resource, tables.stack, tables.software_server
+    mine = sa.and_(g.c.server_id == r.c.physical_id, g.c.project_id == s.c.project_id)
+    return (
+        sa.select(
+            r.c.id,
+            r.c.stack_id,
+            s.c.name.label("stack_name"),
+            s.c.project_id.label("project_id"),
+            s.c.root_id,
+            r.c.name,
+            r.c.type,
+            r.c.plugin,
+            r.c.action,
+            r.c.status,
+            r.c.reason,
+            r.c.physical_id,
+            r.c.generation,
+            r.c.updated_at,
+            g.c.changed_at.label("deployments_changed_at"),
+            g.c.read_at,
+            g.c.read_version,
+        )
+        .select_from(r.join(s, s.c.id == r.c.stack_id).outerjoin(g, mine))
+        .where(
+            r.c.id == sa.bindparam("row_id"),
+            r.c.stack_id == sa.bindparam("stack_id"),
+            r.c.snapshot_id.is_(None),
+            s.c.deleted_at.is_(None),
+        )
+    )
+
+
+_FIND = _find_statement()
+
+
+def find(conn: Connection, stack_id: StackId, row: ResourceId) -> GuestServer | None:
+    """Return the resource of a row, by its primary key; None: it is gone."""
+    found = conn.execute(_FIND, {"row_id": row, "stack_id": stack_id}).mappings().first()
+    return None if found is None else GuestServer(**found)
+
+
+def store_polls(conn: Connection, polls: Sequence[GuestPoll]) -> None:
+    """Store when guests have asked, in the order of their keys.
+
+    A server without deployments gets a row, which is purged when it has none for long.
+    """
+    s = tables.software_server
+    for poll in sorted(polls, key=lambda poll: (poll.server_id, poll.project_id)):
+        key = {"server_id": poll.server_id, "project_id": poll.project_id}
+        seen = {"read_at": poll.at, "read_version": poll.version}
+        mine = sa.and_(*(s.c[name] == value for name, value in key.items()))
+        if conn.execute(sa.update(s).where(mine).values(seen)).rowcount == 0:
+            row = {**key, **seen, "changed_at": 0.0, "unused_at": poll.at}
+            conn.execute(statements.insert_or_update(conn, s, row, list(seen)))

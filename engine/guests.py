@@ -1,0 +1,170 @@
+"""Metadata for the guests of servers, and when each guest has asked for it."""
+
+import collections
+import json
+import math
+import threading
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.engine import Connection
+
+from ..db import resources, software, stacks
+from ..db.ids import ResourceId, StackId
+from ..db.queries import guests
+from ..db.queries.guests import GuestPoll, GuestServer
+from ..db.rows import Resource, Stack
+from ..db.software import StoredConfig
+from ..resources.context import StackFacts
+from ..resources.guests import collect_config, guest_metadata
+from ..sealing.signal_urls import SignalAddresses
+from .context import EngineContext
+from .resource_view import view_of
+
+Json = typing.Any
+RECORD_EVERY = 60.0
+"""Seconds between two records of a guest's polls, unless it gets something new."""
+FLUSH_EVERY = 1.0
+"""Seconds for which records are collected, to be stored in one transaction."""
+MOST_CACHED = 32 * 1024 * 1024
+"""Characters of documents that are kept to answer polls for which nothing has changed."""
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """The rows that a document is made of, of one moment."""
+
+    server: GuestServer
+    stack: Stack
+    resource: Resource
+    configs: Sequence[StoredConfig]
+
+
+class Guests:
+    """Answers the polls of guests.  Thread-safe.
+
+    :param addresses: makes the addresses at which the guest asks the next time.
+    :param view: makes a config's view for a guest, secrets in clear.
+    """
+
+    def __init__(
+        self, context: EngineContext, addresses: SignalAddresses, view: Callable[[StoredConfig], Json]
+    ) -> None:
+        self._context = context
+        self._addresses = addresses
+        self._view = view
+        self._cache = DocumentCache(MOST_CACHED)
+        self._records = PollRecords(context)
+
+    def secret(self, access_key: str) -> str:
+        """Return the secret of a guest's access key; whether its row exists is not looked up."""
+        return self._addresses.guest_secret(access_key)
+
+    def find(self, stack_id: StackId, row: ResourceId) -> GuestServer | None:
+        """Return the server of a row; None: it is gone.  This is one read by a primary key."""
+        return self._context.database.read(lambda conn: guests.find(conn, stack_id, row))
+
+    def last_modified(self, server: GuestServer) -> int:
+        """Return the seconds since the epoch for Last-Modified.
+
+        os-collect-config reads a document again only where this has grown.  So it is below the present
+        second: a change within the second of an answer gets a later one.
+        """
+        return math.floor(min(server.changed_at, self._context.clock() - 1))
+
+    def document(self, server: GuestServer) -> tuple[GuestServer, str] | None:
+        """Return the metadata as JSON text, and the server at the moment it was read.
+
+        None: the row is gone.  Unless something has changed, the database is not asked.
+        """
+        if (kept := self._cache.get(server)) is not None:
+            return server, kept
+        read = self._context.database.read(lambda conn: _read(conn, server.stack_id, server.id))
+        if read is None:
+            return None
+        text = json.dumps(self._make(read))
+        self._cache.put(read.server, text)
+        return read.server, text
+
+    def record(self, server: GuestServer) -> None:
+        """Note that the server's guest has asked now, and got all there is."""
+        self._records.add(server)
+
+    def _make(self, stored: _Stored) -> Mapping[str, Json]:
+        target = view_of(self._context, stored.stack, stored.resource)
+        transport = self._context.registry.get(stored.resource.plugin).guest_transport(target)
+        if transport is None:
+            return target.metadata
+        facts = StackFacts(stored.stack.id, stored.stack.name, stored.stack.project_id)
+        access = self._addresses.guest_access(facts, stored.resource.name, stored.resource.id)
+        configs = [self._view(config) for config in stored.configs]
+        return guest_metadata(target.metadata, collect_config(transport, access), configs)
+
+
+def _read(conn: Connection, stack_id: StackId, row: ResourceId) -> _Stored | None:
+    server = guests.find(conn, stack_id, row)
+    stack = stacks.find_undeleted(conn, stack_id)
+    resource = resources.by_ids(conn, [row]).get(row)
+    if server is None or stack is None or resource is None:
+        return None
+    physical_id = server.physical_id
+    found = software.deployed_configs(conn, server.project_id, physical_id) if physical_id else []
+    return _Stored(server, stack, resource, found)
+
+
+class PollRecords:
+    """Stores when guests have asked: the polls of many in one transaction.  Thread-safe.
+
+    A record that is lost with its process costs nothing but that knowledge.
+    """
+
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+        self._lock = threading.Lock()
+        self._waiting: dict[tuple[str, str], GuestPoll] = {}
+        self._flushed_at = -math.inf
+
+    def add(self, server: GuestServer) -> None:
+        """Note a poll, if the last one that is stored is older than a minute, or got something else."""
+        now = self._context.clock()
+        if server.physical_id is None:
+            return
+        recent = server.read_at is not None and now - server.read_at < RECORD_EVERY
+        if recent and server.read_version == server.deployments_changed_at:
+            return
+        poll = GuestPoll(server.physical_id, server.project_id, now, server.deployments_changed_at)
+        with self._lock:
+            self._waiting[poll.server_id, poll.project_id] = poll
+            if now - self._flushed_at < FLUSH_EVERY:
+                return
+            due, self._waiting, self._flushed_at = self._waiting, {}, now
+        self._context.database.write(lambda conn: guests.store_polls(conn, list(due.values())))
+
+
+class DocumentCache:
+    """The documents that were last made, up to a number of characters.  Thread-safe."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._kept: collections.OrderedDict[ResourceId, tuple[str, str]] = collections.OrderedDict()
+        self._size = 0
+
+    def get(self, server: GuestServer) -> str | None:
+        """Return the document of a server, if it was made of the same version."""
+        with self._lock:
+            version, text = self._kept.get(server.id, ("", ""))
+            if version != server.version:
+                return None
+            self._kept.move_to_end(server.id)
+            return text
+
+    def put(self, server: GuestServer, text: str) -> None:
+        """Keep a document in the place of an older one, and drop those that nobody has asked for longest."""
+        with self._lock:
+            self._size += len(text) - len(self._kept.pop(server.id, ("", ""))[1])
+            self._kept[server.id] = server.version, text
+            while self._size > self._most:
+                _, (_, dropped) = self._kept.popitem(last=False)
+                self._size -= len(dropped)

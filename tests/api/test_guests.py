@@ -1,0 +1,259 @@
+"""The addresses for guests: who may read what, and what they get."""
+
+import email.utils
+import json
+import urllib.parse
+from collections.abc import Mapping
+from xml.etree import ElementTree
+
+import pytest
+import requests
+from client.serving import Json, Service
+from keystoneclient.contrib.ec2.utils import Ec2Signer
+
+SERVER = {
+    "type": "OS::Heat::DeployedServer",
+    "metadata": {"colour": "red", "os-collect-config": {"polling_interval": 5}},
+}
+
+
+def template(transport: str = "POLL_SERVER_CFN", metadata: Json = None) -> Json:
+    server = {**SERVER, "properties": {"software_config_transport": transport}}
+    return {
+        "heat_template_version": "2018-08-31",
+        "resources": {"server": server if metadata is None else {**server, "metadata": metadata}},
+        "outputs": {
+            "id": {"value": {"get_resource": "server"}},
+            "config": {"value": {"get_attr": ["server", "os_collect_config"]}},
+        },
+    }
+
+
+class Guest:
+    """What the guest of a stack's server knows, and its requests."""
+
+    def __init__(self, service: Service, path: str) -> None:
+        self.service = service
+        self.path = path
+        stack = service.get(path)["stack"]
+        outputs = {output["output_key"]: output["output_value"] for output in stack["outputs"]}
+        self.server_id, self.config = outputs["id"], outputs["config"]
+        self.project, self.stack_name = path.split("/")[2], stack["stack_name"]
+
+    def signed(self, method: str = "GET", path: str = "/v1/", **changes: str) -> requests.Response:
+        """A request as os-collect-config signs it; changes are of the parameters, and of the secret."""
+        keys = self.config["cfn"]
+        secret = changes.pop("secret", keys["secret_access_key"])
+        params = {
+            "Action": "DescribeStackResource",
+            "StackName": keys["stack_name"],
+            "LogicalResourceId": "server",
+            "AWSAccessKeyId": keys["access_key_id"],
+            "SignatureVersion": "2",
+            **changes,
+        }
+        url = urllib.parse.urlsplit(self.service.url)
+        signed = {"params": params, "verb": method, "host": url.netloc, "path": path}
+        params["Signature"] = Ec2Signer(secret).generate(signed)
+        where = f"{self.service.url}{urllib.parse.quote(path)}"
+        if method == "POST" and path == "/v1/":
+            return requests.request(method, where, data=params, timeout=30)
+        return requests.request(method, where, params=params, timeout=30)
+
+    def read(self, **changes: str) -> Json:
+        """The metadata by a signed request."""
+        return json.loads(metadata_of(self.signed(**changes)))
+
+    def deploy(self, script: str) -> Json:
+        """Deploy a config to the server, over the API."""
+        body = {
+            "name": "c",
+            "group": "script",
+            "config": script,
+            "inputs": [{"name": "deploy_x", "value": "y"}],
+        }
+        config = self.call("POST", "software_configs", body)["software_config"]
+        given = {"config_id": config["id"], "server_id": self.server_id}
+        self.call("POST", "software_deployments", given)
+        return config
+
+    def call(self, method: str, path: str, body: Json) -> Json:
+        answer = self.service.call(method, f"/v1/{self.project}/{path}", body)
+        assert answer.status == 200, answer
+        return answer.body
+
+
+def metadata_of(answer: requests.Response) -> str:
+    """The metadata, found where os-collect-config looks for it."""
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["Content-Type"] == "application/xml"
+    detail = ElementTree.fromstring(answer.text).find("DescribeStackResourceResult/StackResourceDetail")
+    assert detail is not None
+    return str(detail.findtext("Metadata"))
+
+
+def error_of(answer: requests.Response) -> tuple[int, str]:
+    """Status and code of an error in Amazon's shape."""
+    root = ElementTree.fromstring(answer.text)
+    assert root.findtext("RequestId") == answer.headers["X-Openstack-Request-Id"]
+    return answer.status_code, str(root.findtext("Error/Code"))
+
+
+@pytest.fixture
+def guest(service: Service, tenant: str) -> Guest:
+    return Guest(service, service.made(tenant, "guarded", template()))
+
+
+@pytest.fixture
+def polled(service: Service, tenant: str) -> Guest:
+    return Guest(service, service.made(tenant, "polled", template("POLL_TEMP_URL")))
+
+
+def test_a_guest_reads_the_metadata_and_the_deployments_of_its_server(guest: Guest) -> None:
+    config = guest.deploy("#!/bin/sh\nécho ∞ <&>\n")
+    found = guest.read()
+    assert found["colour"] == "red"
+    assert found["os-collect-config"] == {"polling_interval": 5, **guest.config}
+    [deployed] = found["deployments"]
+    assert deployed == {**config, "inputs": [{"name": "deploy_x", "type": "String", "value": "y"}]}
+    assert guest.config["collectors"] == ["cfn", "local"]
+
+
+def test_a_form_and_json_are_other_ways_of_the_same(guest: Guest) -> None:
+    assert json.loads(metadata_of(guest.signed("POST"))) == guest.read()
+    detail = guest.signed(ContentType="JSON").json()["DescribeStackResourceResponse"]
+    inner = detail["DescribeStackResourceResult"]["StackResourceDetail"]
+    assert inner["Metadata"] == guest.read()
+    assert (inner["ResourceStatus"], inner["PhysicalResourceId"]) == ("CREATE_COMPLETE", guest.server_id)
+    assert inner["StackId"].startswith(f"arn:openstack:heat::{guest.project}:stacks/guarded/")
+    for name in (inner["StackId"], guest.path.rpartition("/")[2]):
+        assert guest.read(StackName=name) == guest.read()
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "code"),
+    [
+        ({"secret": "0" * 64}, 403, "SignatureDoesNotMatch"),
+        ({"AWSAccessKeyId": "AKIAIOSFODNN7EXAMPLE"}, 403, "InvalidClientTokenId"),
+        ({"StackName": "other"}, 403, "AccessDenied"),
+        ({"LogicalResourceId": "other"}, 403, "AccessDenied"),
+        ({"LogicalResourceId": ""}, 400, "MissingParameter"),
+        ({"Action": "DeleteStack"}, 400, "InvalidAction"),
+        ({"Timestamp": "2001-01-01T00:00:00Z"}, 400, "RequestExpired"),
+        ({"SignatureVersion": "2", "Expires": "soon"}, 400, "IncompleteSignature"),
+    ],
+)
+def test_a_wrong_request_is_refused(guest: Guest, changes: Mapping[str, str], status: int, code: str) -> None:
+    assert error_of(guest.signed(**changes)) == (status, code)
+    answer = guest.signed(ContentType="JSON", **changes)
+    assert answer.json()["ErrorResponse"]["Error"]["Code"] == code
+
+
+def test_a_request_without_a_signature_is_refused_and_one_without_an_action_shows_the_versions(
+    guest: Guest,
+) -> None:
+    url = f"{guest.service.url}/v1/"
+    assert error_of(requests.get(f"{url}?Action=x", timeout=30)) == (403, "MissingAuthenticationToken")
+    assert error_of(requests.post(url, timeout=30)) == (403, "MissingAuthenticationToken")
+    assert requests.get(url, timeout=30).status_code == 300
+
+
+def test_the_keys_of_another_project_or_stack_are_no_good(guest: Guest, service: Service) -> None:
+    theirs = Guest(service, service.made(f"{guest.project}x", "guarded", template()))
+    keys = theirs.config["cfn"]
+    assert keys["access_key_id"] != guest.config["cfn"]["access_key_id"]
+    mixed = {"AWSAccessKeyId": keys["access_key_id"]}
+    assert error_of(guest.signed(**mixed)) == (403, "SignatureDoesNotMatch")
+    other = {**mixed, "secret": keys["secret_access_key"], "StackName": guest.path.rpartition("/")[2]}
+    assert error_of(guest.signed(**other)) == (403, "AccessDenied")
+
+
+def test_keys_are_dead_when_the_row_is_gone(guest: Guest, polled: Guest) -> None:
+    url = polled.config["request"]["metadata_url"]
+    assert guest.read()
+    assert requests.get(url, timeout=30).status_code == 200
+    for each in (guest, polled):
+        assert each.service.call("DELETE", each.path).status == 204
+        each.service.settled(each.path)
+    assert error_of(guest.signed()) == (403, "InvalidClientTokenId")
+    assert requests.get(url, timeout=30).status_code == 403
+
+
+def test_an_address_gives_the_same_metadata_and_says_when_nothing_has_changed(polled: Guest) -> None:
+    url = polled.config["request"]["metadata_url"]
+    config = polled.deploy("one")
+    first = requests.get(url, timeout=30)
+    assert [item["id"] for item in first.json()["deployments"]] == [config["id"]]
+    assert first.json()["os-collect-config"]["request"] == {"metadata_url": url}
+    tag, changed = first.headers["ETag"], first.headers["Last-Modified"]
+    for known in (tag, f'"x", W/{tag}', "*"):
+        same = requests.get(url, headers={"If-None-Match": known}, timeout=30)
+        assert (same.status_code, same.content, same.headers["ETag"]) == (304, b"", tag)
+    later = email.utils.formatdate(email.utils.parsedate_to_datetime(changed).timestamp() + 100, usegmt=True)
+    assert requests.get(url, headers={"If-Modified-Since": later}, timeout=30).status_code == 304
+    for wrong in ("yesterday", "Mon, 99 Jan 99999 00:00:00 GMT"):
+        assert requests.get(url, headers={"If-Modified-Since": wrong}, timeout=30).status_code == 200
+    head = requests.head(url, timeout=30)
+    assert (head.status_code, head.content, head.headers["ETag"]) == (200, b"", tag)
+
+    polled.deploy("two")
+    second = requests.get(url, headers={"If-None-Match": tag}, timeout=30)
+    assert (second.status_code, len(second.json()["deployments"])) == (200, 2)
+
+
+def test_a_change_of_the_metadata_reaches_the_guest(polled: Guest) -> None:
+    url = polled.config["request"]["metadata_url"]
+    tag = requests.get(url, timeout=30).headers["ETag"]
+    changed = {"template": template("POLL_TEMP_URL", {"colour": "blue"})}
+    assert polled.service.call("PUT", polled.path, changed).status == 202
+    assert polled.service.settled(polled.path)["stack_status"] == "UPDATE_COMPLETE"
+    answer = requests.get(url, headers={"If-None-Match": tag}, timeout=30)
+    assert (answer.status_code, answer.json()["colour"]) == (200, "blue")
+
+
+def test_another_transport_is_told_to_the_guest_by_the_old_one(guest: Guest) -> None:
+    changed = {"template": template("POLL_TEMP_URL")}
+    assert guest.service.call("PUT", guest.path, changed).status == 202
+    assert guest.service.settled(guest.path)["stack_status"] == "UPDATE_COMPLETE"
+    told = guest.read()["os-collect-config"]
+    assert told["collectors"] == ["request", "local"]
+    assert requests.get(told["request"]["metadata_url"], timeout=30).status_code == 200
+    assert "cfn" not in Guest(guest.service, guest.path).config
+
+
+@pytest.mark.parametrize("transport", ["POLL_SERVER_HEAT", "ZAQAR_MESSAGE"])
+def test_a_transport_that_needs_another_service_is_refused_with_the_reason(
+    service: Service, tenant: str, transport: str
+) -> None:
+    body = {"stack_name": "refused", "template": template(transport)}
+    answer = service.call("POST", f"/v1/{tenant}/stacks", body)
+    assert answer.status == 400
+    assert f"{transport} is not supported: it needs" in answer.error["message"]
+
+
+@pytest.mark.parametrize("change", ["Signature=00", "Signature="])
+def test_an_address_with_a_wrong_signature_is_refused(polled: Guest, change: str) -> None:
+    url: str = polled.config["request"]["metadata_url"]
+    assert requests.get(f"{url.partition('?')[0]}?{change}", timeout=30).status_code == 403
+    signal = url.replace("/guest/", "/signal/")
+    assert requests.post(signal, json={}, timeout=30).status_code == 403
+
+
+def handle(service: Service, tenant: str) -> tuple[Guest, str]:
+    """The handle of a wait condition, and the ARN in Heat's addresses for signals to it."""
+    body: Json = template()
+    body["resources"]["handle"] = {"type": "OS::Heat::WaitConditionHandle"}
+    path = service.made(tenant, "waits", body)
+    return Guest(service, path), f"arn:openstack:heat::{tenant}:stacks/waits/{path.rpartition('/')[2]}"
+
+
+@pytest.mark.parametrize(("method", "kind"), [("POST", "signal"), ("PUT", "waitcondition")])
+def test_a_signed_signal_to_another_resource_than_that_of_the_keys_is_refused(
+    service: Service, tenant: str, method: str, kind: str
+) -> None:
+    guest, arn = handle(service, tenant)
+    refused = guest.signed(method, f"/v1/{kind}/{arn}/resources/handle")
+    assert error_of(refused) == (403, "AccessDenied")
+    assert error_of(guest.signed(method, f"/v1/{kind}/arn:aws")) == (400, "InvalidParameterValue")
+    # A server takes no signals; it is the right resource, so its type decides.
+    assert error_of(guest.signed(method, f"/v1/{kind}/{arn}/resources/server")) == (400, "NotSupported")
