@@ -138,6 +138,24 @@ def test_what_a_lost_creation_made_makes_room_for_a_replacement(scripted: Script
     assert SERVER.prepare_for_replace(target, work) is None
 
 
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_port_that_was_attached_halfway_is_released(scripted: ScriptedService, *, is_known: bool) -> None:
+    """The compute service accepts to detach what it does not know of, and does nothing."""
+    port, mac = "9c6d1f7e-0000-4000-8000-000000000001", "fa:16:3e:00:00:01"
+    address = {"subnet_id": "s", "ip_address": "10.0.0.3"}
+    bound = {"id": port, "network_id": "n", "mac_address": mac, "fixed_ips": [address]}
+    scripted.answers["GET /ports?device_id=old"] = Answer(200, {"ports": [bound]})
+    shown = {"net": [{"addr": "10.0.0.3", "OS-EXT-IPS-MAC:mac_addr": mac}]} if is_known else {}
+    scripted.answers["GET /servers/old"] = Answer(200, {"server": {"status": "ACTIVE", "addresses": shown}})
+    scripted.answers[f"PUT /ports/{port}"] = Answer(200, {"port": {}})
+    scripted.answers[f"DELETE /servers/old/os-interface/{port}"] = Answer(202)
+    given = {"flavor": "f", "networks": [{"port": port}]}
+    target = target_of(SERVER, given, physical_id="old", data={THING: {}})
+    assert isinstance(SERVER.prepare_for_replace(target, Work(scripted)), Poll)
+    released = f"DELETE /servers/old/os-interface/{port}" if is_known else f"PUT /ports/{port}"
+    assert [asked for asked in scripted.asked if not asked.startswith("GET")] == [released]
+
+
 def test_a_creation_that_failed_before_its_last_call_is_not_kept(scripted: ScriptedService) -> None:
     work = Work(scripted)
     has_networks(scripted, "first")

@@ -13,6 +13,8 @@ from .states import SERVER_STATUS
 
 AGAIN = Poll(progress={}, after=0.5)
 """An interface is being detached: the step is called again."""
+MAC = "OS-EXT-IPS-MAC:mac_addr"
+"""Key of the MAC address among a server's addresses."""
 
 
 class Replacement:
@@ -76,8 +78,8 @@ class Replacement:
         if server is None or not interfaces:
             return False
         for interface in interfaces:
-            if SERVER_STATUS.of(server) in SERVER_STATUS.bad:
-                # The compute service detaches nothing from a server in this state.
+            if SERVER_STATUS.of(server) in SERVER_STATUS.bad or not _is_known(interface, server):
+                # The compute service would detach nothing.
                 self._ports.release(interface.port)
             else:
                 calls.detach(interface.port)
@@ -88,6 +90,13 @@ class Replacement:
             return calls.get()
         except ThingNotFound:
             return None
+
+
+def _is_known(interface: ServerInterface, server: Mapping[str, Json]) -> bool:
+    """Return whether the compute service knows of the interface; not where its attachment failed halfway."""
+    known = [item for network in server["addresses"].values() for item in network]
+    # Only addresses are listed there: of an interface without one nothing is known.
+    return not interface.fixed_ips or any(interface.mac == item.get(MAC) for item in known)
 
 
 def _is_exclusive(nic: Nic) -> bool:
