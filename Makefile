@@ -6,6 +6,7 @@ PYTEST_ARGS ?=
 # Most tests wait for other processes most of the time, so more of them than cores run side by side.
 WORKERS ?= 4
 SEEDS ?= 1000
+SERVERS ?= 100
 # What `make check` has run.
 CHECKED := --ignore tests/unit/test_architecture.py --deselect tests/doc/test_prose.py::test_everything_else_is_clean
 # What Python has compiled is kept, wherever that is turned off: a daemon's start takes a third less.
@@ -17,7 +18,7 @@ MAKEFLAGS += --silent
 endif
 QUIET := tools/quiet
 
-.PHONY: demo demo-cloud serve cloud templates cloud-databases test test-long test-cloud quick quick-tests check lint mypy prose prepared test-deps servers simulate bench docs clean
+.PHONY: demo demo-cloud serve cloud templates cloud-databases test test-long test-cloud chaos quick quick-tests check lint mypy prose prepared test-deps servers simulate bench docs clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -46,6 +47,10 @@ test-long: test-deps
 # All types of clouds on a real one, with the tests that `make test` leaves out.
 test-cloud: prepared
 	$(BIN)/python -m pytest -q -n $(WORKERS) tests/cloud $(PYTEST_ARGS)
+
+# As test-cloud with twelve servers: conductors are killed and services fail, while stacks are created, updated and deleted.
+chaos: test-deps
+	$(BIN)/python -m pytest -q -s tests/cloud/test_chaos.py --servers $(SERVERS) $(if $(SEED),--seed $(SEED)) $(PYTEST_ARGS)
 
 # What one runs while one works: less than a minute on two cores.
 quick: .venv/test.stamp

@@ -84,7 +84,12 @@ def keystone() -> Iterator[Keystone]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of the simulation; here, for pytest asks the outermost file only."""
     parser.addoption("--seeds", type=int, default=8, help="how many random schedules the simulation tries")
-    parser.addoption("--seed", type=int, default=None, help="the one schedule that the simulation tries")
+    parser.addoption(
+        "--seed", type=int, default=None, help="the one schedule that the simulation tries, or chaos"
+    )
+    parser.addoption(
+        "--servers", type=int, default=12, help="how many servers there are in the chaos on a cloud"
+    )
 
 
 FILE = ""

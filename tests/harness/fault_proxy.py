@@ -1,0 +1,168 @@
+"""A proxy before an HTTP service that answers badly, late or not at all now and then."""
+
+import collections
+import contextlib
+import enum
+import http.server
+import random
+import socket
+import threading
+import time
+import typing
+from collections.abc import Sequence
+
+import requests
+from harness.ports import HOST
+
+_OWN = frozenset({"connection", "transfer-encoding", "content-length", "content-encoding", "keep-alive"})
+"""Headers of one connection or of one way to send a body; all others are passed on."""
+
+
+class Fault(enum.StrEnum):
+    """What becomes of a request."""
+
+    ERROR = "500, not passed on"
+    UNAVAILABLE = "503, not passed on"
+    BUSY = "429 with Retry-After, not passed on"
+    DROPPED = "the connection is closed, not passed on"
+    LOST = "the connection is closed instead of the answer"
+    HUNG = "no answer, not passed on"
+    LATE = "no answer, and passed on once the client has gone"
+
+
+_STATUS = {Fault.ERROR: 500, Fault.UNAVAILABLE: 503, Fault.BUSY: 429}
+
+
+class FaultProxy:
+    """Passes requests on, and does something else with some of them while `faulty` is set.
+
+    :param target: root of the service.
+    :param seed: of the choice of the requests and their faults.
+    :param share: of the requests that meet a fault.
+    :param hangs: seconds without an answer; more than clients wait.
+    :ivar counts: how often each fault has happened.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        seed: int,
+        share: float,
+        hangs: float,
+        faults: Sequence[Fault] = tuple(Fault),
+    ) -> None:
+        self.faulty = threading.Event()
+        self.counts: collections.Counter[str] = collections.Counter()
+        self._random = random.Random(seed)
+        self._share = share
+        self._hangs = hangs
+        self._faults = faults
+        self._lock = threading.Lock()
+        self._under_way = 0
+        self._server = http.server.ThreadingHTTPServer((HOST, 0), _handler(self, target))
+        self._server.daemon_threads = True
+        self.url = f"http://{HOST}:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def calm(self) -> None:
+        """Pass all on from now on, and wait until no request is under way, late ones included."""
+        self.faulty.clear()
+        while self._under_way:
+            time.sleep(0.02)
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._server.shutdown()
+        self._server.server_close()
+
+    def chosen(self) -> Fault | None:
+        """Choose what becomes of the next request; None: it is passed on, and answered."""
+        with self._lock:
+            if not self.faulty.is_set() or self._random.random() >= self._share:
+                return None
+            fault = self._random.choice(self._faults)
+            self.counts[fault.name] += 1
+            return fault
+
+    @contextlib.contextmanager
+    def under_way(self) -> typing.Iterator[None]:
+        """Count a request until it has ended, for `calm`."""
+        with self._lock:
+            self._under_way += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._under_way -= 1
+
+    def hang(self) -> None:
+        """Wait until the client has gone."""
+        time.sleep(self._hangs)
+
+
+def _handler(proxy: FaultProxy, target: str) -> type[http.server.BaseHTTPRequestHandler]:
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        session: requests.Session
+
+        def setup(self) -> None:
+            """Each connection has one of its own to the service."""
+            super().setup()
+            self.session = requests.Session()
+
+        def handle(self) -> None:
+            """Serve the requests of a connection; that of a client that was killed ends anyhow."""
+            with contextlib.suppress(OSError):
+                super().handle()
+
+        def serve(self) -> None:
+            """Do with one request what is chosen for it."""
+            with proxy.under_way(), contextlib.suppress(OSError):
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                fault = proxy.chosen()
+                if fault is None:
+                    self._answer(self._passed_on(body))
+                elif fault in _STATUS:
+                    self._fail(_STATUS[fault])
+                else:
+                    if fault in (Fault.HUNG, Fault.LATE):
+                        proxy.hang()
+                    if fault in (Fault.LOST, Fault.LATE):
+                        self._passed_on(body)
+                    self.close_connection = True
+                    self.connection.shutdown(socket.SHUT_RDWR)
+
+        def _passed_on(self, body: bytes) -> requests.Response:
+            # With its Host: so the addresses in answers are the proxy's.
+            headers = {name: value for name, value in self.headers.items() if name.lower() not in _OWN}
+            url, headers = target + self.path, {**headers, "Accept-Encoding": "identity"}
+            return self.session.request(
+                self.command, url, data=body, headers=headers, timeout=120, allow_redirects=False
+            )
+
+        def _answer(self, got: requests.Response) -> None:
+            self.send_response(got.status_code)
+            for name, value in got.headers.items():
+                if name.lower() not in (*_OWN, "date", "server"):
+                    self.send_header(name, value)
+            self._end(got.content)
+
+        def _fail(self, status: int) -> None:
+            self.send_response(status)
+            if status == 429:
+                self.send_header("Retry-After", "1")
+            self._end(b'{"error": {"message": "a fault of the test"}}')
+
+        def _end(self, body: bytes) -> None:
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(body)
+
+        def log_message(self, *args: typing.Any) -> None:
+            """It says nothing."""
+
+    for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"):
+        setattr(Handler, f"do_{method}", Handler.serve)
+    return Handler
