@@ -3,10 +3,7 @@
 A config never changes: another definition makes another config, so that whatever refers to it sees a new id.
 """
 
-import email
 import email.message
-import email.mime.multipart
-import email.mime.text
 import json
 import pathlib
 import uuid
@@ -17,6 +14,7 @@ import yaml
 from ...template.constraints import AllowedValues, Length
 from ..context import ConfigSpec, Json, ResourceView, StepContext
 from ..errors import PropertyError
+from ..mime import mime_message, mime_part, parts_of
 from ..plugin import ResourceType
 from ..schema import Attribute, Property, SupportStatus
 from ..steps import Done, Step
@@ -237,39 +235,6 @@ def config_text(value: str, work: StepContext) -> str:
     if spec is None:
         return value
     return spec.config if isinstance(spec.config, str) else json.dumps(spec.config)
-
-
-def mime_part(text: str, subtype: str = "", filename: str = "") -> email.message.Message:
-    """Return a part of a message.
-
-    :param subtype: of text; "": plain.
-    """
-    charset = "us-ascii" if text.isascii() else "utf-8"
-    part = email.mime.text.MIMEText(text, subtype or "plain", charset)
-    if filename:
-        part.add_header("Content-Disposition", "attachment", filename=filename)
-    return part
-
-
-def parts_of(message: str) -> list[email.message.Message]:
-    """Return the parts of a message, encoded as `mime_part` does; none: it is no message of several parts."""
-    found = email.message_from_string(message)
-    if not found.is_multipart():
-        return []
-    return [_copy(part) for part in found.get_payload() if isinstance(part, email.message.Message)]
-
-
-def mime_message(parts: Iterable[email.message.Message], key: str) -> str:
-    """Return a message; the same for the same parts and key."""
-    return email.mime.multipart.MIMEMultipart(boundary=f"==={key}===", _subparts=list(parts)).as_string()
-
-
-def _copy(part: email.message.Message) -> email.message.Message:
-    if part.is_multipart():
-        return part
-    raw = part.get_payload(decode=True)
-    text = raw.decode(part.get_content_charset("utf-8"), "replace") if isinstance(raw, bytes) else ""
-    return mime_part(text, part.get_content_subtype(), part.get_filename() or "")
 
 
 def _mime_parts(given: Iterable[Mapping[str, Json]]) -> Iterator[email.message.Message]:

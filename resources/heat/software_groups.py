@@ -13,6 +13,7 @@ from ..nested.groups import GroupResource, Rollout
 from ..nested.members import Definition, RequestedAttribute, check_members, group_goal, output_name
 from ..plugin import ResourceType
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
+from .access_policy import AccessPolicy
 from .software_configs import (
     CloudConfig,
     MultipartMime,
@@ -196,6 +197,7 @@ def _value(names: Sequence[str], requested: RequestedAttribute) -> Json:
 
 
 SOFTWARE_TYPES: Mapping[str, type[ResourceType]] = {
+    "OS::Heat::AccessPolicy": AccessPolicy,
     "OS::Heat::CloudConfig": CloudConfig,
     "OS::Heat::MultipartMime": MultipartMime,
     "OS::Heat::SoftwareComponent": SoftwareComponent,

@@ -23,6 +23,7 @@ from stoker.resources.errors import PermanentError, RetryableError
 from stoker.resources.plugin import ResourceType
 from stoker.resources.properties import changed, immutable_changed, replacement_needed, resolve_properties
 from stoker.resources.steps import Done, Park, Step
+from stoker.sealing.signal_urls import SignalAddresses
 
 Json = typing.Any
 T = typing.TypeVar("T")
@@ -71,11 +72,16 @@ class Context:
     def signal_url(self, resource_name: str) -> str:
         raise AssertionError(resource_name)
 
+    def guest_access(self) -> GuestAccess:
+        stack = StackFacts(id=str(uuid.UUID(int=1)), name="driven", project_id="project")
+        return SignalAddresses("http://stoker.test", b"key").guest_access(stack, "driven", 1)
+
+    @property
+    def software(self) -> typing.Any:
+        raise AssertionError("software")
+
     def presigned(self) -> Presigned:
         raise AssertionError("presigned")
-
-    def guest_access(self) -> GuestAccess:
-        raise AssertionError("guest_access")
 
     @property
     def children(self) -> Children:

@@ -10,6 +10,7 @@ from ..bodies import given
 from ..names import resolve
 from .block_devices import devices, legacy_devices
 from .networks import Nic
+from .user_data import server_user_data
 
 SAME = {
     "key_name": "key_name",
@@ -43,8 +44,8 @@ def server_body(target: ResourceView, work: StepContext, nics: Sequence[Nic]) ->
     }
     if properties["config_drive"] is not None:
         body["config_drive"] = properties["config_drive"]
-    if properties["user_data"]:
-        body["user_data"] = encoded(properties["user_data"])
+    if user_data := server_user_data(target, work):
+        body["user_data"] = encoded(user_data)
     if properties["metadata"]:
         body["metadata"] = metadata_field(properties["metadata"])
     if properties["security_groups"]:

@@ -15,6 +15,7 @@ from .calls import ServerCalls
 from .networks import InterfaceChanges, Nic, ServerInterface, interface_changes
 from .ports import ServerPorts, nics_of
 from .states import SERVER_STATUS, fault_of, is_settled, unknown_status
+from .user_data import server_user_data
 
 Stage = dict[str, Json]
 
@@ -195,7 +196,8 @@ class ServerChange:
         properties = self._target.properties
         body: dict[str, Json] = {"imageRef": stage.get("image") or (thing.get("image") or {}).get("id") or ""}
         if stage.get("user_data"):
-            body["user_data"] = encoded(properties["user_data"]) if properties["user_data"] else None
+            user_data = server_user_data(self._target, self._work)
+            body["user_data"] = encoded(user_data) if user_data else None
         else:
             body["metadata"] = metadata_field(properties["metadata"])
             if properties["admin_pass"]:

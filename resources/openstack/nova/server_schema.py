@@ -210,13 +210,16 @@ PROPERTIES: Mapping[str, Property] = {
     ),
     "user_data_format": Property(
         "string",
-        "Format of user_data. RAW is passed as it is; the other two are for software configuration.",
+        "RAW: user_data is passed as it is. HEAT_CFNTOOLS: heat-cfntools in the server run it. "
+        "SOFTWARE_CONFIG: cloud-init runs it, and os-collect-config applies software deployments.",
         default="HEAT_CFNTOOLS",
         constraints=(AllowedValues(values=("HEAT_CFNTOOLS", "RAW", "SOFTWARE_CONFIG")),),
     ),
     "software_config_transport": Property(
         "string",
-        "How the server gets its software configuration.",
+        "How a server with SOFTWARE_CONFIG reads its deployments. POLL_SERVER_CFN: by requests that it "
+        "signs with keys of its own. POLL_TEMP_URL: by requests to an address that is signed. The others "
+        "need services not used here.",
         default="POLL_SERVER_CFN",
         update_allowed=True,
         constraints=(
@@ -231,7 +234,10 @@ PROPERTIES: Mapping[str, Property] = {
         constraints=(AllowedValues(values=("REPLACE", "IGNORE", "REBUILD")),),
     ),
     "user_data": Property(
-        "string", "Script or configuration that cloud-init runs.", default="", update_allowed=True
+        "string",
+        "Script or configuration that cloud-init runs, or the id of a software config.",
+        default="",
+        update_allowed=True,
     ),
     "reservation_id": Property("string", "Accepted for older templates, and ignored."),
     "config_drive": Property("boolean", "The server gets its metadata on a disk, too."),

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from ...context import Json
 from ...errors import PropertyError
+from ...guests import check_transport
 from .block_devices import check_devices
 
 NETWORK_FORMS = ("network", "port", "subnet", "allocate_network")
@@ -16,6 +17,8 @@ def check_server(properties: Mapping[str, Json]) -> None:
     :raises PropertyError: with the property's name and what is right.
     """
     check_devices(properties)
+    if properties.get("user_data_format") == "SOFTWARE_CONFIG":
+        check_transport(properties)
     networks = properties.get("networks") or ()
     for index, network in enumerate(networks):
         _check_network(network, ("networks", index))

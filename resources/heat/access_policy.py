@@ -1,0 +1,33 @@
+"""OS::Heat::AccessPolicy: resources that users of AWS::IAM::User may read."""
+
+from collections.abc import Mapping
+
+from ...template.language import ResourceDefinition
+from ...template.residual import is_node
+from ..errors import PropertyError
+from ..plugin import ResourceType
+from ..schema import Property
+
+
+class AccessPolicy(ResourceType):
+    """Names of resources of the same stack; nothing is made of them."""
+
+    description = "Names the resources of the stack whose metadata a user of the CloudFormation API may read."
+    properties_schema = {
+        "AllowedResources": Property("list", "Names of resources of the stack.", required=True),
+    }
+
+    def validate_in_stack(
+        self, definition: ResourceDefinition, others: Mapping[str, ResourceDefinition]
+    ) -> None:
+        """Check that the stack has the resources.
+
+        :raises PropertyError: it lacks one.
+        """
+        if is_node(definition.properties):
+            return
+        names = definition.properties.get("AllowedResources")
+        for index, name in enumerate(names if isinstance(names, list) else ()):
+            if isinstance(name, str) and name not in others:
+                text = f"AccessPolicy resource {name} not in stack"
+                raise PropertyError(text, ("AllowedResources", index))

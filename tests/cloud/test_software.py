@@ -1,0 +1,78 @@
+"""Software configs and deployments with a server of Nova's."""
+
+import base64
+import email
+import json
+import typing
+
+from harness.cloud.project import Project
+from harness.cloud.site import FLAVOR, IMAGE
+from harness.cloud.stacks import WITHIN, Stacks
+from harness.waiting import wait_for
+
+Json = typing.Any
+
+
+def test_a_server_gets_its_config_and_ends_the_wait_of_its_deployment(
+    stacks: Stacks, project: Project
+) -> None:
+    resources: Json = {
+        "net": {"type": "OS::Neutron::Net"},
+        "subnet": {
+            "type": "OS::Neutron::Subnet",
+            "properties": {"network": {"get_resource": "net"}, "cidr": "10.91.0.0/24"},
+        },
+        "script": {"type": "OS::Heat::SoftwareConfig", "properties": {"config": "#!/bin/sh\necho hello\n"}},
+        "server": {
+            "type": "OS::Nova::Server",
+            "depends_on": "subnet",
+            "properties": {
+                "image": IMAGE,
+                "flavor": FLAVOR,
+                "networks": [{"network": {"get_resource": "net"}}],
+                "user_data_format": "SOFTWARE_CONFIG",
+                "user_data": {"get_resource": "script"},
+            },
+        },
+        "config": {"type": "OS::Heat::SoftwareConfig", "properties": {"group": "script", "config": "x"}},
+        "deployment": {
+            "type": "OS::Heat::SoftwareDeployment",
+            "properties": {
+                "config": {"get_resource": "config"},
+                "server": {"get_resource": "server"},
+                "actions": ["CREATE", "DELETE"],
+            },
+        },
+    }
+    shown = {"said": {"value": {"get_attr": ["deployment", "deploy_stdout"]}}}
+    template = {"heat_template_version": "2018-08-31", "resources": resources, "outputs": shown}
+    stack = stacks.start("s", template)
+
+    def deployments() -> list[Json]:
+        found: list[Json] = stacks.call("GET", "/software_deployments").body["software_deployments"]
+        return found
+
+    wait_for(lambda: [item["status"] for item in deployments()] == ["IN_PROGRESS"], WITHIN)
+    server_id = stack.physical_id("server")
+    assert deployments()[0]["server_id"] == server_id
+    parts = _parts(project, server_id)
+    assert parts[None] == "#!/bin/sh\necho hello\n"
+    collected = json.loads(parts["cfn-init-data"])["os-collect-config"]
+    assert (collected["collectors"], collected["cfn"]["path"]) == (["ec2", "cfn", "local"], "server.Metadata")
+    signalled = stacks.call("POST", f"{stack.path}/resources/deployment/signal", {"deploy_stdout": "hello"})
+    assert signalled.status == 200
+    stack.wait("CREATE_COMPLETE")
+    assert stack.outputs()["said"] == "hello"
+    # The server is gone, so it is not waited for.
+    project.connection.compute.delete_server(server_id)
+    wait_for(lambda: not list(project.connection.compute.servers()), WITHIN)
+    stack.delete()
+    assert deployments() == []
+    assert project.leftovers() == {}
+
+
+def _parts(project: Project, server_id: str) -> dict[str | None, str]:
+    """What cloud-init would find, by the names of the parts."""
+    user_data = base64.b64decode(project.admin.compute.get_server(server_id).user_data).decode()
+    found: Json = email.message_from_string(user_data).get_payload()
+    return {part.get_filename(): part.get_payload(decode=True).decode() for part in found}
