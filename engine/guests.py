@@ -93,13 +93,16 @@ class Guests:
 
     def _make(self, stored: _Stored) -> Mapping[str, Json]:
         target = view_of(self._context, stored.stack, stored.resource)
-        transport = self._context.registry.get(stored.resource.plugin).guest_transport(target)
+        plugin = self._context.registry.get(stored.resource.plugin)
+        transport = plugin.guest_transport(target)
         if transport is None:
             return target.metadata
         facts = StackFacts(stored.stack.id, stored.stack.name, stored.stack.project_id)
         access = self._addresses.guest_access(facts, stored.resource.name, stored.resource.id)
         configs = [self._view(config) for config in stored.configs]
-        return guest_metadata(target.metadata, collect_config(transport, access), configs)
+        return guest_metadata(
+            target.metadata, collect_config(transport, access, plugin.guest_collectors), configs
+        )
 
 
 def _read(conn: Connection, stack_id: StackId, row: ResourceId) -> _Stored | None:

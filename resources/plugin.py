@@ -53,6 +53,8 @@ class ResourceType:
     #: Its signals are outputs, of which `Signal.outputs` is made.  They may be as large as the metadata of a
     #: handle, and they reach the resource also while it is being deleted.
     takes_outputs: typing.ClassVar[bool] = False
+    #: The collectors that the guest of a server asks before that of its transport.
+    guest_collectors: typing.ClassVar[Sequence[str]] = ()
     #: Seconds one action may take; None: the service's default.
     default_timeout: typing.ClassVar[float | None] = None
 

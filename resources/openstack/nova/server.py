@@ -28,6 +28,7 @@ class Server(ServerActions):
     """A virtual machine with its interfaces and disks."""
 
     description = "A virtual machine."
+    guest_collectors = ("ec2",)
     properties_schema = PROPERTIES
     attributes_schema = ATTRIBUTES
     implied_dependencies = IMPLIED
