@@ -1,6 +1,7 @@
 """Handlers of software configs and deployments."""
 
 import typing
+from collections.abc import Callable
 
 from sqlalchemy.engine import Connection
 
@@ -15,6 +16,7 @@ from ..schemas import NEW_CONFIG, NEW_DEPLOYMENT, UPDATED_DEPLOYMENT
 from ..views.software import config_summary, config_view, deployment_view
 
 Json = typing.Any
+Row = typing.TypeVar("Row", StoredConfig, StoredDeployment)
 
 
 def index_configs(call: Request) -> Reply:
@@ -116,21 +118,23 @@ def _shown(call: Request, deployment: StoredDeployment) -> Reply:
 
 def _config(call: Request) -> StoredConfig:
     key = call.path["config_id"]
-    try:
-        found = call.read(lambda conn: software.get_config(conn, key))
-    except NotFound:
-        found = None
-    if found is None or not call.caller.may_see(found.project_id):
-        raise Fault(404, "NotFound", f"Software config with id {key} not found")
-    return found
+    return _visible(call, lambda conn: software.get_config(conn, key), f"Software config with id {key}")
 
 
 def _deployment(call: Request) -> StoredDeployment:
     key = call.path["deployment_id"]
+    return _visible(call, lambda conn: software.get_deployment(conn, key), f"Deployment with id {key}")
+
+
+def _visible(call: Request, get: Callable[[Connection], Row], what: str) -> Row:
+    """Return a row that exists for the caller.
+
+    :raises Fault: 404.
+    """
     try:
-        found = call.read(lambda conn: software.get_deployment(conn, key))
+        found = call.read(get)
     except NotFound:
         found = None
     if found is None or not call.caller.may_see(found.project_id):
-        raise Fault(404, "NotFound", f"Deployment with id {key} not found")
+        raise Fault(404, "NotFound", f"{what} not found")
     return found
