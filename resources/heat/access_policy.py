@@ -4,15 +4,18 @@ from collections.abc import Mapping
 
 from ...template.language import ResourceDefinition
 from ...template.residual import is_node
+from ..context import ResourceView, StepContext
 from ..errors import PropertyError
 from ..plugin import ResourceType
-from ..schema import Property
+from ..schema import Property, SupportStatus
+from ..steps import Done, Step
 
 
 class AccessPolicy(ResourceType):
     """Names of resources of the same stack; nothing is made of them."""
 
     description = "Names the resources of the stack whose metadata a user of the CloudFormation API may read."
+    support_status = SupportStatus(version="2014.1")
     properties_schema = {
         "AllowedResources": Property("list", "Names of resources of the stack.", required=True),
     }
@@ -31,3 +34,7 @@ class AccessPolicy(ResourceType):
             if isinstance(name, str) and name not in others:
                 text = f"AccessPolicy resource {name} not in stack"
                 raise PropertyError(text, ("AllowedResources", index))
+
+    def handle_adopt(self, target: ResourceView, work: StepContext) -> Step:
+        """Return Done: nothing is there that could be adopted."""
+        return Done()

@@ -10,7 +10,7 @@ from ...template.residual import is_node
 from ..context import ChildGoal, GroupMember, Json, ResourceView, StepContext
 from ..nested.batches import Batch
 from ..nested.groups import GroupResource, Rollout
-from ..nested.members import Definition, RequestedAttribute, check_members, group_goal, output_name
+from ..nested.members import REFS_MAP, Definition, RequestedAttribute, check_members, group_goal, output_name
 from ..plugin import ResourceType
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 from .access_policy import AccessPolicy
@@ -133,6 +133,11 @@ class SoftwareDeploymentGroup(GroupResource):
         chosen = set(itertools.islice(open_names, step.updates))
         found = {name: new[name] if name in chosen else old.get(name) for name in new}
         return _goal({name: body for name, body in found.items() if body}, target.requested_attributes)
+
+    def attribute_values(self, target: ResourceView) -> Mapping[str, Json]:
+        """Return the requested attributes."""
+        found = super().attribute_values(target).items()
+        return {name: value for name, value in found if name not in ("refs", REFS_MAP)}
 
     def _check(self, target: ResourceView) -> None:
         servers = target.properties["servers"]

@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from stoker.resources.context import (
     ChildGoal,
     ChildState,
+    ConfigSpec,
+    DeploymentSpec,
+    DeploymentState,
     GroupMember,
     GuestAccess,
     Json,
@@ -101,6 +104,35 @@ class FakeChildren:
             self.goals[child] = goal
 
 
+class FakeSoftware:
+    """Implements resources.context.Software in memory; nobody signals."""
+
+    def __init__(self) -> None:
+        self.configs: dict[str, ConfigSpec] = {}
+        self.deployments: dict[str, DeploymentSpec] = {}
+
+    def config(self, config_id: str) -> ConfigSpec | None:
+        return self.configs.get(config_id)
+
+    def create_config(self, config_id: str, spec: ConfigSpec, *, made_of: Json = None) -> None:
+        self.configs.setdefault(config_id, spec)
+
+    def delete_config(self, config_id: str) -> None:
+        self.configs.pop(config_id, None)
+
+    def deploy(self, deployment_id: str, spec: DeploymentSpec) -> None:
+        self.deployments[deployment_id] = spec
+
+    def deployment(self, deployment_id: str) -> DeploymentState | None:
+        spec = self.deployments.get(deployment_id)
+        if spec is None:
+            return None
+        return DeploymentState("IN_PROGRESS" if spec.waits else "COMPLETE", "", {}, spec.derived, 0)
+
+    def delete_deployment(self, deployment_id: str) -> None:
+        self.deployments.pop(deployment_id, None)
+
+
 class FakeWork:
     """Implements StepContext.
 
@@ -115,6 +147,7 @@ class FakeWork:
         self.siblings: dict[str, Sibling] = {}
         self.paused: list[float] = []
         self.children = FakeChildren()
+        self.software = FakeSoftware()
 
     def now(self) -> float:
         return self.time
@@ -144,10 +177,6 @@ class FakeWork:
 
     def session(self) -> typing.Any:
         raise PermanentError("The stack has no credential of a user")
-
-    @property
-    def software(self) -> typing.Any:
-        raise PermanentError("There are no software configs here")
 
     def presigned(self) -> Presigned:
         return Presigned(f"{self.signal_url('my handle')}/1", "5161")

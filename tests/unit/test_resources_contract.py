@@ -70,6 +70,10 @@ def sample(plugin, tmp_path, work):
         "auto_scaling_group_id": "group",
         "scaling_adjustment": 1,
         "adjustment_type": "change_in_capacity",
+        "server": "server",
+        "servers": {"one": "server"},
+        "configs": [{"tool": "script"}],
+        "AllowedResources": [],
     }
     return {name: value for name, value in known.items() if name in plugin.properties_schema}
 
