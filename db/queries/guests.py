@@ -101,7 +101,10 @@ _FIND = _find_statement()
 def find(conn: Connection, stack_id: StackId, row: ResourceId) -> GuestServer | None:
     """Return the resource of a row, by its primary key; None: it is gone."""
     found = conn.execute(_FIND, {"row_id": row, "stack_id": stack_id}).mappings().first()
-    return None if found is None else GuestServer(**found)
+    if found is None:
+        return None
+    # 0: a row that was made by a poll, which must not change the version.
+    return GuestServer(**{**found, "deployments_changed_at": found["deployments_changed_at"] or None})
 
 
 def store_polls(conn: Connection, polls: Sequence[GuestPoll]) -> None:

@@ -1,0 +1,112 @@
+"""Guests in time: when a poll is stored, which time a document has; and signals that are signed."""
+
+import dataclasses
+import pathlib
+
+import pytest
+import sqlalchemy as sa
+from keystoneclient.contrib.ec2.utils import Ec2Signer
+from simulation.test_life import ADDRESSES, api_of
+from simulation.world import World
+from stoker.db.ids import ResourceId, StackId
+from stoker.db.schema import tables
+from stoker.engine.guests import RECORD_EVERY, DocumentCache, Guests
+from stoker.resources.context import GuestAccess, StackFacts
+from stoker.sealing.signal_urls import row_of_key
+
+TEMPLATE = {
+    "heat_template_version": "2018-08-31",
+    "resources": {
+        "server": {"type": "OS::Heat::DeployedServer"},
+        "handle": {"type": "OS::Heat::WaitConditionHandle"},
+    },
+}
+
+
+class Made:
+    """A stack with a server and a handle."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.api = world, api_of(world)
+        made = self.api.simulate_post("/v1/project/stacks", json={"stack_name": "s", "template": TEMPLATE})
+        world.calm()
+        self.stack_id = StackId(made.json["stack"]["id"])
+
+    def access(self, name: str) -> GuestAccess:
+        """The keys of a resource."""
+        r = tables.resource
+        found = sa.select(r.c.id).where(r.c.name == name)
+        row = ResourceId(self.world.database.read(lambda conn: conn.execute(found).scalar_one()))
+        return ADDRESSES.guest_access(StackFacts(self.stack_id, "s", "project"), name, row)
+
+    def poll(self) -> None:
+        """Read the address of the server's metadata."""
+        url = self.access("server").presigned
+        path = url.endpoint.removeprefix("http://sim")
+        assert self.api.simulate_get(path, query_string=f"Signature={url.signature}").status_code == 200
+
+    def read_at(self) -> list[float]:
+        """When guests have asked, as far as it is stored."""
+        stored = sa.select(tables.software_server.c.read_at)
+        return list(self.world.database.read(lambda conn: conn.execute(stored).scalars().all()))
+
+
+@pytest.fixture
+def made(tmp_path: pathlib.Path) -> Made:
+    return Made(World(tmp_path, hosts=1))
+
+
+def test_a_poll_is_stored_once_a_minute_and_when_there_is_something_new(made: Made) -> None:
+    clock, began = made.world.clock, made.world.clock()
+    made.poll()
+    assert made.read_at() == [began]
+    clock.now += RECORD_EVERY - 1
+    made.poll()
+    assert made.read_at() == [began]
+    clock.now += 1
+    made.poll()
+    assert made.read_at() == [began + RECORD_EVERY]
+
+
+def test_a_change_gets_a_later_time_than_every_answer_before_it(made: Made) -> None:
+    guests = Guests(made.world.context, ADDRESSES, lambda config: None)
+    row = row_of_key(made.access("server").access_key)
+    assert row is not None
+    server = guests.find(*row)
+    assert server is not None
+    clock = made.world.clock
+    before = guests.last_modified(server)
+    clock.now += 5
+    later = dataclasses.replace(server, updated_at=clock.now)
+    clock.now += 2
+    assert guests.last_modified(server) <= int(server.updated_at)
+    assert before < guests.last_modified(later)
+
+
+def test_documents_are_kept_by_version_and_dropped_by_age(made: Made) -> None:
+    guests = Guests(made.world.context, ADDRESSES, lambda config: None)
+    row = row_of_key(made.access("server").access_key)
+    assert row is not None
+    server = guests.find(*row)
+    assert server is not None
+    cache = DocumentCache(10)
+    cache.put(server, "x" * 10)
+    assert cache.get(server) == "x" * 10
+    assert cache.get(dataclasses.replace(server, generation=server.generation + 1)) is None
+    cache.put(dataclasses.replace(server, id=ResourceId(99)), "y")
+    assert cache.get(server) is None
+
+
+@pytest.mark.parametrize(("method", "kind"), [("POST", "signal"), ("PUT", "waitcondition")])
+def test_a_signal_that_is_signed_as_heat_signs_reaches_its_resource(
+    made: Made, method: str, kind: str
+) -> None:
+    access = made.access("handle")
+    path = f"/v1/{kind}/arn:openstack:heat::project:stacks/s/{made.stack_id}/resources/handle"
+    params = {"AWSAccessKeyId": access.access_key, "SignatureVersion": "2"}
+    signed = {"params": params, "verb": method, "host": "falconframework.org", "path": path}
+    params["Signature"] = Ec2Signer(access.secret_key).generate(signed)
+    answer = made.api.simulate_request(method, path, params=params, body='{"id": "one", "data": "d"}')
+    assert answer.status_code == 200, answer.text
+    shown = made.api.simulate_get(f"/v1/project/stacks/s/{made.stack_id}/resources/handle/metadata")
+    assert "one" in str(shown.json)
