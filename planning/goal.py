@@ -233,7 +233,8 @@ def _check_properties(
     try:
         known = validate_properties(plugin.properties_schema, definition.properties)
         plugin.validate(known)
-        plugin.validate_in_stack(definition, others)
+        if plugin.has_rules_in_stack:
+            plugin.validate_in_stack(definition, others)
     except PropertyError as error:
         where = (*path, "properties", *error.path)
         raise TemplateError(f"Property error: {error.message}", where) from error

@@ -55,6 +55,8 @@ class ResourceType:
     takes_outputs: typing.ClassVar[bool] = False
     #: The collectors that the guest of a server asks before that of its transport.
     guest_collectors: typing.ClassVar[Sequence[str]] = ()
+    #: `validate_in_stack` checks something.
+    has_rules_in_stack: typing.ClassVar[bool] = False
     #: Seconds one action may take; None: the service's default.
     default_timeout: typing.ClassVar[float | None] = None
 

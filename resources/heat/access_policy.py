@@ -15,6 +15,7 @@ class AccessPolicy(ResourceType):
     """Names of resources of the same stack; nothing is made of them."""
 
     description = "Names the resources of the stack whose metadata a user of the CloudFormation API may read."
+    has_rules_in_stack = True
     support_status = SupportStatus(version="2014.1")
     properties_schema = {
         "AllowedResources": Property("list", "Names of resources of the stack.", required=True),

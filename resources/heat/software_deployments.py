@@ -90,6 +90,7 @@ class SoftwareDeployment(ResourceType):
     )
     support_status = SupportStatus(version="2014.1")
     takes_outputs = True
+    has_rules_in_stack = True
     uses_credentials = True
     properties_schema = {**COMMON, "server": Property("string", "The server, by its id.", required=True)}
     attributes_schema = {

@@ -58,6 +58,7 @@ class SoftwareDeploymentGroup(GroupResource):
     )
     support_status = SupportStatus(version="5.0.0")
     own_attributes = frozenset({"show"})
+    has_rules_in_stack = True
     properties_schema = {
         **COMMON,
         "servers": Property(
