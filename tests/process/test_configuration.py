@@ -320,16 +320,17 @@ def test_a_database_of_a_newer_release_is_left_alone(tmp_path: pathlib.Path, dat
     write(tmp_path, KEY, f"[database]\nconnection = sqlite:///{tmp_path}/new.sqlite\n")
     assert run("stoker-manage", tmp_path, "db", "sync", "--expand").returncode == 0
     made = Database(f"sqlite:///{tmp_path}/new.sqlite")
-    made.write(lambda conn: conn.exec_driver_sql("UPDATE alembic_version SET version_num = '0007_expand'"))
+    newer = f"{revisions.NUMBER + 2:04}_expand"  # The next one's code may work beside this release's.
+    made.write(lambda conn: conn.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{newer}'"))
     made.close()
     for arguments in ([], ["--expand"], ["--contract"]):
         done = run("stoker-manage", tmp_path, "db", "sync", *arguments)
         assert done.returncode == 1
-        told = f"the database is at 0007_expand, this release knows {revisions.NEWEST} at the most: use the"
+        told = f"the database is at {newer}, this release knows {revisions.NEWEST} at the most: use the"
         assert told in done.stderr
         assert "Traceback" not in done.stderr
     version = run("stoker-manage", tmp_path, "db", "version")
-    assert (version.stdout, version.stderr) == ("0007_expand\n", "it is too new for this code\n")
+    assert (version.stdout, version.stderr) == (f"{newer}\n", "it is too new for this code\n")
     both = run("stoker-manage", tmp_path, "db", "sync", "--expand", "--contract")
     assert both.returncode == 2
     assert "not allowed with argument" in both.stderr
