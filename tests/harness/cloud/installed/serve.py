@@ -5,6 +5,7 @@ gets a line for each request: method, path and query, status of the answer, proj
 """
 
 import importlib
+import io
 import os
 import sys
 
@@ -28,10 +29,27 @@ def logged(application, path):
     return call
 
 
+def unchunked(application):
+    """The application, with the whole of each body that comes in chunks.
+
+    Glance does not read the last chunk, which is empty.  Cheroot takes what is left of a body for the next
+    request of the connection, and refuses it.
+    """
+
+    def call(environ, start_response):
+        if environ.get("HTTP_TRANSFER_ENCODING", "").lower() == "chunked":
+            body = environ["wsgi.input"].read()
+            del environ["HTTP_TRANSFER_ENCODING"]
+            environ |= {"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}
+        return application(environ, start_response)
+
+    return call
+
+
 if __name__ == "__main__":
     service, module, port, requests = sys.argv[1:5]
     sys.argv = [service, *sys.argv[5:]]  # The services read the command line themselves.
-    application = logged(importlib.import_module(module).application, requests)
+    application = logged(unchunked(importlib.import_module(module).application), requests)
     address = ("127.0.0.1", int(port))
     server = wsgi.Server(address, application, numthreads=8, request_queue_size=128, timeout=3600)
     # Clients that use a connection again just while it is closed for idleness fail.
