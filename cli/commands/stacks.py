@@ -167,7 +167,7 @@ def report_of(session: Session, stack: Stack, fleet: ConductorFleet, *, limit: i
 
 def _findings(conn: Connection, stack: Stack, waiting: Waiting, fleet: ConductorFleet) -> list[typing.Any]:
     longest = inspections.longest_steps(conn, fleet.fully_busy, limit=LONGEST)
-    context = DiagnosisContext(stack.deadline_at, waiting.children, waiting.handles, longest)
+    context = DiagnosisContext(stack.deadline_at, waiting.children, waiting.handles, longest, waiting.guests)
     return [explain(task, fleet, context) for task in waiting.tasks]
 
 

@@ -120,3 +120,32 @@ def store_polls(conn: Connection, polls: Sequence[GuestPoll]) -> None:
         if conn.execute(sa.update(s).where(mine).values(seen)).rowcount == 0:
             row = {**key, **seen, "changed_at": 0.0, "unused_at": poll.at}
             conn.execute(statements.insert_or_update(conn, s, row, list(seen)))
+
+
+@dataclass(frozen=True)
+class AwaitedGuest:
+    """The guest whose signal ends a deployment.
+
+    :ivar server_id: of its server, as the deployment names it.
+    :ivar asked_at: seconds since the epoch when it last asked, as far as it is stored; None: never.
+    :ivar is_up_to_date: it has got all deployments of its server.
+    """
+
+    server_id: str
+    asked_at: float | None
+    is_up_to_date: bool
+
+
+def awaited(conn: Connection, resource_ids: Sequence[ResourceId]) -> dict[ResourceId, AwaitedGuest]:
+    """Return the guests of those of the resources that are deployments."""
+    d, g = tables.software_deployment.c, tables.software_server.c
+    of_server = sa.and_(g.server_id == d.server_id, g.project_id == d.project_id)
+    query = (
+        sa.select(d.resource_id, d.server_id, g.read_at, (g.read_version >= g.changed_at).label("is_read"))
+        .join_from(tables.software_deployment, tables.software_server, of_server)
+        .where(d.resource_id.in_(resource_ids))
+    )
+    return {
+        ResourceId(row.resource_id): AwaitedGuest(row.server_id, row.read_at, bool(row.is_read))
+        for row in conn.execute(query)
+    }

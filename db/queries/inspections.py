@@ -2,19 +2,21 @@
 
 import typing
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import events, statements
-from ..ids import AwaitedKind, MemberId, StackId, TaskId, TraversalId, WaitsOn
+from ..ids import AwaitedKind, MemberId, ResourceId, StackId, TaskId, TraversalId, WaitsOn
 from ..rows import Stack
 from ..schema import tables
 from ..stacks import with_tags
 from ..states import ACTIVE, Standing, Status, TaskKind, TaskState
 from ..work import breakpoint_rules
 from ..work.tasks import WAITS_FOR_STACK
+from . import guests
+from .guests import AwaitedGuest
 
 SHOWN = sorted({*ACTIVE, TaskState.HELD})
 
@@ -82,12 +84,14 @@ class Waiting:
     :ivar counts: number of all tasks that are not final, by state.
     :ivar children: nested stacks that tasks wait for, by id.
     :ivar handles: names of the resources that tasks wait for, by id.
+    :ivar guests: the guests of those of these that are deployments, likewise.
     """
 
     tasks: Sequence[Unfinished]
     counts: Mapping[TaskState, int]
     children: Mapping[str, Child]
     handles: Mapping[str, str]
+    guests: Mapping[str, AwaitedGuest] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -151,7 +155,10 @@ def waiting(conn: Connection, stack_id: StackId, *, present: Collection[str], li
     )
     counts = {TaskState(state): int(count) for state, count in counted}
     awaited = {task.waits_on for task in found if task.waits_on is not None}
-    return Waiting(found, counts, children(conn, awaited), _handles(conn, awaited))
+    handles = _handles(conn, awaited)
+    asked = guests.awaited(conn, [ResourceId(int(key)) for key in handles]) if handles else {}
+    servers = {str(resource_id): guest for resource_id, guest in asked.items()}
+    return Waiting(found, counts, children(conn, awaited), handles, servers)
 
 
 def _with_reached(conn: Connection, found: Sequence[Unfinished]) -> list[Unfinished]:

@@ -10,6 +10,7 @@ from stoker.cli.commands.fleet import ConductorFleet, Reason, health_problems
 from stoker.cli.commands.stack_report import StackReport, as_json, as_text, of_stack
 from stoker.db.conductors import STOPPED, ConductorRecord
 from stoker.db.ids import ContentId, MemberId, StackId, TaskId, TraversalId, WaitsOn
+from stoker.db.queries.guests import AwaitedGuest
 from stoker.db.queries.inspections import Child, LongStep, Unfinished, Waiting
 from stoker.db.rows import Stack
 from stoker.db.states import Standing, Status, TaskKind, TaskState
@@ -229,6 +230,32 @@ def test_what_waits_in_the_database_says_for_what() -> None:
     assert again.commands == (f"{RETRY} --resource server",)
     left = why(parked(waits_on=WaitsOn.parse("step:4:1"), member=ONE))
     assert left.why == "the step on one that may still create it has not returned"
+
+
+@pytest.mark.parametrize(
+    ("guest", "said"),
+    [
+        (
+            AwaitedGuest("web", None, is_up_to_date=False),
+            "server web has never asked for its metadata: check that it runs, has the agents, and reaches",
+        ),
+        (
+            AwaitedGuest("web", NOW - 90, is_up_to_date=False),
+            "server web last asked for its metadata 1 min ago, and has not got the newest deployment",
+        ),
+        (
+            AwaitedGuest("web", NOW - 20, is_up_to_date=True),
+            "server web last asked for its metadata 20 s ago, and has all of its deployments",
+        ),
+    ],
+)
+def test_a_deployment_that_waits_for_its_server_says_what_the_server_did(
+    guest: AwaitedGuest, said: str
+) -> None:
+    waiting = parked(waits_on=WaitsOn.parse("resource:7"))
+    found = why(waiting, handles={"7": "greet"}, guests={"7": guest})
+    assert found.why.startswith("it waits for a signal to greet, which has not arrived; server web ")
+    assert said in found.why
 
 
 def test_a_nested_stack_is_told_with_its_state() -> None:
