@@ -86,7 +86,10 @@ class Service:
         url = path if path.startswith("http") else self.url + path
         sent = {"Content-Type": "application/json", **(headers or {})}
         got = self._http.request(method, url, data=data, headers=sent, allow_redirects=False, timeout=60)
-        return Answer(got.status_code, got.headers, got.json() if got.content else None)
+        is_json = "json" in got.headers.get("Content-Type", "")
+        return Answer(
+            got.status_code, got.headers, got.json() if is_json and got.content else got.text or None
+        )
 
     def get(self, path: str) -> Json:
         """The body of a GET that must succeed."""

@@ -6,7 +6,17 @@ import typing
 import pytest
 import sqlalchemy as sa
 from simulation.helpers import rows, told
-from simulation.nested import autoscaling_group, busiest, children, created, hot, settled, updated, values
+from simulation.nested import (
+    autoscaling_group,
+    busiest,
+    children,
+    created,
+    hot,
+    server,
+    settled,
+    updated,
+    values,
+)
 from simulation.world import World
 from stoker.db.errors import NotFound
 from stoker.db.rows import Stack
@@ -200,7 +210,6 @@ def test_what_is_wrong_is_told_before_anything_is_made(world: World, resource: J
         world.create(
             "s", hot({"g": autoscaling_group(), **{"p" if "Policy" in resource["type"] else "g": resource}})
         )
+    asking = server(value={"get_attr": ["g", "address"]})
     with pytest.raises(TemplateError, match="current_size"):
-        world.create(
-            "s", hot({"g": autoscaling_group()}, outputs={"o": {"value": {"get_attr": ["g", "address"]}}})
-        )
+        world.create("s", hot({"g": autoscaling_group(), "asking": asking}))
