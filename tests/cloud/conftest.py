@@ -18,6 +18,10 @@ from harness.cloud.stoker import stoker_on
 LONG = (
     "test_bad_input",
     "test_chaos",
+    "test_cinder_updates",
+    "test_neutron_updates",
+    "test_nova_server",
+    "test_nova_server_actions",
     "test_nova_server_updates",
     "test_nova_soft_delete",
     "test_public_shapes",
