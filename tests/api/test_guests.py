@@ -30,7 +30,7 @@ def template(transport: str = "POLL_SERVER_CFN", metadata: Json = None) -> Json:
 
 
 class Guest:
-    """What the guest of a stack's server knows, and its requests."""
+    """The guest of a stack's server: its keys and addresses, and its requests."""
 
     def __init__(self, service: Service, path: str) -> None:
         self.service = service

@@ -66,7 +66,7 @@ class CfnServer:
 
 
 def is_made(service: Service, path: str) -> bool:
-    """Whether a resource is created."""
+    """Return whether a resource is created."""
     return bool(service.get(path)["resource"]["resource_status"] == "CREATE_COMPLETE")
 
 

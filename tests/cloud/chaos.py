@@ -22,7 +22,7 @@ Json = typing.Any
 PATIENCE = 5.0
 """Seconds that a conductor waits for a service's answer; more on a machine that has more to do than cores."""
 PATHS = {"nova": "/v2.1", "neutron": "", "cinder": "/v3"}
-"""Of the services' endpoints, as in the catalogue."""
+"""The interface of the services' endpoints, as in the catalogue."""
 THINGS = {
     "OS::Nova::Server": "servers",
     "OS::Neutron::Port": "ports",
@@ -162,7 +162,7 @@ def unfinished(deployment: Deployment) -> Sequence[typing.Any]:
 
 
 def things_of(project: Project) -> Mapping[str, Mapping[str, str | None]]:
-    """What is in the project: kind -> id -> mark."""
+    """The things in the project: kind -> id -> mark."""
     c = project.connection
     network = c.network
     return {
@@ -238,7 +238,7 @@ def _wrong_attachments(rows: Sequence[Json], attachments: Mapping[str, list[str]
 
 
 def stories(deployment: Deployment) -> str:
-    """What failed, for a test's message."""
+    """The failures, for a test's message."""
     rows = query(
         deployment,
         "SELECT name, action, status, reason FROM resource "
