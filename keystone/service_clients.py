@@ -63,7 +63,9 @@ class ServiceClients:
         else:
             data = _endpoint_data(adapter)
         if microversion is not None:
-            adapter.default_microversion = _negotiated(adapter, microversion, options.max_microversion)
+            known = [_number(microversion), _number(options.max_microversion), data.max_microversion]
+            newest = min(number for number in known if number is not None)
+            adapter.default_microversion = str(discover.version_to_string(newest))
         return adapter
 
 
@@ -154,12 +156,5 @@ def _endpoint_data(adapter: Adapter) -> discover.EndpointData:
     return data
 
 
-def _negotiated(adapter: Adapter, wanted: str, limit: str | None) -> str:
-    """Return the newest microversion that the caller, the configuration and the service know."""
-    versions = [discover.normalize_version_number(wanted)]
-    if limit is not None:
-        versions.append(discover.normalize_version_number(limit))
-    data = _endpoint_data(adapter)
-    if data.max_microversion is not None:
-        versions.append(data.max_microversion)
-    return str(discover.version_to_string(min(versions)))
+def _number(version: str | None) -> tuple[float, ...] | None:
+    return None if version is None else discover.normalize_version_number(version)
