@@ -51,6 +51,13 @@ class FailureCause:
     path: str = ""
     breakpoint: str = ""
 
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.path}: {self.message}"
+
+    def reason(self, action: str) -> str:
+        """Return the reason of a stack's failure, in Heat's words; a breakpoint's message is one."""
+        return self.message if self.breakpoint else f"Resource {action} failed: {self}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class ListedStack:

@@ -54,8 +54,8 @@ def plan_action(
 def _failed(plan: Plan, missing: str) -> Plan:
     """Return the plan of a check that fails however its tasks end: a resource was never created."""
     cause = FailureCause("the resource does not exist", path=f"resources.{missing}")
-    reason = f"Resource CHECK failed: {cause.kind}: {cause.path}: {cause.message}"
-    return replace(plan, traversal=replace(plan.traversal, failure=reason, failure_cause=cause))
+    failed = replace(plan.traversal, failure=cause.reason("CHECK"), failure_cause=cause)
+    return replace(plan, traversal=failed)
 
 
 def plan_snapshot(

@@ -121,11 +121,8 @@ class Outcomes:
         return StepResult(self.claim, self._outcome(TaskState.FAILED, **self._why(cause), event=event))
 
     def _why(self, cause: FailureCause) -> dict[str, Json]:
-        """Return the cause of a failure, and the reason in Heat's words."""
-        action = action_of(self.claim.task.kind)
-        if cause.breakpoint:
-            return {"reason": cause.message, "cause": cause, "aborts": True}
-        return {"reason": f"Resource {action} failed: {_shown(cause)}", "cause": cause}
+        reason = cause.reason(action_of(self.claim.task.kind))
+        return {"reason": reason, "cause": cause, "aborts": bool(cause.breakpoint)}
 
     def replaced(self) -> StepResult:
         """Continue the task with the creation of another resource, for this one cannot be updated.
@@ -275,7 +272,7 @@ class Outcomes:
         inside = f".{error.path}" if isinstance(error, ChildFailed) and error.path else ""
         path = f"resources.{self.claim.resource.name}{inside}"
         cause = FailureCause(*map(self.secrets.redact, (str(error), kind, path)))
-        reason = _shown(cause)
+        reason = str(cause)
         event = self._event(Status.FAILED, reason, self.claim.resource.physical_id)
         changes = {**self._shown(Status.FAILED, reason), "progress": None}
         if self.claim.task.kind == TaskKind.OBSERVE and isinstance(error, PermanentError):
@@ -290,10 +287,6 @@ class Outcomes:
         fields = {"changes": changes, "event": event, **self._why(cause)}
         failed = self._outcome(TaskState.FAILED, **fields, **self._begun())
         return StepResult(self.claim, failed, timed_out=isinstance(error, StepTimedOut))
-
-
-def _shown(cause: FailureCause) -> str:
-    return f"{cause.kind}: {cause.path}: {cause.message}"
 
 
 def _kind(error: Exception) -> str:
