@@ -9,6 +9,7 @@ from ..names import is_id
 
 Addresses = Mapping[str, list[dict[str, Json]]]
 MAC, KIND = "OS-EXT-IPS-MAC:mac_addr", "OS-EXT-IPS:type"
+"""Keys of a server's addresses."""
 
 
 def users_tags(tags: typing.Iterable[str]) -> list[str]:

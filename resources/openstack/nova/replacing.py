@@ -6,6 +6,7 @@ from ...context import Json, ReplacementView, ResourceView, StepContext
 from ...steps import Poll
 from ..marks import TagMark, mark_of, marked
 from ..service import ThingNotFound
+from .attributes import MAC
 from .calls import ServerCalls
 from .networks import Nic, ServerInterface, pair
 from .ports import ServerPorts, nics_of
@@ -13,8 +14,6 @@ from .states import SERVER_STATUS
 
 AGAIN = Poll(progress={}, after=0.5)
 """An interface is being detached: the step is called again."""
-MAC = "OS-EXT-IPS-MAC:mac_addr"
-"""Key of the MAC address among a server's addresses."""
 
 
 class Replacement:

@@ -15,7 +15,7 @@ from .creation import create_server
 from .live import live_properties
 from .ports import ServerPorts
 from .replacing import AGAIN, Replacement
-from .server_schema import ATTRIBUTES, IMPLIED, PROPERTIES
+from .server_schema import ATTRIBUTES, COLLECTORS, IMPLIED, PROPERTIES
 from .states import SERVER_STATUS, TASK_STATE
 from .validation import check_server
 
@@ -28,7 +28,7 @@ class Server(ServerActions):
     """A virtual machine with its interfaces and disks."""
 
     description = "A virtual machine."
-    guest_collectors = ("ec2",)
+    guest_collectors = COLLECTORS
     properties_schema = PROPERTIES
     attributes_schema = ATTRIBUTES
     implied_dependencies = IMPLIED

@@ -292,3 +292,5 @@ ATTRIBUTES: Mapping[str, Attribute] = {
 }
 IMPLIED = (ImpliedDependency("networks.*.network|uuid", "OS::Neutron::Subnet", "network|network_id"),)
 """A server gets its addresses from any subnet of its networks."""
+COLLECTORS = ("ec2",)
+"""Collectors that the agents in every server have, besides that of its transport."""

@@ -24,6 +24,7 @@ from ...context import Json, ResourceView, StepContext
 from ...guests import collect_config, guest_metadata
 from ...heat.software_configs import config_text
 from ...mime import mime_message, mime_part, parts_of
+from .server_schema import COLLECTORS
 
 RAW, CFNTOOLS, SOFTWARE_CONFIG = "RAW", "HEAT_CFNTOOLS", "SOFTWARE_CONFIG"
 FILES = "x-cfninitdata"
@@ -110,7 +111,7 @@ def _cfntools(target: ResourceView, given: str, work: StepContext) -> Iterator[e
 def _software_config(target: ResourceView, given: str, work: StepContext) -> Iterator[email.message.Message]:
     yield from parts_of(given) or [mime_part(given)]
     transport = target.properties["software_config_transport"]
-    entries = collect_config(transport, work.guest_access(), ("ec2",))
+    entries = collect_config(transport, work.guest_access(), COLLECTORS)
     yield _init_data(guest_metadata(target.metadata, entries, ()))
 
 
