@@ -3,7 +3,7 @@
 The transports and the names are Heat's; so are the guests.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from .context import GuestAccess, Json
 from .errors import PropertyError
@@ -48,10 +48,21 @@ def check_transport(properties: Mapping[str, Json]) -> None:
 
     :raises PropertyError: it needs a service that Stoker does not use.
     """
-    transport = str(properties.get("software_config_transport"))
-    if transport in REFUSED:
-        text = f"{transport} is not supported: {REFUSED[transport]}; use one of {', '.join(TRANSPORTS)}"
-        raise PropertyError(text, ("software_config_transport",))
+    check_offered(properties, "software_config_transport", TRANSPORTS, REFUSED)
+
+
+def check_offered(
+    properties: Mapping[str, Json], name: str, offered: Iterable[str], refused: Mapping[str, str]
+) -> None:
+    """Check that the value of a property is none of those that Heat has and Stoker has not.
+
+    :param refused: value -> reason.
+    :raises PropertyError: it is.
+    """
+    value = str(properties.get(name))
+    if value in refused:
+        text = f"{value} is not supported: {refused[value]}; use one of {', '.join(offered)}"
+        raise PropertyError(text, (name,))
 
 
 def collect_config(

@@ -18,9 +18,8 @@ from ..mime import mime_message, mime_part, parts_of
 from ..plugin import ResourceType
 from ..schema import Attribute, Property, SupportStatus
 from ..steps import Done, Step
-from .software_io import INPUT, OUTPUT, declared_inputs, declared_outputs
+from .software_io import INPUT, OUTPUT, UNGROUPED, declared_inputs, declared_outputs
 
-UNGROUPED = "Heat::Ungrouped"
 _GROUP_TEXT = "The tool that applies the config, by the name that the servers' agents know."
 _OPTIONS = Property("map", "Options of the tool.")
 _INPUTS = Property(

@@ -12,12 +12,13 @@ from ...template.language import ResourceDefinition
 from ...template.residual import ARGS, FN, is_node
 from ..context import ConfigSpec, DeploymentSpec, DeploymentState, Json, ResourceView, StepContext
 from ..errors import PermanentError, PropertyError, ReplaceNeeded, SignalError
+from ..guests import check_offered
 from ..plugin import ResourceType
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 from ..signals import Signal
 from ..steps import Done, Park, Poll, Step
 from .software_inputs import deploy_inputs, substituted, with_inputs
-from .software_io import ALWAYS_SENT, STATUS_CODE, STDERR, STDOUT
+from .software_io import ALWAYS_SENT, STATUS_CODE, STDERR, STDOUT, UNGROUPED
 
 ACTIONS = ("CREATE", "UPDATE", "DELETE", "SUSPEND", "RESUME")
 TRANSPORTS = ("CFN_SIGNAL", "TEMP_URL_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL", "ZAQAR_SIGNAL")
@@ -74,10 +75,7 @@ def check_transport(properties: Mapping[str, Json]) -> None:
 
     :raises PropertyError: it needs a service that Stoker does not use.
     """
-    transport = str(properties.get("signal_transport"))
-    if transport in REFUSED:
-        text = f"{transport} is not supported: {REFUSED[transport]}; use one of {', '.join(OFFERED)}"
-        raise PropertyError(text, ("signal_transport",))
+    check_offered(properties, "signal_transport", OFFERED, REFUSED)
 
 
 class SoftwareDeployment(ResourceType):
@@ -218,7 +216,7 @@ class SoftwareDeployment(ResourceType):
         inputs += deploy_inputs(target, action, OFFERED[transport], work)
         derived = ConfigSpec(
             name=given["name"] or source.name or target.physical_name,
-            group=source.group or "Heat::Ungrouped",
+            group=source.group or UNGROUPED,
             config=self.derived_config(target, source.config, inputs),
             inputs=inputs,
             outputs=source.outputs,

@@ -9,6 +9,8 @@ from ..errors import PropertyError
 from ..properties import resolve_properties
 from ..schema import Property
 
+UNGROUPED = "Heat::Ungrouped"
+"""The group of a config that no tool is named for."""
 TYPES: Mapping[str, Property] = {
     "String": Property("string"),
     "Number": Property("number"),
