@@ -82,12 +82,10 @@ def get_config(conn: Connection, config_id: str, *, lock: bool = False) -> Store
     :param lock: keep it from being deleted until the transaction ends.
     :raises NotFound: no such config.
     """
-    c = tables.software_config
-    found = sa.select(c).where(c.c.id == config_id)
-    row = conn.execute(found.with_for_update() if lock else found).mappings().first()
-    if row is None:
+    found = _columns(conn, tables.software_config, config_id, lock=lock)
+    if found is None:
         raise NotFound("Software config", config_id)
-    return StoredConfig(**dict(row))
+    return StoredConfig(**found)
 
 
 def list_configs(
@@ -145,12 +143,10 @@ def get_deployment(conn: Connection, deployment_id: str, *, lock: bool = False) 
     :param lock: keep it as it is until the transaction ends.
     :raises NotFound: no such deployment.
     """
-    d = tables.software_deployment
-    found = sa.select(d).where(d.c.id == deployment_id)
-    row = conn.execute(found.with_for_update() if lock else found).mappings().first()
-    if row is None:
+    found = _columns(conn, tables.software_deployment, deployment_id, lock=lock)
+    if found is None:
         raise NotFound("Deployment", deployment_id)
-    return StoredDeployment(**dict(row))
+    return StoredDeployment(**found)
 
 
 def list_deployments(
@@ -239,6 +235,12 @@ def forget_servers(conn: Connection, servers: Sequence[ServerKey], before: float
 
 def _server_of(deployment: StoredDeployment) -> dict[str, str]:
     return {"server_id": deployment.server_id, "project_id": deployment.project_id}
+
+
+def _columns(conn: Connection, table: sa.Table, row_id: str, *, lock: bool) -> dict[str, Json] | None:
+    found = sa.select(table).where(table.c.id == row_id)
+    row = conn.execute(found.with_for_update() if lock else found).mappings().first()
+    return None if row is None else dict(row)
 
 
 def _count(conn: Connection, table: sa.Table, project_id: str) -> int:

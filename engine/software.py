@@ -14,7 +14,7 @@ from ..db.rows import ReadyTasks, Resource
 from ..db.software import StoredConfig, StoredDeployment
 from ..db.work import due_tasks
 from ..resources.heat.software_io import declared_inputs, declared_outputs, result_of
-from ..sealing.software import SoftwareValue, opened, stored
+from ..sealing.software import SoftwareValue, config_body, opened, stored
 from ..sealing.stored import Sealer, redacted
 from .context import EngineContext, announce
 from .errors import ConfigInUse, UnknownConfig
@@ -63,12 +63,8 @@ class SoftwareOperations:
         :raises PropertyError: an input or an output is wrong.
         :raises LimitExceeded: the project has as many as it may have.
         """
-        body = {
-            "config": new.config,
-            "inputs": declared_inputs(new.inputs),
-            "outputs": declared_outputs(new.outputs),
-            "options": dict(new.options),
-        }
+        inputs, outputs = declared_inputs(new.inputs), declared_outputs(new.outputs)
+        body = config_body(new.config, inputs, outputs, new.options)
         made = StoredConfig(
             id=str(uuid.uuid4()),
             project_id=project_id,
@@ -239,8 +235,8 @@ def _lock_config(conn: Connection, project_id: str, config_id: str | None) -> No
         raise UnknownConfig(config_id)
 
 
-def config_body(sealer: Sealer, config: StoredConfig) -> SoftwareValue:
-    """Return the body of a config: a map with ``config``, ``inputs``, ``outputs`` and ``options``."""
+def body_of(sealer: Sealer, config: StoredConfig) -> SoftwareValue:
+    """Return the body of a config; see `config_body`."""
     return opened(sealer.of_software(config.project_id), config.body)
 
 

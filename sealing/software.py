@@ -6,7 +6,7 @@ the secrets.
 """
 
 import typing
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from ..template.residual import sealed, token_of
@@ -32,6 +32,18 @@ class SoftwareValue:
 
 
 NOTHING = SoftwareValue(None)
+
+
+def config_body(
+    config: Json, inputs: Iterable[Json], outputs: Iterable[Json], options: Mapping[str, Json]
+) -> Json:
+    """Return the body of a config, which is stored as a whole."""
+    return {
+        "config": config,
+        "inputs": [dict(item) for item in inputs],
+        "outputs": [dict(item) for item in outputs],
+        "options": dict(options),
+    }
 
 
 def stored(sealer: BoundSealer, value: Json, secrets: Collection[str] = ()) -> Json:

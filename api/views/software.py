@@ -3,7 +3,7 @@
 import typing
 
 from ...db.software import ListedConfig, StoredConfig, StoredDeployment
-from ...engine.software import config_body, deployment_values
+from ...engine.software import body_of, deployment_values
 from ...observe.instants import iso
 from ...sealing.stored import Sealer
 
@@ -26,12 +26,12 @@ def config_summary(config: ListedConfig, *, with_project: bool = False) -> dict[
 
 def config_view(config: StoredConfig, sealer: Sealer) -> dict[str, Json]:
     """Return the view of a config."""
-    return {**config_summary(config), **config_body(sealer, config).masked()}
+    return {**config_summary(config), **body_of(sealer, config).masked()}
 
 
 def guest_config_view(config: StoredConfig, sealer: Sealer) -> dict[str, Json]:
     """Return a config as the guest that applies it reads it: with its secrets."""
-    return {**config_summary(config), **config_body(sealer, config).value}
+    return {**config_summary(config), **body_of(sealer, config).value}
 
 
 def deployment_view(deployment: StoredDeployment, sealer: Sealer) -> dict[str, Json]:

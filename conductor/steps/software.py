@@ -2,7 +2,7 @@
 
 import typing
 import uuid
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
@@ -17,7 +17,7 @@ from ...engine.software import delete_config
 from ...engine.software_limits import SoftwareLimits as SoftwareLimits
 from ...resources.context import ConfigSpec, DeploymentSpec, DeploymentState
 from ...resources.errors import PermanentError
-from ...sealing.software import opened, stored
+from ...sealing.software import config_body, opened, stored
 from ...sealing.stored import BoundSealer
 from ...template.errors import LimitExceeded
 from .secrets import Secrets
@@ -182,13 +182,8 @@ class StepSoftware:
             raise PermanentError(str(error), kind=kind) from error
 
 
-def _body(spec: ConfigSpec) -> Mapping[str, Json]:
-    return {
-        "config": spec.config,
-        "inputs": [dict(item) for item in spec.inputs],
-        "outputs": [dict(item) for item in spec.outputs],
-        "options": dict(spec.options),
-    }
+def _body(spec: ConfigSpec) -> Json:
+    return config_body(spec.config, spec.inputs, spec.outputs, spec.options)
 
 
 def _config(conn: Connection, config_id: str) -> StoredConfig | None:
