@@ -5,11 +5,15 @@ The transports and the names are Heat's; so are the guests.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from ..template.constraints import AllowedValues
 from .context import GuestAccess, Json
 from .errors import PropertyError
+from .schema import Property
 
 POLL_SERVER_CFN = "POLL_SERVER_CFN"
 POLL_TEMP_URL = "POLL_TEMP_URL"
+COLLECT_CONFIG = "os_collect_config"
+"""The attribute of servers with these entries."""
 LOCAL = "local"
 """The collector that reads the files of the server, always the last one."""
 
@@ -41,6 +45,17 @@ REFUSED: Mapping[str, str] = {
     "ZAQAR_MESSAGE": "it needs the messaging service, which Stoker does not use",
 }
 """Other transports of Heat's, and the reason why there are none."""
+TRANSPORT = Property(
+    "string",
+    "How a server that applies deployments reads its metadata. POLL_SERVER_CFN: by requests that it signs "
+    "with keys of its own. POLL_TEMP_URL: by requests to an address that is signed. The others need services "
+    "not used here.",
+    default=POLL_SERVER_CFN,
+    update_allowed=True,
+    constraints=(AllowedValues(values=tuple(sorted({*TRANSPORTS, *REFUSED}))),),
+    default_option="default_software_config_transport",
+)
+"""The property software_config_transport."""
 
 
 def check_transport(properties: Mapping[str, Json]) -> None:

@@ -28,7 +28,8 @@ from .steps import Done, Poll, Step
 class ResourceType:
     """Base of all resource types; see the module's text for the contract."""
 
-    properties_schema: typing.ClassVar[Mapping[str, Property]] = {}
+    #: The registry gives an instance the defaults of the configuration.
+    properties_schema: Mapping[str, Property] = {}
     attributes_schema: typing.ClassVar[Mapping[str, Attribute]] = {}
     description: typing.ClassVar[str] = ""
     support_status: typing.ClassVar[SupportStatus] = SUPPORTED

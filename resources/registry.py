@@ -8,6 +8,7 @@ type name to a class derived from `ResourceType`::
         acme = acme_stoker.types:RESOURCE_TYPES
 """
 
+import dataclasses
 import importlib.metadata
 import logging
 import typing
@@ -36,13 +37,18 @@ class ResourceRegistry:
     """Resource types by name.  Immutable; may be used by all threads.
 
     :param types: one instance of each class serves all resources of the type.
+    :param defaults: defaults of properties, by their `Property.default_option`.
     """
 
-    def __init__(self, types: Mapping[str, type[ResourceType]]) -> None:
-        self._types = {name: types[name]() for name in sorted(types)}
+    def __init__(
+        self, types: Mapping[str, type[ResourceType]], defaults: Mapping[str, Json] | None = None
+    ) -> None:
+        self._types = {name: _configured(types[name](), defaults or {}) for name in sorted(types)}
 
     @classmethod
-    def installed(cls, namespace: str = NAMESPACE) -> "ResourceRegistry":
+    def installed(
+        cls, namespace: str = NAMESPACE, defaults: Mapping[str, Json] | None = None
+    ) -> "ResourceRegistry":
         """Return the registry of the types of all installed entry points.
 
         A plugin that cannot be loaded is logged and skipped: one broken package must not affect the
@@ -57,7 +63,7 @@ class ResourceRegistry:
                     LOG.error("Resource type %s of plugin %s is registered already", name, extension.name)
                 else:
                     found[name] = declared
-        return cls(found)
+        return cls(found, defaults)
 
     def get(self, name: str) -> ResourceType:
         """Return the type; for the name of a template the type of nested stacks.
@@ -76,6 +82,13 @@ class ResourceRegistry:
         """Return whether the resources of the type are nested stacks."""
         try:
             return isinstance(self.get(name), NestedType)
+        except UnknownType:
+            return False
+
+    def is_deployment(self, name: str) -> bool:
+        """Return whether the resources of the type wait for a signal with outputs of a server."""
+        try:
+            return self.get(name).takes_outputs
         except UnknownType:
             return False
 
@@ -122,6 +135,17 @@ class ResourceRegistry:
             if version in (None, self._types[name].support_status.version)
             and support_status in (None, self._types[name].support_status.status)
         ]
+
+
+def _configured(plugin: ResourceType, defaults: Mapping[str, Json]) -> ResourceType:
+    wanted = {
+        name: dataclasses.replace(prop, default=defaults[prop.default_option])
+        for name, prop in plugin.properties_schema.items()
+        if prop.default_option in defaults
+    }
+    if wanted:
+        plugin.properties_schema = {**plugin.properties_schema, **wanted}
+    return plugin
 
 
 def _log_failure(_manager: object, entry: importlib.metadata.EntryPoint, error: BaseException) -> None:

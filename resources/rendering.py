@@ -32,25 +32,25 @@ CFN_TYPES = {
 
 
 def resource_type_schema(
-    name: str, declared: type[ResourceType], *, with_description: bool = False
+    name: str, plugin: ResourceType, *, with_description: bool = False
 ) -> dict[str, Json]:
     """Return the body of ``GET /resource_types/{name}``; hidden properties and attributes are left out."""
     shown = {
         "resource_type": name,
-        "properties": {key: _property(prop) for key, prop in _properties(declared).items()},
-        "attributes": {key: _attribute(item) for key, item in _attributes(declared).items()},
-        "support_status": declared.support_status.to_json(),
+        "properties": {key: _property(prop) for key, prop in _properties(plugin).items()},
+        "attributes": {key: _attribute(item) for key, item in _attributes(plugin).items()},
+        "support_status": plugin.support_status.to_json(),
     }
-    return {**shown, "description": declared.description} if with_description else shown
+    return {**shown, "description": plugin.description} if with_description else shown
 
 
 def resource_type_template(
-    name: str, declared: type[ResourceType], template_type: TemplateType = "cfn"
+    name: str, plugin: ResourceType, template_type: TemplateType = "cfn"
 ) -> dict[str, Json]:
     """Return a template with one resource: a parameter for each property, an output for each attribute."""
     shown = _HOT if template_type == "hot" else _CFN
-    resource = declared.__name__
-    properties, attributes = _properties(declared), _attributes(declared)
+    resource = type(plugin).__name__
+    properties, attributes = _properties(plugin), _attributes(plugin)
     outputs = {key: shown.output(resource, key, item.description) for key, item in attributes.items()}
     return shown.document(
         f"Initial template of {resource}",
@@ -60,13 +60,13 @@ def resource_type_template(
     )
 
 
-def _properties(declared: type[ResourceType]) -> dict[str, Property]:
-    schema = declared.properties_schema
+def _properties(plugin: ResourceType) -> dict[str, Property]:
+    schema = plugin.properties_schema
     return {key: p for key, p in schema.items() if key != ANY_NAME and not p.support_status.hidden}
 
 
-def _attributes(declared: type[ResourceType]) -> dict[str, Attribute]:
-    schema = {**declared.attributes_schema, **BASE_ATTRIBUTES}
+def _attributes(plugin: ResourceType) -> dict[str, Attribute]:
+    schema = {**plugin.attributes_schema, **BASE_ATTRIBUTES}
     return {key: a for key, a in schema.items() if key != ANY_NAME and not a.support_status.hidden}
 
 

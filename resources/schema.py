@@ -58,6 +58,7 @@ class Property:
     :ivar schema: of the items of a list (a Property), or of the members of a map (a mapping).
     :ivar sensitive: never shown in messages.
     :ivar alias_of: the property that has taken the place of this old name; a value given here is given there.
+    :ivar default_option: the option of the configuration that has another default; "": there is none.
     :raises ValueError: the parts contradict each other (an error in the resource type).
     """
 
@@ -72,6 +73,7 @@ class Property:
     sensitive: bool = False
     support_status: SupportStatus = SUPPORTED
     alias_of: str | None = None
+    default_option: str = ""
 
     def __post_init__(self) -> None:
         if self.type not in typing.get_args(PropertyType):

@@ -40,32 +40,32 @@ def _missing_service(call: Request, name: str) -> str | None:
 def show_type(call: Request) -> Reply:
     """Answer GET /resource_types/NAME; as in Heat it refuses a type whose service is not available."""
     name = call.path["type_name"]
-    declared = _declared(call, name)
+    plugin = _usable(call, name)
     if (service := _missing_service(call, name)) is not None:
         raise TypeUnavailable(name, service)
-    body = rendering.resource_type_schema(name, declared)
+    body = rendering.resource_type_schema(name, plugin)
     if call.flag("with_description"):
-        body["description"] = call.services.registry.get(name).description
+        body["description"] = plugin.description
     return Reply(body)
 
 
 def type_template(call: Request) -> Reply:
     """Answer GET /resource_types/NAME/template."""
     name, wanted = call.path["type_name"], call.one("template_type") or "cfn"
-    declared = _declared(call, name)
+    plugin = _usable(call, name)
     if wanted == "hot":
-        return Reply(rendering.resource_type_template(name, declared, "hot"))
+        return Reply(rendering.resource_type_template(name, plugin, "hot"))
     if wanted == "cfn":
-        return Reply(rendering.resource_type_template(name, declared, "cfn"))
+        return Reply(rendering.resource_type_template(name, plugin, "cfn"))
     raise bad_request(f'Invalid template type "{wanted}", valid types are: cfn, hot')
 
 
-def _declared(call: Request, name: str) -> type[ResourceType]:
-    """Return the class of a type.
+def _usable(call: Request, name: str) -> ResourceType:
+    """Return a type.
 
     :raises TypeForbidden: the caller may not use it.
     """
-    found = type(call.services.registry.get(name))
+    found = call.services.registry.get(name)
     if not call.may_use(name):
         raise TypeForbidden(name)
     return found

@@ -65,7 +65,7 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
     database, shard_count = open_database(conf, listener, count_troubles(recorder))
     sealer = make_sealer(conf, binds_tokens(database))
     addresses = make_addresses(conf, database, sealer)
-    catalogue = ResourceRegistry.installed()
+    catalogue = ResourceRegistry.installed(defaults=conf.guests)
     trusts = _make_trusts(conf, catalogue)
     messaging = open_messaging(conf, database, recorder)
     if notifications is not None:

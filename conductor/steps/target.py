@@ -9,6 +9,7 @@ from ...db.work.claim import Claim
 from ...planning.plan import TaskDefinition, task_key
 from ...resources.context import ResourceView, StackFacts, StepContext
 from ...resources.errors import PermanentError, PropertyError
+from ...resources.guests import COLLECT_CONFIG, collect_config
 from ...resources.plugin import ResourceType
 from ...resources.properties import changed, resolve_properties, resolve_stored
 from ...resources.steps import Park, Poll, Step
@@ -240,9 +241,13 @@ def kept_data(plugin: ResourceType, step: Step, target: ResourceView, secrets: S
     return changes
 
 
-def kept_values(plugin: ResourceType, target: ResourceView, secrets: Secrets) -> dict[str, Json]:
+def kept_values(
+    plugin: ResourceType, target: ResourceView, work: StepContext, secrets: Secrets
+) -> dict[str, Json]:
     """Return the columns for what others may refer to; what is secret, or holds a secret, is sealed."""
     values = dict(plugin.attribute_values(target))
+    if COLLECT_CONFIG in plugin.attributes_schema:
+        values.update(guest_attributes(plugin, target, work))
     check_storable("attributes", values)
     for name, attribute in plugin.attributes_schema.items():
         if attribute.sensitive or attribute.from_property in secrets.properties:
@@ -253,3 +258,11 @@ def kept_values(plugin: ResourceType, target: ResourceView, secrets: Secrets) ->
         "attributes": {name: secrets.protect(value) for name, value in values.items()},
         "reference_id": secrets.protect(reference),
     }
+
+
+def guest_attributes(plugin: ResourceType, target: ResourceView, work: StepContext) -> dict[str, Json]:
+    """Return the attribute of a server that says how its guest reads the metadata, with the keys."""
+    transport = plugin.guest_transport(target)
+    if transport is None:
+        return {}
+    return {COLLECT_CONFIG: collect_config(transport, work.guest_access(), plugin.guest_collectors)}

@@ -55,6 +55,7 @@ COMMON: Mapping[str, Property] = {
         "used here.",
         default="CFN_SIGNAL",
         constraints=(AllowedValues(values=TRANSPORTS),),
+        default_option="default_deployment_signal_transport",
     ),
 }
 STRUCTURED: Mapping[str, Property] = {

@@ -69,7 +69,7 @@ resources:
 def _properties(name: str) -> Json:
     if name not in REGISTRY.names():
         return {}
-    return resource_type_schema(name, type(REGISTRY.get(name)))["properties"]
+    return resource_type_schema(name, REGISTRY.get(name))["properties"]
 
 
 @pytest.fixture

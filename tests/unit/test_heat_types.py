@@ -47,7 +47,7 @@ def _flat(properties: Json, prefix: str = "") -> dict[str, Json]:
 
 def differences(name: str) -> list[str]:
     """``TYPE property PATH`` or ``TYPE attribute NAME`` for each that is not as in Heat."""
-    shown = resource_type_schema(name, type(REGISTRY.get(name)))
+    shown = resource_type_schema(name, REGISTRY.get(name))
     ours = _flat({key: _shown(value) for key, value in shown["properties"].items()})
     theirs = _flat(HEAT[name]["properties"])
     found = [f"property {path}" for path in sorted({*ours, *theirs}) if ours.get(path) != theirs.get(path)]

@@ -111,8 +111,8 @@ def test_our_types_describe_themselves(plugin):
 
 @pytest.mark.parametrize("template_type", ["hot", "cfn"])
 def test_it_can_be_shown(plugin, template_type):
-    json.dumps(resource_type_schema("x", type(plugin), with_description=True), allow_nan=False)
-    json.dumps(resource_type_template("x", type(plugin), template_type), allow_nan=False)
+    json.dumps(resource_type_schema("x", plugin, with_description=True), allow_nan=False)
+    json.dumps(resource_type_template("x", plugin, template_type), allow_nan=False)
 
 
 def test_its_methods_have_the_signatures_of_the_contract(plugin):
@@ -235,7 +235,7 @@ def test_a_physical_name_is_never_too_long(stack, name):
 
 
 def test_its_hot_template_compiles(plugin):
-    template = resource_type_template("Acme::Thing", type(plugin), "hot")
+    template = resource_type_template("Acme::Thing", plugin, "hot")
     values = {"string": "x", "number": 1, "boolean": True, "json": {}, "comma_delimited_list": ["x"]}
     parameters = {}
     for name, declared in template["parameters"].items():

@@ -1,8 +1,20 @@
-"""The metadata that a guest reads: Heat's shape."""
+"""The metadata that a guest reads: Heat's shape; and the defaults of how it reads."""
 
 import pytest
+from harness.fake_work import FakeWork, target_of
+from stoker.cli.config.api_options import GUESTS
+from stoker.conductor.steps.target import guest_attributes
 from stoker.resources.context import GuestAccess, Presigned
-from stoker.resources.guests import POLL_SERVER_CFN, POLL_TEMP_URL, collect_config, guest_metadata
+from stoker.resources.guests import (
+    POLL_SERVER_CFN,
+    POLL_TEMP_URL,
+    TRANSPORTS,
+    collect_config,
+    guest_metadata,
+)
+from stoker.resources.heat.software_deployments import OFFERED
+from stoker.resources.registry import ResourceRegistry
+from stoker.resources.rendering import resource_type_schema
 
 ACCESS = GuestAccess(
     stack_name="s",
@@ -49,3 +61,48 @@ def test_the_metadata_has_that_of_the_template_and_what_the_server_is_to_do() ->
         "deployments": [{"id": "1"}],
     }
     assert guest_metadata({"os-collect-config": "text"}, {}, [])["os-collect-config"] == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "configured"),
+    [
+        ("OS::Nova::Server", "default_software_config_transport", POLL_TEMP_URL),
+        ("OS::Heat::DeployedServer", "default_software_config_transport", POLL_TEMP_URL),
+        ("OS::Heat::SoftwareDeployment", "default_deployment_signal_transport", "NO_SIGNAL"),
+        ("OS::Heat::StructuredDeploymentGroup", "default_deployment_signal_transport", "NO_SIGNAL"),
+    ],
+)
+def test_an_option_is_the_default_of_transports(name: str, option: str, configured: str) -> None:
+    registry = ResourceRegistry.installed(defaults={option: configured, "metadata_url": "http://m"})
+    [shown] = [
+        prop["default"]
+        for key, prop in resource_type_schema(name, registry.get(name))["properties"].items()
+        if key in ("software_config_transport", "signal_transport")
+    ]
+    assert shown == configured
+    assert ResourceRegistry.installed().get(name).properties_schema != registry.get(name).properties_schema
+
+
+def test_the_options_offer_what_servers_can_do() -> None:
+    offered = {
+        option.dest: option.type.choices for option in GUESTS if option.type.type_name == "string value"
+    }
+    assert offered == {
+        "default_software_config_transport": dict.fromkeys(TRANSPORTS),
+        "default_deployment_signal_transport": dict.fromkeys(OFFERED),
+    }
+
+
+@pytest.mark.parametrize("name", ["OS::Nova::Server", "OS::Heat::DeployedServer"])
+def test_a_server_with_an_agent_has_the_keys_as_an_attribute(name: str) -> None:
+    plugin = ResourceRegistry.installed().get(name)
+    is_nova = name == "OS::Nova::Server"
+    given = {"user_data_format": "SOFTWARE_CONFIG", "flavor": "f"} if is_nova else {}
+    found = guest_attributes(plugin, target_of(plugin, given), FakeWork())["os_collect_config"]
+    assert found["collectors"] == [*(["ec2"] if is_nova else []), "cfn", "local"]
+    assert found["cfn"]["path"] == "thing.Metadata"
+
+
+def test_a_server_without_an_agent_has_no_keys() -> None:
+    plugin = ResourceRegistry.installed().get("OS::Nova::Server")
+    assert not guest_attributes(plugin, target_of(plugin, {"flavor": "f"}), FakeWork())

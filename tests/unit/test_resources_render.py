@@ -41,7 +41,7 @@ class Server(ResourceType):
 
 def test_the_schema_has_the_shape_of_heat():
     plain = {"required": False, "update_allowed": False, "immutable": False}
-    assert resource_type_schema("Acme::Server", Server) == {
+    assert resource_type_schema("Acme::Server", Server()) == {
         "resource_type": "Acme::Server",
         "properties": {
             "name": {
@@ -105,16 +105,16 @@ def test_the_schema_has_the_shape_of_heat():
 
 
 def test_the_description_is_shown_where_asked_for():
-    assert resource_type_schema("Acme::Server", Server, with_description=True)["description"] == "A server."
+    assert resource_type_schema("Acme::Server", Server(), with_description=True)["description"] == "A server."
 
 
 def test_a_type_that_takes_any_name_shows_none():
-    shown = resource_type_schema("OS::Heat::None", NoneResource)
+    shown = resource_type_schema("OS::Heat::None", NoneResource())
     assert (shown["properties"], shown["attributes"]) == ({}, {"show": SHOW})
 
 
 def test_the_hot_template_has_a_parameter_for_each_property():
-    shown = resource_type_template("Acme::Server", Server, "hot")
+    shown = resource_type_template("Acme::Server", Server(), "hot")
     assert shown["heat_template_version"] == "2016-10-14"
     assert shown["description"] == "Initial template of Server"
     assert shown["parameters"]["name"] == {
@@ -156,7 +156,7 @@ def test_the_hot_template_has_a_parameter_for_each_property():
 
 
 def test_the_cfn_template_has_its_own_words():
-    shown = resource_type_template("Acme::Server", Server)
+    shown = resource_type_template("Acme::Server", Server())
     assert shown["HeatTemplateFormatVersion"] == "2012-12-12"
     assert shown["Description"] == "Initial template of Server"
     parameters = shown["Parameters"]
@@ -186,11 +186,11 @@ def test_the_cfn_template_has_its_own_words():
 
 def test_hidden_properties_are_in_neither():
     assert "sequence" in RandomString.properties_schema
-    assert "sequence" not in resource_type_schema("x", RandomString)["properties"]
-    assert "sequence" not in resource_type_template("x", RandomString, "hot")["parameters"]
-    assert "sequence" not in resource_type_template("x", RandomString)["Parameters"]
+    assert "sequence" not in resource_type_schema("x", RandomString())["properties"]
+    assert "sequence" not in resource_type_template("x", RandomString(), "hot")["parameters"]
+    assert "sequence" not in resource_type_template("x", RandomString())["Parameters"]
 
 
 def test_what_is_shown_is_json():
-    shown = [resource_type_schema("x", RandomString), resource_type_template("x", RandomString)]
+    shown = [resource_type_schema("x", RandomString()), resource_type_template("x", RandomString())]
     assert json.loads(json.dumps(shown)) == shown

@@ -61,7 +61,7 @@ class RefreshStep(TaskStep):
         """Store the data and the attributes, without an event or a status."""
         self.take(step)
         data = kept_data(self.plugin, step, self.target, self.secrets)
-        values = kept_values(self.plugin, self.target, self.secrets)
+        values = kept_values(self.plugin, self.target, self.context, self.secrets)
         return self.outcomes.nothing_to_do({**data, **values})
 
 

@@ -153,7 +153,7 @@ class TaskStep:
 
     def complete(self, changes: Mapping[str, Json]) -> StepResult:
         """Make the result of an action that has ended well, with the values that others refer to."""
-        values = kept_values(self.plugin, self.target, self.secrets)
+        values = kept_values(self.plugin, self.target, self.context, self.secrets)
         return self.outcomes.done({**changes, **values}, self.target.physical_id, self.reason)
 
     def find_created(self) -> None:

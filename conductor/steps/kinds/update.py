@@ -102,7 +102,8 @@ class UpdateStep(TaskStep):
         """Complete the task; one that failed before others could refer to it gets its values."""
         changes = self.stored
         if self.claim.resource.reference_id is None:
-            changes = {**changes, **kept_values(self.plugin, self.target, self.secrets)}
+            values = kept_values(self.plugin, self.target, self.context, self.secrets)
+            changes = {**changes, **values}
         return self.outcomes.nothing_to_do(changes)
 
     @property

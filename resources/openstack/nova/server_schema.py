@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ....template.constraints import AllowedValues, Custom, Length, Range
+from ...guests import COLLECT_CONFIG, TRANSPORT
 from ...implied import ImpliedDependency
 from ...schema import Attribute, Property, SupportStatus
 
@@ -215,17 +216,7 @@ PROPERTIES: Mapping[str, Property] = {
         default="HEAT_CFNTOOLS",
         constraints=(AllowedValues(values=("HEAT_CFNTOOLS", "RAW", "SOFTWARE_CONFIG")),),
     ),
-    "software_config_transport": Property(
-        "string",
-        "How a server with SOFTWARE_CONFIG reads its deployments. POLL_SERVER_CFN: by requests that it "
-        "signs with keys of its own. POLL_TEMP_URL: by requests to an address that is signed. The others "
-        "need services not used here.",
-        default="POLL_SERVER_CFN",
-        update_allowed=True,
-        constraints=(
-            AllowedValues(values=("POLL_SERVER_CFN", "POLL_SERVER_HEAT", "POLL_TEMP_URL", "ZAQAR_MESSAGE")),
-        ),
-    ),
+    "software_config_transport": TRANSPORT,
     "user_data_update_policy": Property(
         "string",
         "How new user_data is applied: the server is replaced or rebuilt, or it is ignored.",
@@ -287,7 +278,7 @@ ATTRIBUTES: Mapping[str, Attribute] = {
         "Always null: addresses of consoles expire within minutes. Ask the compute service for one.", "map"
     ),
     "tags": Attribute("Tags.", "list"),
-    "os_collect_config": Attribute("Configuration of the agent os-collect-config.", "map"),
+    COLLECT_CONFIG: Attribute("Configuration of the agent os-collect-config, with its keys.", "map"),
     "show": Attribute("All that the service reports of it.", "map"),
 }
 IMPLIED = (ImpliedDependency("networks.*.network|uuid", "OS::Neutron::Subnet", "network|network_id"),)
