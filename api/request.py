@@ -18,7 +18,7 @@ from ..db import resources, stacks
 from ..db.errors import NotFound
 from ..db.ids import ResourceId, StackId
 from ..db.queries.guests import GuestServer
-from ..db.rows import ListedStack, Stack
+from ..db.rows import ListedStack, Resource, Stack
 from ..db.states import Status
 from ..keystone.caller import CallerAccess
 from ..keystone.delegated_auth import Trustor
@@ -102,6 +102,9 @@ class GuestPolls(typing.Protocol):
 
     def record(self, server: GuestServer) -> None:
         """Note that the server's guest has asked now."""
+
+    def explained(self, conn: Connection, found: Sequence[Resource]) -> Sequence[Resource]:
+        """Return resources; the reason of a deployment that waits says what the guest of its server did."""
 
 
 class NoAuthentication:

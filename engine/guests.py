@@ -6,7 +6,7 @@ import math
 import threading
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy.engine import Connection
 
@@ -16,9 +16,12 @@ from ..db.queries import guests
 from ..db.queries.guests import GuestPoll, GuestServer
 from ..db.rows import Resource, Stack
 from ..db.software import StoredConfig
+from ..db.states import Status
+from ..observe.instants import iso
 from ..resources.context import StackFacts
 from ..resources.guests import collect_config, guest_metadata
 from ..sealing.signal_urls import SignalAddresses
+from .awaited_guests import describe_guest
 from .context import EngineContext
 from .resource_view import view_of
 
@@ -90,6 +93,22 @@ class Guests:
     def record(self, server: GuestServer) -> None:
         """Note that the server's guest has asked now, and got all there is."""
         self._records.add(server)
+
+    def explained(self, conn: Connection, found: Sequence[Resource]) -> Sequence[Resource]:
+        """Return resources; the reason of a deployment that waits says what the guest of its server did."""
+        is_deployment = self._context.registry.is_deployment
+        waiting = {
+            item.physical_id: item
+            for item in found
+            if item.physical_id and item.status == Status.IN_PROGRESS and is_deployment(item.plugin)
+        }
+        if not waiting:
+            return found
+        reasons = {
+            waiting[deployment].id: f"waits for a signal; {describe_guest(guest, lambda at: f'at {iso(at)}')}"
+            for deployment, guest in guests.awaited(conn, waiting).items()
+        }
+        return [replace(item, reason=reasons.get(item.id, item.reason)) for item in found]
 
     def _make(self, stored: _Stored) -> Mapping[str, Json]:
         target = view_of(self._context, stored.stack, stored.resource)

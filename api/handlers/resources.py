@@ -82,6 +82,9 @@ def _tree(
     homes: Mapping[StackId, ListedStack],
 ) -> _Tree:
     """Return the tree with what views need of its stacks; where nothing is nested that costs no statement."""
+    if any(item.status == Status.IN_PROGRESS for item, _ in found):
+        explained = call.services.guests.explained(conn, [item for item, _ in found])
+        found = [(item, name) for item, (_, name) in zip(explained, found, strict=True)]
     working = [home.traversal for home in homes.values() if home.status == Status.IN_PROGRESS]
     held = {item.resource_id: item for traversal in working for item in held_of(conn, traversal)}
     nested = [home.id for home in homes.values() if home.parent_id is not None]
@@ -146,6 +149,8 @@ def show(call: Request) -> Reply:
     def read(conn: Connection) -> tuple[_Tree, Resource]:
         stack, item = _find(conn, call)
         siblings = resources.of_tree(conn, stack, 0)
+        if item.status == Status.IN_PROGRESS:
+            [item] = call.services.guests.explained(conn, [item])
         return _tree(conn, call, stack, siblings, {stack.id: stack}), item
 
     tree, item = call.read(read)

@@ -3,6 +3,7 @@
 Pure functions of values.  `doc/handbook.md` quotes the texts; `tests/process/test_handbook.py` compares.
 """
 
+import functools
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from ...db.queries.guests import AwaitedGuest
 from ...db.queries.inspections import Child, LongStep, Unfinished
 from ...db.states import REDELIVER_MOST, Standing, Status, TaskState, redelivery_delay
 from ...db.work.cancel import ASK_RARELY, MARGIN
+from ...engine.awaited_guests import describe_guest
 from .base import describe_age, describe_span
 from .fleet import SKEW, ConductorFleet, Reason, ago, restart
 
@@ -214,7 +216,7 @@ def _parked(task: Unfinished, fleet: ConductorFleet, context: DiagnosisContext) 
         handle = context.handles.get(awaited.key, "?")
         why = f"it waits for a signal to {handle}, which has not arrived"
         if (guest := context.guests.get(awaited.key)) is not None:
-            why += f"; {_of_guest(guest, fleet)}"
+            why += f"; {describe_guest(guest, functools.partial(ago, fleet))}"
         signal = f"openstack stack resource signal {task.stack_id} {shlex.quote(handle)}"
         planned = Reason("signal", why, "polls it a last time, and it fails", task.due_at, (signal,))
     elif awaited is not None:
@@ -228,17 +230,6 @@ def _parked(task: Unfinished, fleet: ConductorFleet, context: DiagnosisContext) 
         commands = (*planned.commands, *fleet.revive()) if awaited else fleet.revive()
         return Reason(planned.cause, planned.why, "nothing: no conductor is alive", None, commands)
     return _duty(fleet, planned.cause, owner, planned)
-
-
-def _of_guest(guest: AwaitedGuest, fleet: ConductorFleet) -> str:
-    server = f"server {guest.server_id}"
-    if guest.asked_at is None:
-        agents = "it runs, has the agents, and reaches [guests] metadata_url"
-        return f"{server} has never asked for its metadata: check that {agents}"
-    asked = f"last asked for its metadata {ago(fleet, guest.asked_at)}"
-    if not guest.is_up_to_date:
-        return f"{server} {asked}, and has not got the newest deployment: check that its agent still runs"
-    return f"{server} {asked}, and has all of its deployments: see the log of its agent"
 
 
 def _on_child(task: Unfinished, fleet: ConductorFleet, child: Child | None) -> Reason:

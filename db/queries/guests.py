@@ -1,6 +1,6 @@
 """Polls of the guests in servers: whether there is something new, and when each has asked."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -136,16 +136,15 @@ class AwaitedGuest:
     is_up_to_date: bool
 
 
-def awaited(conn: Connection, resource_ids: Sequence[ResourceId]) -> dict[ResourceId, AwaitedGuest]:
-    """Return the guests of those of the resources that are deployments."""
+def awaited(conn: Connection, deployment_ids: Collection[str]) -> dict[str, AwaitedGuest]:
+    """Return the guests whose signals end deployments, by the deployments' ids; other ids are ignored."""
     d, g = tables.software_deployment.c, tables.software_server.c
     of_server = sa.and_(g.server_id == d.server_id, g.project_id == d.project_id)
     query = (
-        sa.select(d.resource_id, d.server_id, g.read_at, (g.read_version >= g.changed_at).label("is_read"))
+        sa.select(d.id, d.server_id, g.read_at, (g.read_version >= g.changed_at).label("is_read"))
         .join_from(tables.software_deployment, tables.software_server, of_server)
-        .where(d.resource_id.in_(resource_ids))
+        .where(d.id.in_(deployment_ids))
     )
     return {
-        ResourceId(row.resource_id): AwaitedGuest(row.server_id, row.read_at, bool(row.is_read))
-        for row in conn.execute(query)
+        row.id: AwaitedGuest(row.server_id, row.read_at, bool(row.is_read)) for row in conn.execute(query)
     }

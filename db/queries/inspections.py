@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import events, statements
-from ..ids import AwaitedKind, MemberId, ResourceId, StackId, TaskId, TraversalId, WaitsOn
+from ..ids import AwaitedKind, MemberId, StackId, TaskId, TraversalId, WaitsOn
 from ..rows import Stack
 from ..schema import tables
 from ..stacks import with_tags
@@ -156,9 +156,10 @@ def waiting(conn: Connection, stack_id: StackId, *, present: Collection[str], li
     counts = {TaskState(state): int(count) for state, count in counted}
     awaited = {task.waits_on for task in found if task.waits_on is not None}
     handles = _handles(conn, awaited)
-    asked = guests.awaited(conn, [ResourceId(int(key)) for key in handles]) if handles else {}
-    servers = {str(resource_id): guest for resource_id, guest in asked.items()}
-    return Waiting(found, counts, children(conn, awaited), handles, servers)
+    asked = guests.awaited(conn, {row.physical_id for row in handles}) if handles else {}
+    names = {str(row.id): row.name for row in handles}
+    servers = {str(row.id): asked[row.physical_id] for row in handles if row.physical_id in asked}
+    return Waiting(found, counts, children(conn, awaited), names, servers)
 
 
 def _with_reached(conn: Connection, found: Sequence[Unfinished]) -> list[Unfinished]:
@@ -252,13 +253,12 @@ def children(conn: Connection, awaited: Iterable[WaitsOn]) -> dict[str, Child]:
     }
 
 
-def _handles(conn: Connection, awaited: Iterable[WaitsOn]) -> dict[str, str]:
+def _handles(conn: Connection, awaited: Iterable[WaitsOn]) -> Sequence[typing.Any]:
+    """Return id, name and physical_id of the resources that are waited for."""
     r = tables.resource
     ids = sorted(int(one.key) for one in awaited if one.kind == AwaitedKind.RESOURCE)
-    if not ids:
-        return {}
-    rows = conn.execute(sa.select(r.c.id, r.c.name).where(r.c.id.in_(ids)))
-    return {str(row.id): row.name for row in rows}
+    wanted = sa.select(r.c.id, r.c.name, r.c.physical_id).where(r.c.id.in_(ids))
+    return conn.execute(wanted).all() if ids else ()
 
 
 def failed_resources(conn: Connection, stack_id: StackId, *, limit: int) -> list[FailedResource]:

@@ -2,6 +2,7 @@
 
 import email.utils
 import json
+import re
 import urllib.parse
 from collections.abc import Mapping
 from xml.etree import ElementTree
@@ -9,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 import requests
 from client.serving import Json, Service
+from harness.waiting import wait_for
 from keystoneclient.contrib.ec2.utils import Ec2Signer
 
 SERVER = {
@@ -219,6 +221,35 @@ def test_another_transport_is_told_to_the_guest_by_the_old_one(guest: Guest) -> 
     assert told["collectors"] == ["request", "local"]
     assert requests.get(told["request"]["metadata_url"], timeout=30).status_code == 200
     assert "cfn" not in Guest(guest.service, guest.path).config
+
+
+def test_the_reason_of_a_deployment_that_waits_is_what_its_server_did(guest: Guest) -> None:
+    service = guest.service
+    body = template()
+    server = {"get_resource": "server"}
+    body["resources"] |= {
+        "config": {"type": "OS::Heat::SoftwareConfig", "properties": {"config": "x"}},
+        "apply": {
+            "type": "OS::Heat::SoftwareDeployment",
+            "properties": {"config": {"get_resource": "config"}, "server": server},
+        },
+    }
+    assert service.call("PUT", guest.path, {"template": body}).status == 202
+
+    def reason() -> str:
+        return str(service.get(f"{guest.path}/resources/apply")["resource"]["resource_status_reason"])
+
+    wait_for(lambda: service.call("GET", f"{guest.path}/resources/apply").status == 200)
+    wait_for(lambda: "has never asked for its metadata" in reason())
+    assert reason().startswith(f"waits for a signal; server {guest.server_id} has never asked")
+    [listed] = service.get(f"{guest.path}/resources?name=apply")["resources"]
+    assert listed["resource_status_reason"] == reason()
+    wait_for(lambda: guest.read()["deployments"])
+    wait_for(lambda: guest.read() and "and has all of its deployments" in reason())
+    assert re.search(r"last asked for its metadata at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ, and", reason())
+    assert service.call("POST", f"{guest.path}/resources/apply/signal", {"said": "x"}).status == 200
+    assert service.settled(guest.path)["stack_status"] == "UPDATE_COMPLETE"
+    assert "waits" not in reason()
 
 
 @pytest.mark.parametrize("transport", ["POLL_SERVER_HEAT", "ZAQAR_MESSAGE"])

@@ -8,7 +8,6 @@ from services.db.rows import NOW, new_id
 from stoker.db import software
 from stoker.db.engine import Database
 from stoker.db.errors import NotFound
-from stoker.db.ids import ResourceId
 from stoker.db.queries import guests
 from stoker.db.queries.guests import AwaitedGuest, GuestPoll
 from stoker.db.schema import tables
@@ -143,19 +142,19 @@ def test_servers_without_deployments_are_purged_some_time_later(database: Databa
 
 def test_the_guest_of_a_deployment_is_known_with_what_it_has_read(database: Database) -> None:
     made = config(database)
-    deployment(database, made.id, resource_id=ResourceId(7))
-    deployment(database, made.id, server_id="s2", resource_id=ResourceId(8))
+    one = deployment(database, made.id)
+    two = deployment(database, made.id, server_id="s2")
 
     def awaited() -> Json:
-        return database.read(lambda conn: guests.awaited(conn, [ResourceId(number) for number in (6, 7, 8)]))
+        return database.read(lambda conn: guests.awaited(conn, ["unknown", one.id, two.id]))
 
     def poll(read: float | None) -> None:
         polled = GuestPoll("s1", "acme", NOW + 5, read)
         database.write(lambda conn: guests.store_polls(conn, [polled]))
 
     other = AwaitedGuest("s2", None, is_up_to_date=False)
-    assert awaited() == {7: AwaitedGuest("s1", None, is_up_to_date=False), 8: other}
+    assert awaited() == {one.id: AwaitedGuest("s1", None, is_up_to_date=False), two.id: other}
     poll(version(database))
-    assert awaited() == {7: AwaitedGuest("s1", NOW + 5, is_up_to_date=True), 8: other}
-    deployment(database, made.id, resource_id=ResourceId(9))
-    assert awaited()[7] == AwaitedGuest("s1", NOW + 5, is_up_to_date=False)
+    assert awaited() == {one.id: AwaitedGuest("s1", NOW + 5, is_up_to_date=True), two.id: other}
+    deployment(database, made.id)
+    assert awaited()[one.id] == AwaitedGuest("s1", NOW + 5, is_up_to_date=False)
