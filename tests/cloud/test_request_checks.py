@@ -118,7 +118,7 @@ OPERATORS: dict[str, Make] = {
     "keystone.service": lambda p: both(next(iter(p.admin.identity.services(type="compute")))),
     "keystone.user": lambda p: both(p.admin.identity.find_user("stoker")),
     "keystone.region": lambda p: ("RegionOne", "RegionOne"),
-    "neutron.qos_policy": lambda p: both(p.connection.network.create_qos_policy(name="slow")),
+    "neutron.qos_policy": lambda p: both(p.connection.network.create_qos_policy(name=p.id)),
 }
 
 

@@ -3,7 +3,7 @@
 import pathlib
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import amqp
@@ -16,6 +16,7 @@ from harness.processes import Process, ProcessEnded
 from harness.rabbitmq import RabbitMQ
 from harness.server import MissingServer, Server
 
+Headers = Mapping[str, str]
 START_WITHIN = 180.0
 """Seconds for all services together, on a machine that has much else to do."""
 ASKED_FIRST = ("keystone", "placement")
@@ -73,7 +74,10 @@ class Running:
                 self._launch(daemon.name, daemon.command(service.path(self.layout), self.layout))
         self._wait(end, [service.name for service in new], self._answers)
         self._wait(end, list(daemons), lambda name: self._reads(daemons[name]))
-        self._ask(new)
+        headers = self._admin()
+        self._ask(new, headers)
+        offers = {service.name: service.offers for service in new if service.offers}
+        self._wait(end, list(offers), lambda name: bool(self._list(name, offers[name], headers)))
 
     def ended(self) -> str | None:
         """The story of a part that has ended; None while all run."""
@@ -114,22 +118,29 @@ class Running:
         except requests.ConnectionError:
             return False
 
-    def _ask(self, services: Sequence[Service]) -> None:
-        """Ask each service for a list.
-
-        Services read their policy with their first request, and refuse what comes at the same time.
-        """
+    def _admin(self) -> Headers:
+        """The headers of an admin's requests."""
         password = {"user": {"name": "admin", "domain": {"id": "default"}, "password": PASSWORD}}
         scope = {"project": {"name": "admin", "domain": {"id": "default"}}}
         body = {"auth": {"identity": {"methods": ["password"], "password": password}, "scope": scope}}
         answer = requests.post(f"{self.layout.auth_url}/auth/tokens", json=body, timeout=60)
-        headers = {"X-Auth-Token": answer.headers["X-Subject-Token"]}
+        return {"X-Auth-Token": answer.headers["X-Subject-Token"]}
+
+    def _ask(self, services: Sequence[Service], headers: Headers) -> None:
+        """Ask each service for a list.
+
+        Services read their policy with their first request, and refuse what comes at the same time.
+        """
         for service in services:
             if service.probe:
-                url = f"{self.layout.url(service.name)}{service.probe}"
-                answer = requests.get(url, headers=headers, timeout=60)
-                if answer.status_code != 200:
-                    raise ProcessEnded(f"{url}: {answer.status_code} {answer.text}")
+                self._list(service.name, service.probe, headers)
+
+    def _list(self, name: str, path: str, headers: Headers) -> Sequence[object]:
+        url = f"{self.layout.url(name)}{path}"
+        answer = requests.get(url, headers=headers, timeout=60)
+        if answer.status_code != 200:
+            raise ProcessEnded(f"{url}: {answer.status_code} {answer.text}")
+        return next(found for found in answer.json().values() if isinstance(found, list))
 
     def _reads(self, daemon: Daemon) -> bool:
         """True if the daemon reads its queue."""

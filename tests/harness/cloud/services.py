@@ -46,6 +46,7 @@ class Service:
     :ivar endpoints: what it is in the catalogue: type and path; several where clients differ.
     :ivar schema: the commands that make what is in its databases, without ``--config-file``.
     :ivar probe: the path of a list that an admin may read; "": anybody may ask it.
+    :ivar offers: the path of a list that an admin may read; it is empty until the daemons can work.
     :ivar needs_argument: the application finds its configuration by an argument only.
     """
 
@@ -57,6 +58,7 @@ class Service:
     databases: Sequence[str]
     schema: Schema
     probe: str = ""
+    offers: str = ""
     daemons: Sequence[Daemon] = ()
     needs_argument: bool = False
 
@@ -155,6 +157,8 @@ CINDER = _service(
     _manage("cinder-manage", "db sync"),
     endpoints=[("block-storage", "/v3"), ("volumev3", "/v3")],
     probe="/v3/types",
+    # Until its scheduler has been told what the backend can do, each volume fails.
+    offers="/v3/scheduler-stats/get_pools",
     daemons=[
         Daemon("cinder-scheduler", "cinder-scheduler"),
         Daemon("cinder-volume", "cinder-volume.cloud@nothing"),

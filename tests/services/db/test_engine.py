@@ -56,7 +56,8 @@ def test_the_loser_of_a_deadlock_is_run_again_and_both_succeed(database: Databas
 
     results = together(lambda: lock_both("one", "two", 1), lambda: lock_both("two", "one", 2))
     assert raised(results) == []
-    assert len(runs) == 3, "exactly one was run again"
+    # Once more for each deadlock: the loser may lock its first row again before the winner gets its second.
+    assert len(runs) > 2
     assert len(set(values(database).values())) == 1
 
 
