@@ -16,7 +16,9 @@ its parameters.  FILE says more, by path or pattern of the templates:
     hot/windows.yaml: {skip: it needs another hypervisor}
 
 The stack is updated twice: with the same template, and with one changed parameter.  Wait conditions get
-their signals from here, for no server runs user_data.  Afterwards each service is asked what is left.
+their signals from here, for no server runs user_data.  Deployments get theirs from the real agents of each
+server, which do not run the tools: scripts of others are not run on this machine.  Afterwards each service
+is asked what is left.
 The exit code is 1 if a template fails, and 0 if all that have only types of Stoker's pass.
 """
 
@@ -26,6 +28,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import sys
 import tempfile
 import time
@@ -40,11 +43,14 @@ from harness.cloud.project import Project
 from harness.cloud.server import joined
 from harness.cloud.stacks import Stack, Stacks
 from harness.cloud.surroundings import furnish
+from harness.guests.played import PlayedServers
 
 Json = typing.Any
 POLL = 1.0
 ORDER = ("passed", "failed", "lacks types", "skipped", "unreadable")
 HANDLE = "OS::Heat::WaitConditionHandle"
+TOOL = re.compile(r"""\b(?:group|tool)["']?: *["']?([\w:-]+)""")
+"""The tool of a config, in YAML or JSON."""
 
 
 class Failed(Exception):
@@ -109,11 +115,15 @@ class Runner:
             "parameters": _by_id(sample.parameters(), ids),
         }
         change = sample.change()
-        trial = Trial(stacks, self._within, HANDLE in sample.types, sample.given.broken_outputs)
-        try:
-            trial.run(body, change and _by_id(change, ids))
-        finally:
-            stacks.clean()
+        with tempfile.TemporaryDirectory() as folder:
+            tools = TOOL.findall("\n".join([json.dumps(sample.template), *sample.files.values()]))
+            servers = PlayedServers(pathlib.Path(folder), project, set(tools))
+            waits = HANDLE in sample.types
+            trial = Trial(stacks, servers, self._within, waits, sample.given.broken_outputs)
+            try:
+                trial.run(body, change and _by_id(change, ids))
+            finally:
+                stacks.clean()
         if (left := project.leftovers()) != before:
             raise Failed(f"left behind: {_new(before, left)}")
         return "" if change else "no parameter changed"
@@ -123,12 +133,14 @@ class Runner:
 class Trial:
     """The life of a stack.
 
+    :ivar servers: they end the waits of deployments.
     :ivar within: seconds for each of its actions.
     :ivar waits: some of its resources wait for signals.
     :ivar broken_outputs: outputs that nobody can evaluate.
     """
 
     stacks: Stacks
+    servers: PlayedServers
     within: float
     waits: bool
     broken_outputs: Collection[str] = ()
@@ -175,7 +187,14 @@ class Trial:
                 raise Failed(f"{found} after {self.within:.0f} s: {_states(stack)}")
             if self.waits and not found.startswith("DELETE"):
                 _signal(stack)
+            self._deploy()
             time.sleep(POLL)
+
+    def _deploy(self) -> None:
+        """Let the servers that deployments wait for apply them."""
+        found = self.stacks.call("GET", "/software_deployments").body["software_deployments"]
+        for server_id in sorted({item["server_id"] for item in found if item["status"] == "IN_PROGRESS"}):
+            self.servers.poll(server_id)
 
 
 def _properties(stacks: Stacks, name: str) -> Mapping[str, Json]:

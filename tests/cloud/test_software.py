@@ -1,13 +1,12 @@
 """Software configs and deployments with a server of Nova's."""
 
-import base64
-import email
 import json
 import typing
 
 from harness.cloud.project import Project
 from harness.cloud.site import FLAVOR, IMAGE
 from harness.cloud.stacks import WITHIN, Stacks
+from harness.guests.played import user_data_parts
 from harness.waiting import wait_for
 
 Json = typing.Any
@@ -55,7 +54,7 @@ def test_a_server_gets_its_config_and_ends_the_wait_of_its_deployment(
     wait_for(lambda: [item["status"] for item in deployments()] == ["IN_PROGRESS"], WITHIN)
     server_id = stack.physical_id("server")
     assert deployments()[0]["server_id"] == server_id
-    parts = _parts(project, server_id)
+    parts = user_data_parts(project, server_id)
     assert parts[None] == "#!/bin/sh\necho hello\n"
     collected = json.loads(parts["cfn-init-data"])["os-collect-config"]
     assert (collected["collectors"], collected["cfn"]["path"]) == (["ec2", "cfn", "local"], "server.Metadata")
@@ -69,10 +68,3 @@ def test_a_server_gets_its_config_and_ends_the_wait_of_its_deployment(
     stack.delete()
     assert deployments() == []
     assert project.leftovers() == {}
-
-
-def _parts(project: Project, server_id: str) -> dict[str | None, str]:
-    """What cloud-init would find, by the names of the parts."""
-    user_data = base64.b64decode(project.admin.compute.get_server(server_id).user_data).decode()
-    found: Json = email.message_from_string(user_data).get_payload()
-    return {part.get_filename(): part.get_payload(decode=True).decode() for part in found}

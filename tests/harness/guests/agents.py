@@ -5,13 +5,22 @@ import os
 import pathlib
 import stat
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from harness.server import MissingServer
 
 INSTALLED = pathlib.Path(__file__).parents[3] / ".venv" / "guests"
 """Made by ``make guests``, which ``make test`` runs."""
 AGENTS = INSTALLED / "heat-agents"
+REPORTS = """#!/bin/sh
+exec python3 -c '
+import json, sys
+outputs = [output["name"] for output in json.load(sys.stdin).get("outputs") or ()]
+said = dict(deploy_stdout="applied", deploy_stderr="", deploy_status_code=0)
+print(json.dumps({**dict.fromkeys(outputs, "value"), **said}))
+'
+"""
+"""The hook of a tool that is not run: it reports success, with a value for each output."""
 PHASES = ("pre-configure.d", "configure.d", "post-configure.d", "migration.d")
 
 
@@ -19,9 +28,16 @@ class Agents:
     """os-collect-config with what it runs: os-refresh-config, os-apply-config, and the script hook.
 
     :param config: the entries of os-collect-config, as cloud-init writes them into a file.
+    :param reporting: tools whose hooks only report that they were run.
     """
 
-    def __init__(self, directory: pathlib.Path, config: Mapping[str, Mapping[str, object]]) -> None:
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        config: Mapping[str, Mapping[str, object]],
+        *,
+        reporting: Sequence[str] = (),
+    ) -> None:
         if not (AGENTS / "heat-config").exists():
             raise MissingServer("the agents of servers", "make guests")
         self._directory = directory
@@ -30,6 +46,8 @@ class Agents:
         self.conf.parent.mkdir(parents=True)
         self.write(config)
         self._install()
+        for group in reporting:
+            _program(directory / "hooks" / group, REPORTS)
 
     def write(self, config: Mapping[str, Mapping[str, object]]) -> None:
         """Write the file that cloud-init would write."""

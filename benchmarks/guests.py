@@ -1,0 +1,233 @@
+"""What the guests of many servers cost that ask for their metadata every half minute.
+
+Usage:
+    python benchmarks/guests.py             start PostgreSQL, RabbitMQ, etcd, one conductor and stoker-api
+    options: --guests 5000   --every 30   --seconds 120   --changed 250
+
+Each guest has a server of its own and asks with a connection of its own, as os-collect-config does: first
+all by POLL_TEMP_URL, by a conditional request to a presigned address; then all by POLL_SERVER_CFN, by a
+signed request.  The polls are spread evenly.  A poll's time runs from the moment at which it is due.  In the
+middle of each part `--changed` servers get a deployment; a guest that has read it is `updated`.
+"""
+
+import argparse
+import collections
+import heapq
+import http.client
+import json
+import pathlib
+import sys
+import tempfile
+import threading
+import time
+import typing
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from xml.etree import ElementTree
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests"))
+
+from harness import proctree
+from harness.deployment import Deployment
+from harness.etcd import Etcd
+from harness.postgresql import PostgreSQL
+from harness.rabbitmq import RabbitMQ
+from idle import cpu
+from keystoneclient.contrib.ec2.utils import Ec2Signer
+
+Json = typing.Any
+THREADS = 16
+EACH = 500
+"""Servers of a stack."""
+
+
+class Guest:
+    """The agent of one server."""
+
+    def __init__(self, server_id: str, config: Json) -> None:
+        self.server_id = server_id
+        self._config = config
+        self._tag: str | None = None
+        self.deployments = 0
+
+    def poll(self) -> int:
+        """Ask once; return the status of the answer."""
+        url, headers = self._request()
+        parts = urllib.parse.urlsplit(url)
+        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+        try:
+            connection.request("GET", f"{parts.path}?{parts.query}", headers=headers)
+            answer = connection.getresponse()
+            body = answer.read()
+        finally:
+            connection.close()
+        self._tag = answer.headers["ETag"] or self._tag
+        if answer.status == 200:
+            self.deployments = len(self._metadata(body)["deployments"])
+        return answer.status
+
+    def _request(self) -> tuple[str, Mapping[str, str]]:
+        if "request" in self._config:
+            known = {"If-None-Match": self._tag} if self._tag else {}
+            return self._config["request"]["metadata_url"], known
+        keys = self._config["cfn"]
+        params = {
+            "Action": "DescribeStackResource",
+            "StackName": keys["stack_name"],
+            "LogicalResourceId": keys["path"].partition(".")[0],
+            "AWSAccessKeyId": keys["access_key_id"],
+            "SignatureVersion": "2",
+        }
+        url = urllib.parse.urlsplit(keys["metadata_url"])
+        signed = {"params": params, "verb": "GET", "host": url.netloc, "path": url.path}
+        params["Signature"] = Ec2Signer(keys["secret_access_key"]).generate(signed)
+        return f"{keys['metadata_url']}?{urllib.parse.urlencode(params)}", {}
+
+    def _metadata(self, body: bytes) -> Json:
+        if "request" in self._config:
+            return json.loads(body)
+        [found] = ElementTree.fromstring(body).iter("Metadata")
+        return json.loads(found.text or "")
+
+
+class Polls:
+    """Polls of all guests, each at its time.  The threads share it."""
+
+    def __init__(self, guests: Sequence[Guest], every: float, until: float) -> None:
+        began = time.monotonic()
+        self._due = [(began + every * n / len(guests), n) for n in range(len(guests))]
+        self._guests, self._every, self._until = guests, every, until
+        self._lock = threading.Lock()
+        self.times: list[float] = []
+        self.statuses: collections.Counter[int] = collections.Counter()
+
+    def run(self) -> None:
+        """Poll until the time is over."""
+        while True:
+            with self._lock:
+                due, number = heapq.heappop(self._due)
+                heapq.heappush(self._due, (due + self._every, number))
+            if due >= self._until:
+                return
+            time.sleep(max(0.0, due - time.monotonic()))
+            status = self._guests[number].poll()
+            with self._lock:
+                self.times.append(time.monotonic() - due)
+                self.statuses[status] += 1
+
+
+def template(transport: str) -> Json:
+    """Servers, and what their agents need, as one output."""
+    names = [f"server{n}" for n in range(EACH)]
+    server = {"type": "OS::Heat::DeployedServer", "properties": {"software_config_transport": transport}}
+    pairs = [[{"get_resource": name}, {"get_attr": [name, "os_collect_config"]}] for name in names]
+    return {
+        "heat_template_version": "2018-08-31",
+        "resources": dict.fromkeys(names, server),
+        "outputs": {"guests": {"value": pairs}},
+    }
+
+
+def make_guests(made: Deployment, transport: str, count: int) -> list[Guest]:
+    """Create so many servers."""
+    found = []
+    for number in range(-(-count // EACH)):
+        path = made.create(f"{transport.lower().replace('_', '-')}-{number}", template(transport))
+        made.wait_final(path, 120)
+        _, shown = made.call("GET", path)
+        [output] = shown["stack"]["outputs"]
+        found += [Guest(*pair) for pair in output["output_value"]]
+    return found[:count]
+
+
+def deploy(made: Deployment, guests: Sequence[Guest]) -> None:
+    """Deploy a config to each of the servers, by the API."""
+    body = {"name": "c", "config": "#!/bin/sh\n", "group": "script"}
+    _, config = made.call("POST", "/v1/t/software_configs", body)
+    given = {"config_id": config["software_config"]["id"], "action": "CREATE", "status": "IN_PROGRESS"}
+    for guest in guests:
+        status, answer = made.call(
+            "POST", "/v1/t/software_deployments", {**given, "server_id": guest.server_id}
+        )
+        assert status == 200, answer
+
+
+def measure(made: Deployment, postgres: PostgreSQL, transport: str, wanted: argparse.Namespace) -> str:
+    """Return one line of the table."""
+    guests = make_guests(made, transport, wanted.guests)
+    for guest in guests:
+        guest.poll()  # The first answer of each is made then; the others are what one pays for.
+    before, began = usage(made, postgres), time.monotonic()
+    polls = Polls(guests, wanted.every, began + wanted.seconds)
+    with ThreadPoolExecutor(THREADS) as pool:
+        running = [pool.submit(polls.run) for _ in range(THREADS)]
+        time.sleep(wanted.seconds / 2)
+        changed = guests[:: max(1, len(guests) // wanted.changed)][: wanted.changed]
+        deploy(made, changed)
+        for each in running:
+            each.result()
+    used = [(b - a) / (time.monotonic() - began) for a, b in zip(before, usage(made, postgres), strict=True)]
+    times = sorted(polls.times)
+    late = [times[int(share * len(times))] for share in (0.5, 0.99, 0.999)]
+    updated = sum(guest.deployments > 0 for guest in changed)
+    statuses = ", ".join(f"{number} x {status}" for status, number in sorted(polls.statuses.items()))
+    cells = (
+        *(f"{1000 * moment:.0f}" for moment in (*late, times[-1])),
+        *(f"{100 * share:.0f}" for share in used[:2]),
+        f"{used[2] / (len(times) / wanted.seconds):.2f}",
+        f"{updated} of {len(changed)}",
+        statuses,
+    )
+    return " | ".join((transport, f"{len(times) / wanted.seconds:.0f}", *cells))
+
+
+def usage(made: Deployment, postgres: PostgreSQL) -> tuple[float, float, float]:
+    """CPU seconds of stoker-api and of PostgreSQL, and statements, so far."""
+    [(calls,)] = postgres.execute(
+        "SELECT sum(calls) FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat%'"
+    )
+    assert made.api is not None
+    trees = (proctree.tree(pid) for pid in (made.api.pid, postgres.process.pid))
+    api, server = (sum(cpu(proc.pid) for proc in tree) for tree in trees)
+    return api, server, float(str(calls))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--guests", type=int, default=5000)
+    parser.add_argument("--every", type=float, default=30.0)
+    parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--changed", type=int, default=250)
+    wanted = parser.parse_args()
+    print(
+        "transport | polls/s | median, ms | 99 % | 99.9 % | longest | CPU % of the API | of PostgreSQL | "
+        "statements each | updated | answers"
+    )
+    with (
+        PostgreSQL({"shared_preload_libraries": "pg_stat_statements"}) as postgres,
+        RabbitMQ() as rabbit,
+        Etcd() as etcd,
+        tempfile.TemporaryDirectory(prefix="stoker-bench-") as folder,
+    ):
+        postgres.execute("CREATE EXTENSION pg_stat_statements")
+        made = Deployment(
+            pathlib.Path(folder),
+            database_url=postgres.create_database(),
+            transport_url=rabbit.create_vhost(),
+            backend_url=etcd.url,
+        )
+        try:
+            made.start_api()
+            made.start_conductors("one")
+            for transport in ("POLL_TEMP_URL", "POLL_SERVER_CFN"):
+                print(measure(made, postgres, transport, wanted), flush=True)
+        finally:
+            made.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
