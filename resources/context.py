@@ -410,13 +410,16 @@ class StepContext(typing.Protocol):
         :raises RetryableError: Keystone or the service is unavailable.
         """
 
-    def shared(self, key: Hashable, make: Callable[[], T], max_age: float) -> T:
+    def shared(
+        self, key: Hashable, make: Callable[[], T], max_age: float, *, checked_by_use: bool = False
+    ) -> T:
         """Return what `make` returned for this key and the stack's project, at most `max_age` seconds ago.
 
         All steps of a process share it.  While another step makes it, the one before is returned; if
         there is none, the step waits.
 
         :param make: what it raises is raised; nothing is kept then.
+        :param checked_by_use: a step that fails with a kept value runs once more, with a new one.
         """
 
     @property

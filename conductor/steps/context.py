@@ -77,6 +77,7 @@ class RunningStepContext:
         self._services = services
         self._stop = stop
         self._make_children = children
+        self._unchecked: set[Hashable] = set()
 
     @functools.cached_property
     def children(self) -> Children:
@@ -189,9 +190,27 @@ class RunningStepContext:
         except ServiceUnavailable as error:
             raise RetryableError(str(error)) from error
 
-    def shared(self, key: Hashable, make: Callable[[], T], max_age: float) -> T:
+    def shared(
+        self, key: Hashable, make: Callable[[], T], max_age: float, *, checked_by_use: bool = False
+    ) -> T:
         """Return what all steps of the stack's project share under this key."""
-        return self._services.shared.get((self._claim.project_id, key), make, max_age)
+        own = (self._claim.project_id, key)
+        if not checked_by_use:
+            return self._services.shared.get(own, make, max_age)
+        self._unchecked.add(own)
+
+        def made_now() -> T:
+            self._unchecked.discard(own)
+            return make()
+
+        return self._services.shared.get(own, made_now, max_age)
+
+    def forget_unchecked(self) -> bool:
+        """Forget the kept values that are checked by use; return whether the step has used any."""
+        found, self._unchecked = self._unchecked, set()
+        for key in found:
+            self._services.shared.forget(key)
+        return bool(found)
 
     def _opened(self, credential: Json) -> Json:
         sealer = self._services.sealer.of_credential(self._claim.root_id)

@@ -120,7 +120,13 @@ class StepRunner:
             raise StepTimedOut(f"{action_of(claim.task.kind)} timed out")
         context = self._context(outcomes, stop)
         context.checkpoint()
-        return KINDS[claim.task.kind](outcomes, self._registry, context, progress).run()
+        kind = KINDS[claim.task.kind]
+        try:
+            return kind(outcomes, self._registry, context, progress).run()
+        except PermanentError:
+            if not context.forget_unchecked():
+                raise
+            return kind(outcomes, self._registry, context, progress).run()
 
     def _cancel(self, outcomes: Outcomes, progress: Json) -> StepResult:
         """End a step that was asked to stop; its type may have something to stop outside."""

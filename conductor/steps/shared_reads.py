@@ -47,6 +47,11 @@ class SharedReads:
         finally:
             entry.making.release()
 
+    def forget(self, key: Hashable) -> None:
+        """Make the value of a key again the next time."""
+        with self._lock:
+            self._entries.pop(key, None)
+
     def _entry(self, key: Hashable) -> _Entry:
         with self._lock:
             entry = self._entries.setdefault(key, _Entry())

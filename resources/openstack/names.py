@@ -214,7 +214,8 @@ def resolve(work: StepContext, name: str, value: str) -> str:
     if is_id(value) and kind.id_field == "id":
         return value
     service = service_of(work, kind.service)
-    return work.shared(("name", name, value), lambda: find(service, kind, value), KEPT)
+    # A thing may have been deleted, and another made under its name: that is seen when its id is used.
+    return work.shared(("name", name, value), lambda: find(service, kind, value), KEPT, checked_by_use=True)
 
 
 def quoted(value: str) -> str:

@@ -116,3 +116,23 @@ def test_a_wrong_range_says_what_the_service_says(stacks: Stacks, project: Proje
     assert "[req-" in reason
     stack.delete()
     assert project.leftovers() == {}
+
+
+def test_a_network_that_was_made_again_under_its_name_is_found(stacks: Stacks, project: Project) -> None:
+    template = {
+        "heat_template_version": "2018-08-31",
+        "resources": {
+            "subnet": {
+                "type": "OS::Neutron::Subnet",
+                "properties": {"network": "renewed", "cidr": "10.33.0.0/24"},
+            }
+        },
+    }
+    network = project.connection.network
+    for number in range(2):
+        made = network.create_network(name="renewed")
+        # The conductor knows for a minute which id the name had before.
+        stack = stacks.create(f"s{number}", template)
+        assert network.get_subnet(stack.physical_id("subnet")).network_id == made.id
+        stack.delete()
+        network.delete_network(made)

@@ -60,7 +60,9 @@ class Context:
         except ServiceUnavailable as error:
             raise RetryableError(str(error)) from error
 
-    def shared(self, key: Hashable, make: Callable[[], T], max_age: float) -> T:
+    def shared(
+        self, key: Hashable, make: Callable[[], T], max_age: float, *, checked_by_use: bool = False
+    ) -> T:
         return self._shared.get(key, make, max_age)
 
     def replacement(self) -> ReplacementView | None:

@@ -72,6 +72,14 @@ def test_a_value_is_kept_for_its_age() -> None:
     assert reads.get("key", lambda: next(made), 5.0) == 3
 
 
+def test_a_value_that_is_forgotten_is_made_again() -> None:
+    reads, made = SharedReads(Clock()), iter(range(10))
+    reads.forget("key")
+    assert reads.get("key", lambda: next(made), 5.0) == 0
+    reads.forget("key")
+    assert reads.get("key", lambda: next(made), 5.0) == 1
+
+
 def test_a_value_that_cannot_be_made_is_made_by_the_next() -> None:
     reads = SharedReads(Clock())
 
