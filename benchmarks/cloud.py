@@ -161,21 +161,27 @@ def measure(cloud: Cloud, service: Service, given: argparse.Namespace) -> Json:
             [stack] = [item for item in stacks.all() if item.path.split("/")[2] == name]
             seconds.setdefault("stack delete", []).append(_timed(stack.delete))
         best: dict[str, float] = {name: min(found) for name, found in seconds.items()}
+        _print_stack(best)
         if given.servers:
             many = _servers(given.servers)
             best["servers create"] = _timed(lambda: stacks.create("many", many, timeout_mins=60))
             best["servers delete"] = _timed(stacks.all()[0].delete)
+            _print_servers(best, given.servers)
         left = project.leftovers()
     return {"seconds": best, "left": left}
 
 
-def _print(best: dict[str, float], servers: int) -> None:
+def _print_stack(best: dict[str, float]) -> None:
     for action in ("create", "delete"):
         stack, bare = best[f"stack {action}"], best[f"bare {action}"]
-        print(f"{action:8} stack {stack:6.1f} s   bare {bare:6.1f} s   {stack / bare:4.2f} x   (<= {TARGET})")
-        if servers:
-            took = best[f"servers {action}"]
-            print(f"{action:8} {servers} servers {took:6.1f} s   {servers / took:5.1f} a second")
+        ratio = f"{stack / bare:4.2f} x   (<= {TARGET})"
+        print(f"{action:8} stack {stack:6.1f} s   bare {bare:6.1f} s   {ratio}", flush=True)
+
+
+def _print_servers(best: dict[str, float], servers: int) -> None:
+    for action in ("create", "delete"):
+        took = best[f"servers {action}"]
+        print(f"{action:8} {servers} servers {took:6.1f} s   {servers / took:5.1f} a second", flush=True)
 
 
 def main() -> int:
@@ -187,7 +193,6 @@ def main() -> int:
     given = parser.parse_args()
     with cloud_and_stoker() as (cloud, service):
         found = measure(cloud, service, given)
-    _print(found["seconds"], given.servers)
     if given.json:
         given.json.write_text(json.dumps(found))
     if found["left"]:
