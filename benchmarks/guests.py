@@ -17,7 +17,6 @@ import http.client
 import json
 import pathlib
 import sys
-import tempfile
 import threading
 import time
 import typing
@@ -30,10 +29,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests"))
 
 from harness import proctree
 from harness.deployment import Deployment
-from harness.etcd import Etcd
 from harness.postgresql import PostgreSQL
-from harness.rabbitmq import RabbitMQ
-from idle import cpu
+from idle import cpu, deployment
 from keystoneclient.contrib.ec2.utils import Ec2Signer
 
 Json = typing.Any
@@ -117,9 +114,9 @@ class Polls:
                 self.statuses[status] += 1
 
 
-def template(transport: str) -> Json:
+def template(transport: str, count: int) -> Json:
     """Servers, and what their agents need, as one output."""
-    names = [f"server{n}" for n in range(EACH)]
+    names = [f"server{n}" for n in range(count)]
     server = {"type": "OS::Heat::DeployedServer", "properties": {"software_config_transport": transport}}
     pairs = [[{"get_resource": name}, {"get_attr": [name, "os_collect_config"]}] for name in names]
     return {
@@ -131,14 +128,15 @@ def template(transport: str) -> Json:
 
 def make_guests(made: Deployment, transport: str, count: int) -> list[Guest]:
     """Create so many servers."""
-    found = []
-    for number in range(-(-count // EACH)):
-        path = made.create(f"{transport.lower().replace('_', '-')}-{number}", template(transport))
+    found: list[Guest] = []
+    while len(found) < count:
+        name = f"{transport.lower().replace('_', '-')}-{len(found)}"
+        path = made.create(name, template(transport, min(EACH, count - len(found))))
         made.wait_final(path, 120)
         _, shown = made.call("GET", path)
         [output] = shown["stack"]["outputs"]
         found += [Guest(*pair) for pair in output["output_value"]]
-    return found[:count]
+    return found
 
 
 def deploy(made: Deployment, guests: Sequence[Guest]) -> None:
@@ -153,8 +151,8 @@ def deploy(made: Deployment, guests: Sequence[Guest]) -> None:
         assert status == 200, answer
 
 
-def measure(made: Deployment, postgres: PostgreSQL, transport: str, wanted: argparse.Namespace) -> str:
-    """Return one line of the table."""
+def measure(made: Deployment, postgres: PostgreSQL, transport: str, wanted: argparse.Namespace) -> bool:
+    """Print one line of the table; return whether all polls were answered."""
     guests = make_guests(made, transport, wanted.guests)
     for guest in guests:
         guest.poll()  # The first answer of each is made then; the others are what one pays for.
@@ -179,7 +177,8 @@ def measure(made: Deployment, postgres: PostgreSQL, transport: str, wanted: argp
         f"{updated} of {len(changed)}",
         statuses,
     )
-    return " | ".join((transport, f"{len(times) / wanted.seconds:.0f}", *cells))
+    print(" | ".join((transport, f"{len(times) / wanted.seconds:.0f}", *cells)), flush=True)
+    return set(polls.statuses) <= {200, 304}
 
 
 def usage(made: Deployment, postgres: PostgreSQL) -> tuple[float, float, float]:
@@ -206,27 +205,11 @@ def main() -> int:
         "transport | polls/s | median, ms | 99 % | 99.9 % | longest | CPU % of the API | of PostgreSQL | "
         "statements each | updated | answers"
     )
-    with (
-        PostgreSQL({"shared_preload_libraries": "pg_stat_statements"}) as postgres,
-        RabbitMQ() as rabbit,
-        Etcd() as etcd,
-        tempfile.TemporaryDirectory(prefix="stoker-bench-") as folder,
-    ):
-        postgres.execute("CREATE EXTENSION pg_stat_statements")
-        made = Deployment(
-            pathlib.Path(folder),
-            database_url=postgres.create_database(),
-            transport_url=rabbit.create_vhost(),
-            backend_url=etcd.url,
-        )
-        try:
-            made.start_api()
-            made.start_conductors("one")
-            for transport in ("POLL_TEMP_URL", "POLL_SERVER_CFN"):
-                print(measure(made, postgres, transport, wanted), flush=True)
-        finally:
-            made.stop()
-    return 0
+    with deployment() as (made, postgres):
+        made.start_api()
+        made.start_conductors("one")
+        answered = [measure(made, postgres, name, wanted) for name in ("POLL_TEMP_URL", "POLL_SERVER_CFN")]
+    return 0 if all(answered) else 1
 
 
 if __name__ == "__main__":

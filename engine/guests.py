@@ -30,6 +30,8 @@ RECORD_EVERY = 60.0
 """Seconds between two records of a guest's polls, unless it gets something new."""
 FLUSH_EVERY = 1.0
 """Seconds for which records are collected, to be stored in one transaction."""
+NOTHING_SAID = ("", "state changed")
+"""Reasons of resources in progress that have no other: a retry has one."""
 MOST_CACHED = 32 * 1024 * 1024
 """Characters of documents that are kept to answer polls for which nothing has changed."""
 
@@ -100,7 +102,10 @@ class Guests:
         waiting = {
             item.physical_id: item
             for item in found
-            if item.physical_id and item.status == Status.IN_PROGRESS and is_deployment(item.plugin)
+            if item.status == Status.IN_PROGRESS
+            and item.reason in NOTHING_SAID
+            and item.physical_id
+            and is_deployment(item.plugin)
         }
         if not waiting:
             return found
