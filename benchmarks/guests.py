@@ -1,4 +1,4 @@
-"""What the guests of many servers cost that ask for their metadata every half minute.
+"""Measure the cost of many servers' guests that ask for their metadata every half minute.
 
 Usage:
     python benchmarks/guests.py             start PostgreSQL, RabbitMQ, etcd, one conductor and stoker-api
@@ -27,10 +27,9 @@ from xml.etree import ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests"))
 
-from harness import proctree
 from harness.deployment import Deployment
 from harness.postgresql import PostgreSQL
-from idle import cpu, deployment
+from idle import deployment, statements, tree_cpu
 from keystoneclient.contrib.ec2.utils import Ec2Signer
 
 Json = typing.Any
@@ -183,13 +182,8 @@ def measure(made: Deployment, postgres: PostgreSQL, transport: str, wanted: argp
 
 def usage(made: Deployment, postgres: PostgreSQL) -> tuple[float, float, float]:
     """CPU seconds of stoker-api and of PostgreSQL, and statements, so far."""
-    [(calls,)] = postgres.execute(
-        "SELECT sum(calls) FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat%'"
-    )
     assert made.api is not None
-    trees = (proctree.tree(pid) for pid in (made.api.pid, postgres.process.pid))
-    api, server = (sum(cpu(proc.pid) for proc in tree) for tree in trees)
-    return api, server, float(str(calls))
+    return tree_cpu(made.api.pid), tree_cpu(postgres.process.pid), statements(postgres)
 
 
 def main() -> int:

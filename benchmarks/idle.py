@@ -81,12 +81,22 @@ def fill(made: Deployment, postgres: PostgreSQL, name: str, count: int) -> None:
 
 
 def usage(made: Deployment, postgres: PostgreSQL, name: str) -> Usage:
-    statements = "SELECT sum(calls) FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat%'"
-    [(calls,)] = postgres.execute(statements)
     done = f"SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = '{name}'"
     [(transactions,)] = postgres.execute(done)
-    server = sum(cpu(proc.pid) for proc in proctree.tree(postgres.process.pid))
-    return Usage(float(str(calls)), float(str(transactions)), cpu(made.conductors["one"].pid), server)
+    conductor, server = cpu(made.conductors["one"].pid), tree_cpu(postgres.process.pid)
+    return Usage(statements(postgres), float(str(transactions)), conductor, server)
+
+
+def statements(postgres: PostgreSQL) -> float:
+    """Return the statements that the server has counted."""
+    counted = "SELECT sum(calls) FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat%'"
+    [(calls,)] = postgres.execute(counted)
+    return float(str(calls))
+
+
+def tree_cpu(pid: int) -> float:
+    """Return the seconds that a process and those below it have used."""
+    return sum(cpu(proc.pid) for proc in proctree.tree(pid))
 
 
 def cpu(pid: int) -> float:

@@ -43,10 +43,8 @@ def show_type(call: Request) -> Reply:
     plugin = _usable(call, name)
     if (service := _missing_service(call, name)) is not None:
         raise TypeUnavailable(name, service)
-    body = rendering.resource_type_schema(name, plugin)
-    if call.flag("with_description"):
-        body["description"] = plugin.description
-    return Reply(body)
+    described = call.flag("with_description")
+    return Reply(rendering.resource_type_schema(name, plugin, with_description=described))
 
 
 def type_template(call: Request) -> Reply:

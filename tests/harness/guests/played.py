@@ -37,7 +37,7 @@ class PlayedServers:
 
 
 def user_data_parts(project: Project, server_id: str) -> dict[str | None, str]:
-    """What cloud-init would find in a server, by the names of the parts."""
+    """Return the parts of user_data that cloud-init would find in a server, by their names."""
     user_data = base64.b64decode(project.admin.compute.get_server(server_id).user_data).decode()
     found: Json = email.message_from_string(user_data).get_payload()
     return {part.get_filename(): part.get_payload(decode=True).decode() for part in found}
