@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from keystoneclient.contrib.ec2.utils import Ec2Signer
 from simulation.test_life import ADDRESSES, api_of
 from simulation.world import World
+from stoker.db import resources
 from stoker.db.ids import ResourceId, StackId
 from stoker.db.schema import tables
 from stoker.engine.guests import RECORD_EVERY, DocumentCache, Guests
@@ -110,3 +111,27 @@ def test_a_signal_that_is_signed_as_heat_signs_reaches_its_resource(
     assert answer.status_code == 200, answer.text
     shown = made.api.simulate_get(f"/v1/project/stacks/s/{made.stack_id}/resources/handle/metadata")
     assert "one" in str(shown.json)
+
+
+def test_a_deployment_that_is_tried_again_keeps_its_reason(made: Made) -> None:
+    config = {"type": "OS::Heat::SoftwareConfig"}
+    given = {"config": {"get_resource": "config"}, "server": "web"}
+    waits = {"type": "OS::Heat::SoftwareDeployment", "properties": given}
+    template = {**TEMPLATE, "resources": {"config": config, "waits": waits}}
+    made.api.simulate_post("/v1/project/stacks", json={"stack_name": "t", "template": template})
+    made.world.calm()
+    guests = Guests(made.world.context, ADDRESSES, lambda config: None)
+
+    def reason(before: str) -> str:
+        def read(conn: sa.Connection) -> str:
+            stack_id = conn.execute(
+                sa.select(tables.stack.c.id).where(tables.stack.c.name == "t")
+            ).scalar_one()
+            row = dataclasses.replace(resources.by_name(conn, stack_id, "waits"), reason=before)
+            return guests.explained(conn, [row])[0].reason
+
+        return made.world.database.read(read)
+
+    for nothing in ("", "state changed"):
+        assert reason(nothing).startswith("waits for a signal; server web has never asked")
+    assert reason("will be tried again: x") == "will be tried again: x"
