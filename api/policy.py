@@ -8,6 +8,7 @@ ADMIN = "role:admin and project_id:%(project_id)s"
 STACK_USER = "role:heat_stack_user and project_id:%(project_id)s"
 READER_OR_STACK_USER = f"({READER}) or ({STACK_USER})"
 NOBODY = "rule:deny_everybody"
+OPERATOR = "rule:context_is_admin"
 
 TYPE_RULE = "resource_types:"
 TYPES_OF_ADMINS = (
@@ -42,6 +43,9 @@ gives them one."""
 IS_ADMIN = "context_is_admin"
 """Name of the rule of those who may see and change the stacks of all projects."""
 
+SHOWS_HOSTS = "service:hosts"
+"""Name of the rule of those who may see which conductor's host has done something."""
+
 BASE = (
     ("context_is_admin", "role:admin and is_admin_project:True", "Works on the stacks of all projects."),
     ("project_admin", "role:admin", "For rules of an operator's own."),
@@ -75,6 +79,13 @@ RULES: tuple[tuple[str, str, str, str, str], ...] = (
     ("resource:signal", READER_OR_STACK_USER, "Signal a resource.", "POST", f"{_RESOURCE}/signal"),
     ("resource:mark_unhealthy", MEMBER, "Mark a resource as unhealthy.", "PATCH", _RESOURCE),
     ("service:index", ADMIN, "List the conductors.", "GET", "/v1/{tenant_id}/services"),
+    (
+        SHOWS_HOSTS,
+        OPERATOR,
+        "See the names of conductors' hosts in events, graphs and inspections.",
+        "GET",
+        f"{_STACK}/events",
+    ),
     ("software_configs:create", MEMBER, "Create a config.", "POST", _CONFIGS),
     ("software_configs:delete", MEMBER, "Delete a config.", "DELETE", f"{_CONFIGS}/{{config_id}}"),
     ("software_configs:global_index", NOBODY, "List the configs of all projects.", "GET", _CONFIGS),

@@ -309,6 +309,14 @@ class HttpRequest:
         """Return whether the caller may have resources of the type."""
         return self.auth.may_use(self.caller, type_name)
 
+    def may(self, rule: str) -> bool:
+        """Return whether the policy allows the caller what a rule is for."""
+        try:
+            self.auth.authorize(self.caller, rule)
+        except Fault:
+            return False
+        return True
+
     def check_types(self, conn: Connection, stack: Stack) -> None:
         """Check that the caller may use the type of each resource in the stack and in its nested stacks.
 

@@ -331,6 +331,9 @@ class Event:
 
     :ivar id: None before it is stored.
     :ivar at: seconds since the epoch.
+    :ivar attempt: of the task that recorded it; None: no task did, or a release did that stored none.
+    :ivar ready_at: when that attempt became ready to be claimed; None likewise.
+    :ivar claimed_at: when that attempt was claimed; None likewise.
     """
 
     stack_id: StackId
@@ -342,6 +345,9 @@ class Event:
     reason: str
     at: float
     conductor: str | None = None
+    attempt: int | None = None
+    ready_at: float | None = None
+    claimed_at: float | None = None
     properties: Json = None
     uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
     id: int | None = None

@@ -113,6 +113,11 @@ class Status(enum.StrEnum):
     FAILED = "FAILED"
 
 
+def ready_since(due_at: float, redelivered: int) -> float:
+    """Return when a task became ready, by when its hint is repeated next and how often it was."""
+    return due_at - sum(redelivery_delay(count) for count in range(redelivered + 1))
+
+
 def cancelled_reason(action: str) -> str:
     """Return the reason of a resource whose action was cancelled; a colon and the cause may follow it."""
     return f"{action} aborted"

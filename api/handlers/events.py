@@ -13,6 +13,7 @@ from ...db.queries import stack_list
 from ...db.rows import Event, ListedStack, Stack
 from ..context import Request
 from ..errors import Fault, bad_request, not_found
+from ..policy import SHOWS_HOSTS
 from ..request import Reply, link, shortened, stack_url
 from ..views.events import event_summary
 
@@ -62,11 +63,11 @@ def _listed(call: Request, resource_name: str | None) -> Reply:
     stack, found, homes = call.read(read)
     if resource_name is not None and not found and not query.marker and not query.filters:
         raise Fault(404, "HTTPNotFound", f"No events found for resource {resource_name}")
-    shown = []
+    shown, hosts = [], call.may(SHOWS_HOSTS)
     for item, stack_name in found:
         if item.stack_id not in homes:  # Purged meanwhile.
             continue
-        view = event_summary(call, homes[item.stack_id], item)
+        view = event_summary(call, homes[item.stack_id], item, hosts=hosts)
         shown.append(_below(call, stack, stack_name, view) if query.nested_depth else view)
     return Reply({"events": shown})
 
@@ -122,6 +123,6 @@ def show(call: Request) -> Reply:
     stack, item = call.read(read)
     if item.stack_id != stack.id or item.resource_name != call.path["resource_name"]:
         raise not_found("Event", key)
-    shown = event_summary(call, stack, item)
+    shown = event_summary(call, stack, item, hosts=call.may(SHOWS_HOSTS))
     detail = {"resource_type": item.resource_type, "resource_properties": item.properties or {}}
     return Reply({"event": {**shown, **detail}})

@@ -3,17 +3,20 @@
 import typing
 
 from ...db.rows import Event, ListedStack
-from ...observe.instants import iso_or_none
+from ...observe.instants import exact_or_none, iso_or_none
 from ..request import HttpRequest, link, stack_url
 
 Json = typing.Any
 
 
-def event_summary(call: HttpRequest, stack: ListedStack, item: Event) -> dict[str, Json]:
-    """Return the view of an event in a list."""
+def event_summary(call: HttpRequest, stack: ListedStack, item: Event, *, hosts: bool) -> dict[str, Json]:
+    """Return the view of an event in a list: Heat's fields, and those that Stoker adds.
+
+    :param hosts: show which conductor recorded it.
+    """
     resource = stack_url(call, stack, "resources", item.resource_name)
     own = f"{resource}/events/{item.uuid}"
-    return {
+    shown: dict[str, Json] = {
         "id": item.uuid,
         "resource_name": item.resource_name,
         "logical_resource_id": item.resource_name,
@@ -22,4 +25,11 @@ def event_summary(call: HttpRequest, stack: ListedStack, item: Event) -> dict[st
         "resource_status_reason": item.reason,
         "event_time": iso_or_none(item.at),
         "links": [link(own), link(resource, "resource"), link(stack_url(call, stack), "stack")],
+        "time": exact_or_none(item.at),
+        "attempt": item.attempt,
+        "ready_time": exact_or_none(item.ready_at),
+        "claimed_time": exact_or_none(item.claimed_at),
     }
+    if hosts:
+        shown["conductor"] = item.conductor
+    return shown

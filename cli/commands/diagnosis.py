@@ -12,7 +12,7 @@ from ...db.conductors import STOPPED
 from ...db.ids import AwaitedKind, MemberId, host_of
 from ...db.queries.guests import AwaitedGuest
 from ...db.queries.inspections import Child, LongStep, Unfinished
-from ...db.states import REDELIVER_MOST, Standing, Status, TaskState, redelivery_delay
+from ...db.states import REDELIVER_MOST, Standing, Status, TaskState, ready_since, redelivery_delay
 from ...db.work.cancel import ASK_RARELY, MARGIN
 from ...engine.awaited_guests import describe_guest
 from .base import describe_age, describe_span
@@ -67,7 +67,7 @@ def _since(task: Unfinished) -> float | None:
     if task.state in (TaskState.RUNNING, TaskState.CANCELLED):
         return task.claimed_at
     if task.state == TaskState.READY and task.due_at is not None:
-        return _last_hint(task) - sum(redelivery_delay(count) for count in range(task.redelivered))
+        return ready_since(task.due_at, task.redelivered)
     return task.held_since if task.state == TaskState.HELD else task.told_at
 
 

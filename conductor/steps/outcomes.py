@@ -72,8 +72,7 @@ class Outcomes:
         kind = self.claim.task.kind
         if kind in SILENT and (kind, status) != (TaskKind.SCALE, Status.FAILED):
             return None
-        resource = replace(self.claim.resource, physical_id=physical_id)
-        return resource_event(resource, self.claim.task.kind, status, reason, self.who, self.clock())
+        return resource_event(self.claim, physical_id, status, reason, self.who, self.clock())
 
     def done(
         self, changes: Mapping[str, Json], physical_id: str | None, reason: str = "state changed"

@@ -394,6 +394,10 @@ event = sa.Table(
     # Which conductor wrote it; NULL for the API.
     sa.Column("conductor", sa.String(255)),
     sa.Column("at", Instant, nullable=False),
+    # The attempt of the task that wrote it, and since when that was ready and claimed; NULL for the API.
+    sa.Column("attempt", sa.Integer),
+    sa.Column("ready_at", Instant),
+    sa.Column("claimed_at", Instant),
     sa.Index("ix_event_stack", "stack_id", "id"),
     sa.Index("ix_event_at", "at"),
     sa.Index("ix_event_uuid", "uuid", unique=True),

@@ -13,7 +13,7 @@ from ..ids import MemberId, ResourceId, StackId, TaskId, chunks
 from ..rows import Event, Resource, Task
 from ..schema import tables
 from ..schema.tables import IDS
-from ..states import ACTING, DELETING, SILENT, UNDECIDED, Status, TaskKind, TaskState
+from ..states import ACTING, DELETING, SILENT, UNDECIDED, Status, TaskKind, TaskState, ready_since
 from . import transitions
 
 Json = typing.Any
@@ -32,7 +32,10 @@ class InputValue:
 
 @dataclass(frozen=True)
 class Claim:
-    """A task that this member holds, with all that its step needs to read."""
+    """A task that this member holds, with all that its step needs to read.
+
+    :ivar ready_at: when it became ready to be claimed; None: unknown.
+    """
 
     task: Task
     resource: Resource
@@ -40,6 +43,7 @@ class Claim:
     stack_name: str
     project_id: str
     root_id: StackId
+    ready_at: float | None = None
 
     @property
     def begun(self) -> bool:
@@ -124,6 +128,8 @@ def claim(
     wanted |= {task.spare_id for task in seen if task.kind == TaskKind.REFRESH and task.spare_id is not None}
     rows, locked = resources.lock_free(conn, wanted, shown)
     skipped = [task for task in seen if task.resource_id in locked]
+    # One that this transaction has counted down is ready since now.
+    ready_at = {t.id: now if t.due_at is None else ready_since(t.due_at, t.redelivered) for t in seen}
     taken = _take(conn, [task for task in seen if task.resource_id not in locked], who=who, now=now)
     if not taken:
         return Claimed(locked=skipped)
@@ -140,8 +146,11 @@ def claim(
             gone.append(task)
         else:
             begun.append((task, row))
-    started = _mark_in_progress(conn, begun, who=who, now=now)
-    claims = [_claim(task, resource, rows, stacks[task.stack_id]) for task, resource in begun]
+    claims = [
+        replace(_claim(task, resource, rows, stacks[task.stack_id]), ready_at=ready_at[task.id])
+        for task, resource in begun
+    ]
+    started = _mark_in_progress(conn, claims, who=who, now=now)
     return Claimed(claims, started, gone, skipped)
 
 
@@ -237,20 +246,20 @@ def _stacks(conn: Connection, stack_ids: Iterable[str]) -> dict[str, tuple[str, 
     return {stack_id: (name, project_id, StackId(root_id)) for stack_id, name, project_id, root_id in rows}
 
 
-def _mark_in_progress(
-    conn: Connection, begun: Sequence[tuple[Task, Resource]], *, who: Claimant, now: float
-) -> list[Event]:
+def _mark_in_progress(conn: Connection, claims: Sequence[Claim], *, who: Claimant, now: float) -> list[Event]:
     """Show the action on the resources, unless an earlier attempt has; return the events of that."""
     by_action: dict[str, list[int]] = {}
     started: list[Event] = []
-    for task, resource in begun:
+    for claimed in claims:
+        task, resource = claimed.task, claimed.resource
         action = task.kind.upper()
         if task.kind not in SHOWN:
             continue
         if task.attempt > 1 and (resource.action, resource.status) == (action, Status.IN_PROGRESS):
             continue
         by_action.setdefault(action, []).append(resource.id)
-        started.append(resource_event(resource, task.kind, Status.IN_PROGRESS, "state changed", who, now))
+        event = resource_event(claimed, resource.physical_id, Status.IN_PROGRESS, "state changed", who, now)
+        started.append(event)
     for action, ids in sorted(by_action.items()):
         conn.execute(_IN_PROGRESS, {"ids": sorted(ids), "new_action": action, "now": now})
     return started
@@ -266,18 +275,25 @@ def action_of(kind: TaskKind) -> str:
 
 
 def resource_event(
-    resource: Resource, kind: TaskKind, status: Status, reason: str, who: Claimant, now: float
+    claimed: Claim, physical_id: str | None, status: Status, reason: str, who: Claimant, now: float
 ) -> Event:
-    """Return the event of a resource's action that reaches a status."""
+    """Return the event of a resource's action that reaches a status.
+
+    :param physical_id: of the resource by now.
+    """
+    resource, task = claimed.resource, claimed.task
     return Event(
         stack_id=resource.stack_id,
         resource_name=resource.name,
         resource_type=resource.type,
-        physical_id=resource.physical_id,
-        action=action_of(kind),
+        physical_id=physical_id,
+        action=action_of(task.kind),
         status=status,
         reason=reason,
         conductor=who.host,
+        attempt=task.attempt,
+        ready_at=claimed.ready_at,
+        claimed_at=task.claimed_at,
         at=now,
     )
 

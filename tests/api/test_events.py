@@ -8,6 +8,7 @@ from client.serving import Json, Service, fault
 from harness.templates import chain
 
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+EXACT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 STORY = [
     ("pair", "CREATE_IN_PROGRESS"),
     ("r0", "CREATE_IN_PROGRESS"),
@@ -49,7 +50,12 @@ def test_a_listed_event_has_heats_fields(service: Service, path: str) -> None:
     assert ISO.fullmatch(item.pop("event_time"))
     assert item.pop("physical_resource_id").startswith("pair-r0-")
     assert re.fullmatch("[0-9a-f-]{36}", item.pop("id"))
+    exact = [item.pop(name) for name in ("ready_time", "claimed_time", "time")]
+    assert exact == sorted(exact)
+    assert all(EXACT.fullmatch(moment) for moment in exact)
+    assert item.pop("conductor") in ("conductor-1", "conductor-2")
     assert item == {
+        "attempt": 1,
         "resource_name": "r0",
         "logical_resource_id": "r0",
         "resource_status": "CREATE_COMPLETE",

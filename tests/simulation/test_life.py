@@ -13,7 +13,7 @@ import pytest
 from simulation.world import World
 from stoker.api.app import make_app
 from stoker.api.context import Services
-from stoker.api.request import NoAuthentication
+from stoker.api.request import Authenticator, NoAuthentication
 from stoker.api.routes import ROUTES
 from stoker.api.views.software import guest_config_view
 from stoker.engine.guests import Guests
@@ -73,7 +73,7 @@ def world(tmp_path: pathlib.Path) -> World:
     return World(tmp_path, hosts=1)
 
 
-def api_of(world: World) -> falcon.testing.TestClient:
+def api_of(world: World, auth: Authenticator | None = None) -> falcon.testing.TestClient:
     """Return a client of the API, as close to the product as the simulation's world allows."""
     services = Services(
         database=world.database,
@@ -89,7 +89,7 @@ def api_of(world: World) -> falcon.testing.TestClient:
         breakpoints=world.breakpoints,
         registry=world.catalogue,
         sealer=world.sealer,
-        auth=NoAuthentication(),
+        auth=auth or NoAuthentication(),
         clock=world.clock,
     )
     return falcon.testing.TestClient(make_app(services, ROUTES, ADDRESSES))
