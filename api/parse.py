@@ -245,6 +245,7 @@ def create_request(call: HttpRequest) -> CreateRequest:
         tags=tags(body.get("tags")),
         adopted=adopted,
         trustor=call.caller.trustor,
+        is_limited=not call.caller.everywhere,
     )
 
 

@@ -131,6 +131,7 @@ class EngineSettings:
     :ivar shard_count: as the database was created with.
     :ivar stack_timeout: seconds an action of a stack may take where the user says nothing.
     :ivar max_snapshots: of one stack; 0: no limit.
+    :ivar max_stacks: of one project, without nested ones; 0: no limit.
     """
 
     shard_count: int
@@ -138,6 +139,7 @@ class EngineSettings:
     defaults: Defaults = Defaults()
     stack_timeout: float = 3600.0
     max_snapshots: int = 0
+    max_stacks: int = 0
     software: SoftwareLimits = SoftwareLimits()
     signals: SignalLimits = SignalLimits()
 

@@ -18,6 +18,7 @@ from ..template.compile import Identity
 from .actions import start_action
 from .context import Compiled, EngineContext, Started, announce_started
 from .delete import start_delete
+from .stack_limit import check_new_stack, check_room
 from .start import count_ids_to_act, count_ids_to_delete, store_plan
 
 
@@ -29,6 +30,7 @@ class NewStack:
         seconds since the epoch.
     :ivar adopted: existing resources to take over, by name; None: all resources are created.
     :ivar breakpoints_hold: False: no breakpoint stops the creation.
+    :ivar project_limit: most stacks of the project, with this one; 0: no limit.
     :ivar parent: the stack that it is nested in, and `parent_resource_id` the resource that it belongs to.
     """
 
@@ -43,6 +45,7 @@ class NewStack:
     breakpoints_hold: bool = True
     tags: tuple[str, ...] = ()
     adopted: Mapping[str, AdoptedResource] | None = None
+    project_limit: int = 0
     parent: Stack | None = None
     parent_resource_id: ResourceId | None = None
 
@@ -57,6 +60,7 @@ def create_stack(
 
     :param guard: called first in the transaction; an error of it keeps the stack from being stored.
     :raises NameTaken: see stacks.insert.
+    :raises LimitExceeded: the project has as many stacks as it may have.
     """
     count, refreshed = len(compiled.plan.resources), len(compiled.plan.refreshed)
     scope = context.scope(new.id, ids_needed(count, refreshed))
@@ -72,7 +76,9 @@ def create_stack(
         stack = _row(conn, new, compiled, scope)
         stacks.insert(conn, stack)
         endings.record_stack_events(conn, [stack], Status.IN_PROGRESS, stack.reason, by=None, now=scope.now)
-        return store_plan(conn, stack, plan, [], now=scope.now)
+        started = store_plan(conn, stack, plan, [], now=scope.now)
+        check_new_stack(conn, stack.project_id, new.project_limit)
+        return started
 
     started = context.database.write(store)
     announce_started(context.hints, started)
@@ -124,9 +130,13 @@ class StackOperations:
 
         :raises TemplateError: the goal is wrong.
         :raises NameTaken: a living stack has the name.
+        :raises LimitExceeded: the project has as many stacks as it may have.
         :raises DelegationRefused, KeystoneUnavailable: the stack needs a credential and cannot get one.
         """
         context, stack_id = self._context, StackId(str(uuid.uuid4()))
+        most = context.settings.max_stacks if request.is_limited else 0
+        if most:  # Before it costs more: a user who may have no more stacks would get this answer anyway.
+            context.database.read(lambda conn: check_room(conn, request.project_id, most))
         compiled = context.compiler.compile(
             request.goal,
             Identity(request.name, stack_id, request.project_id),
@@ -144,6 +154,7 @@ class StackOperations:
             abort_on_breakpoint=request.abort_on_breakpoint,
             tags=tuple(request.tags),
             adopted=request.adopted,
+            project_limit=most,
         )
         if request.trustor is None:
             return create_stack(context, new, compiled)

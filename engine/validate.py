@@ -4,6 +4,8 @@ import typing
 from collections.abc import Mapping
 from dataclasses import replace
 
+from sqlalchemy.engine import Connection
+
 from ..db import stacks
 from ..db.errors import NameTaken
 from ..planning.goal import check_available, read_environment
@@ -15,6 +17,7 @@ from ..template.environment import Environment, as_document, map_type
 from ..template.errors import TemplateError
 from ..template.load import load_template
 from .context import Compiled, EngineContext
+from .stack_limit import check_room
 
 Json = typing.Any
 
@@ -30,9 +33,16 @@ class Validation:
 
         :raises TemplateError: the goal is wrong.
         :raises NameTaken: a living stack has the name.
+        :raises LimitExceeded: the project has as many stacks as it may have.
         """
-        if self._context.database.read(lambda conn: stacks.is_taken(conn, request.project_id, request.name)):
-            raise NameTaken(request.name)
+        most = self._context.settings.max_stacks if request.is_limited else 0
+
+        def check(conn: Connection) -> None:
+            if stacks.is_taken(conn, request.project_id, request.name):
+                raise NameTaken(request.name)
+            check_room(conn, request.project_id, most)
+
+        self._context.database.read(check)
         compiled = self._compile(request)
         required_by: dict[str, list[str]] = {name: [] for name in compiled.plan.resources}
         for name, definition in compiled.plan.resources.items():

@@ -135,6 +135,7 @@ class CreateRequest:
     :ivar adopted: resources to take over, by name; None: all of them are created.
     :ivar abort_on_breakpoint: reaching a breakpoint ends the stack's action.
     :ivar trustor: the user who requests it, as Keystone knows them.
+    :ivar is_limited: the limit of stacks in a project applies.
     """
 
     project_id: str
@@ -147,6 +148,7 @@ class CreateRequest:
     tags: Sequence[str] = ()
     adopted: Mapping[str, AdoptedResource] | None = None
     trustor: Trustor | None = None
+    is_limited: bool = True
 
     @property
     def action(self) -> str:

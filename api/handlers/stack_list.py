@@ -74,7 +74,7 @@ def _next_page(call: Request, path: str, marker: str) -> str:
 
 
 def _query(call: Request, *, everybody: bool) -> StackQuery:
-    call.flag("show_hidden")  # No stack is hidden; only the value is judged.
+    hidden = () if call.flag("show_hidden") else call.limits.hidden_tags
     project_id = None if everybody else call.caller.project_id
     return StackQuery(
         project_id=project_id,
@@ -83,6 +83,7 @@ def _query(call: Request, *, everybody: bool) -> StackQuery:
         tags_any=call.parts("tags_any") or call.parts("tags-any"),
         not_tags=call.parts("not_tags") or call.parts("not-tags"),
         not_tags_any=call.parts("not_tags_any") or call.parts("not-tags-any"),
+        hidden_tags=hidden,
         show_deleted=call.flag("show_deleted"),
         show_nested=call.flag("show_nested"),
         limit=call.limit(),

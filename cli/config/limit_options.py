@@ -41,6 +41,20 @@ STACK_LIMITS = [
         "refused with 400; 0: no limit.",
     ),
     cfg.IntOpt(
+        "max_stacks_per_project",
+        default=512,
+        min=-1,
+        deprecated_name="max_stacks_per_tenant",
+        help="Maximum number of stacks of a project, without nested ones; one above it is refused. An admin "
+        "may create more. 0 or -1: no limit.",
+    ),
+    cfg.ListOpt(
+        "hidden_stack_tags",
+        default=[],
+        help="Tags, separated by commas, whose stacks lists omit, unless the user asks for hidden stacks, "
+        "too (`--hidden`). They hide nothing else: such a stack can be shown and changed by its name.",
+    ),
+    cfg.IntOpt(
         "max_snapshots", default=0, min=0, help="Maximum number of snapshots of a stack; 0: no limit."
     ),
     cfg.IntOpt(

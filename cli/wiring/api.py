@@ -34,6 +34,7 @@ def make_api(
         body_bytes=parts.conf.api.max_body,
         page=parts.conf.api.max_page,
         budget=context.settings.limits.budget,
+        hidden_tags=parts.conf.stacks.hidden_stack_tags,
     )
     services = replace(services, limits=limits)
     app = make_app(services, ROUTES, parts.addresses, log=log or RequestLog(parts.recorder))

@@ -42,6 +42,7 @@ def _engine_settings(parts: Parts) -> EngineSettings:
         ),
         stack_timeout=section.timeout,
         max_snapshots=section.max_snapshots,
+        max_stacks=max(0, section.max_stacks_per_project),
         software=software_limits(parts.conf),
         signals=signal_limits(parts.conf),
     )

@@ -31,6 +31,7 @@ class StackQuery:
     :ivar project_id: id of the project; None: all projects.
     :ivar filters: column -> values, one of which must match.
     :ivar tags: all of them; tags_any: one of them; not_tags: not all of them; not_tags_any: none of them.
+    :ivar hidden_tags: the operator's: none of them, whatever the others say.
     :ivar marker: id of the last stack already seen.
     :ivar sort: (column, descending) pairs; the id is always the last key.
     """
@@ -41,6 +42,7 @@ class StackQuery:
     tags_any: Sequence[str] = ()
     not_tags: Sequence[str] = ()
     not_tags_any: Sequence[str] = ()
+    hidden_tags: Sequence[str] = ()
     show_deleted: bool = False
     show_nested: bool = False
     limit: int | None = None
@@ -179,6 +181,8 @@ def _conditions(query: StackQuery) -> list[sa.ColumnElement[bool]]:
         found.append(sa.not_(_all_of(query.not_tags)))
     if query.not_tags_any:
         found.append(sa.not_(_one_of(query.not_tags_any)))
+    if query.hidden_tags:
+        found.append(sa.not_(_one_of(query.hidden_tags)))
     return found
 
 
