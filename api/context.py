@@ -18,8 +18,8 @@ from ..engine.stacks import StackOperations
 from ..engine.updates import Updates
 from ..engine.validate import Validation
 from ..resources.registry import ResourceRegistry
-from ..ring.observer import GroupStatus
 from ..sealing.stored import BoundSealer, Sealer
+from .console import ConsoleServices
 from .request import ApiLimits, Authenticator, CloudOf, GuestPolls, HttpRequest, Reply, no_cloud
 
 T = typing.TypeVar("T")
@@ -31,9 +31,9 @@ class Services:
 
     :ivar health_problem: returns why the service cannot do its work; None: it can.
     :ivar metrics: returns the text of ``/metrics``; None: there is no such path.
-    :ivar group: returns which conductors are in their group; or why that cannot be known.
     :ivar cloud: returns the cloud as the owner of an access sees it; None: nothing is known of it.
     :ivar draining: returns whether the service is about to end.
+    :ivar console: what the routes for consoles need.
     """
 
     database: Database
@@ -55,9 +55,9 @@ class Services:
     build: typing.Mapping[str, str] = field(default_factory=dict)
     health_problem: Callable[[], str | None] = lambda: None
     metrics: Callable[[], bytes] | None = None
-    group: Callable[[], GroupStatus | str] = lambda: "the group is not read"
     draining: Callable[[], bool] = lambda: False
     cloud: CloudOf = no_cloud
+    console: ConsoleServices = field(default_factory=ConsoleServices)
 
 
 @dataclass(frozen=True, kw_only=True)

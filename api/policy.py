@@ -119,6 +119,7 @@ RULES: tuple[tuple[str, str, str, str, str], ...] = (
         "/v1/{tenant_id}/resource_types/{type_name}/template",
     ),
     ("stacks:global_index", NOBODY, "List all projects' stacks.", "GET", "/v1/{tenant_id}/stacks"),
+    ("stacks:graph", READER, "Show the graph of a stack.", "GET", f"{_STACK}/graph"),
     ("stacks:index", READER, "List stacks.", "GET", "/v1/{tenant_id}/stacks"),
     ("stacks:list_outputs", READER, "List outputs.", "GET", f"{_STACK}/outputs"),
     ("stacks:list_resource_types", READER, "List types.", "GET", "/v1/{tenant_id}/resource_types"),

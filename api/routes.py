@@ -8,6 +8,7 @@ from .context import Operation, Routes
 from .handlers import (
     actions,
     events,
+    graphs,
     guests,
     meta,
     previews,
@@ -119,6 +120,7 @@ ROUTES: Routes = {
     f"{_RESOURCE}/guest/{{row}}": dict.fromkeys(
         ("GET", "HEAD"), Operation(guests.metadata, None, presigned=METADATA)
     ),
+    f"{_STACK}/graph": {"GET": Operation(graphs.show, "stacks:graph")},
     f"{_STACK}/events": {"GET": Operation(events.index, "events:index")},
     f"{_RESOURCE}/events": {"GET": Operation(events.of_resource, "events:index")},
     f"{_RESOURCE}/events/{{event_id}}": {"GET": Operation(events.show, "events:show")},

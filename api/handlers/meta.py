@@ -92,7 +92,7 @@ def build_info(call: Request) -> Reply:
 
 def services(call: Request) -> Reply:
     """Answer GET /services."""
-    group = call.services.group()
+    group = call.services.console.group()
     shown = [
         {
             "id": item.incarnation or item.host,

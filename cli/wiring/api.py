@@ -7,6 +7,7 @@ from dataclasses import replace
 from ...api.app import RequestLog, make_app
 from ...api.request import ApiLimits
 from ...api.routes import ROUTES
+from .console import make_console
 from .engine import make_engine_context
 from .keystone import behind_keystone
 from .parts import Parts
@@ -36,7 +37,7 @@ def make_api(
         budget=context.settings.limits.budget,
         hidden_tags=parts.conf.stacks.hidden_stack_tags,
     )
-    services = replace(services, limits=limits)
+    services = replace(services, limits=limits, console=make_console(parts))
     app = make_app(services, ROUTES, parts.addresses, log=log or RequestLog(parts.recorder))
     return behind_keystone(app, parts.conf)
 

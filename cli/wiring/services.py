@@ -13,7 +13,7 @@ from ...engine.stacks import StackOperations
 from ...engine.updates import Updates
 from ...engine.validate import Validation
 from .cloud import make_cloud_checks
-from .health import conductors_in_group, database_health
+from .health import database_health
 from .keystone import make_auth
 from .parts import Parts
 from .software import make_guests, make_software
@@ -53,7 +53,6 @@ def make_services(
         build={"revision": version},
         health_problem=database_health(conf).problem,
         metrics=metrics_text,
-        group=conductors_in_group(conf),
         cloud=make_cloud_checks(conf, parts.database.clock).of,
         draining=draining,
     )

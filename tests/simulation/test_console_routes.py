@@ -1,16 +1,24 @@
 """Routes for consoles, for the owner of a project, an operator, and the owner of another project."""
 
+import contextlib
+import json
 import pathlib
 import typing
+from collections.abc import Iterator
 
 import falcon.testing
 import pytest
+import sqlalchemy as sa
 from oslo_config import cfg
 from oslo_policy import policy
 from simulation.test_life import api_of
 from simulation.world import World
+from stoker.api.console import ConsoleServices
+from stoker.api.handlers import graphs
 from stoker.api.keystone import KeystoneAuthentication
 from stoker.api.policy import list_rules
+from stoker.api.shared_views import SharedViews
+from stoker.db.ids import StackId
 from stoker.db.states import Status
 
 Json = typing.Any
@@ -56,12 +64,13 @@ class Caller:
 class Callers:
     """The three kinds of callers of a world."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, console: ConsoleServices | None = None) -> None:
         conf = cfg.ConfigOpts()
         conf([], default_config_files=[], default_config_dirs=[])
         enforcer = policy.Enforcer(conf)
         enforcer.register_defaults(list_rules())
-        api = api_of(world, auth=KeystoneAuthentication(enforcer))
+        console = console or ConsoleServices()
+        api = api_of(world, auth=KeystoneAuthentication(enforcer), console=console)
         self.owner = Caller(api, "tenant", "reader", "member")
         self.operator = Caller(api, "operators", "admin", "member", "reader")
         self.stranger = Caller(api, "elsewhere", "reader", "member")
@@ -107,3 +116,102 @@ def test_an_event_names_the_conductor_to_operators_only(callers: Callers, path: 
     assert "conductor" not in callers.owner.get(f"/v1/{link}")["event"]
     assert callers.operator.get(f"/v1/{link}")["event"]["conductor"] == "host0"
     refused(callers, "GET", f"{path}/events")
+
+
+def test_a_graph_has_resources_edges_and_tasks(callers: Callers, world: World) -> None:
+    template = {**TEMPLATE, "resources": {**TEMPLATE["resources"], "slow": {"type": "Sim::Server"}}}
+    environment = {"resource_registry": {"resources": {"two": {"hooks": "pre-create"}}}}
+    stack = world.create("s", template, environment=environment)
+    path = f"/v1/tenant/stacks/s/{stack.id}"
+    assert world.settle(lambda: bool(world.held(world.stack(stack.id))), within=60)
+    graph = callers.owner.get(f"{path}/graph")["graph"]
+    assert graph["stack"]["state"] == "CREATE_IN_PROGRESS"
+    one, two, _ = sorted(graph["resources"], key=lambda item: ["one", "two", "slow"].index(item["name"]))
+    assert (one["state"], one["required_by"], one["task"], one["breakpoint"]) == (
+        *("CREATE_COMPLETE", ["two"], None, None),
+    )
+    assert (two["required_by"], two["breakpoint"], two["task"]["state"]) == ([], "pre-create", "held")
+    assert "conductor" not in two["task"]
+    shown = callers.operator.get(f"{path}/graph")["graph"]
+    assert all("conductor" in item["task"] for item in shown["resources"] if item["task"])
+    assert shown["change"] == graph["change"]
+    refused(callers, "GET", f"{path}/graph")
+
+
+def test_a_graph_shows_nested_stacks_down_to_a_depth(callers: Callers, world: World) -> None:
+    child = {"heat_template_version": "2018-08-31", "resources": {"leaf": {"type": "Sim::Server"}}}
+    template = {"heat_template_version": "2018-08-31", "resources": {"inner": {"type": "child.yaml"}}}
+    stack = world.create("s", template, files={"child.yaml": json.dumps(child)})
+    assert world.settle(lambda: world.stack(stack.id).status == Status.COMPLETE, within=60)
+    path = f"/v1/tenant/stacks/s/{stack.id}"
+    [inner] = callers.owner.get(f"{path}/graph")["graph"]["resources"]
+    assert inner["name"] == "inner"
+    graph = callers.owner.get(f"{path}/graph", "nested_depth=5")["graph"]
+    assert [(item["name"], item["stack"]) for item in graph["resources"]] == [
+        ("inner", stack.id),
+        ("leaf", inner["nested"]),
+    ]
+    assert [(one["id"], one["parent"]) for one in graph["nested_stacks"]] == [(inner["nested"], stack.id)]
+
+
+def statements(world: World) -> contextlib.AbstractContextManager[list[str]]:
+    """The statements that are executed meanwhile."""
+
+    @contextlib.contextmanager
+    def counted() -> Iterator[list[str]]:
+        found: list[str] = []
+
+        def note(conn: Json, cursor: Json, statement: str, *more: Json) -> None:
+            if statement.startswith(("SELECT", "WITH")):
+                found.append(statement)
+
+        sa.event.listen(world.database.engine, "before_cursor_execute", note)
+        try:
+            yield found
+        finally:
+            sa.event.remove(world.database.engine, "before_cursor_execute", note)
+
+    return counted()
+
+
+def test_a_hundred_consoles_cost_what_one_does(callers: Callers, world: World, path: str) -> None:
+    """Whoever polls within a second shares one read; while nothing changes, that is three statements."""
+    with statements(world) as first:
+        answer = callers.owner.call("GET", f"{path}/graph")
+    assert answer.headers["ETag"] == f'"{answer.json["graph"]["change"]}"'
+    again = {"If_None_Match": answer.headers["ETag"]}
+    with statements(world) as others:
+        statuses = {callers.owner.call("GET", f"{path}/graph", **again).status_code for _ in range(99)}
+    assert statuses == {304}
+    assert (
+        callers.owner.call("GET", f"{path}/graph", query=f"since={answer.json['graph']['change']}").text == ""
+    )
+    assert (len(first), others) == (5, [])
+
+
+def test_a_graph_changes_when_its_stack_does(world: World, path: str) -> None:
+    clock = [0.0]
+    callers = Callers(world, ConsoleServices(graphs=SharedViews(monotonic=lambda: clock[0])))
+    first = callers.owner.call("GET", f"{path}/graph").headers["ETag"]
+    stack = world.stack(StackId(path.rsplit("/", 1)[1]))
+    clock[0] += 2
+    with statements(world) as unchanged:
+        assert callers.owner.call("GET", f"{path}/graph", If_None_Match=first).status_code == 304
+    assert len(unchanged) == 3
+    world.update(stack, {**TEMPLATE, "resources": {"one": TEMPLATE["resources"]["one"]}})
+    assert callers.owner.call("GET", f"{path}/graph", If_None_Match=first).status_code == 304
+    clock[0] += 2
+    assert callers.owner.call("GET", f"{path}/graph", If_None_Match=first).status_code == 200
+    world.calm()
+    clock[0] += 2
+    graph = callers.owner.get(f"{path}/graph")["graph"]
+    assert [item["name"] for item in graph["resources"]] == ["one"]
+    assert graph["stack"]["state"] == "UPDATE_COMPLETE"
+
+
+def test_a_large_graph_is_cut(
+    callers: Callers, world: World, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graphs, "MOST_RESOURCES", 1)
+    graph = callers.owner.get(f"{path}/graph")["graph"]
+    assert ([item["name"] for item in graph["resources"]], graph["more_resources"]) == (["one"], True)

@@ -12,6 +12,7 @@ import falcon.testing
 import pytest
 from simulation.world import World
 from stoker.api.app import make_app
+from stoker.api.console import ConsoleServices
 from stoker.api.context import Services
 from stoker.api.request import Authenticator, NoAuthentication
 from stoker.api.routes import ROUTES
@@ -73,7 +74,9 @@ def world(tmp_path: pathlib.Path) -> World:
     return World(tmp_path, hosts=1)
 
 
-def api_of(world: World, auth: Authenticator | None = None) -> falcon.testing.TestClient:
+def api_of(
+    world: World, auth: Authenticator | None = None, console: ConsoleServices | None = None
+) -> falcon.testing.TestClient:
     """Return a client of the API, as close to the product as the simulation's world allows."""
     services = Services(
         database=world.database,
@@ -91,6 +94,7 @@ def api_of(world: World, auth: Authenticator | None = None) -> falcon.testing.Te
         sealer=world.sealer,
         auth=auth or NoAuthentication(),
         clock=world.clock,
+        console=console or ConsoleServices(),
     )
     return falcon.testing.TestClient(make_app(services, ROUTES, ADDRESSES))
 

@@ -1,0 +1,53 @@
+"""The handler of the graph of a stack, which consoles poll."""
+
+import functools
+
+from sqlalchemy.engine import Connection
+
+from ...db.ids import StackId
+from ...db.queries import graphs
+from ...db.rows import Stack
+from ...db.statements import LEVELS
+from ..context import Request
+from ..errors import not_found
+from ..policy import SHOWS_HOSTS
+from ..request import Reply
+from ..views.graphs import SharedGraph
+
+MOST_RESOURCES = 10_000
+"""Resources that a graph shows at most."""
+
+
+def show(call: Request) -> Reply:
+    """Answer GET …/graph: 304 where the caller has the present change number already."""
+    stack_id, depth = call.path["stack_id"], min(call.number("nested_depth") or 0, LEVELS)
+    read = functools.partial(_read, call, depth)
+    found = call.services.console.graphs.get((stack_id, depth), read)
+    if not call.caller.may_see(found.stack.project_id) or found.stack.name != call.path["stack_name"]:
+        raise not_found("Stack", f"{call.path['stack_name']}/{stack_id}")
+    tag = f'"{found.change}"'
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "X-Auth-Token"}
+    seen = {part.strip().removeprefix("W/") for part in call.headers.get("IF-NONE-MATCH", "").split(",")}
+    if tag in seen or call.one("since") == found.change:
+        return Reply(None, 304, headers)
+    text = found.with_hosts if call.may(SHOWS_HOSTS) else found.without_hosts
+    return Reply(headers=headers, text=text)
+
+
+def _read(call: Request, depth: int, before: SharedGraph | None) -> SharedGraph:
+    """Read the graph, unless one statement shows that nothing has changed."""
+
+    def read(conn: Connection) -> SharedGraph:
+        stack = call.find_stack(conn)
+        seen = _seen(conn, stack)
+        if before is not None and before.seen == seen and not before.graph.in_progress:
+            return before
+        found = graphs.read(conn, stack.id, deepest=stack.depth + depth, most=MOST_RESOURCES)
+        return SharedGraph(stack, found, seen)
+
+    return call.read(read)
+
+
+def _seen(conn: Connection, stack: Stack) -> tuple[object, ...]:
+    own = (stack.traversal, stack.action, stack.status, stack.updated_at, stack.deleted_at)
+    return (*own, graphs.last_event(conn, StackId(stack.id)))
