@@ -8,8 +8,8 @@ from .service import Service
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
 """Seconds between two polls of one thing: at the beginning, and at most."""
-PART = 0.25
-"""The pause is this part of the time that the thing has been waited for."""
+PART = 0.125
+"""The pause is this part of the time that the thing has been waited for: so late its end is seen, at most."""
 FEW = 3
 """Things of one kind that are waited for at once, up to which each is read by a call of its own."""
 FORGOTTEN = 3 * LONGEST_PAUSE

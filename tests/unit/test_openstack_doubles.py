@@ -21,6 +21,7 @@ from stoker.resources.steps import Poll
 
 Json = typing.Any
 NET, PORT = NEUTRON["OS::Neutron::Net"](), NEUTRON["OS::Neutron::Port"]()
+GROUP = NEUTRON["OS::Neutron::SecurityGroup"]()
 VOLUME = CINDER["OS::Cinder::Volume"]()
 SERVER = NOVA["OS::Nova::Server"]()
 KEY = "11111111-2222-4333-8444-555555555555"
@@ -211,10 +212,35 @@ def test_an_attachment_waits_for_one_that_was_lost(scripted: ScriptedService, st
     has_volumes(scripted, first=status)
     scripted.answers["POST /servers/s/os-volume_attachments"] = REFUSED
     with pytest.raises(RetryableError, match=f"the volume is {status}: compute 400"):
-        attach(work, "s", "first", None)
+        attach(work, "s", "first", None, repeated=True)
     has_volumes(scripted, first="in-use")
     with pytest.raises(PermanentError, match="compute 400"):
-        attach(work, "s", "first", None)
+        attach(work, "s", "first", None, repeated=True)
+
+
+def test_a_group_is_read_when_its_rules_were_made_already(scripted: ScriptedService) -> None:
+    rule = {"direction": "ingress", "ethertype": "IPv4", "protocol": "tcp"}
+    egress = [{"id": version, "direction": "egress", "ethertype": version} for version in ("IPv4", "IPv6")]
+    made = {"id": "g", "security_group_rules": [*egress, {**rule, "id": "made"}]}
+    scripted.answers["GET /security-groups/g"] = Answer(200, {"security_group": made})
+    scripted.answers["POST /security-group-rules"] = Answer(201, {"security_group_rules": [{}]})
+    stored = {THING: {"id": "g", "security_group_rules": egress}}
+    target = target_of(GROUP, {"rules": [rule]}, physical_id="g", data=stored)
+    GROUP.after_create(target, Work(scripted))
+    assert scripted.asked == ["POST /security-group-rules"]
+    scripted.answers["POST /security-group-rules"] = Answer(409, {"NeutronError": {"message": "exists"}})
+    GROUP.after_create(target, Work(scripted))
+    assert scripted.asked[1:] == ["POST /security-group-rules", "GET /security-groups/g"]
+
+
+def test_an_attachment_is_searched_for_after_a_refusal_only(scripted: ScriptedService) -> None:
+    work, path = Work(scripted), "/servers/s/os-volume_attachments"
+    scripted.answers[f"POST {path}"] = Answer(200, {"volumeAttachment": {"id": "made"}})
+    assert attach(work, "s", "first", None, repeated=False) == {"id": "made"}
+    assert scripted.asked == [f"POST {path}"]
+    scripted.answers[f"POST {path}"] = REFUSED
+    scripted.answers[f"GET {path}/first"] = Answer(200, {"volumeAttachment": {"id": "there"}})
+    assert attach(work, "s", "first", None, repeated=False) == {"id": "there"}
 
 
 def test_a_volume_is_detached_once_it_is_attached(scripted: ScriptedService) -> None:

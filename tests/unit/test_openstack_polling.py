@@ -56,7 +56,8 @@ def scripted() -> Iterator[ScriptedService]:
 def test_pauses_grow() -> None:
     assert pause(100.0, 100.0) == FIRST_PAUSE
     assert pause(100.0, 99.0) == FIRST_PAUSE
-    assert pause(100.0, 108.0) == 2.0
+    assert pause(100.0, 104.0) == FIRST_PAUSE
+    assert pause(100.0, 116.0) == 2.0
     assert pause(100.0, 1000.0) == LONGEST_PAUSE
 
 

@@ -19,12 +19,13 @@ def found(work: StepContext, server: str, volume: str) -> Json:
     return answer["volumeAttachment"]
 
 
-def attach(work: StepContext, server: str, volume: str, device: str | None) -> Json:
-    """Start to attach a volume, unless an earlier step has; return the attachment.
+def attach(work: StepContext, server: str, volume: str, device: str | None, *, repeated: bool) -> Json:
+    """Start to attach a volume, unless it is attached already; return the attachment.
 
+    :param repeated: an earlier step may have started it.
     :raises RetryableError: the server or the volume cannot do it in its present state.
     """
-    if (made := found(work, server, volume)) is not None:
+    if repeated and (made := found(work, server, volume)) is not None:
         return made
     body = {"volumeId": volume, **({"device": device} if device else {})}
     try:
@@ -34,6 +35,8 @@ def attach(work: StepContext, server: str, volume: str, device: str | None) -> J
     except ThingNotFound:
         raise
     except PermanentError as error:
+        if (made := found(work, server, volume)) is not None:
+            return made
         # Nova refuses a volume in the wrong state by 400; an earlier step may have started to attach it.
         if (status := _status(work, volume)) not in (*ATTACHING, "detaching"):
             raise
@@ -45,8 +48,6 @@ def detach(work: StepContext, server: str, volume: str) -> bool:
 
     :raises RetryableError: the server does not release it in its present state.
     """
-    if found(work, server, volume) is None:
-        return False
     try:
         service_of(work, "compute").delete(f"{_path(server)}/{volume}")
     except ThingNotFound:

@@ -50,7 +50,7 @@ class VolumeAttachment(ResourceType):
     def handle_create(self, target: ResourceView, work: StepContext) -> Step:
         """Start to attach the volume."""
         server, volume = self._pair(target.properties, work)
-        answer = attach(work, server, volume, target.properties["mountpoint"])
+        answer = attach(work, server, volume, target.properties["mountpoint"], repeated=target.attempt > 1)
         data = {THING: answer, SERVER: server}
         return Poll(progress={"since": work.now()}, after=FIRST_PAUSE, physical_id=volume, data=data)
 
@@ -86,7 +86,7 @@ class VolumeAttachment(ResourceType):
         server, volume = self._pair(target.properties, work)
         data = {
             **target.data,
-            THING: attach(work, server, volume, target.properties["mountpoint"]),
+            THING: attach(work, server, volume, target.properties["mountpoint"], repeated=True),
             SERVER: server,
         }
         progress = {"since": work.now(), "phase": "attach"}

@@ -57,7 +57,7 @@ class VolumeChanges:
         if change.kind == "detach":
             detach(work, change.server, volume)
         elif change.kind == "attach":
-            attach(work, change.server, volume, change.device)
+            attach(work, change.server, volume, change.device, repeated=True)
         elif change.kind == "read_only":
             act(work, volume, "os-update_readonly_flag", {"readonly": value})
         elif change.kind == "backup_id":

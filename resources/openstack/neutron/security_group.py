@@ -7,7 +7,9 @@ from ...context import Json, ResourceView, StepContext
 from ...errors import PropertyError
 from ...schema import Property, SupportStatus
 from ..bodies import NamedThing
+from ..declared import THING
 from ..names import resolve
+from ..service import Conflict, ThingNotFound
 from .base import SHOWN, NeutronType
 
 PROTOCOLS = AllowedValues(
@@ -97,8 +99,14 @@ class SecurityGroup(NeutronType):
         return bool(target.properties["rules"] or target.properties["description"])
 
     def after_create(self, target: ResourceView, work: StepContext) -> None:
-        """Make the rules, and give the group its description."""
-        self._set_rules(target, work)
+        """Make the rules, and give the group its description.
+
+        What the service has answered at first says which rules it has, unless a step before has changed them.
+        """
+        try:
+            self._set_rules(target, target.data[THING]["security_group_rules"], work)
+        except (Conflict, ThingNotFound):
+            self._set_rules(target, self._present_rules(target, work), work)
         if target.properties["description"]:
             body = {self.item: {"description": target.properties["description"]}}
             self.service_for(work).put(self.path_of(target), body)
@@ -106,12 +114,18 @@ class SecurityGroup(NeutronType):
     def after_update(self, target: ResourceView, changed: Collection[str], work: StepContext) -> None:
         """Make the rules that are new, and delete those that are left over."""
         if "rules" in changed:
-            self._set_rules(target, work)
+            self._set_rules(target, self._present_rules(target, work), work)
 
-    def _set_rules(self, target: ResourceView, work: StepContext) -> None:
-        service, group = self.service_for(work), self.id_of(target)
+    def _present_rules(self, target: ResourceView, work: StepContext) -> Sequence[Mapping[str, Json]]:
+        found: Sequence[Mapping[str, Json]]
+        found = self.get(self.service_for(work), self.id_of(target))["security_group_rules"]
+        return found
+
+    def _set_rules(
+        self, target: ResourceView, present: Sequence[Mapping[str, Json]], work: StepContext
+    ) -> None:
+        service = self.service_for(work)
         wanted = {_identity(rule): rule for rule in self._rules(target, work)}
-        present = self.get(service, group)["security_group_rules"]
         kept = set()
         for rule in present:
             if _identity(rule) in wanted:
