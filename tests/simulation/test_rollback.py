@@ -211,3 +211,15 @@ def test_nobody_who_polls_sees_a_failure_before_the_rollback(world: World, how: 
         ("ROLLBACK", "IN_PROGRESS"),
         ("ROLLBACK", "COMPLETE"),
     }
+
+
+def test_a_requirement_outlives_the_failure_of_what_needed_it(world: World) -> None:
+    before = template(a={}, m={"value": "m", "needs": on("a")}, d={"value": "old", "needs": on("m")})
+    stack = created(world, before)
+    made = rows(world, stack)
+    world.update(stack, template(d={"value": "new", "fail": True}), disable_rollback=False)
+    assert world.settle(lambda: world.stack(stack.id).action == "ROLLBACK" and ended(world, stack), within=60)
+    assert world.stack(stack.id).status == Status.COMPLETE, world.stack(stack.id).reason
+    after = rows(world, stack)
+    assert set(after) == {"a", "m", "d"}
+    assert all(after[name].physical_id == made[name].physical_id for name in ("a", "m"))
