@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from cliff.columns import FormattableColumn
 from cliff.lister import Lister
 
-from ...observe.instants import iso
-from .base import describe_age
+from ...observe.instants import describe_age, iso
 
 
 class WithFooter(Lister):

@@ -1,120 +1,19 @@
-"""The conductors that are alive: only their group knows.
-
-The table of conductors holds the last report of each, however old it is.
-"""
+"""Reads which conductors are alive, for the commands."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 
 from ...db import conductors
-from ...db.conductors import STOPPED, ConductorRecord
-from ...ring.hashring import Member, View, assign
-from ...ring.observer import GroupStatus
+from ...engine.diagnosis.fleet import SKEW, ConductorFleet
+from ...engine.diagnosis.presence import Presence, make_fleet
+from ..wiring.console import fleet_settings
 from ..wiring.coordination import make_observer
 from ..wiring.probes import silence_libraries
-from .fleet import SKEW, ConductorFleet
 from .sessions import Session
 
 REPORT_TWICE = 1.6
 """Seconds between two reads of the conductors' reports: longer than between two reports of one of them."""
-UP, DOWN, UNKNOWN = "up", "down", "unknown"
-SILENT = "silent"
-
-
-@dataclass(frozen=True)
-class Presence:
-    """The conductors: their last reports, and the members of their group.
-
-    :ivar now: seconds since the epoch, when both were read.
-    :ivar rows: the last reports, by host.
-    :ivar group: the members of the group; None: it is unreachable.
-    :ivar unreachable: why it is.
-    :ivar shard_count: of the installation.
-    """
-
-    now: float
-    rows: Mapping[str, ConductorRecord]
-    group: GroupStatus | None
-    unreachable: str | None
-    shard_count: int
-
-    @property
-    def hosts(self) -> list[str]:
-        """Return all known hosts."""
-        return sorted({*self.rows, *(member.host for member in self.members)})
-
-    @property
-    def members(self) -> frozenset[Member]:
-        """Return all members of the group, silent ones too."""
-        return frozenset() if self.group is None else self.group.alive | self.group.silent
-
-    @property
-    def alive(self) -> list[ConductorRecord]:
-        """Return the reports of those that are alive, each under its name in the group."""
-        names = {} if self.group is None else {member.host: member.name for member in self.group.alive}
-        return [replace(row, incarnation=names[host]) for host, row in self.rows.items() if host in names]
-
-    def is_alive(self, host: str) -> bool | None:
-        """Return whether a conductor is alive; None: unknown."""
-        return None if self.group is None else host in self.group.hosts
-
-    def status(self, host: str) -> str:
-        """Return a conductor's status in Heat's words."""
-        alive = self.is_alive(host)
-        return UNKNOWN if alive is None else UP if alive else DOWN
-
-    def state(self, host: str) -> str:
-        """Return a conductor's state: its own report while it is alive, or has stopped."""
-        row = self.rows.get(host)
-        reported = row.state if row is not None else next(m.state for m in self.members if m.host == host)
-        return reported if self.is_alive(host) is not False or reported == STOPPED else SILENT
-
-    @property
-    def ring(self) -> View:
-        """Return the ring as those that are alive have it; silent ones are on it until these drop them."""
-        group = self.group or GroupStatus()
-        alone = View.of(group.alive, self.shard_count)
-        together = View.of(self.members, self.shard_count)
-        versions = {row.ring_version for row in self.alive}
-        return together if together.version in versions and alone.version not in versions else alone
-
-    def ring_of_reports(self, there: Iterable[ConductorRecord]) -> View:
-        """Return the ring that these conductors make, whatever they report."""
-        members = {member.host: member for member in self.members}
-        made = [
-            members.get(row.host) or Member(row.host, row.incarnation, row.weight, row.state, row.started_at)
-            for row in there
-        ]
-        return View.of(made, self.shard_count)
-
-    def shards(self) -> Mapping[str, int]:
-        """Return the number of shards of each conductor; the reported one while the group is unreachable."""
-        if self.group is None:
-            return {host: row.shards_owned for host, row in self.rows.items()}
-        if not self.ring.owners:
-            return {}
-        return {host: len(owned) for host, owned in assign(self.ring).by_host.items()}
-
-    def unsettled(self) -> str | None:
-        """Return why not every shard has exactly one owner that is alive; None: each has."""
-        if self.group is None:
-            return f"the group of conductors is unreachable: {self.unreachable}"
-        if not self.group.alive:
-            return "no conductor is alive"
-        if lost := sorted({owner.host for owner in self.ring.owners} - self.group.hosts):
-            return f"{', '.join(lost)} is silent; its shards go to the others when its timeout expires"
-        return self._not_agreed()
-
-    def _not_agreed(self) -> str | None:
-        reports = self.alive
-        if missing := sorted((self.group or GroupStatus()).hosts - self.rows.keys()):
-            return f"no report yet from: {', '.join(missing)}"
-        if {row.ring_version for row in reports} != {self.ring.version}:
-            rings = ", ".join(f"{row.host} at {row.ring_version or 'none'}" for row in reports)
-            return f"the conductors see different rings: {rings}"
-        owned = sum(row.shards_owned for row in reports)
-        return None if owned == self.shard_count else f"{owned} of {self.shard_count} shards are owned"
 
 
 def presence_of(session: Session) -> Presence:
@@ -139,35 +38,9 @@ def fleet_of(session: Session, *, manage: str, sleep: Callable[[float], None] = 
         again = session.database.read(conductors.list_all)
         moved = {row.host for row in again if row.heartbeat_at != _reported(found, row.host)}
         found = replace(found, now=session.database.clock(), rows={row.host: row for row in again})
-    there = (
-        found.alive if found.group is not None else [row for row in found.rows.values() if row.host in moved]
-    )
-    view = found.ring_of_reports(there)
-    assignment = assign(view) if view.owners else None
-    section = session.conf.coordination
-    return ConductorFleet(
-        now=found.now,
-        conductors=dict(found.rows) | {row.host: row for row in there},
-        alive=frozenset(row.host for row in there),
-        owner_of=lambda shard: None if assignment is None else assignment.owner_of(shard),
-        takeover=2 * (section.timeout + section.poll) + 1.0,
-        grace=session.conf.stacks.cancel_grace,
-        manage=manage,
-        skews=_skews(there, found.now, moved),
-        unsettled=found.unsettled(),
-        unreachable=found.unreachable,
-    )
+    return make_fleet(found, moved, replace(fleet_settings(session.conf), manage=manage))
 
 
 def _reported(found: Presence, host: str) -> float | None:
     row = found.rows.get(host)
     return None if row is None else row.heartbeat_at
-
-
-def _skews(there: Sequence[ConductorRecord], now: float, moved: Set[str]) -> dict[str, float]:
-    """Return by how many seconds hosts' clocks differ; a new report seems old by a slow clock.
-
-    :param moved: hosts that have reported between the two reads.
-    """
-    ahead = {row.host: row.heartbeat_at - now for row in there}
-    return {host: skew for host, skew in ahead.items() if skew > SKEW or (skew < -SKEW and host in moved)}

@@ -15,11 +15,12 @@ from cliff.lister import Lister
 
 from ...db import conductors, stacks
 from ...db.conductors import ACTIVE, DRAINING, STOPPED, ConductorRecord
+from ...engine.diagnosis.presence import Presence
 from ...ring.hashring import Member, View, assign, plan
 from ..wiring.messaging import make_bus
 from .base import AdminError
 from .columns import Age, Known, Share, WithFooter
-from .presence import Presence, presence_of
+from .presence import presence_of
 from .sessions import Session, find_stack, session_of
 
 

@@ -1,35 +1,26 @@
 """``stoker-manage stack``: why a stack is unfinished, and what operators do about it."""
 
 import json
-import time
 import typing
 from contextlib import contextmanager
 
 from cliff.command import Command
-from sqlalchemy.engine import Connection
 
 from ...conductor.rescue import NothingToDo, Rescue, RetriedTask
-from ...db.connections import server_time
 from ...db.ids import MemberId
-from ...db.queries import inspections
-from ...db.queries.inspections import Waiting
 from ...db.rows import Stack
 from ...db.states import Status
+from ...engine.diagnosis.fleet import ConductorFleet, when
+from ...engine.diagnosis.report import as_json, as_text, command_to_continue, read_report
 from ...rpc.outbox import Outbox
 from ..wiring.messaging import make_bus
 from ..wiring.probes import silence_libraries
 from .base import AdminError
-from .diagnosis import DiagnosisContext, explain
-from .fleet import ConductorFleet, health_problems, when
 from .presence import fleet_of
 from .sessions import Session, find_stack, session_of
-from .stack_report import StackReport, as_json, as_text, command_to_continue, of_stack
 
 SENT_WITHIN = 3.0
 """Seconds that the message bus gets to accept the messages."""
-FAILED_SHOWN = 5
-LONGEST = 50
-"""Steps searched for the one in a call for longest, on each conductor without a free thread."""
 
 
 class _OfStack(Command):
@@ -67,7 +58,7 @@ class StackInspect(_OfStack):
         session = session_of(self)
         stack = self.stack(session, parsed)
         fleet = fleet_of(session, manage=called(self))
-        report = report_of(session, stack, fleet, limit=parsed.limit)
+        report = session.database.read(lambda conn: read_report(conn, stack, fleet, limit=parsed.limit))
         if parsed.format == "json":
             self.app.stdout.write(json.dumps(as_json(report), indent=2) + "\n")
         else:
@@ -144,31 +135,6 @@ def called(command: Command) -> str:
     """Return the program's command line, for the commands that are proposed."""
     files = typing.cast(typing.Any, command.app).options.config_file or []
     return " ".join(["stoker-manage", *(f"--config-file {file}" for file in files)])
-
-
-def report_of(session: Session, stack: Stack, fleet: ConductorFleet, *, limit: int) -> StackReport:
-    """Return the report, by one transaction that changes nothing."""
-
-    def read(conn: Connection) -> StackReport:
-        waiting = inspections.waiting(conn, stack.id, present=fleet.present, limit=limit)
-        ahead = server_time(conn)
-        database = None if ahead is None else ahead - time.time()
-        owner = fleet.owner_of(stack.shard)
-        general = of_stack(stack, waiting, owner, fleet)
-        if waiting.tasks or stack.status == Status.IN_PROGRESS or stack.rollback_at is not None:
-            general = [*health_problems(fleet, unsettled=fleet.unsettled, database=database), *general]
-        failed = []
-        if stack.status == Status.FAILED:
-            failed = inspections.failed_resources(conn, stack.id, limit=FAILED_SHOWN)
-        return StackReport(stack, owner, waiting, general, _findings(conn, stack, waiting, fleet), failed)
-
-    return session.database.read(read)
-
-
-def _findings(conn: Connection, stack: Stack, waiting: Waiting, fleet: ConductorFleet) -> list[typing.Any]:
-    longest = inspections.longest_steps(conn, fleet.fully_busy, limit=LONGEST)
-    context = DiagnosisContext(stack.deadline_at, waiting.children, waiting.handles, longest, waiting.guests)
-    return [explain(task, fleet, context) for task in waiting.tasks]
 
 
 @contextmanager

@@ -1,8 +1,18 @@
 """The collaborators of the API's routes for consoles."""
 
+from oslo_config import cfg
+
 from ...api.console import ConsoleServices
+from ...engine.diagnosis.presence import FleetSettings
 from .health import conductors_in_group
 from .parts import Parts
+
+
+def fleet_settings(conf: cfg.ConfigOpts) -> FleetSettings:
+    """Return what the options say to who explains why a stack is not finished."""
+    section = conf.coordination
+    takeover = 2 * (section.timeout + section.poll) + 1.0
+    return FleetSettings(takeover=takeover, grace=conf.stacks.cancel_grace)
 
 
 def make_console(parts: Parts) -> ConsoleServices:

@@ -4,16 +4,16 @@ import dataclasses
 import typing
 
 import pytest
-from stoker.cli.commands.base import describe_moment
-from stoker.cli.commands.diagnosis import DiagnosisContext, explain
-from stoker.cli.commands.fleet import ConductorFleet, Reason, health_problems
-from stoker.cli.commands.stack_report import StackReport, as_json, as_text, of_stack
 from stoker.db.conductors import STOPPED, ConductorRecord
 from stoker.db.ids import ContentId, MemberId, StackId, TaskId, TraversalId, WaitsOn
 from stoker.db.queries.guests import AwaitedGuest
 from stoker.db.queries.inspections import Child, LongStep, Unfinished, Waiting
 from stoker.db.rows import Stack
 from stoker.db.states import Standing, Status, TaskKind, TaskState
+from stoker.engine.diagnosis.fleet import ConductorFleet, Reason, health_problems
+from stoker.engine.diagnosis.report import StackReport, as_json, as_text, of_stack
+from stoker.engine.diagnosis.tasks import DiagnosisContext, explain
+from stoker.observe.instants import describe_moment
 
 NOW = 1_800_000_000.0
 ONE, TWO = MemberId("one/i1"), MemberId("two/i1")

@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 from stoker.cli.commands.base import AdminError
 from stoker.cli.commands.columns import Age, Known, Share
-from stoker.cli.commands.presence import Presence
 from stoker.cli.commands.ring import footer, ring_of
 from stoker.db.conductors import STOPPED, ConductorRecord
+from stoker.engine.diagnosis.presence import Presence
 from stoker.ring.hashring import Member, View, assign
 from stoker.ring.observer import GroupStatus
 

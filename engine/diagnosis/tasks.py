@@ -14,8 +14,8 @@ from ...db.queries.guests import AwaitedGuest
 from ...db.queries.inspections import Child, LongStep, Unfinished
 from ...db.states import REDELIVER_MOST, Standing, Status, TaskState, ready_since, redelivery_delay
 from ...db.work.cancel import ASK_RARELY, MARGIN
-from ...engine.awaited_guests import describe_guest
-from .base import describe_age, describe_span
+from ...observe.instants import describe_age, describe_span
+from ..awaited_guests import describe_guest
 from .fleet import SKEW, ConductorFleet, Reason, ago, restart
 
 HANGS_AFTER = 5.0

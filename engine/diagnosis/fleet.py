@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...db.conductors import STOPPED, ConductorRecord
 from ...db.ids import MemberId, StackId, host_of
-from .base import describe_age, describe_moment, describe_span
+from ...observe.instants import describe_age, describe_moment, describe_span
 
 SKEW = 2.0
 """Seconds by which two clocks may differ without a warning."""

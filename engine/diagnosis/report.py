@@ -1,18 +1,26 @@
 """The report of ``stack inspect``, as text and as JSON."""
 
 import datetime
+import time
 import typing
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from sqlalchemy.engine import Connection
+
+from ...db.connections import server_time
+from ...db.queries import inspections
 from ...db.queries.inspections import FailedResource, Waiting
 from ...db.rows import Stack
 from ...db.states import Status, TaskState
-from .diagnosis import LATE, Finding
-from .fleet import ConductorFleet, Reason, when
+from .fleet import ConductorFleet, Reason, health_problems, when
+from .tasks import LATE, DiagnosisContext, Finding, explain
 
 CONTINUED_BY_UPDATE = ("CREATE", "UPDATE", "ROLLBACK", "ADOPT", "RESTORE")
 """Actions after whose failure an update continues the stack."""
+FAILED_SHOWN = 5
+LONGEST = 50
+"""Steps searched for the one in a call for longest, on each conductor without a free thread."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,30 @@ class StackReport:
         """Return the number of tasks that are not shown."""
         counted = sum(count for state, count in self.waiting.counts.items() if state != TaskState.WAITING)
         return max(0, counted - sum(found.task.state != TaskState.CANCELLED for found in self.findings))
+
+
+def read_report(conn: Connection, stack: Stack, fleet: ConductorFleet, *, limit: int) -> StackReport:
+    """Return the report, by few statements whatever the stack's size.
+
+    :param limit: tasks that it has at most.
+    """
+    waiting = inspections.waiting(conn, stack.id, present=fleet.present, limit=limit)
+    ahead = server_time(conn)
+    database = None if ahead is None else ahead - time.time()
+    owner = fleet.owner_of(stack.shard)
+    general = of_stack(stack, waiting, owner, fleet)
+    if waiting.tasks or stack.status == Status.IN_PROGRESS or stack.rollback_at is not None:
+        general = [*health_problems(fleet, unsettled=fleet.unsettled, database=database), *general]
+    failed: Sequence[FailedResource] = ()
+    if stack.status == Status.FAILED:
+        failed = inspections.failed_resources(conn, stack.id, limit=FAILED_SHOWN)
+    return StackReport(stack, owner, waiting, general, _findings(conn, stack, waiting, fleet), failed)
+
+
+def _findings(conn: Connection, stack: Stack, waiting: Waiting, fleet: ConductorFleet) -> list[Finding]:
+    longest = inspections.longest_steps(conn, fleet.fully_busy, limit=LONGEST)
+    context = DiagnosisContext(stack.deadline_at, waiting.children, waiting.handles, longest, waiting.guests)
+    return [explain(task, fleet, context) for task in waiting.tasks]
 
 
 def of_stack(stack: Stack, waiting: Waiting, owner: str | None, fleet: ConductorFleet) -> list[Reason]:
