@@ -3,6 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from sqlalchemy.engine import Connection
+
+from ..db import conductors
+from ..engine.diagnosis.presence import FleetSettings, Presence
 from ..ring.observer import GroupStatus
 from .shared_views import SharedViews
 from .views.graphs import SharedGraph
@@ -19,9 +23,23 @@ def _weight(found: SharedGraph) -> int:
 class ConsoleServices:
     """The collaborators of the routes for consoles.
 
+    :ivar shard_count: of the installation.
+    :ivar fleet: what a diagnosis needs of the options.
     :ivar group: returns which conductors are in their group; or why that cannot be known.
     :ivar graphs: by stack and depth, as requests share them.
     """
 
+    shard_count: int = 1
+    fleet: FleetSettings = FleetSettings(takeover=0.0, grace=0.0)
     group: Callable[[], GroupStatus | str] = lambda: "the group is not read"
     graphs: SharedViews[SharedGraph] = field(default_factory=lambda: SharedViews(most=KEPT, weigh=_weight))
+
+    def presence(self, conn: Connection, group: GroupStatus | str, now: float) -> Presence:
+        """Read the conductors' reports.
+
+        :param group: as `group` has returned it, before the transaction.
+        :param now: seconds since the epoch.
+        """
+        rows = {row.host: row for row in conductors.list_all(conn)}
+        known, why = (None, group) if isinstance(group, str) else (group, None)
+        return Presence(now, rows, known, why, self.shard_count)

@@ -7,8 +7,8 @@ from ..sealing.signal_urls import METADATA, SIGNAL
 from .context import Operation, Routes
 from .handlers import (
     actions,
+    console,
     events,
-    graphs,
     guests,
     meta,
     previews,
@@ -19,7 +19,6 @@ from .handlers import (
     stack_list,
     stacks,
 )
-from .views.versions import api_versions
 
 _TENANT = "/v1/{tenant_id}"
 _NAME = f"{_TENANT}/stacks/{{stack_name}}"
@@ -35,7 +34,7 @@ _LOOKUP = Operation(stack_list.lookup, "stacks:lookup")
 _EVERY_METHOD = dict.fromkeys(("GET", "POST", "PUT", "PATCH", "DELETE"), _LOOKUP)
 
 ROUTES: Routes = {
-    "/": {"GET": Operation(api_versions, None)},
+    "/": {"GET": Operation(meta.versions, None)},
     "/v1": {
         "GET": Operation(guests.root, None, signed=True),
         "POST": Operation(guests.query, None, signed=True),
@@ -120,7 +119,8 @@ ROUTES: Routes = {
     f"{_RESOURCE}/guest/{{row}}": dict.fromkeys(
         ("GET", "HEAD"), Operation(guests.metadata, None, presigned=METADATA)
     ),
-    f"{_STACK}/graph": {"GET": Operation(graphs.show, "stacks:graph")},
+    f"{_STACK}/graph": {"GET": Operation(console.graph, "stacks:graph")},
+    f"{_STACK}/inspect": {"GET": Operation(console.inspect, "stacks:inspect")},
     f"{_STACK}/events": {"GET": Operation(events.index, "events:index")},
     f"{_RESOURCE}/events": {"GET": Operation(events.of_resource, "events:index")},
     f"{_RESOURCE}/events/{{event_id}}": {"GET": Operation(events.show, "events:show")},

@@ -13,8 +13,14 @@ from ...template.errors import TemplateError
 from ..context import Request
 from ..errors import Fault, bad_request, not_found
 from ..request import Reply
+from ..views.versions import api_versions
 
 Json = typing.Any
+
+
+def versions(call: Request) -> Reply:
+    """Answer GET /."""
+    return api_versions(call)
 
 
 def list_types(call: Request) -> Reply:

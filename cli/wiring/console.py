@@ -20,4 +20,8 @@ def make_console(parts: Parts) -> ConsoleServices:
 
     :raises WrongConfiguration: the options of the coordination are wrong.
     """
-    return ConsoleServices(group=conductors_in_group(parts.conf))
+    return ConsoleServices(
+        shard_count=parts.shard_count,
+        fleet=fleet_settings(parts.conf),
+        group=conductors_in_group(parts.conf),
+    )

@@ -27,6 +27,7 @@ class ConductorFleet:
     :ivar skews: seconds by which the clocks of hosts are ahead of this one's, where that is much.
     :ivar unsettled: why the ring is not settled.
     :ivar unreachable: why the group cannot be reached.
+    :ivar is_discreet: nothing of other projects' stacks is named.
     """
 
     now: float
@@ -39,6 +40,7 @@ class ConductorFleet:
     skews: Mapping[str, float]
     unsettled: str | None = None
     unreachable: str | None = None
+    is_discreet: bool = False
 
     def works(self, member: MemberId) -> bool:
         """Return whether this very incarnation is alive."""

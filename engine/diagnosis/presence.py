@@ -124,6 +124,17 @@ class FleetSettings:
     manage: str = "stoker-manage"
 
 
+FRESH = 5.0
+"""Seconds since its last report within which a conductor reports, for who does not wait for the next one."""
+
+
+def fleet_by_reports(found: Presence, settings: FleetSettings) -> ConductorFleet:
+    """Return the fleet at once: while the group is unreachable, those are alive that have reported lately."""
+    within = FRESH if found.group is None else SKEW
+    fresh = {row.host for row in found.rows.values() if found.now - row.heartbeat_at <= within}
+    return make_fleet(found, fresh, settings)
+
+
 def make_fleet(found: Presence, moved: Set[str], settings: FleetSettings) -> ConductorFleet:
     """Return the fleet: alive by their group, or while that is unreachable, by new reports.
 

@@ -4,7 +4,7 @@ import datetime
 import time
 import typing
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy.engine import Connection
 
@@ -13,6 +13,7 @@ from ...db.queries import inspections
 from ...db.queries.inspections import FailedResource, Waiting
 from ...db.rows import Stack
 from ...db.states import Status, TaskState
+from .discretion import Aliases, for_users, general_for_users, waiting_without_hosts, without_hosts
 from .fleet import ConductorFleet, Reason, health_problems, when
 from .tasks import LATE, DiagnosisContext, Finding, explain
 
@@ -29,6 +30,7 @@ class StackReport:
 
     :ivar general: problems of the installation, and of the stack as a whole.
     :ivar failed: the failed resources of a failed stack, the first cause first.
+    :ivar hosts: it names hosts, as operators may see them; else it is for users of the stack.
     """
 
     stack: Stack
@@ -37,6 +39,7 @@ class StackReport:
     general: Sequence[Reason]
     findings: Sequence[Finding]
     failed: Sequence[FailedResource]
+    hosts: bool = True
 
     @property
     def in_progress(self) -> bool:
@@ -50,12 +53,21 @@ class StackReport:
         return max(0, counted - sum(found.task.state != TaskState.CANCELLED for found in self.findings))
 
 
-def read_report(conn: Connection, stack: Stack, fleet: ConductorFleet, *, limit: int) -> StackReport:
+def read_report(
+    conn: Connection, stack: Stack, fleet: ConductorFleet, *, limit: int, hosts: bool = True
+) -> StackReport:
     """Return the report, by few statements whatever the stack's size.
 
     :param limit: tasks that it has at most.
+    :param hosts: see StackReport.
     """
     waiting = inspections.waiting(conn, stack.id, present=fleet.present, limit=limit)
+    longest = inspections.longest_steps(conn, fleet.fully_busy, limit=LONGEST)
+    if not hosts:
+        alias = Aliases.of(fleet)
+        waiting = waiting_without_hosts(waiting, alias)
+        longest = [replace(step, member=alias.member(step.member)) for step in longest]
+        fleet = without_hosts(fleet, alias)
     ahead = server_time(conn)
     database = None if ahead is None else ahead - time.time()
     owner = fleet.owner_of(stack.shard)
@@ -65,13 +77,12 @@ def read_report(conn: Connection, stack: Stack, fleet: ConductorFleet, *, limit:
     failed: Sequence[FailedResource] = ()
     if stack.status == Status.FAILED:
         failed = inspections.failed_resources(conn, stack.id, limit=FAILED_SHOWN)
-    return StackReport(stack, owner, waiting, general, _findings(conn, stack, waiting, fleet), failed)
-
-
-def _findings(conn: Connection, stack: Stack, waiting: Waiting, fleet: ConductorFleet) -> list[Finding]:
-    longest = inspections.longest_steps(conn, fleet.fully_busy, limit=LONGEST)
     context = DiagnosisContext(stack.deadline_at, waiting.children, waiting.handles, longest, waiting.guests)
-    return [explain(task, fleet, context) for task in waiting.tasks]
+    findings = [explain(task, fleet, context) for task in waiting.tasks]
+    if not hosts:
+        general = general_for_users(general)
+        findings = [replace(found, reason=for_users(found.reason)) for found in findings]
+    return StackReport(stack, owner, waiting, general, findings, failed, hosts)
 
 
 def of_stack(stack: Stack, waiting: Waiting, owner: str | None, fleet: ConductorFleet) -> list[Reason]:
@@ -166,7 +177,7 @@ def as_json(report: StackReport) -> typing.Any:
             "action": stack.action,
             "status": stack.status,
             "reason": stack.reason,
-            "owner": report.owner,
+            **({"owner": report.owner} if report.hosts else {}),
             "deadline_at": _iso(stack.deadline_at),
             "remaining": stack.remaining,
         },
@@ -182,7 +193,7 @@ def as_json(report: StackReport) -> typing.Any:
                 "state": str(found.task.state),
                 "attempt": found.task.attempt,
                 "request": found.task.request,
-                "held_by": found.task.member,
+                **({"held_by": found.task.member} if report.hosts else {}),
                 "since": _iso(found.since),
                 **_json(found.reason),
             }

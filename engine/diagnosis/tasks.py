@@ -110,6 +110,8 @@ def _before(task: Unfinished, context: DiagnosisContext, claimed_at: float) -> L
 def _longest(fleet: ConductorFleet, step: LongStep) -> tuple[str, str]:
     """Return a text about the step that has kept a thread for longest, and the command that frees it."""
     age, host = describe_span(fleet.now - step.claimed_at), host_of(step.member)
+    if fleet.is_discreet:
+        return f"the longest call takes {age} so far", fleet.retry(step.stack_id, step.resource)
     text = (
         f"the longest call ({age}) is that of resource {step.resource} of stack {step.stack_name} on {host}"
     )

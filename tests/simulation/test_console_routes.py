@@ -1,6 +1,7 @@
 """Routes for consoles, for the owner of a project, an operator, and the owner of another project."""
 
 import contextlib
+import dataclasses
 import json
 import pathlib
 import typing
@@ -12,14 +13,19 @@ import sqlalchemy as sa
 from oslo_config import cfg
 from oslo_policy import policy
 from simulation.test_life import api_of
-from simulation.world import World
+from simulation.world import SHARDS, World
 from stoker.api.console import ConsoleServices
-from stoker.api.handlers import graphs
+from stoker.api.handlers import console
 from stoker.api.keystone import KeystoneAuthentication
 from stoker.api.policy import list_rules
 from stoker.api.shared_views import SharedViews
+from stoker.db import conductors
+from stoker.db.conductors import ACTIVE, ConductorRecord
 from stoker.db.ids import StackId
 from stoker.db.states import Status
+from stoker.engine.diagnosis.presence import FleetSettings
+from stoker.ring.hashring import Member
+from stoker.ring.observer import GroupStatus
 
 Json = typing.Any
 TEMPLATE = {
@@ -212,6 +218,97 @@ def test_a_graph_changes_when_its_stack_does(world: World, path: str) -> None:
 def test_a_large_graph_is_cut(
     callers: Callers, world: World, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(graphs, "MOST_RESOURCES", 1)
+    monkeypatch.setattr(console, "MOST_RESOURCES", 1)
     graph = callers.owner.get(f"{path}/graph")["graph"]
     assert ([item["name"] for item in graph["resources"]], graph["more_resources"]) == (["one"], True)
+
+
+def console_of(world: World) -> ConsoleServices:
+    """What the routes need, with the conductors of the world as the group has them."""
+
+    def group() -> GroupStatus:
+        rings = [conductor.ring for conductor in world.conductors.values()]
+        return GroupStatus(frozenset(Member(ring.host, ring.incarnation) for ring in rings))
+
+    settings = FleetSettings(takeover=10.0, grace=5.0)
+    return ConsoleServices(shard_count=SHARDS, fleet=settings, group=group)
+
+
+def report_all(world: World, **more: Json) -> None:
+    """Let each conductor report."""
+    now = world.clock()
+    for conductor in world.conductors.values():
+        ring = conductor.ring
+        row = ConductorRecord(
+            ring.host,
+            f"{ring.host}/{ring.incarnation}",
+            ACTIVE,
+            started_at=now,
+            heartbeat_at=now,
+            shards_owned=ring.shards_owned(),
+            ring_version=ring.version(),
+            **{"threads": 4, **more},
+        )
+        world.database.write(lambda conn, row=row: conductors.report(conn, row))
+
+
+@pytest.fixture
+def held(world: World) -> str:
+    """The path of a stack in progress: one resource is held at a breakpoint, a conductor runs another."""
+    resources = {**TEMPLATE["resources"], "slow": {"type": "Sim::Server", "properties": {"after": 1000}}}
+    environment = {"resource_registry": {"resources": {"two": {"hooks": "pre-create"}}}}
+    stack = world.create("s", {**TEMPLATE, "resources": resources}, environment=environment)
+    assert world.settle(lambda: bool(world.held(world.stack(stack.id))), within=60)
+    world.calm()
+    report_all(world)
+    return f"/v1/tenant/stacks/s/{stack.id}"
+
+
+def test_an_inspection_names_hosts_to_operators_only(world: World, held: str) -> None:
+    callers = Callers(world, console_of(world))
+    known = callers.operator.get(f"{held}/inspect")
+    theirs = callers.owner.get(f"{held}/inspect")
+    assert known["counts"] == theirs["counts"] == {"held": 1, "running": 1}
+    assert known["stack"]["owner"] == "host0"
+    assert "owner" not in theirs["stack"]
+    two, slow = sorted(theirs["tasks"], key=lambda item: ["two", "slow"].index(item["resource"]))
+    assert (two["state"], two["cause"]) == ("held", "breakpoint")
+    assert two["commands"] == [f"openstack stack continue {held.rsplit('/', 1)[1]} two"]
+    assert slow["why"].startswith("conductor 1 polls it")
+    assert "host0" not in json.dumps(theirs)
+    assert "stoker-manage" not in json.dumps(theirs)
+    [shown] = [item for item in known["tasks"] if item["resource"] == "slow"]
+    assert (shown["held_by"], shown["why"][:5]) == ("host0/i1", "host0")
+    refused(callers, "GET", f"{held}/inspect")
+
+
+def test_an_owner_is_told_that_nobody_is_alive(world: World, held: str) -> None:
+    callers = Callers(world, dataclasses.replace(console_of(world), group=GroupStatus))
+    theirs, known = callers.owner.get(f"{held}/inspect"), callers.operator.get(f"{held}/inspect")
+    for found in (theirs, known):
+        assert found["general"][0]["why"].startswith("no conductor is alive")
+    assert "host0" in json.dumps(known)
+    assert "host0" not in json.dumps(theirs)
+
+
+def test_an_owner_learns_nothing_of_another_projects_long_step(world: World, held: str) -> None:
+    """What keeps a thread may be anybody's: its owner reads its name, others read that there is one."""
+    secret = world.create("secret-name", TEMPLATE)
+    report_all(world, threads=1, threads_busy=1)
+    world.pass_time(30)
+    report_all(world, threads=1, threads_busy=1)
+    path = f"/v1/tenant/stacks/s/{held.rsplit('/', 1)[1]}"
+    callers = Callers(world, console_of(world))
+    slow = f"/v1/tenant/stacks/secret-name/{secret.id}/inspect"
+    assert "all threads of all conductors are busy" in json.dumps(callers.owner.get(slow))
+    for answer in (callers.owner.get(slow), callers.owner.get(f"{path}/inspect")):
+        assert "host0" not in json.dumps(answer)
+
+
+def test_the_group_is_unreachable(world: World, held: str) -> None:
+    group = "etcd at 10.0.0.7 does not answer"
+    callers = Callers(world, dataclasses.replace(console_of(world), group=lambda: group))
+    assert "10.0.0.7" in json.dumps(callers.operator.get(f"{held}/inspect"))
+    theirs = callers.owner.get(f"{held}/inspect")
+    assert "10.0.0.7" not in json.dumps(theirs)
+    assert "conductor 1 polls it" in json.dumps(theirs)

@@ -1,4 +1,4 @@
-"""The handler of the graph of a stack, which consoles poll."""
+"""Handlers of what consoles show of a stack, beyond Heat's routes."""
 
 import functools
 
@@ -8,6 +8,8 @@ from ...db.ids import StackId
 from ...db.queries import graphs
 from ...db.rows import Stack
 from ...db.statements import LEVELS
+from ...engine.diagnosis.presence import fleet_by_reports
+from ...engine.diagnosis.report import StackReport, as_json, read_report
 from ..context import Request
 from ..errors import not_found
 from ..policy import SHOWS_HOSTS
@@ -16,12 +18,14 @@ from ..views.graphs import SharedGraph
 
 MOST_RESOURCES = 10_000
 """Resources that a graph shows at most."""
+TASKS, MOST_TASKS = 20, 200
+"""Tasks of an inspection where the query says nothing, and at most."""
 
 
-def show(call: Request) -> Reply:
+def graph(call: Request) -> Reply:
     """Answer GET …/graph: 304 where the caller has the present change number already."""
     stack_id, depth = call.path["stack_id"], min(call.number("nested_depth") or 0, LEVELS)
-    read = functools.partial(_read, call, depth)
+    read = functools.partial(_read_graph, call, depth)
     found = call.services.console.graphs.get((stack_id, depth), read)
     if not call.caller.may_see(found.stack.project_id) or found.stack.name != call.path["stack_name"]:
         raise not_found("Stack", f"{call.path['stack_name']}/{stack_id}")
@@ -34,7 +38,7 @@ def show(call: Request) -> Reply:
     return Reply(headers=headers, text=text)
 
 
-def _read(call: Request, depth: int, before: SharedGraph | None) -> SharedGraph:
+def _read_graph(call: Request, depth: int, before: SharedGraph | None) -> SharedGraph:
     """Read the graph, unless one statement shows that nothing has changed."""
 
     def read(conn: Connection) -> SharedGraph:
@@ -51,3 +55,17 @@ def _read(call: Request, depth: int, before: SharedGraph | None) -> SharedGraph:
 def _seen(conn: Connection, stack: Stack) -> tuple[object, ...]:
     own = (stack.traversal, stack.action, stack.status, stack.updated_at, stack.deleted_at)
     return (*own, graphs.last_event(conn, StackId(stack.id)))
+
+
+def inspect(call: Request) -> Reply:
+    """Answer GET …/inspect."""
+    limit = min(call.number("limit") or TASKS, MOST_TASKS)
+    hosts, console = call.may(SHOWS_HOSTS), call.services.console
+    group = console.group()
+
+    def read(conn: Connection) -> StackReport:
+        stack = call.find_stack(conn)
+        fleet = fleet_by_reports(console.presence(conn, group, call.services.clock()), console.fleet)
+        return read_report(conn, stack, fleet, limit=limit, hosts=hosts)
+
+    return Reply(as_json(call.read(read)))
