@@ -210,7 +210,8 @@ def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping
     if operation.presigned:
         caller = signed_by(api.addresses, path, query, req.headers, operation.presigned)
     else:
-        caller = services.auth.identify(path.get("tenant_id", ""), req.headers)
+        project_id = None if operation.everywhere else path.get("tenant_id", "")
+        caller = services.auth.identify(project_id, req.headers)
     signed, body = None, None
     if operation.signed:
         raw = read_raw(req, services.limits.body_bytes)

@@ -1,6 +1,6 @@
 """The collaborators of the routes for consoles."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sqlalchemy.engine import Connection
@@ -15,6 +15,10 @@ KEPT = 50_000
 """Resources of all graphs that a process keeps: some 100 MB at the most."""
 
 
+COUNTED_EVERY = 2.0
+"""Seconds for which counts of stacks are returned again."""
+
+
 def _weight(found: SharedGraph) -> int:
     return 1 + len(found.graph.resources)
 
@@ -26,11 +30,15 @@ class ConsoleServices:
     :ivar shard_count: of the installation.
     :ivar fleet: what a diagnosis needs of the options.
     :ivar group: returns which conductors are in their group; or why that cannot be known.
+    :ivar counts: of stacks by action and status, by project.
     :ivar graphs: by stack and depth, as requests share them.
     """
 
     shard_count: int = 1
     fleet: FleetSettings = FleetSettings(takeover=0.0, grace=0.0)
+    counts: SharedViews[Mapping[tuple[str, str], int]] = field(
+        default_factory=lambda: SharedViews(keep=COUNTED_EVERY)
+    )
     group: Callable[[], GroupStatus | str] = lambda: "the group is not read"
     graphs: SharedViews[SharedGraph] = field(default_factory=lambda: SharedViews(most=KEPT, weigh=_weight))
 

@@ -111,6 +111,7 @@ class Operation:
         latter has no project.
     :ivar presigned: who knows the path's signature for this purpose may do it, and nobody else; "": no
         signature is in the path.
+    :ivar everywhere: its path has no project, for it concerns the whole installation; the token's counts.
     :ivar signed: the handler verifies the signature of the whole request; its body is not parsed.
     """
 
@@ -118,6 +119,7 @@ class Operation:
     rule: str | None
     presigned: str = ""
     signed: bool = False
+    everywhere: bool = False
 
 
 Routes = Mapping[str, Mapping[str, Operation]]

@@ -25,15 +25,16 @@ class KeystoneAuthentication:
     def __init__(self, enforcer: policy.Enforcer) -> None:
         self._enforcer = enforcer
 
-    def identify(self, project_id: str, headers: Mapping[str, str]) -> RequestContext:
+    def identify(self, project_id: str | None, headers: Mapping[str, str]) -> RequestContext:
         """Return the caller that a token names.  Without a project in the path no token is needed.
 
         A token is for one project, and the path must name the same; an admin's (rule ``context_is_admin``)
         may name any.
 
+        :param project_id: None: the token's own.
         :raises Fault: 401: there is no token, or it is not valid (any more); 403: it is for another project.
         """
-        if not project_id:
+        if project_id == "":
             return RequestContext(project_id="")
         if headers.get("X-IDENTITY-STATUS") != "Confirmed":
             raise Fault(401, "Unauthorized", "Authentication required: send a valid token of Keystone's")
@@ -47,7 +48,7 @@ class KeystoneAuthentication:
         if not project:
             raise Fault(403, "Forbidden", "The token is for no project, but stacks belong to one")
         everywhere = bool(self._enforcer.enforce(IS_ADMIN, {}, dict(caller.credentials)))
-        if project != project_id and not everywhere:
+        if project_id not in (None, project) and not everywhere:
             raise Fault(
                 403,
                 "Forbidden",

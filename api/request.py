@@ -68,9 +68,10 @@ def no_cloud(access: CallerAccess) -> CallersCloud | None:
 class Authenticator(typing.Protocol):
     """Identifies callers and says what they may do."""
 
-    def identify(self, project_id: str, headers: Mapping[str, str]) -> RequestContext:
+    def identify(self, project_id: str | None, headers: Mapping[str, str]) -> RequestContext:
         """Return the caller that asks for the project of the path.
 
+        :param project_id: empty: nobody has to say who they are; None: the caller's own project.
         :param headers: of the request, names in upper case.
         :raises Fault: 401 or 403.
         """
@@ -114,9 +115,10 @@ class NoAuthentication:
     once, as with Heat's default policy.
     """
 
-    def identify(self, project_id: str, headers: Mapping[str, str]) -> RequestContext:
+    def identify(self, project_id: str | None, headers: Mapping[str, str]) -> RequestContext:
         """Return the caller, with the name of a user where a header gives one."""
         project = headers.get("X-PROJECT-ID") or headers.get("X-TENANT-ID")
+        project_id = project or "" if project_id is None else project_id
         if project is not None and project != project_id:
             raise Fault(
                 403,

@@ -3,7 +3,8 @@
 A new route is a handler, in a file of its own or beside its like, and a line here.
 """
 
-from ..sealing.signal_urls import METADATA, SIGNAL
+import functools
+
 from .context import Operation, Routes
 from .handlers import (
     actions,
@@ -11,6 +12,7 @@ from .handlers import (
     events,
     guests,
     meta,
+    operators,
     previews,
     resources,
     signals,
@@ -21,6 +23,7 @@ from .handlers import (
 )
 
 _TENANT = "/v1/{tenant_id}"
+_ADMIN = "/v1/admin"
 _NAME = f"{_TENANT}/stacks/{{stack_name}}"
 _STACK = f"{_NAME}/{{stack_id}}"
 _RESOURCE = f"{_STACK}/resources/{{resource_name}}"
@@ -31,6 +34,7 @@ _DEPLOYMENTS = f"{_TENANT}/software_deployments"
 _VERSIONS = f"{_TENANT}/template_versions"
 
 _LOOKUP = Operation(stack_list.lookup, "stacks:lookup")
+_operators = functools.partial(Operation, everywhere=True)
 _EVERY_METHOD = dict.fromkeys(("GET", "POST", "PUT", "PATCH", "DELETE"), _LOOKUP)
 
 ROUTES: Routes = {
@@ -71,6 +75,22 @@ ROUTES: Routes = {
         "GET": Operation(software.metadata, "software_deployments:metadata")
     },
     f"{_TENANT}/build_info": {"GET": Operation(meta.build_info, "build_info:build_info")},
+    f"{_ADMIN}/ring": {"GET": Operation(operators.ring, "ring:show", everywhere=True)},
+    f"{_ADMIN}/ring/plan": {"POST": Operation(operators.plan, "ring:plan", everywhere=True)},
+    f"{_ADMIN}/ring/{{host}}/drain": {"POST": Operation(operators.drain, "ring:drain", everywhere=True)},
+    f"{_ADMIN}/ring/{{host}}/undrain": {
+        "POST": Operation(operators.undrain, "ring:undrain", everywhere=True)
+    },
+    f"{_ADMIN}/conductors/{{host}}": {
+        "GET": Operation(operators.conductor, "conductors:show", everywhere=True)
+    },
+    f"{_ADMIN}/stack_counts": {
+        "GET": Operation(operators.counts_everywhere, "stacks:global_count", everywhere=True)
+    },
+    f"{_ADMIN}/stuck_stacks": {
+        "GET": Operation(operators.stuck_stacks, "stacks:global_stuck", everywhere=True)
+    },
+    f"{_TENANT}/stack_counts": {"GET": Operation(operators.counts, "stacks:count")},
     f"{_TENANT}/services": {"GET": Operation(meta.services, "service:index")},
     f"{_TENANT}/stacks": {
         "GET": Operation(stack_list.index, "stacks:index"),
@@ -114,10 +134,10 @@ ROUTES: Routes = {
     f"{_RESOURCE}/metadata": {"GET": Operation(resources.metadata, "resource:metadata")},
     f"{_RESOURCE}/signal": {"POST": Operation(resources.signal, "resource:signal")},
     f"{_RESOURCE}/signal/{{row}}": dict.fromkeys(
-        ("POST", "PUT"), Operation(signals.signal, None, presigned=SIGNAL)
+        ("POST", "PUT"), Operation(signals.signal, None, presigned=signals.PURPOSE)
     ),
     f"{_RESOURCE}/guest/{{row}}": dict.fromkeys(
-        ("GET", "HEAD"), Operation(guests.metadata, None, presigned=METADATA)
+        ("GET", "HEAD"), Operation(guests.metadata, None, presigned=guests.PURPOSE)
     ),
     f"{_STACK}/graph": {"GET": Operation(console.graph, "stacks:graph")},
     f"{_STACK}/inspect": {"GET": Operation(console.inspect, "stacks:inspect")},

@@ -151,3 +151,21 @@ MARK_UNHEALTHY: Json = {
     "required": ["mark_unhealthy"],
     "additionalProperties": False,
 }
+
+_WEIGHTS: Json = {
+    "type": ["object", "null"],
+    "maxProperties": 1000,
+    "propertyNames": {"maxLength": 255, "minLength": 1},
+    "additionalProperties": {"type": "number"},
+}
+
+RING_PLAN: Json = {
+    "type": "object",
+    "properties": {
+        "leave": {"type": ["array", "null"], "maxItems": 1000, "items": {"type": "string", "maxLength": 255}},
+        "join": _WEIGHTS,
+        "weight": _WEIGHTS,
+    },
+    "minProperties": 1,
+    "additionalProperties": False,
+}

@@ -9,7 +9,7 @@ import typing
 from collections.abc import Mapping
 
 from ...db.queries.guests import GuestServer
-from ...sealing.signal_urls import row_of
+from ...sealing.signal_urls import METADATA, row_of
 from ..context import Request
 from ..errors import Fault
 from ..presigned import GONE, refused
@@ -19,6 +19,8 @@ from ..views import cfn
 from ..views.versions import api_versions
 
 Json = typing.Any
+PURPOSE = METADATA
+"""The purpose of the signatures in the addresses of `metadata`."""
 JSON = "application/json"
 
 

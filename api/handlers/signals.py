@@ -10,7 +10,7 @@ from ...db.errors import NotFound
 from ...db.ids import ResourceId, StackId
 from ...db.rows import Stack
 from ...engine.errors import ResourceReplaced
-from ...sealing.signal_urls import row_of
+from ...sealing.signal_urls import SIGNAL, row_of
 from ..context import Request
 from ..errors import bad_request
 from ..parse import parse
@@ -20,6 +20,8 @@ from ..signed import check_arn, guest_of
 from ..views import cfn
 
 Json = typing.Any
+PURPOSE = SIGNAL
+"""The purpose of the signatures in the addresses of `signal`."""
 
 
 def signal(call: Request) -> Reply:

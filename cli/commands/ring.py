@@ -5,18 +5,19 @@ that the conductors use.  The rest is what each has reported last, in the databa
 any host that reaches both.
 """
 
-import collections
 import time
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from cliff.command import Command
 from cliff.lister import Lister
 
 from ...db import conductors, stacks
-from ...db.conductors import ACTIVE, DRAINING, STOPPED, ConductorRecord
+from ...db.conductors import ACTIVE, DRAINING
 from ...engine.diagnosis.presence import Presence
-from ...ring.hashring import Member, View, assign, plan
+from ...engine.diagnosis.ring import health, stacks_by_owner, sums
+from ...ring.changes import WrongChange, changed_view
+from ...ring.hashring import View, assign, plan
 from ..wiring.messaging import make_bus
 from .base import AdminError
 from .columns import Age, Known, Share, WithFooter
@@ -36,16 +37,6 @@ def ring_of(found: Presence) -> View:
     return found.ring
 
 
-def stacks_by_owner(view: View, by_shard: Mapping[int, int]) -> collections.Counter[str]:
-    """Count the stacks in progress of each conductor."""
-    found: collections.Counter[str] = collections.Counter()
-    if view.owners:
-        assignment = assign(view)
-        for shard, count in by_shard.items():
-            found[assignment.owner_of(shard)] += count
-    return found
-
-
 class RingShow(WithFooter):
     """Show each conductor's share of the ring and its stacks; with --stack, the owner of one stack."""
 
@@ -63,7 +54,7 @@ class RingShow(WithFooter):
             return self._stack(session, parsed)
         found = presence_of(session)
         by_shard = session.database.read(stacks.in_progress_by_shard)
-        self.footer = footer(found, sum(by_shard.values()))
+        self.footer = [sums(found, sum(by_shard.values())), health(found)]
         columns = (
             "Host",
             "State",
@@ -108,37 +99,6 @@ class RingShow(WithFooter):
         return ("Stack", "Name", "Shard", "Owner", "Why"), [(stack.id, stack.name, stack.shard, owner, why)]
 
 
-def footer(found: Presence, in_progress: int) -> list[str]:
-    """Return the lines below the table: the sums, and the health of the ring."""
-    there = [row for row in found.rows.values() if row.state != STOPPED or found.is_alive(row.host)]
-    owned = sum(found.shards().values())
-    working = there if found.group is None else found.alive
-    alive = "?" if found.group is None else len(found.group.alive)
-    sums = (
-        f"alive: {alive} of {max(len(there), len(found.members))} conductors; "
-        f"shards: {owned} of {found.shard_count} ({owned / found.shard_count:.1%}); "
-        f"stacks in progress: {in_progress}; "
-        f"threads busy: {sum(r.threads_busy for r in working)} of {sum(r.threads for r in working)}"
-    )
-    return [sums, health(found, there)]
-
-
-def health(found: Presence, there: Sequence[ConductorRecord]) -> str:
-    """Return the health of the ring in one line.
-
-    :param there: the reports of conductors that have not stopped.
-    """
-    reason = found.unsettled()
-    if found.group is None:
-        return f"unknown: {reason}; the last reports are shown"
-    if reason is not None:
-        return f"not settled: {reason}"
-    settled = f"every one of {found.shard_count} shards has one owner"
-    if down := sorted(row.host for row in there if not found.is_alive(row.host)):
-        return f"settled: {settled}; not alive: {', '.join(down)}"
-    return f"healthy: {settled}"
-
-
 class RingPlan(Lister):
     """Show which shards would move if conductors left, joined or changed their weight; changes nothing."""
 
@@ -165,7 +125,10 @@ class RingPlan(Lister):
                 "nothing would change: name changes by --leave HOST, --join HOST[=WEIGHT] or "
                 f"--weight HOST=WEIGHT, each as often as needed; on the ring are: {there}"
             )
-        new = changed_view(old, parsed.leave, parsed.join, parsed.weight)
+        try:
+            new = changed_view(old, parsed.leave, weights_of(parsed.join), weights_of(parsed.weight))
+        except WrongChange as error:
+            raise AdminError(str(error)) from error
         if not old.owners or not new.owners:
             raise AdminError("the ring is empty, or would be: nothing can be planned")
         moves = plan(old, new)
@@ -174,26 +137,19 @@ class RingPlan(Lister):
         return ("From", "To", "Shards"), [(a, b, count) for (a, b), count in sorted(moves.counts.items())]
 
 
-def changed_view(old: View, leave: Sequence[str], join: Sequence[str], weight: Sequence[str]) -> View:
-    """Return the view after the changes.
+def weights_of(texts: Sequence[str]) -> dict[str, float]:
+    """Return the weights that ``HOST=WEIGHT`` name; without one it is 1.
 
-    :raises AdminError: a host is missing, or on the ring already, or a weight is no number.
+    :raises AdminError: a weight is no number.
     """
-    members = {member.host: member for member in old.members}
-    for host in leave:
-        if host not in members:
-            raise AdminError(f"{host} is not on the ring; on it are: {', '.join(sorted(members)) or 'none'}")
-        del members[host]
-    for text in [*join, *weight]:
+    found: dict[str, float] = {}
+    for text in texts:
         host, _, value = text.partition("=")
-        known = host in members
-        if known != (text in weight):
-            raise AdminError(f"{host} is {'already' if known else 'not'} on the ring")
         try:
-            members[host] = Member(host, "planned", float(value or 1))
+            found[host] = float(value or 1)
         except ValueError as error:
             raise AdminError(f"the weight in {text} must be a number, as in HOST=2.5") from error
-    return View.of(members.values(), old.shard_count)
+    return found
 
 
 class RingRebalance(Command):

@@ -141,6 +141,14 @@ def count_stacks(conn: Connection, query: StackQuery) -> int:
     return int(conn.execute(counted).scalar_one())
 
 
+def count_by_state(conn: Connection, query: StackQuery) -> dict[tuple[str, str], int]:
+    """Return how many stacks match, by action and status, whatever the limit and the marker."""
+    s = tables.stack
+    counted = sa.select(s.c.action, s.c.status, sa.func.count()).where(*_conditions(query))
+    rows = conn.execute(counted.group_by(s.c.action, s.c.status))
+    return {(action, status): int(count) for action, status, count in rows}
+
+
 def _after(last: ListedStack, keys: Sequence[tuple[str, bool]]) -> sa.ColumnElement[bool]:
     """Return the condition for the stacks behind `last` in the order of `keys`."""
     s = tables.stack

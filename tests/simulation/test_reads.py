@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import falcon.testing
 import pytest
+from simulation.console import console_of, report_all
 from simulation.test_life import api_of
 from simulation.world import World
 from stoker.api.routes import ROUTES
@@ -49,11 +50,12 @@ class Scene:
     """
 
     def __init__(self, world: World) -> None:
-        self.world, self.api = world, api_of(world)
+        self.world, self.api = world, api_of(world, console=console_of(world))
         stack = world.create("s", TEMPLATE)
         assert world.settle(lambda: world.stack(stack.id).status == Status.COMPLETE, within=60)
         taken = world.snapshots.take(world.stack(stack.id), "kept")
         assert world.settle(lambda: world.stack(stack.id).status == Status.COMPLETE, within=60)
+        report_all(world)
         below = f"/v1/tenant/stacks/s/{stack.id}"
         event = self.api.simulate_get(f"{below}/resources/one/events").json["events"][0]["id"]
         self.path = {
@@ -66,6 +68,7 @@ class Scene:
             "output_key": "id",
             "type_name": "Sim::Server",
             "template_version": "heat_template_version.2018-08-31",
+            "host": "host0",
             **self.software(),
         }
 

@@ -5,9 +5,10 @@ import dataclasses
 import pytest
 from stoker.cli.commands.base import AdminError
 from stoker.cli.commands.columns import Age, Known, Share
-from stoker.cli.commands.ring import footer, ring_of
+from stoker.cli.commands.ring import ring_of
 from stoker.db.conductors import STOPPED, ConductorRecord
 from stoker.engine.diagnosis.presence import Presence
+from stoker.engine.diagnosis.ring import health, sums
 from stoker.ring.hashring import Member, View, assign
 from stoker.ring.observer import GroupStatus
 
@@ -46,6 +47,11 @@ def seen(
         frozenset(MEMBERS[host] for host in alive), frozenset(MEMBERS[host] for host in silent)
     )
     return Presence(NOW, rows, group, None, COUNT)
+
+
+def footer(found: Presence, in_progress: int) -> list[str]:
+    """The lines below the table."""
+    return [sums(found, in_progress), health(found)]
 
 
 def test_all_is_well() -> None:

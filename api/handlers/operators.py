@@ -1,0 +1,129 @@
+"""Handlers for operators: the ring, its conductors, and the stacks of all projects."""
+
+import functools
+import typing
+
+from sqlalchemy.engine import Connection
+
+from ...db import conductors, stacks
+from ...db.conductors import ACTIVE, DRAINING
+from ...db.errors import NotFound
+from ...db.queries import overview, stack_list
+from ...db.queries.stack_list import StackQuery
+from ...engine.diagnosis.presence import Presence
+from ...engine.diagnosis.ring import ring_plan
+from ...ring.changes import WrongChange, changed_view
+from ..context import Request
+from ..errors import Fault, bad_request, not_found
+from ..request import Reply
+from ..schemas import RING_PLAN
+from ..views import operators as views
+
+Json = typing.Any
+MOST_CLAIMS = 200
+"""Tasks in hand of a conductor that are shown at most."""
+STUCK, MOST_STUCK = 100, 1000
+"""Stuck stacks that are read for each cause where the query says nothing, and at most."""
+
+
+def _presence(call: Request, read: typing.Callable[[Connection, Presence], Json]) -> Json:
+    """Return what is read of the conductors, in one transaction.
+
+    The group is asked before: it may take long to answer.
+    """
+    console = call.services.console
+    group = console.group()
+    return call.read(lambda conn: read(conn, console.presence(conn, group, call.services.clock())))
+
+
+def ring(call: Request) -> Reply:
+    """Answer GET /admin/ring."""
+    shards = call.flag("shards")
+
+    def read(conn: Connection, found: Presence) -> Json:
+        return views.ring(found, stacks.in_progress_by_shard(conn), shards=shards)
+
+    return Reply({"ring": _presence(call, read)})
+
+
+def plan(call: Request) -> Reply:
+    """Answer POST /admin/ring/plan."""
+    change, shards = call.valid(RING_PLAN), call.flag("shards")
+
+    def read(conn: Connection, found: Presence) -> Json:
+        if found.group is None:
+            raise Fault(503, "ServiceUnavailable", str(found.unsettled()))
+        old = found.ring
+        leave, join, weight = (change.get(name) or () for name in ("leave", "join", "weight"))
+        try:
+            new = changed_view(old, leave, dict(join), dict(weight))
+        except WrongChange as error:
+            raise bad_request(str(error)) from error
+        if not old.owners or not new.owners:
+            raise bad_request("the ring is empty, or would be: nothing can be planned")
+        by_shard = stacks.in_progress_by_shard(conn)
+        return views.plan(ring_plan(old, new, by_shard), shards=shards)
+
+    return Reply({"plan": _presence(call, read)})
+
+
+def drain(call: Request) -> Reply:
+    """Answer POST /admin/ring/HOST/drain."""
+    return _ask(call, DRAINING)
+
+
+def undrain(call: Request) -> Reply:
+    """Answer POST /admin/ring/HOST/undrain."""
+    return _ask(call, ACTIVE)
+
+
+def _ask(call: Request, wanted: str) -> Reply:
+    host = call.path["host"]
+    try:
+        call.services.database.write(lambda conn: conductors.set_wanted(conn, host, wanted))
+    except NotFound as error:
+        raise not_found("Conductor", host) from error
+    return Reply({"host": host, "wanted": wanted}, 202)
+
+
+def conductor(call: Request) -> Reply:
+    """Answer GET /admin/conductors/HOST."""
+    host = call.path["host"]
+
+    def read(conn: Connection, found: Presence) -> Json:
+        if host not in found.hosts:
+            raise not_found("Conductor", host)
+        claims = overview.claims_of(conn, host, limit=MOST_CLAIMS + 1)
+        return views.conductor(found, host, claims, MOST_CLAIMS)
+
+    return Reply({"conductor": _presence(call, read)})
+
+
+def stuck_stacks(call: Request) -> Reply:
+    """Answer GET /admin/stuck_stacks."""
+    limit = min(call.number("limit") or STUCK, MOST_STUCK)
+
+    def read(conn: Connection, found: Presence) -> Json:
+        alive = None if found.group is None else {row.incarnation for row in found.alive}
+        return overview.stuck_stacks(conn, now=found.now, alive=alive, limit=limit)
+
+    return Reply({"stuck_stacks": [views.stuck(item) for item in _presence(call, read)]})
+
+
+def counts(call: Request) -> Reply:
+    """Answer GET /PROJECT/stack_counts."""
+    return _counted(call, call.path["tenant_id"])
+
+
+def counts_everywhere(call: Request) -> Reply:
+    """Answer GET /admin/stack_counts."""
+    return _counted(call, None)
+
+
+def _counted(call: Request, project_id: str | None) -> Reply:
+    hidden = () if call.flag("show_hidden") else tuple(call.limits.hidden_tags)
+    query = StackQuery(project_id, show_nested=call.flag("show_nested"), hidden_tags=hidden)
+    read = functools.partial(stack_list.count_by_state, query=query)
+    key = (project_id, query.show_nested, hidden)
+    found = call.services.console.counts.get(key, lambda before: call.read(read))
+    return Reply({"stack_counts": views.counts(found)})

@@ -1,0 +1,138 @@
+"""Reads for an overview of the installation: stuck stacks, and what a conductor has in hand."""
+
+import typing
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from ..ids import MemberId, StackId, TaskId
+from ..schema import tables
+from ..states import ACTIVE, Status, TaskState
+
+LATE = 30.0
+"""Seconds past its moment after which nobody has acted on a row."""
+
+
+@dataclass(frozen=True)
+class StuckStack:
+    """A stack in progress that makes no progress by itself.
+
+    :ivar since: for how long at least, as an instant; None: unknown.
+    """
+
+    id: StackId
+    name: str
+    project_id: str
+    parent_id: StackId | None
+    action: str
+    status: str
+    causes: frozenset[str]
+    since: float | None
+
+
+def stuck_stacks(
+    conn: Connection, *, now: float, alive: Collection[str] | None, limit: int
+) -> list[StuckStack]:
+    """Return stacks of all projects that make no progress, those stuck for longest first.
+
+    Its timeout (``timeout``) or its rollback (``rollback``) should have begun.  Or breakpoints hold all
+    unfinished work (``held``).  Or nobody has acted on a task in time (``overdue``), a step does not stop
+    (``cancel``), or a conductor that is not alive holds a task (``orphan``).
+
+    :param alive: names of the members that are alive; None: unknown, so there are no orphans.
+    :param limit: stacks that are read at most for each cause.
+    """
+    s, t = tables.stack, tables.task
+    found: dict[StackId, dict[str, float | None]] = {}
+
+    def note(cause: str, rows: sa.Select[typing.Any]) -> None:
+        for stack_id, since in conn.execute(rows.limit(limit)):
+            found.setdefault(StackId(stack_id), {})[cause] = since
+
+    busy = s.c.status == Status.IN_PROGRESS
+    note("timeout", sa.select(s.c.id, s.c.deadline_at).where(busy, s.c.deadline_at < now - LATE))
+    note("rollback", sa.select(s.c.id, s.c.rollback_at).where(s.c.rollback_at < now - LATE))
+    note("held", sa.select(s.c.id, sa.null()).where(busy, s.c.remaining.is_not(None)))
+    tasks = sa.select(t.c.stack_id, sa.func.min(t.c.due_at)).group_by(t.c.stack_id)
+    note("overdue", tasks.where(t.c.due_at < now - LATE, t.c.state.in_(sorted(ACTIVE))))
+    running = t.c.state == TaskState.RUNNING
+    claims = sa.select(t.c.stack_id, sa.func.min(t.c.claimed_at)).where(running).group_by(t.c.stack_id)
+    note("cancel", claims.where(t.c.stop_by < now))
+    if alive is not None and (gone := _holders(conn) - set(alive)):
+        note("orphan", claims.where(t.c.member.in_(sorted(gone))))
+    return _stuck(conn, found)
+
+
+def _holders(conn: Connection) -> set[str]:
+    t = tables.task
+    rows = conn.execute(sa.select(t.c.member).where(t.c.state == TaskState.RUNNING).distinct())
+    return {member for member in rows.scalars() if member is not None}
+
+
+def _stuck(conn: Connection, found: dict[StackId, dict[str, float | None]]) -> list[StuckStack]:
+    s = tables.stack
+    names = ("id", "name", "project_id", "parent_id", "action", "status")
+    wanted = sa.select(*(s.c[name].label(name) for name in names)).where(s.c.id.in_(sorted(found)))
+    stuck = []
+    for row in conn.execute(wanted).mappings() if found else ():
+        causes = found[StackId(row["id"])]
+        since = min((moment for moment in causes.values() if moment is not None), default=None)
+        stuck.append(StuckStack(**row, causes=frozenset(causes), since=since))
+    return sorted(stuck, key=lambda one: (one.since is None, one.since or 0.0, one.id))
+
+
+@dataclass(frozen=True)
+class ClaimInHand:
+    """A task that a conductor holds.
+
+    :ivar begun: its step has stored progress, so it is polled.
+    :ivar stop_by: until when the step that was asked to stop may run.
+    """
+
+    id: TaskId
+    stack_id: StackId
+    stack_name: str
+    project_id: str
+    resource: str
+    type: str
+    kind: str
+    state: TaskState
+    attempt: int
+    member: MemberId
+    claimed_at: float | None
+    stop_by: float | None
+    expires_at: float | None
+    begun: bool
+
+
+def claims_of(conn: Connection, host: str, *, limit: int) -> Sequence[ClaimInHand]:
+    """Return the tasks that the incarnations of a conductor hold, those claimed first at the beginning."""
+    t, s, r = tables.task, tables.stack, tables.resource
+    own = ("id", "stack_id", "kind", "state", "attempt", "member", "claimed_at", "stop_by", "expires_at")
+    wanted = (
+        sa.select(
+            *(t.c[name] for name in own),
+            s.c.name.label("stack_name"),
+            s.c.project_id.label("project_id"),
+            r.c.name.label("resource"),
+            r.c.type,
+            r.c.progress,
+        )
+        .join(s, s.c.id == t.c.stack_id)
+        .outerjoin(r, r.c.id == t.c.resource_id)
+        .where(
+            t.c.member.startswith(f"{host}/", autoescape=True),
+            t.c.state.in_([TaskState.RUNNING, TaskState.CANCELLED]),
+        )
+        .order_by(t.c.claimed_at, t.c.id)
+        .limit(limit)
+    )
+    return [_claim(dict(row)) for row in conn.execute(wanted).mappings()]
+
+
+def _claim(row: dict[str, typing.Any]) -> ClaimInHand:
+    progress = row.pop("progress")
+    named = {"resource": row["resource"] or "", "type": row["type"] or "", "state": TaskState(row["state"])}
+    return ClaimInHand(**{**row, **named}, begun=progress is not None and progress["task"] == row["id"])

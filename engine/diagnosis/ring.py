@@ -1,0 +1,108 @@
+"""The ring as operators see it: its sums, its health, and what a change of it would move."""
+
+import collections
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ...db.conductors import STOPPED, ConductorRecord
+from ...ring.hashring import Moves, View, assign, plan
+from .presence import Presence
+
+
+def stacks_by_owner(view: View, by_shard: Mapping[int, int]) -> collections.Counter[str]:
+    """Count the stacks in progress of each conductor."""
+    found: collections.Counter[str] = collections.Counter()
+    if view.owners:
+        assignment = assign(view)
+        for shard, count in by_shard.items():
+            found[assignment.owner_of(shard)] += count
+    return found
+
+
+def reporting(found: Presence) -> list[ConductorRecord]:
+    """Return the reports of conductors that have not stopped."""
+    return [row for row in found.rows.values() if row.state != STOPPED or found.is_alive(row.host)]
+
+
+def health(found: Presence) -> str:
+    """Return the health of the ring in one line."""
+    reason = found.unsettled()
+    if found.group is None:
+        return f"unknown: {reason}; the last reports are shown"
+    if reason is not None:
+        return f"not settled: {reason}"
+    settled = f"every one of {found.shard_count} shards has one owner"
+    if down := sorted(row.host for row in reporting(found) if not found.is_alive(row.host)):
+        return f"settled: {settled}; not alive: {', '.join(down)}"
+    return f"healthy: {settled}"
+
+
+@dataclass(frozen=True)
+class RingChange:
+    """The effects of a change of the ring.
+
+    :ivar before: number of shards of each conductor; after: likewise.
+    :ivar stacks: number of stacks in progress in the shards that move.
+    """
+
+    moves: Moves
+    before: Mapping[str, int]
+    after: Mapping[str, int]
+    stacks: int
+    shard_count: int
+
+    @property
+    def share(self) -> float:
+        """Return the part of the ring that moves, from 0 to 1."""
+        return len(self.moves.moves) / self.shard_count
+
+    def summary(self) -> str:
+        """Return the effects in one sentence."""
+        if not self.moves.moves:
+            return "nothing moves"
+        owners = sorted(self.after.items(), key=lambda pair: (-pair[1], pair[0]))
+        shares = ", ".join(f"{host} {count / self.shard_count:.0%}" for host, count in owners[:SHARES_SHOWN])
+        more = f", and {len(owners) - SHARES_SHOWN} others less" if len(owners) > SHARES_SHOWN else ""
+        stacks = f"{self.stacks} stack{'' if self.stacks == 1 else 's'} in progress"
+        return f"{self.share:.0%} of the ring moves, with {stacks}; then the shares are {shares}{more}"
+
+    def warnings(self) -> list[str]:
+        """Return the dangers of the change."""
+        if len(self.after) > 1:
+            return []
+        return [f"only {host} would be left: nobody takes its work over if it fails" for host in self.after]
+
+
+SHARES_SHOWN = 5
+"""Conductors whose shares the sentence on a plan names."""
+
+
+def ring_plan(old: View, new: View, by_shard: Mapping[int, int]) -> RingChange:
+    """Return the effects of a change.
+
+    :param by_shard: number of stacks in progress.
+    :raises NoMembersError: the ring is empty, or would be.
+    """
+    moves = plan(old, new)
+    before, after = (
+        {host: len(owned) for host, owned in assign(view).by_host.items()} for view in (old, new)
+    )
+    stacks = sum(by_shard.get(shard, 0) for shard in moves.moves)
+    return RingChange(moves, before, after, stacks, old.shard_count)
+
+
+def sums(found: Presence, in_progress: int) -> str:
+    """Return the sums over all conductors in one line.
+
+    :param in_progress: number of stacks.
+    """
+    there = reporting(found)
+    owned = sum(found.shards().values())
+    working: Sequence[ConductorRecord] = there if found.group is None else found.alive
+    alive = "?" if found.group is None else len(found.group.alive)
+    return (
+        f"alive: {alive} of {max(len(there), len(found.members))} conductors; "
+        f"shards: {owned} of {found.shard_count} ({owned / found.shard_count:.1%}); "
+        f"stacks in progress: {in_progress}; "
+        f"threads busy: {sum(r.threads_busy for r in working)} of {sum(r.threads for r in working)}"
+    )

@@ -1,0 +1,197 @@
+"""Routes for operators: the ring, its conductors, and the stacks of all projects."""
+
+import dataclasses
+import pathlib
+import typing
+
+import pytest
+from simulation.console import Callers, console_of, report_all
+from simulation.world import SHARDS, World
+from stoker.api.console import ConsoleServices
+from stoker.api.shared_views import SharedViews
+from stoker.db import conductors
+from stoker.db.states import Status
+from stoker.ring.hashring import assign
+from stoker.ring.observer import GroupStatus
+
+Json = typing.Any
+RING, PLAN = "/v1/admin/ring", "/v1/admin/ring/plan"
+ONE = {"heat_template_version": "2018-08-31", "resources": {"one": {"type": "Sim::Server"}}}
+SLOW = {
+    "heat_template_version": "2018-08-31",
+    "resources": {"one": {"type": "Sim::Server", "properties": {"after": 1000}}},
+}
+
+
+@pytest.fixture
+def world(tmp_path: pathlib.Path) -> World:
+    made = World(tmp_path, hosts=2)
+    report_all(made)
+    return made
+
+
+@pytest.fixture
+def console(world: World) -> ConsoleServices:
+    return console_of(world)
+
+
+@pytest.fixture
+def callers(world: World, console: ConsoleServices) -> Callers:
+    return Callers(world, console)
+
+
+OPERATIONS = [
+    ("GET", RING),
+    ("POST", PLAN),
+    ("POST", f"{RING}/host0/drain"),
+    ("POST", f"{RING}/host0/undrain"),
+    ("GET", "/v1/admin/conductors/host0"),
+    ("GET", "/v1/admin/stack_counts"),
+    ("GET", "/v1/admin/stuck_stacks"),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_they_are_for_operators_only(callers: Callers, method: str, path: str) -> None:
+    body = {"leave": ["host0"]} if path == PLAN else None
+    for other in (callers.owner, callers.stranger):
+        assert other.status(method, path, body) == 403
+    assert callers.operator.status(method, path, body) in (200, 202)
+
+
+def test_the_ring_shows_shares_and_whether_it_is_settled(callers: Callers, world: World) -> None:
+    world.create("s", SLOW)
+    world.calm()
+    ring = callers.operator.get(RING, "shards=true")["ring"]
+    assert (ring["settled"], ring["shard_count"], ring["stacks_in_progress"]) == (True, SHARDS, 1)
+    assert ring["health"] == f"healthy: every one of {SHARDS} shards has one owner"
+    places = {place["host"]: place for place in ring["conductors"]}
+    assert sum(place["shards"] for place in places.values()) == SHARDS
+    assert sum(place["stacks_in_progress"] for place in places.values()) == 1
+    assert [ring["owners"][number] for number in ring["shards"]] == list(
+        assign(world.conductors["host0"].ring.view).hosts
+    )
+    assert {place["alive"] for place in places.values()} == {True}
+    assert "shards" not in callers.operator.get(RING)["ring"]
+
+
+def test_a_ring_whose_group_is_unreachable_shows_the_last_reports(
+    world: World, console: ConsoleServices
+) -> None:
+    callers = Callers(world, dataclasses.replace(console, group=lambda: "etcd is away"))
+    ring = callers.operator.get(RING)["ring"]
+    assert (ring["settled"], [place["alive"] for place in ring["conductors"]]) == (False, [None, None])
+    assert "etcd is away" in ring["health"]
+    assert callers.operator.status("POST", PLAN, {"leave": ["host0"]}) == 503
+
+
+def test_a_plan_says_what_would_move_and_changes_nothing(callers: Callers, world: World) -> None:
+    world.create("s", SLOW)
+    world.calm()
+    before = callers.operator.get(RING)["ring"]
+    plan = callers.operator.call("POST", PLAN, {"leave": ["host0"]}).json["plan"]
+    shards = next(place["shards"] for place in before["conductors"] if place["host"] == "host0")
+    assert plan["moves"] == [{"from": "host0", "to": "host1", "shards": shards}]
+    assert plan["after"] == {"host1": SHARDS}
+    assert plan["warnings"] == ["only host1 would be left: nobody takes its work over if it fails"]
+    assert plan["summary"].startswith(f"{shards / SHARDS:.0%} of the ring moves, with ")
+    assert plan["summary"].endswith("; then the shares are host1 100%")
+    assert callers.operator.get(RING)["ring"] == before
+    joined = callers.operator.call("POST", PLAN, {"join": {"host2": 1}}, query="shards=true").json["plan"]
+    assert joined["warnings"] == []
+    assert list(joined["shards"].values()).count("host2") == joined["after"]["host2"] > 0
+    assert len(joined["shards"]) == joined["moved_shards"]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"leave": ["nobody"]}, "nobody is not on the ring; on it are: host0, host1"),
+        ({"join": {"host0": 1}}, "host0 is already on the ring"),
+        ({"weight": {"host9": 1}}, "host9 is not on the ring"),
+        ({"weight": {"host0": 0}}, "the weight of host0 must be above 0"),
+        ({"weight": {"host0": "much"}}, "is not of type number"),
+        ({"leave": ["host0", "host1"]}, "the ring is empty, or would be"),
+        ({"leaves": ["host0"]}, "known are: join, leave, weight"),
+        ({}, ""),
+    ],
+)
+def test_a_wrong_plan_is_refused(callers: Callers, body: Json, said: str) -> None:
+    answer = callers.operator.call("POST", PLAN, body)
+    assert answer.status_code == 400
+    assert said in answer.json["error"]["message"]
+
+
+def test_a_conductor_is_drained_and_returns(callers: Callers, world: World) -> None:
+    def wanted() -> list[str]:
+        return [row.wanted for row in world.database.read(conductors.list_all)]
+
+    assert callers.operator.call("POST", f"{RING}/host0/drain").json == {
+        "host": "host0",
+        "wanted": "draining",
+    }
+    assert wanted() == ["draining", "active"]
+    assert callers.operator.status("POST", f"{RING}/host0/undrain") == 202
+    assert wanted() == ["active", "active"]
+    assert callers.operator.status("POST", f"{RING}/nobody/drain") == 404
+
+
+def test_a_conductor_shows_what_it_has_in_hand(callers: Callers, world: World) -> None:
+    stack = world.create("s", SLOW)
+    world.calm()
+    shown = [callers.operator.get(f"/v1/admin/conductors/host{n}")["conductor"] for n in (0, 1)]
+    [task] = [task for one in shown for task in one["tasks"]]
+    assert (task["stack"], task["resource"], task["action"], task["attempt"]) == (
+        stack.id,
+        "one",
+        "create",
+        1,
+    )
+    assert (task["polled"], task["hung"], task["orphan"]) == (True, False, False)
+    assert shown[0]["threads"] == 4
+    assert callers.operator.status("GET", "/v1/admin/conductors/nobody") == 404
+
+
+def test_stacks_are_counted_by_state(world: World, console: ConsoleServices) -> None:
+    callers = Callers(world, dataclasses.replace(console, counts=SharedViews(keep=0.0)))
+    done = world.create("done", ONE)
+    assert world.settle(lambda: world.stack(done.id).status == Status.COMPLETE, within=60)
+    world.create("slow", SLOW)
+    expected = {
+        "total": 2,
+        "by_status": {"COMPLETE": 1, "IN_PROGRESS": 1},
+        "by_state": {"CREATE_COMPLETE": 1, "CREATE_IN_PROGRESS": 1},
+    }
+    assert callers.owner.get("/v1/tenant/stack_counts")["stack_counts"] == expected
+    assert callers.operator.get("/v1/admin/stack_counts")["stack_counts"] == expected
+    assert callers.stranger.get("/v1/elsewhere/stack_counts")["stack_counts"]["total"] == 0
+    assert callers.stranger.status("GET", "/v1/tenant/stack_counts") == 403
+
+
+def test_stuck_stacks_of_all_projects_are_listed_with_their_causes(
+    world: World, console: ConsoleServices
+) -> None:
+    callers = Callers(world, console)
+    environment = {"resource_registry": {"resources": {"one": {"hooks": "pre-create"}}}}
+    held = world.create("held", ONE, environment=environment)
+    slow = world.create("slow", SLOW, timeout_mins=1)
+    world.calm()
+    stuck = {one["id"]: one for one in callers.operator.get("/v1/admin/stuck_stacks")["stuck_stacks"]}
+    assert stuck.keys() == {held.id}
+    assert stuck[held.id]["causes"] == ["held"]
+    gone = Callers(world, dataclasses.replace(console, group=GroupStatus))
+    causes = {one["id"]: one["causes"] for one in gone.operator.get("/v1/admin/stuck_stacks")["stuck_stacks"]}
+    assert causes == {held.id: ["held"], slow.id: ["orphan"]}
+    world.clock.now += 600
+    causes = {
+        one["id"]: one["causes"] for one in callers.operator.get("/v1/admin/stuck_stacks")["stuck_stacks"]
+    }
+    assert causes[slow.id] == ["timeout"]
+
+
+def test_a_project_may_be_called_admin(world: World) -> None:
+    """Its paths are as any other project's."""
+    callers = Callers(world)
+    assert callers.operator.status("GET", "/v1/admin/stacks") == 200
+    assert callers.operator.status("GET", "/v1/admin/resource_types") == 200
+    assert callers.operator.status("GET", "/v1/admin/unknown") == 404
