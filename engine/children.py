@@ -13,7 +13,7 @@ from ..resources.nested.base import NestedType
 from ..resources.nested.parameterize import parameterize
 from ..sealing.stored import StoredLookup
 from ..template.compile import Identity
-from ..template.environment import as_document, nested_environment, parse_environment
+from ..template.environment import Environment, as_document, nested_environment, parse_environment
 from ..template.errors import TemplateError
 from ..template.language import ResourceDefinition
 from ..template.residual import evaluate
@@ -22,25 +22,39 @@ from .context import Compiled, EngineContext
 Json = typing.Any
 
 
+def opened_environment(
+    context: EngineContext,
+    stored: Mapping[str, Json],
+    files: Mapping[str, str],
+    unseal: Callable[[str], Json],
+) -> Environment:
+    """Return a stack's environment in clear, with the operator's below it.
+
+    :param stored: the environment as it is stored.
+    :param files: of the stack.
+    :param unseal: opens the token of a secret.
+    """
+    environment = parse_environment(evaluate(stored, StoredLookup(unseal)))
+    operator = context.registry.operator
+    return environment if operator is None else operator.under(environment, files)
+
+
 def goal_of_child(
     goal: ChildGoal,
     resource: tuple[str, str],
     facade: Mapping[str, Json],
     *,
-    environment: Mapping[str, Json],
+    environment: Environment,
     files: Mapping[str, str],
-    unseal: Callable[[str], Json],
 ) -> Goal:
     """Return what the child of a resource is compiled from.
 
     :param resource: its name, and its type as declared.
-    :param environment, files: of the stack around it; the environment as it is stored.
-    :param unseal: opens the token of a secret.
+    :param environment, files: of the stack around it; see opened_environment.
     """
-    document = evaluate(environment, StoredLookup(unseal))
     return Goal(
         template=goal.template,
-        environment=as_document(nested_environment(parse_environment(document), *resource)),
+        environment=as_document(nested_environment(environment, *resource)),
         files=files,
         parameters=goal.parameters,
         facade=facade,
@@ -74,9 +88,8 @@ def compile_previewed_child(
             replace(parameterize(goal, None), secret=secret),
             (definition.name, definition.declared_type),
             static_facade(definition),
-            environment=parent.environment,
+            environment=opened_environment(context, parent.environment, parent.files, parent.sealer.open),
             files=parent.files,
-            unseal=parent.sealer.open,
         )
         return context.compiler.compile(child_goal, identity, parent.sealer, tree=False)
     except TemplateError:

@@ -40,8 +40,9 @@ class GoalCompiler:
     """Implements context.Compiler.  Thread-safe."""
 
     def __init__(self, registry: ResourceRegistry, limits: Limits) -> None:
-        self._registry = registry
+        self._registry = registry.usable
         self._limits = limits
+        self._operator = registry.operator
 
     def compile(self, goal: Goal, identity: Identity, sealer: BoundSealer, *, tree: bool = True) -> Compiled:
         """Compile a goal and check it against the resource types, within the goal's budget."""
@@ -58,6 +59,10 @@ class GoalCompiler:
             environment = hide(environment, goal, template, self._limits)
             if goal.environment_files:
                 goal = without_secrets(goal, environment)
+        files, used = goal.files, dict[str, str]()
+        if self._operator is not None:
+            environment = self._operator.under(environment, goal.files)
+            files = self._operator.with_templates(goal.files, used)
         cloud = goal.cloud
         # The token of an admin who updates another project's stack sees the things of the admin's own
         # project: there the steps find out.
@@ -67,9 +72,7 @@ class GoalCompiler:
         plan = compiler.compile(root)
         # Without nested stacks the limit of resources was checked when the root was compiled.
         if tree and any(self._registry.is_nested(found.type) for found in plan.resources.values()):
-            nested = TemplateTree(
-                self._registry, self._limits, goal.files, compiler.compile, sealer.open, budget
-            )
+            nested = TemplateTree(self._registry, self._limits, files, compiler.compile, sealer.open, budget)
             if questions is not None:
                 nested.entering = questions.below
             nested.check(plan, environment)
@@ -86,7 +89,10 @@ class GoalCompiler:
             identity=identity,
             template=template,
             environment=stored_environment(environment, hidden, sealer),
-            files={name: text for name, text in goal.files.items() if name != EXISTING},
+            files={
+                **{name: text for name, text in goal.files.items() if name != EXISTING},
+                **used,
+            },
             parameters=sealed_values(goal.parameters, hidden, sealer),
             parameter_view={**identity.pseudo(), **parameter_strings(plan.parameters)},
             outputs={

@@ -59,7 +59,9 @@ class NestedStackReader:
 
         :raises PermanentError: the stack has no such file.
         """
-        files = self.content(self.stack(stack_id).files_id)
+        files: Mapping[str, str] = self.content(self.stack(stack_id).files_id)
+        if (operator := self._context.registry.operator) is not None:
+            files = operator.with_templates(files)
         if name not in files:
             raise PermanentError(
                 f"the file {name} is not among those of the stack", kind="StackValidationFailed"

@@ -13,7 +13,7 @@ from ..template.compile import Identity
 from ..template.errors import TemplateError
 from ..template.language import is_template_name
 from .change import Change, commit_update
-from .children import goal_of_child
+from .children import goal_of_child, opened_environment
 from .context import Compiled
 from .nested_actions import NestedStackActions, refusal_is_permanent
 from .parent_resource import ParentResource, child_id
@@ -114,9 +114,10 @@ class NestedStacks(NestedStackActions):
             goal,
             (nest.resource_name, nest.resource_type),
             nest.facade,
-            environment=self.content(parent.environment_id),
+            environment=opened_environment(
+                self._context, self.content(parent.environment_id), files, sealer.open
+            ),
             files=files,
-            unseal=sealer.open,
         )
         try:
             return self._context.compiler.compile(child_goal, identity, sealer, tree=False)

@@ -22,13 +22,11 @@ def check_new_stack(conn: Connection, project_id: str, most: int) -> None:
     It is the last thing that the transaction does.  From here to its end no other one of the project counts,
     so of two requests at the same moment only one gets the last place.
 
-    :param most: 0: no limit.
     :raises LimitExceeded: it has more; the transaction must not be committed.
     """
-    if most:
-        projects.lock(conn, project_id)
-        if projects.count_stacks(conn, project_id) > most:
-            raise _exceeded(most)
+    projects.lock(conn, project_id)
+    if projects.count_stacks(conn, project_id) > most:
+        raise _exceeded(most)
 
 
 def _exceeded(most: int) -> LimitExceeded:

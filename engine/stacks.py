@@ -77,7 +77,8 @@ def create_stack(
         stacks.insert(conn, stack)
         endings.record_stack_events(conn, [stack], Status.IN_PROGRESS, stack.reason, by=None, now=scope.now)
         started = store_plan(conn, stack, plan, [], now=scope.now)
-        check_new_stack(conn, stack.project_id, new.project_limit)
+        if new.project_limit:
+            check_new_stack(conn, stack.project_id, new.project_limit)
         return started
 
     started = context.database.write(store)

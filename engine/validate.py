@@ -80,8 +80,10 @@ class Validation:
         template = load_template(goal.template, max_bytes=limits.template_bytes)
         described = describe(template)
         environment = read_environment(goal, template, Budget(limits.budget))
+        if (operator := self._context.registry.operator) is not None:
+            environment = operator.under(environment, goal.files)
         given = {**environment.parameters, **goal.parameters}
-        known = {**environment.parameter_defaults, **given}
+        known = {**environment.defaults, **given}
         if all("Default" in schema or name in known for name, schema in described["Parameters"].items()):
             goal = replace(goal, template=template)
             self._compile(CreateRequest(project_id=project_id, name="validated", goal=goal))
@@ -93,15 +95,16 @@ class Validation:
         self, template: Mapping[str, Json], environment: Environment, goal: Goal, budget: Budget
     ) -> None:
         resources_of = template.get("resources")
+        registry = self._context.registry.usable
         for name, body in resources_of.items() if isinstance(resources_of, Mapping) else ():
             declared = body.get("type") if isinstance(body, Mapping) else None
             if not isinstance(declared, str):
                 raise TemplateError("must be a map with a type", ("resources", str(name)))
             type_name = map_type(environment, (str(name),), declared, budget).name
             if goal.cloud is not None:
-                check_available([type_name], self._context.registry, goal.cloud.has_service)
+                check_available([type_name], registry, goal.cloud.has_service)
             try:
-                self._context.registry.get(type_name)
+                registry.get(type_name)
             except UnknownType as error:
                 raise TemplateError(str(error), ("resources", str(name), "type")) from error
 
@@ -125,7 +128,7 @@ def _answer(
     shown = dict(described)
     if not shown.get("ParameterGroups"):
         shown.pop("ParameterGroups", None)
-    defaults = environment.parameter_defaults
+    defaults = environment.defaults
     shown["Parameters"] = {
         name: {
             **schema,

@@ -50,10 +50,11 @@ def check_names(declared: Mapping[str, Json], given: Mapping[str, Json], environ
 
 def missing(declared: Mapping[str, Json], given: Mapping[str, Json], environment: Environment) -> list[str]:
     """Return the names of the parameters that have no value."""
+    defaults = environment.defaults
     return [
         name
         for name, schema in declared.items()
-        if "Default" not in schema and name not in given and name not in environment.parameter_defaults
+        if "Default" not in schema and name not in given and name not in defaults
     ]
 
 

@@ -9,6 +9,7 @@ type name to a class derived from `ResourceType`::
 """
 
 import dataclasses
+import functools
 import importlib.metadata
 import logging
 import typing
@@ -19,6 +20,7 @@ from stevedore import ExtensionManager
 from ..sandbox import evaluator
 from ..sandbox.errors import EvaluationError, LimitReached
 from ..template.language import is_template_name
+from ..template.operator_environment import OperatorEnvironment
 from ..template.suggestions import did_you_mean
 from .errors import UnknownType
 from .nested.base import NestedType
@@ -38,12 +40,15 @@ class ResourceRegistry:
 
     :param types: one instance of each class serves all resources of the type.
     :param defaults: defaults of properties, by their `Property.default_option`.
+    :ivar operator: the environment below that of each stack; None: there is none.
     """
 
     def __init__(
         self, types: Mapping[str, type[ResourceType]], defaults: Mapping[str, Json] | None = None
     ) -> None:
         self._types = {name: _configured(types[name](), defaults or {}) for name in sorted(types)}
+        self.operator: OperatorEnvironment | None = None
+        self._made: Mapping[str, ResourceType] = {}
 
     @classmethod
     def installed(
@@ -64,6 +69,39 @@ class ResourceRegistry:
                 else:
                     found[name] = declared
         return cls(found, defaults)
+
+    def with_operator(
+        self, operator: OperatorEnvironment, made_types: Mapping[str, ResourceType]
+    ) -> "ResourceRegistry":
+        """Return the registry of an installation whose operator has an environment for all stacks.
+
+        It has all types: stacks may still have resources of one that was switched off.
+
+        :param made_types: those that the operator has made of templates.
+        """
+        made = self._with(self._types)
+        made.operator, made._made = operator, made_types
+        return made
+
+    @functools.cached_property
+    def usable(self) -> "ResourceRegistry":
+        """Return the types that new resources may have: those that the operator has not switched off."""
+        if self.operator is None:
+            return self
+        off = self.operator.is_switched_off
+        return self._with({name: item for name, item in self._types.items() if not off(name)})
+
+    @functools.cached_property
+    def offered(self) -> "ResourceRegistry":
+        """Return the usable types, with those that the operator has made of templates."""
+        if self.operator is None:
+            return self
+        return self._with(dict(sorted({**self.usable._types, **self._made}.items())))
+
+    def _with(self, types: Mapping[str, ResourceType]) -> "ResourceRegistry":
+        made = ResourceRegistry({})
+        made._types = dict(types)
+        return made
 
     def get(self, name: str) -> ResourceType:
         """Return the type; for the name of a template the type of nested stacks.

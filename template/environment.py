@@ -97,6 +97,7 @@ class Environment:
     :ivar registry: type -> type or template's name; ``resources`` -> settings of single resources.
     :ivar encrypted_param_names: parameters that are hidden in the stack, and in all that is nested in it,
         whatever their templates declare.
+    :ivar operator: what lies below this one for all stacks; None: nothing.  It is not stored.
     :ivar wild: names with wildcards in the registry.
     """
 
@@ -105,7 +106,15 @@ class Environment:
     registry: Mapping[str, Json] = field(default_factory=dict)
     event_sinks: Sequence[Json] = ()
     encrypted_param_names: Sequence[str] = ()
+    operator: "Environment | None" = field(default=None, repr=False, compare=False)
     wild: WildNames = field(default_factory=WildNames, init=False, repr=False, compare=False)
+
+    @property
+    def defaults(self) -> Mapping[str, Json]:
+        """Return the defaults of parameters, with the operator's below them."""
+        if self.operator is None:
+            return self.parameter_defaults
+        return {**self.operator.parameter_defaults, **self.parameter_defaults}
 
 
 def parse_environment(document: Mapping[str, Json] | None, budget: Budget | None = None) -> Environment:
@@ -256,10 +265,12 @@ class MappedType(typing.NamedTuple):
 
     :ivar name: of another type or of a template; the type's own, if nothing maps it.
     :ivar entry: name of the last entry on the way, if it is for all resources.
+    :ivar is_operators: that entry is the operator's.
     """
 
     name: str
     entry: str | None = None
+    is_operators: bool = False
 
 
 def map_type(
@@ -269,14 +280,18 @@ def map_type(
 
     An entry for the resource wins over one for all; an exact name over a wildcard, a longer wildcard over a
     shorter one.  A chain of mappings is followed to its end, which the name of a template is in any case; one
-    that leads back ends where it began.
+    that leads back ends where it began.  The operator's entries come after those of the stack, unless one of
+    the stack maps the type to itself.
 
     :raises TemplateError: the chain has no end, as ``A*: AA*``.
     """
-    if not env.registry:
+    operator = env.operator if env.operator is not None and env.operator.registry else None
+    if not env.registry and operator is None:
         return MappedType(type_name)
-    budget, last = budget or Budget(), None
-    tables = [*reversed(_entries(env, path, budget)), env.registry]
+    budget, last = budget or Budget(), MappedType(type_name)
+    tables = [(table, env.wild) for table in (*reversed(_entries(env, path, budget)), env.registry)]
+    if operator is not None:
+        tables.append((operator.registry, operator.wild))
     seen: list[str] = []
     while type_name not in seen and not (seen and is_template_name(type_name)):
         if len(seen) > _LONGEST_CHAIN:
@@ -284,12 +299,17 @@ def map_type(
                 f'the mapping of the type "{seen[0]}" does not end', ["environment", "resource_registry"]
             )
         seen.append(type_name)
-        for table in tables:
-            found = _find_entry(table, type_name, env.wild, budget)
+        for table, wild in tables:
+            found = _find_entry(table, type_name, wild, budget)
             if found is not None and found[1] != type_name:
-                last, type_name = (found[0] if table is env.registry else None), found[1]
+                is_operators = operator is not None and table is operator.registry
+                is_for_all = is_operators or table is env.registry
+                last = MappedType(found[1], found[0] if is_for_all else None, is_operators)
+                type_name = found[1]
                 break
-    return MappedType(type_name, last)
+            if found is not None and table is env.registry:
+                break
+    return last._replace(name=type_name)
 
 
 def nested_environment(
@@ -315,13 +335,16 @@ def nested_environment(
         }
         below = _overlaid(below, inner)
     found = map_type(env, [resource_name], type_name, budget)
-    left_out = {"resources", found.entry if is_template_name(found.name) else None}
-    others = {key: value for key, value in env.registry.items() if key not in left_out}
+    left_out = found.entry if is_template_name(found.name) else None
+    others = {key: value for key, value in env.registry.items() if key not in ("resources", left_out)}
+    if left_out is not None and found.is_operators:
+        others[left_out] = left_out
     return Environment(
         parameter_defaults=env.parameter_defaults,
         registry={**others, "resources": below} if below else others,
         event_sinks=env.event_sinks,
         encrypted_param_names=env.encrypted_param_names,
+        operator=env.operator,
     )
 
 

@@ -181,22 +181,27 @@ def resolve_parameters(
             hint = closest(str(name), declarations)
             raise UnknownParameter(f'the template has no parameter "{name}"{hint}', ["parameters", str(name)])
     hidden = {*environment.encrypted_param_names, *secret}
+    has_more = environment.operator is not None
+    defaults = environment.defaults if has_more else environment.parameter_defaults
     return {
         name: _resolve(
-            dataclasses.replace(declared, hidden=declared.hidden or name in hidden), given, environment, seal
+            dataclasses.replace(declared, hidden=declared.hidden or name in hidden), given, defaults, seal
         )
         for name, declared in declarations.items()
     }
 
 
 def _resolve(
-    declared: Declaration, given: Mapping[str, Json], environment: Environment, seal: Callable[[Json], str]
+    declared: Declaration,
+    given: Mapping[str, Json],
+    defaults: Mapping[str, Json],
+    seal: Callable[[Json], str],
 ) -> Parameter:
     path: Path = ("parameters", declared.name)
     if given.get(declared.name) is not None:
         value, supplied = _checked(declared, given[declared.name], path), True
-    elif environment.parameter_defaults.get(declared.name) is not None:
-        value, supplied = _checked(declared, environment.parameter_defaults[declared.name], path), True
+    elif defaults.get(declared.name) is not None:
+        value, supplied = _checked(declared, defaults[declared.name], path), True
     elif declared.has_default:
         value, supplied = _constrained(declared, declared.default, (*path, "default")), False
     else:

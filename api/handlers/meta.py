@@ -25,7 +25,7 @@ def versions(call: Request) -> Reply:
 
 def list_types(call: Request) -> Reply:
     """Answer GET /resource_types."""
-    registry = call.services.registry
+    registry = call.services.registry.offered
     try:
         names = registry.matching(call.one("name"), call.one("version"), call.one("support_status"))
     except ValueError as error:
@@ -39,7 +39,7 @@ def list_types(call: Request) -> Reply:
 
 def _missing_service(call: Request, name: str) -> str | None:
     """Return the service that a type needs and the caller's cloud does not have."""
-    service = call.services.registry.service_of(name)
+    service = call.services.registry.offered.service_of(name)
     return None if service is None or call.cloud is None or call.cloud.has_service(service) else service
 
 
@@ -69,7 +69,7 @@ def _usable(call: Request, name: str) -> ResourceType:
 
     :raises TypeForbidden: the caller may not use it.
     """
-    found = call.services.registry.get(name)
+    found = call.services.registry.offered.get(name)
     if not call.may_use(name):
         raise TypeForbidden(name)
     return found

@@ -16,12 +16,9 @@ from .api_options import API, GUESTS
 from .client_options import CLIENT_GROUPS
 from .database_options import DATABASE
 from .errors import WrongConfiguration
-from .fault_options import TASK_LOSSES
-from .limit_options import STACK_LIMITS
 from .metrics_options import METRICS, METRICS_OF_ONE, prefer_argument
 from .notification_options import NOTIFICATIONS
-from .signal_options import SIGNALS
-from .trust_options import DEFERRED
+from .stack_options import MORE_OF_STACKS
 from .upgrade_options import UPGRADE_LEVELS
 from .yaql_options import YAQL
 
@@ -164,7 +161,6 @@ STACKS = [
         help="Maximum number of events kept per stack; a purge once a minute removes the oldest ones "
         "beyond. 0: all are kept.",
     ),
-    *STACK_LIMITS,
 ]
 SECRETS = [
     cfg.MultiStrOpt(
@@ -190,7 +186,7 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     "api": API,
     "guests": GUESTS,
     "metrics": METRICS,
-    "stacks": [*STACKS, *SIGNALS, *TASK_LOSSES, *DEFERRED],
+    "stacks": [*STACKS, *MORE_OF_STACKS],
     "secrets": SECRETS,
     "upgrade_levels": UPGRADE_LEVELS,
     "yaql": YAQL,

@@ -15,6 +15,7 @@ from ...sealing.stored import Sealer
 from ..config.errors import WrongConfiguration
 from ..config.yaql_options import helper_limits
 from .database import count_troubles, open_database, require_configuration
+from .environment_files import with_operator_files
 from .messaging import Messaging, Notifications, make_notifier, open_messaging
 from .secrets import binds_tokens, make_addresses, make_sealer
 
@@ -59,13 +60,13 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT) -> Parts:
     """
     require_configuration(conf)
     make_sealer(conf)  # Checks the key before anything is opened.
+    catalogue = with_operator_files(ResourceRegistry.installed(defaults=conf.guests), conf)
     helpers = install(helper_limits(conf))
     notifications = make_notifier(conf)
     listener = None if notifications is None else notifications.notifier.notify
     database, shard_count = open_database(conf, listener, count_troubles(recorder))
     sealer = make_sealer(conf, binds_tokens(database))
     addresses = make_addresses(conf, database, sealer)
-    catalogue = ResourceRegistry.installed(defaults=conf.guests)
     trusts = _make_trusts(conf, catalogue)
     messaging = open_messaging(conf, database, recorder)
     if notifications is not None:

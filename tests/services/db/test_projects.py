@@ -2,6 +2,7 @@
 
 import threading
 
+import pytest
 import sqlalchemy as sa
 from services.db.rows import a_stack, raised, stack_of, together
 from stoker.db import projects, stacks
@@ -42,7 +43,8 @@ def test_of_transactions_that_store_the_last_stack_of_a_project_one_is_committed
     assert database.read(lambda conn: projects.count_stacks(conn, "tenant")) == 2
 
 
-def test_without_a_limit_nothing_is_checked(database: Database) -> None:
+def test_without_a_limit_there_is_always_room(database: Database) -> None:
     database.write(lambda conn: stacks.insert(conn, a_stack(name="old")))
-    for check in (check_room, check_new_stack):
-        database.write(lambda conn, check=check: check(conn, "tenant", 0))  # type: ignore[misc]
+    database.read(lambda conn: check_room(conn, "tenant", 0))
+    with pytest.raises(LimitExceeded, match="You have reached the maximum stacks per tenant, 1"):
+        database.read(lambda conn: check_room(conn, "tenant", 1))

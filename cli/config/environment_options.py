@@ -1,0 +1,23 @@
+"""Options of the environments and templates that an operator has for all stacks, in [stacks]."""
+
+import pathlib
+
+from oslo_config import cfg
+
+_DIRECTORY = pathlib.Path("/etc/stoker")
+ENVIRONMENTS = [
+    cfg.StrOpt(
+        "environment_dir",
+        default=str(_DIRECTORY / "environment.d"),
+        help="Directory of environment files for all stacks, which are merged in the order of their names. "
+        "They map types to other types or to templates, switch types off (null), and give defaults of "
+        "parameters. The environment of a stack precedes them. All programs read them at their start, which "
+        "a wrong file stops. The directory need not exist.",
+    ),
+    cfg.StrOpt(
+        "template_dir",
+        default=str(_DIRECTORY / "templates"),
+        help="Directory of templates (`*.yaml`, `*.template`) that all stacks may use as types by their "
+        "names, and to which files of environment_dir may map types. It need not exist.",
+    ),
+]
