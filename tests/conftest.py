@@ -19,6 +19,7 @@ from harness.etcd import Etcd
 from harness.keystone import Keystone
 from harness.mariadb import MariaDB
 from harness.memcached import Memcached
+from harness.pace_report import PaceReport
 from harness.postgresql import PostgreSQL
 from harness.rabbitmq import RabbitMQ
 from harness.redis import Redis
@@ -135,6 +136,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "stoker", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
     )
     hypothesis.settings.load_profile("stoker")
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(PaceReport())
 
 
 class Scheduling(LoadScopeScheduling):

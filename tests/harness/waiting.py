@@ -14,12 +14,17 @@ def crowded(load: float, cores: int) -> float:
 
 
 def wait_for(
-    condition: typing.Callable[[], bool], within: float = 30.0, why: typing.Callable[[], str] = lambda: ""
+    condition: typing.Callable[[], bool],
+    within: float = 30.0,
+    why: typing.Callable[[], str] = lambda: "",
+    *,
+    pause: float = 0.05,
 ) -> None:
     """Wait until the condition holds.
 
     :param within: seconds; more on a machine that has more to do than cores.
     :param why: asked for the text of the error.
+    :param pause: seconds between two looks at the condition.
     :raises TimeoutError: it does not hold after that time.
     """
     began = time.monotonic()
@@ -27,4 +32,4 @@ def wait_for(
         waited = time.monotonic() - began
         if waited > within * crowded(os.getloadavg()[0], len(os.sched_getaffinity(0))):
             raise TimeoutError(f"not so after {waited:.1f} s: {why()}")
-        time.sleep(0.05)
+        time.sleep(pause)

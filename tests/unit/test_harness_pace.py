@@ -2,6 +2,7 @@
 
 import pytest
 from harness.pace import REFERENCE, Pace, measure
+from harness.pace_report import APART, PaceReport
 
 
 class Host:
@@ -30,3 +31,12 @@ def test_bounds_never_shrink():
 
 def test_the_real_clocks_are_read():
     assert all(1.0 <= factor < 1000 for factor in measure())
+
+
+def test_a_run_reports_the_pace_of_its_machine():
+    clock, paces = [0.0], iter([Pace(2.0, 9.0), Pace(4.0, 9.0), Pace(2.5, 9.0)])
+    report = PaceReport(lambda: next(paces), lambda: clock[0])
+    for passed in (0.0, 1.0, APART, APART):
+        clock[0] += passed
+        report.pytest_runtest_logreport(None)
+    assert "2.5 times (2.0 to 4.0)" in report.text()

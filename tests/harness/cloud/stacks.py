@@ -26,11 +26,17 @@ class Stacks:
     """The stacks of a project.
 
     :ivar service: the Stoker.
+    :param within: seconds for a stack's action.
+    :param pause: seconds between two requests of who waits for its end.
     """
 
-    def __init__(self, service: Api, project: Project) -> None:
+    def __init__(
+        self, service: Api, project: Project, *, within: float = WITHIN, pause: float = 0.05
+    ) -> None:
         self.service = service
         self.project = project
+        self._within = within
+        self._pause = pause
 
     def call(self, method: str, path: str, body: Json = None) -> Answer:
         """One request.
@@ -63,7 +69,11 @@ class Stacks:
         for stack in left:
             self.call("DELETE", stack.path)
         for stack in left:
-            wait_for(lambda path=stack.path: self._is_over(path), WITHIN, lambda path=stack.path: path)  # type: ignore[misc]
+            self.wait_for(lambda path=stack.path: self._is_over(path), lambda path=stack.path: path)  # type: ignore[misc]
+
+    def wait_for(self, condition: typing.Callable[[], bool], why: typing.Callable[[], str]) -> None:
+        """Wait until the condition holds, as long as a stack's action may take."""
+        wait_for(condition, self._within, why, pause=self._pause)
 
     def _is_over(self, path: str) -> bool:
         answer = self.call("GET", path)
@@ -92,7 +102,7 @@ class Stack:
 
     def wait(self, status: str) -> Json:
         """Wait until no action is in progress; the stack, which must have this status."""
-        wait_for(lambda: not self._status().endswith("IN_PROGRESS"), WITHIN, self._story)
+        self.stacks.wait_for(lambda: not self._status().endswith("IN_PROGRESS"), self._story)
         found = self.show()
         assert found["stack_status"] == status, self._story()
         return found
@@ -129,7 +139,7 @@ class Stack:
 
     def wait_deleted(self) -> None:
         """Wait until it is gone; the deletion must not fail."""
-        wait_for(self._is_deleted, WITHIN, self._story)
+        self.stacks.wait_for(self._is_deleted, self._story)
 
     def resources(self) -> Mapping[str, Json]:
         """Its resources by name."""
