@@ -36,6 +36,7 @@ class EventQuery:
     :ivar nested_depth: 0: the stack's own events only; -1: the whole tree's.
     :ivar filters: column name -> values, one of which must match.
     :ivar marker: uuid of the last event already seen.
+    :ivar by_type: sorted by the type of the resource, and only those of one type by time.
     """
 
     stack_id: StackId
@@ -45,10 +46,11 @@ class EventQuery:
     limit: int | None = None
     marker: str | None = None
     descending: bool = False
+    by_type: bool = False
 
 
 def list_events(conn: Connection, query: EventQuery) -> list[tuple[Event, str]]:
-    """Return the events in the order they happened, without their properties, each with its stack's name.
+    """Return the events in the order of the query, without their properties, each with its stack's name.
 
     :raises NotFound: the marker is not an event.
     """
@@ -60,10 +62,10 @@ def list_events(conn: Connection, query: EventQuery) -> list[tuple[Event, str]]:
         wanted = wanted.where(e.c.resource_name == query.resource_name)
     for column, values in (query.filters or {}).items():
         wanted = wanted.where(e.c[column].in_(list(values)))
+    order = [e.c.resource_type, e.c.id] if query.by_type else [e.c.id]
     if query.marker is not None:
-        last = _number(conn, query.marker)
-        wanted = wanted.where(e.c.id < last if query.descending else e.c.id > last)
-    wanted = wanted.order_by(e.c.id.desc() if query.descending else e.c.id.asc())
+        wanted = wanted.where(_behind(conn, order, query))
+    wanted = wanted.order_by(*(column.desc() if query.descending else column.asc() for column in order))
     if query.limit is not None:
         wanted = wanted.limit(query.limit)
     rows = [dict(row) for row in conn.execute(wanted).mappings()]
@@ -81,12 +83,23 @@ def _of_stacks(conn: Connection, query: EventQuery) -> sa.ColumnElement[bool]:
     return e.c.stack_id.in_(statements.below(query.stack_id, deepest))
 
 
-def _number(conn: Connection, event_uuid: str) -> int:
-    e = tables.event
-    found = conn.execute(sa.select(e.c.id).where(e.c.uuid == event_uuid)).scalar()
+def _behind(
+    conn: Connection, order: Sequence[sa.Column[typing.Any]], query: EventQuery
+) -> sa.ColumnElement[bool]:
+    """Return the condition for events behind the query's marker.
+
+    :raises NotFound: there is no such event.
+    """
+    found = conn.execute(sa.select(*order).where(tables.event.c.uuid == query.marker)).one_or_none()
     if found is None:
-        raise NotFound("Event", event_uuid)
-    return int(found)
+        raise NotFound("Event", query.marker)
+    *types, last = [(column, value) for column, value in zip(order, found, strict=True)]
+    condition: sa.ColumnElement[bool]
+    condition = last[0] < last[1] if query.descending else last[0] > last[1]
+    for column, value in types:
+        further = column < value if query.descending else column > value
+        condition = sa.or_(further, sa.and_(column == value, condition))
+    return condition
 
 
 def get(conn: Connection, event_uuid: str) -> Event:

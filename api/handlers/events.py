@@ -28,6 +28,7 @@ _FILTERS = {
 }
 
 SORT_KEYS = (
+    "resource_type",
     "event_time",
     "created_at",
     "id",
@@ -38,7 +39,7 @@ SORT_KEYS = (
     "resource_status_reason",
     "links",
 )
-"""Keys that the client sends along when it sorts; events always come in the order of time."""
+"""Keys that the client sends along when it sorts; the order is that of time unless the first is the type."""
 
 
 def index(call: Request) -> Reply:
@@ -91,6 +92,7 @@ def _query(call: Request, resource_name: str | None) -> EventQuery:
         limit=call.limit(),
         marker=call.one("marker") or None,
         descending=call.direction() == "desc",
+        by_type=call.parts("sort_keys")[:1] == ["resource_type"],
     )
 
 

@@ -17,6 +17,8 @@ STORY = [
     ("r1", "CREATE_COMPLETE"),
     ("pair", "CREATE_COMPLETE"),
 ]
+BY_TYPE = [item for item in STORY if item[0] == "pair"] + [item for item in STORY if item[0] != "pair"]
+"""The type of the stack's own events is OS::Heat::Stack."""
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +94,8 @@ def test_a_shown_event_also_has_its_type_and_properties(service: Service, path: 
         ({"limit": 2}, STORY[:2]),
         ({"limit": 2, "sort_dir": "desc"}, STORY[:3:-1]),
         ({"sort_keys": "event_time"}, STORY),
+        ({"sort_keys": "resource_type"}, BY_TYPE),
+        ({"sort_keys": "resource_type,event_time", "sort_dir": "desc"}, BY_TYPE[::-1]),
         ({"nested_depth": 2}, STORY),
     ],
 )
@@ -99,14 +103,17 @@ def test_filters_and_limits(service: Service, path: str, query: Json, found: Jso
     assert story(listed(service, path, **query)) == found
 
 
+@pytest.mark.parametrize(("key", "found"), [("event_time", STORY), ("resource_type", BY_TYPE)])
 @pytest.mark.parametrize("direction", ["asc", "desc"])
-def test_markers_lead_through_all_events(service: Service, path: str, direction: str) -> None:
+def test_markers_lead_through_all_events(
+    service: Service, path: str, direction: str, key: str, found: list[tuple[str, str]]
+) -> None:
     seen: list[Json] = []
-    query = {"limit": 1, "sort_dir": direction}
+    query = {"limit": 1, "sort_dir": direction, "sort_keys": key}
     while page := listed(service, path, **query):
         seen += page
         query["marker"] = page[-1]["id"]
-    assert story(seen) == (STORY if direction == "asc" else STORY[::-1])
+    assert story(seen) == (found if direction == "asc" else found[::-1])
 
 
 def test_events_of_a_tree_lead_to_its_root(service: Service, path: str) -> None:
