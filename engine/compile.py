@@ -13,17 +13,15 @@ from ..planning.goal import (
     hide,
     hiding,
     leaves_open,
-    refreshed_for,
     sealed_values,
     stored_environment,
     without_secrets,
 )
+from ..planning.group_attributes import refreshed_for, with_requested_attributes
 from ..planning.implied import with_implied_dependencies
-from ..planning.nested_check import Branch, TemplateTree, with_requested_attributes
+from ..planning.nested_check import TemplateTree
 from ..planning.questions import Questions
-from ..planning.requests import EXISTING, Goal
-from ..resources.nested.base import NestedType
-from ..resources.plugin import ResourceType
+from ..planning.requests import EXISTING, Branch, Goal, NestedChild
 from ..resources.registry import ResourceRegistry
 from ..sealing.stored import BoundSealer
 from ..template.budget import Budget
@@ -67,15 +65,16 @@ class GoalCompiler:
         # The token of an admin who updates another project's stack sees the things of the admin's own
         # project: there the steps find out.
         questions = Questions() if cloud is not None and cloud.project_id == identity.project_id else None
-        compiler = _Compiler(goal, budget, identity, self._registry, self._limits, sealer, questions)
-        root = Branch(template, goal.parameters, environment, goal.facade, goal.secret, depth=0)
-        plan = compiler.compile(root)
+        compiler = _StackCompiler(goal, budget, identity, self._registry, self._limits, sealer, questions)
+        root = Branch(template, goal.parameters, environment, goal.facade, goal.secret, 0, goal.unknown)
+        plan, children = compiler.compile(root), typing.cast(Mapping[str, NestedChild], {})
         # Without nested stacks the limit of resources was checked when the root was compiled.
         if tree and any(self._registry.is_nested(found.type) for found in plan.resources.values()):
             nested = TemplateTree(self._registry, self._limits, files, compiler.compile, sealer.open, budget)
+            nested.keeps = goal.keeps_nested
             if questions is not None:
                 nested.entering = questions.below
-            nested.check(plan, environment)
+            children = nested.check(plan, environment).children
             if leaves_open(plan, self._registry.is_nested):
                 environment = hiding(environment, environment.parameter_defaults.keys())
                 plan = compiler.compile(replace(root, environment=environment))
@@ -101,6 +100,7 @@ class GoalCompiler:
             },
             plan=plan,
             sealer=sealer,
+            nested=children,
         )
 
 
@@ -109,7 +109,7 @@ def _without(values: Mapping[str, Json], names: Collection[str]) -> dict[str, Js
 
 
 @dataclass(frozen=True)
-class _Compiler:
+class _StackCompiler:
     """Compiles a stack, and each of those nested in it, with the same collaborators."""
 
     goal: Goal
@@ -130,31 +130,21 @@ class _Compiler:
             branch.facade,
             secret=branch.secret,
             budget=self.budget,
+            unknown=branch.unknown,
         )
         plan = compile_template(source, identity=self.identity, limits=self.limits, seal=self.sealer.seal)
         check_allowed(plan, self.goal.may_use)
         if self.goal.cloud is not None:
-            used = (definition.type for definition in plan.resources.values())
-            check_available(used, self.registry, self.goal.cloud.has_service)
-        check_types(plan, self.registry)
+            check_available(plan, self.registry, self.goal.cloud.has_service)
+        plan = check_types(plan, self.registry)
         if self.questions is not None:
             self.questions.collect(plan, self.registry)
         check_storable(plan)
         types = {name: self.registry.get(found.type) for name, found in plan.resources.items()}
-        groups = {
-            name: found
-            for name, found in types.items()
-            if isinstance(found, NestedType) and found.has_member_attributes
-        }
-        if groups:
-            plan = with_requested_attributes(plan, groups)
+        if any(self.registry.is_nested(found.type) for found in plan.resources.values()):
+            plan = with_requested_attributes(plan, types)
         if plan.outputs:
-            schemas = {
-                name: found.attributes_schema
-                for name, found in types.items()
-                if type(found).refresh is not ResourceType.refresh
-            }
-            plan = replace(plan, refreshed=refreshed_for(plan.outputs.values(), schemas))
+            plan = replace(plan, refreshed=refreshed_for(plan.outputs.values(), types))
         implied = {name: found.implied_dependencies for name, found in types.items()}
         if len(implied) < 2 or not any(implied.values()):  # One alone depends on nothing.
             return plan

@@ -7,7 +7,7 @@ import logging
 import typing
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy.engine import Connection
 
@@ -18,7 +18,7 @@ from ..db.rows import Stack
 from ..keystone.delegations import Delegations
 from ..observe.logs import about, current_request
 from ..planning.plan import Defaults, TooFewIds, TraversalScope
-from ..planning.requests import Goal
+from ..planning.requests import Goal, NestedChild
 from ..resources.registry import ResourceRegistry
 from ..ring.hashring import shard_of
 from ..sealing.stored import BoundSealer, Sealer
@@ -98,6 +98,7 @@ class Compiled:
     :ivar parameter_view: every parameter as the API shows it, with the pseudo parameters.
     :ivar outputs: as they are stored on the stack.
     :ivar sealer: of the tree of stacks, which has sealed them.
+    :ivar nested: the stacks that its resources are, by name, where the goal asks for them.
     """
 
     identity: Identity
@@ -109,6 +110,7 @@ class Compiled:
     outputs: Mapping[str, Json]
     plan: CompiledTemplate
     sealer: BoundSealer
+    nested: Mapping[str, NestedChild] = field(default_factory=dict)
 
 
 class Compiler(typing.Protocol):

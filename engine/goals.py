@@ -13,7 +13,7 @@ from ..template.compile import Identity, find_version
 from ..template.environment import parse_environment
 from ..template.errors import TemplateError
 from ..template.language import Parameter
-from ..template.parameters import check_immutable, resolve_parameters
+from ..template.parameters import GivenValues, check_immutable, resolve_parameters
 from ..template.residual import evaluate, holds_secret
 from .context import Compiled, EngineContext
 from .stack_state import current_goal
@@ -99,8 +99,7 @@ def _current_parameters(context: EngineContext, stack: Stack) -> dict[str, Param
     try:
         return resolve_parameters(
             template.get("parameters"),
-            parse_environment(goal.environment),
-            goal.parameters,
+            GivenValues(parse_environment(goal.environment), goal.parameters),
             version=find_version(template),
             seal=context.sealer_of(stack).seal,
         )

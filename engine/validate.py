@@ -1,20 +1,21 @@
 """Checking a goal without creating a stack: validation of a template, and the preview of a creation."""
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from sqlalchemy.engine import Connection
 
 from ..db import stacks
 from ..db.errors import NameTaken
-from ..planning.goal import check_available, read_environment
+from ..planning.described import described_stack, nested_parameters
+from ..planning.goal import read_environment
+from ..planning.nested_check import missing
 from ..planning.requests import CreateRequest, Goal, Preview, PreviewedResource
-from ..resources.errors import UnknownType
 from ..template.budget import Budget
 from ..template.compile import Identity, describe
-from ..template.environment import Environment, as_document, map_type
-from ..template.errors import TemplateError
+from ..template.environment import Environment, as_document
+from ..template.language import is_template_name
 from ..template.load import load_template
 from .context import Compiled, EngineContext
 from .stack_limit import check_room
@@ -69,44 +70,30 @@ class Validation:
             ],
         )
 
-    def validate(self, project_id: str, goal: Goal) -> dict[str, Json]:
+    def validate(self, project_id: str, goal: Goal, *, nested: bool = False) -> dict[str, Json]:
         """Return the body of POST /validate: the template's parameters; values need not be given.
 
         Where some are missing, only that can be judged which does not depend on them.
 
+        :param nested: also return the parameters of the nested stacks.
         :raises TemplateError: the template or the environment is wrong.
         """
         limits = self._context.settings.limits
+        budget = Budget(limits.budget)
         template = load_template(goal.template, max_bytes=limits.template_bytes)
         described = describe(template)
-        environment = read_environment(goal, template, Budget(limits.budget))
+        environment = read_environment(goal, template, budget)
         if (operator := self._context.registry.operator) is not None:
             environment = operator.under(environment, goal.files)
         given = {**environment.parameters, **goal.parameters}
-        known = {**environment.defaults, **given}
-        if all("Default" in schema or name in known for name, schema in described["Parameters"].items()):
-            goal = replace(goal, template=template)
-            self._compile(CreateRequest(project_id=project_id, name="validated", goal=goal))
-        else:
-            self._check_type_names(template, environment, goal, Budget(limits.budget))
-        return _answer(described, environment, given)
-
-    def _check_type_names(
-        self, template: Mapping[str, Json], environment: Environment, goal: Goal, budget: Budget
-    ) -> None:
-        resources_of = template.get("resources")
-        registry = self._context.registry.usable
-        for name, body in resources_of.items() if isinstance(resources_of, Mapping) else ():
-            declared = body.get("type") if isinstance(body, Mapping) else None
-            if not isinstance(declared, str):
-                raise TemplateError("must be a map with a type", ("resources", str(name)))
-            type_name = map_type(environment, (str(name),), declared, budget).name
-            if goal.cloud is not None:
-                check_available([type_name], registry, goal.cloud.has_service)
-            try:
-                registry.get(type_name)
-            except UnknownType as error:
-                raise TemplateError(str(error), ("resources", str(name), "type")) from error
+        lacking = frozenset(missing(described["Parameters"], given, environment))
+        goal = replace(goal, unknown=lacking, keeps_nested=nested, budget=budget)
+        compiled = self._compile(CreateRequest(project_id=project_id, name="validated", goal=goal))
+        shown = described_stack(described, environment, given)
+        if below := nested_parameters(compiled.nested, budget):
+            shown["NestedParameters"] = below
+        types = [item.declared_type for item in compiled.plan.resources.values()]
+        return {**shown, "Environment": _environment(environment, given, types)}
 
     def _compile(self, request: CreateRequest) -> Compiled:
         identity = Identity(request.name, "", request.project_id)
@@ -114,29 +101,12 @@ class Validation:
         return self._context.compiler.compile(request.goal, identity, sealer)
 
 
-def _answer(
-    described: Mapping[str, Json], environment: Environment, given: Mapping[str, Json]
+def _environment(
+    environment: Environment, given: Mapping[str, Json], types: Iterable[str]
 ) -> dict[str, Json]:
-    """Return Heat's answer to POST /validate.
-
-    As in Heat, it shows hidden values in clear, because the caller has just sent them.  Clients such as
-    Horizon fill a form with them, from which they create the stack.
-
-    :param described: what the template says of its parameters.
-    :param given: values of the environment and of the request.
-    """
-    shown = dict(described)
-    if not shown.get("ParameterGroups"):
-        shown.pop("ParameterGroups", None)
-    defaults = environment.defaults
-    shown["Parameters"] = {
-        name: {
-            **schema,
-            **({"Default": defaults[name]} if name in defaults else {}),
-            **({"Value": given[name]} if name in given else {}),
-        }
-        for name, schema in described["Parameters"].items()
-    }
+    """Return the environment; as in Heat, a template that is named as a type is a type in it."""
     document = {**as_document(environment), "parameters": dict(given)}
     document.pop("encrypted_param_names")
-    return {**shown, "Environment": document}
+    files = {name: name for name in sorted(set(types)) if is_template_name(name)}
+    document["resource_registry"] = {**files, **document["resource_registry"]}
+    return document

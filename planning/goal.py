@@ -13,7 +13,7 @@ from dataclasses import replace
 from ..resources.errors import PropertyError, UnknownType
 from ..resources.properties import validate_properties
 from ..resources.registry import ResourceRegistry
-from ..resources.schema import Attribute, has_attribute, is_volatile
+from ..resources.schema import has_attribute
 from ..sealing.stored import BoundSealer
 from ..template.budget import Budget, charged_at
 from ..template.compile import Limits, find_version
@@ -21,7 +21,6 @@ from ..template.environment import Environment, as_document, parse_environment
 from ..template.errors import InvalidReference, LimitExceeded, TemplateError
 from ..template.language import (
     CompiledTemplate,
-    OutputDefinition,
     Reference,
     ResourceDefinition,
     is_template_name,
@@ -186,42 +185,55 @@ def check_allowed(plan: CompiledTemplate, may_use: MayUse) -> None:
 
     :raises TypeForbidden: it may not use one of them.
     """
-    for type_name in sorted({definition.type for definition in plan.resources.values()}):
+    certain = {item.type for name, item in plan.resources.items() if name not in plan.uncertain}
+    for type_name in sorted(certain):
         if not may_use(type_name):
             raise TypeForbidden(type_name)
 
 
 def check_available(
-    types: Iterable[str], registry: ResourceRegistry, has_service: Callable[[str], bool]
+    plan: CompiledTemplate, registry: ResourceRegistry, has_service: Callable[[str], bool]
 ) -> None:
     """Check that the caller's cloud has the services that the resource types need.
 
     :raises TypeUnavailable: it lacks one.
     """
-    for type_name in sorted(set(types)):
-        service = registry.service_of(type_name)
-        if service is not None and not has_service(service):
-            raise TypeUnavailable(type_name, service)
+    for name, definition in plan.resources.items():
+        service = registry.service_of(definition.type)
+        if service is not None and not has_service(service) and name not in plan.uncertain:
+            raise TypeUnavailable(definition.type, service)
 
 
-def check_types(plan: CompiledTemplate, registry: ResourceRegistry) -> None:
+def check_types(plan: CompiledTemplate, registry: ResourceRegistry) -> CompiledTemplate:
     """Check every resource against its type, and every reference against the other's attributes.
 
+    :returns: the plan without those wrong resources that need not exist.
     :raises TemplateError: with the path in the template.
     """
+    wrong = set()
     for definition in plan.resources.values():
         path = ("resources", definition.name)
         try:
             registry.get(definition.type)
-        except UnknownType as error:
-            raise TemplateError(str(error), (*path, "type")) from error
-        if definition.external_id is None:  # Of a thing that is there already nothing is made of them.
-            _check_properties(definition, registry, plan.resources)
-        if registry.is_nested(definition.type) and template_is_secret(definition.type, definition.properties):
-            raise TemplateError(SECRET_TEMPLATE, (*path, "properties", "template"))
-        _check_references(definition.references, path, plan.resources, registry)
+            if definition.external_id is None:  # Of a thing that is there already nothing is made of them.
+                _check_properties(definition, registry, plan.resources)
+            if registry.is_nested(definition.type) and template_is_secret(
+                definition.type, definition.properties
+            ):
+                raise TemplateError(SECRET_TEMPLATE, (*path, "properties", "template"))
+            _check_references(definition.references, path, plan.resources, registry)
+        except (TemplateError, UnknownType) as error:
+            if definition.name in plan.uncertain:
+                wrong.add(definition.name)
+            elif isinstance(error, UnknownType):
+                raise TemplateError(str(error), (*path, "type")) from error
+            else:
+                raise
     for name, output in plan.outputs.items():
         _check_references(output.references, ("outputs", name), plan.resources, registry)
+    if not wrong:
+        return plan
+    return replace(plan, resources={name: item for name, item in plan.resources.items() if name not in wrong})
 
 
 def _check_properties(
@@ -252,7 +264,7 @@ def _check_references(
     registry: ResourceRegistry,
 ) -> None:
     for reference in references:
-        if not reference.attribute:
+        if not reference.attribute or reference.resource not in resources:
             continue
         plugin_type = resources[reference.resource].type
         try:
@@ -265,27 +277,6 @@ def _check_references(
                 f"The Referenced Attribute ({reference.resource} {reference.attribute}) is incorrect{hint}",
                 path,
             )
-
-
-def refreshed_for(
-    outputs: Iterable[OutputDefinition], schemas: Mapping[str, Mapping[str, Attribute]]
-) -> tuple[str, ...]:
-    """Return the names of resources of which outputs show attributes that others change, sorted.
-
-    :param schemas: attributes of the resources that can be read again, by the resource's name.
-    """
-    shown = (reference for output in outputs for reference in output.references)
-    return tuple(
-        sorted(
-            {
-                one.resource
-                for one in shown
-                if one.attribute is not None
-                and one.resource in schemas
-                and is_volatile(schemas[one.resource], one.attribute)
-            }
-        )
-    )
 
 
 def check_storable(plan: CompiledTemplate) -> None:

@@ -14,7 +14,7 @@ from ..resources.implied import EACH, ImpliedDependency, Names
 from ..template.budget import Budget, charged_at
 from ..template.errors import CircularDependency
 from ..template.language import CompiledTemplate, ResourceDefinition
-from ..template.residual import ARGS, FN, is_node, members
+from ..template.residual import ARGS, FN, is_failing, is_node, members
 
 Json = typing.Any
 Path = tuple[tuple[Names, ...], ...]
@@ -135,5 +135,5 @@ def _values(tree: Json, properties: tuple[Names, ...]) -> Iterator[Json]:
 def _thing(value: Json) -> str | None:
     """Return the name of a thing as a key; None: the value names nothing."""
     if is_node(value):
-        return None if value[FN] == "literal" else json.dumps(value, sort_keys=True)
+        return None if value[FN] == "literal" or is_failing(value) else json.dumps(value, sort_keys=True)
     return f"={value}" if isinstance(value, str | int) and value != "" else None

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from ..resources.context import ChildGoal
 from ..resources.errors import UnknownType
 from ..resources.nested.base import NestedType
-from ..resources.nested.members import output_name
 from ..resources.nested.parameterize import parameterize
 from ..resources.properties import validate_properties
 from ..resources.registry import ResourceRegistry
@@ -30,7 +29,13 @@ from ..template.errors import (
 )
 from ..template.language import CompiledTemplate, OutputDefinition, ResourceDefinition, is_template_name
 from ..template.load import load_template
-from ..template.residual import ARGS, FN, evaluate, failing, is_deferred, is_node, node, references
+from ..template.residual import (
+    evaluate,
+    is_deferred,
+    is_failing,
+    references,
+)
+from .requests import Branch, CheckedStack, NestedChild
 
 Json = typing.Any
 COMMON = frozenset({"outputs", "show", "stack_name"})
@@ -90,22 +95,6 @@ _WRITTEN = 500
 
 
 @dataclass(frozen=True)
-class Branch:
-    """A child to be compiled.
-
-    :ivar environment: the child's.
-    :ivar secret: names of parameters whose values hold secrets.
-    """
-
-    template: Mapping[str, Json]
-    parameters: Mapping[str, Json]
-    environment: Environment
-    facade: Mapping[str, Json] | None
-    secret: frozenset[str]
-    depth: int
-
-
-@dataclass(frozen=True)
 class Place:
     """The place of a child in the tree.
 
@@ -127,21 +116,13 @@ class Parsed:
 
     :ivar number: unique for each text.
     :ivar stored: bytes of its resources and outputs, without what its functions make.
-    :ivar described: the declarations of its parameters, as `describe` returns them.
+    :ivar described: what `describe` returns of it.
     """
 
     number: int
     stored: int
     template: Mapping[str, Json]
     described: Mapping[str, Json]
-
-
-@dataclass(frozen=True)
-class Cost:
-    """The resources of a stack and of those nested in it, and the bytes that are stored of them."""
-
-    resources: int
-    stored: int
 
 
 @dataclass
@@ -154,6 +135,7 @@ class TemplateTree:
     :ivar compile: compiles and checks one child, without what is below it.
     :ivar unseal: opens the token of a secret.
     :ivar budget: of the request.
+    :ivar keeps: returns the plans of all stacks.
     :ivar entering: called with the name of each resource whose child is checked; a context for the check.
     :ivar count: resources found so far.
     """
@@ -165,21 +147,23 @@ class TemplateTree:
     unseal: Callable[[str], Json]
     budget: Budget = field(default_factory=Budget)
     count: int = 0
+    keeps: bool = False
     entering: Callable[[str], contextlib.AbstractContextManager[object]] = contextlib.nullcontext
     _parsed: dict[str, Parsed] = field(default_factory=dict)
-    _checked: dict[str, Cost] = field(default_factory=dict)
+    _checked: dict[str, CheckedStack] = field(default_factory=dict)
 
     def check(
         self, plan: CompiledTemplate, environment: Environment, depth: int = 0, copies: int = 1
-    ) -> Cost:
+    ) -> CheckedStack:
         """Check the stacks below a stack.
 
         :param copies: number of equal stacks.
-        :returns: the cost of one of them; bytes of the stack itself are not included.
+        :returns: one of them; bytes of the stack itself are not included.
         :raises TemplateError: with the path from this stack down.
         """
         self._count(len(plan.resources) * copies)
         resources, stored = len(plan.resources), 0
+        children: dict[str, NestedChild] = {}
         nested = {name: self._nested(definition) for name, definition in plan.resources.items()}
         uses = attributes_used(plan) if any(nested.values()) else {}
         for definition in plan.resources.values():
@@ -189,11 +173,18 @@ class TemplateTree:
             try:
                 place = Place(environment, depth + 1, copies)
                 with self.entering(definition.name):
-                    cost = self._check_child(definition, plugin, uses.get(definition.name, {}), place)
+                    child = self._check_child(definition, plugin, uses.get(definition.name, {}), place)
             except TemplateError as error:
+                if definition.name in plan.uncertain:
+                    continue  # It need not exist.
                 raise type(error)(error.message, ("resources", definition.name, *error.path)) from error
-            resources, stored = resources + cost.resources, stored + cost.stored
-        return Cost(resources, stored)
+            if child is None:
+                continue
+            resources += child.stack.resources * child.copies
+            stored += child.stack.stored * child.copies
+            if self.keeps:
+                children[definition.name] = child
+        return CheckedStack(plan if self.keeps else None, resources, stored, children)
 
     def _count(self, more: int) -> None:
         self.count += more
@@ -214,16 +205,17 @@ class TemplateTree:
 
     def _check_child(
         self, definition: ResourceDefinition, plugin: NestedType, uses: Mapping[str, None], place: "Place"
-    ) -> Cost:
+    ) -> NestedChild | None:
         """Check one child and all below it.
 
         :param uses: attributes of the child that its parent's template uses.
+        :returns: None: nothing is known of it yet.
         """
         if self.limits.depth and place.depth > self.limits.depth:
             raise LimitExceeded(f"stacks may be nested {self.limits.depth} levels deep")
         goal = self._goal(definition, plugin)
         if goal is None:
-            return Cost(0, 0)
+            return None
         parsed, given = self._read(goal), goal.parameters
         if is_template_name(definition.type):
             check_attributes(definition.name, parsed.template, uses)
@@ -231,24 +223,28 @@ class TemplateTree:
         secret: frozenset[str] = frozenset()
         if not goal.generated:
             given, secret = self._opened(given)
-        if any(is_deferred(value) for value in given.values()):
-            check_names(parsed.described, given, below)
-            given = {name: value for name, value in given.items() if not is_deferred(value)}
-            if missing(parsed.described, given, below):
-                return Cost(0, 0)
-        branch = Branch(parsed.template, given, below, static_facade(definition), secret, place.depth)
-        copies = place.copies * goal.copies
-        cost = self._check_once(parsed, branch, copies)
-        return Cost(cost.resources * goal.copies, cost.stored * goal.copies)
+        declared = parsed.described["Parameters"]
+        if unknown := {name for name, value in given.items() if is_deferred(value)}:
+            check_names(declared, given, below)
+            given = {name: value for name, value in given.items() if name not in unknown}
+        if goal.generated:
+            unknown.update(missing(declared, given, below))
+        facade = static_facade(definition)
+        branch = Branch(parsed.template, given, below, facade, secret, place.depth, frozenset(unknown))
+        # The parameters of a template that a type has made mean nothing to the user.
+        described = {**parsed.described, "Parameters": {}} if goal.generated else parsed.described
+        stack = self._check_once(parsed, branch, place.copies * goal.copies)
+        return NestedChild(definition, described, branch, stack, goal.copies)
 
-    def _check_once(self, parsed: Parsed, branch: Branch, copies: int) -> Cost:
-        """Check one child, or return the cost of an equal one."""
+    def _check_once(self, parsed: Parsed, branch: Branch, copies: int) -> CheckedStack:
+        """Check one child, or return an equal one."""
         entries = branch.environment.registry.get("resources")
         key = json.dumps(
             [
                 parsed.number,
                 branch.parameters,
                 sorted(branch.secret),
+                sorted(branch.unknown),
                 entries,
                 branch.facade,
                 branch.depth,
@@ -266,7 +262,7 @@ class TemplateTree:
         own = parsed.stored + made
         self.budget.store(own * copies - made)
         below = self.check(child, branch.environment, branch.depth, copies)
-        found = self._checked[key] = Cost(below.resources, own + below.stored)
+        found = self._checked[key] = replace(below, stored=own + below.stored)
         return found
 
     def _read(self, goal: ChildGoal) -> Parsed:
@@ -275,7 +271,7 @@ class TemplateTree:
         if text not in self._parsed:
             most = 0 if goal.generated else self.limits.template_bytes
             template = load_template(goal.template, max_bytes=most, budget=self.budget)
-            described, before = describe(template)["Parameters"], self.budget.stored
+            described, before = describe(template), self.budget.stored
             self.budget.take_stored([template.get("resources"), template.get("outputs")])
             stored = self.budget.stored - before
             self._parsed[text] = Parsed(len(self._parsed), stored, template, described)
@@ -283,7 +279,11 @@ class TemplateTree:
 
     def _opened(self, given: Mapping[str, Json]) -> tuple[dict[str, Json], frozenset[str]]:
         """Open the parameters that depend on secrets only; return all parameters, and the names of those."""
-        secret = {name for name, value in given.items() if is_deferred(value) and not references(value)}
+        secret = {
+            name
+            for name, value in given.items()
+            if is_deferred(value) and not references(value) and not is_failing(value)
+        }
         lookup = StoredLookup(self.unseal)
         opened = {
             n: evaluate(value, lookup, self.budget) if n in secret else value for n, value in given.items()
@@ -343,81 +343,3 @@ def static_goal(
             f"the template {definition.type} is not among the files of the request", ("type",)
         )
     return ChildGoal(files[definition.type], {n: value for n, value in given.items() if value is not None})
-
-
-PATHS_SINCE = "2014-10-16"
-"""Version from which get_attr passes its path to the resource; before, the path led into the value."""
-_PARTS = ("properties", "metadata", "update_policy", "external_id")
-
-
-def with_requested_attributes(plan: CompiledTemplate, groups: Mapping[str, NestedType]) -> CompiledTemplate:
-    """Return the template with the requested attributes of each group, and with references that name them.
-
-    ``[group, address, 0]`` requests ``[address, 0]`` of each member, not the first item of the list of
-    addresses.  So it becomes a reference to the group's attribute "address, 0".
-
-    :param groups: types of the resources whose members have attributes, by name.
-    :raises TemplateError: a requested attribute is not known before a step; with the path in the template.
-    """
-    rewriter = _Rewriter(groups, takes_paths=plan.version >= PATHS_SINCE)
-    found = {name: rewriter.resource(definition) for name, definition in plan.resources.items()}
-    outputs = {}
-    for name, output in plan.outputs.items():
-        value = rewriter.value(output.value, ("outputs", name, "value"))
-        outputs[name] = replace(output, value=value, references=references(value))
-    for name, requested in rewriter.requested.items():
-        parts = tuple(requested[key] for key in sorted(requested))
-        found[name] = replace(found[name], requested_attributes=parts)
-    return replace(plan, resources=found, outputs=outputs)
-
-
-class _Rewriter:
-    """Collects the requested attributes of one template, and rewrites the references to them."""
-
-    def __init__(self, groups: Mapping[str, NestedType], *, takes_paths: bool) -> None:
-        self._groups = groups
-        self._takes_paths = takes_paths
-        self.requested: dict[str, dict[str, tuple[str | int, ...]]] = {name: {} for name in groups}
-
-    def resource(self, definition: ResourceDefinition) -> ResourceDefinition:
-        parts = {
-            key: self.value(getattr(definition, key), ("resources", definition.name, key)) for key in _PARTS
-        }
-        return replace(definition, references=references(list(parts.values())), **parts)
-
-    def value(self, tree: Json, path: tuple[str | int, ...]) -> Json:
-        if is_node(tree):
-            if tree[FN] == "literal":
-                return {**tree, ARGS: [self._members(tree[ARGS][0], path)]}
-            args = [self.value(arg, path) for arg in tree[ARGS]]
-            if tree[FN] == "get_attr" and args[0] in self._groups and args[1]:
-                return self._requested(args, path)
-            return {**tree, ARGS: args}
-        if isinstance(tree, dict):
-            return self._members(tree, path)
-        if isinstance(tree, list):
-            return [self.value(item, (*path, index)) for index, item in enumerate(tree)]
-        return tree
-
-    def _members(self, tree: Mapping[str, Json], path: tuple[str | int, ...]) -> dict[str, Json]:
-        return {key: self.value(item, (*path, key)) for key, item in tree.items()}
-
-    def _requested(self, args: list[Json], path: tuple[str | int, ...]) -> Json:
-        name, attribute, *steps = args
-        inside = steps if self._takes_paths else []
-        try:
-            requested = self._groups[name].member_attribute(attribute, inside)
-        except LookupError as error:
-            text = f"The Referenced Attribute ({name} {attribute}) is incorrect: {error}"
-            if path[0] == "outputs":
-                return failing(text)  # Heat makes the stack; only who reads the output gets the error.
-            raise InvalidReference(text, path) from error
-        if requested is None:
-            return node("get_attr", *args)
-        if not all(isinstance(part, str | int) for part in inside):
-            raise TemplateError(
-                f"what is asked of the members of {name} must be known before any resource exists", path
-            )
-        key = output_name(requested)
-        self.requested[name][key] = tuple(requested)
-        return node("get_attr", name, key, *([] if self._takes_paths else steps))

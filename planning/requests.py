@@ -1,4 +1,4 @@
-"""The requests of users, as values: the API makes them, the engine carries them out; pure."""
+"""The requests of users, which the API makes and the engine carries out, and what previews find; values."""
 
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from ..keystone.delegated_auth import Trustor
 from ..template.budget import Budget
+from ..template.environment import Environment
+from ..template.language import CompiledTemplate, ResourceDefinition
 
 Json = typing.Any
 
@@ -83,6 +85,8 @@ class Goal:
     :ivar retained: names of parameters whose values are those that the stack has.  They are dropped where the
         template declares them no more.
     :ivar budget: of the request; None: one of its own.
+    :ivar unknown: names of parameters that have no values yet.  What depends on them is not checked.
+    :ivar keeps_nested: what was compiled of nested stacks is returned, too.
     """
 
     template: str | Mapping[str, Json]
@@ -97,6 +101,8 @@ class Goal:
     may_use: MayUse = anything
     cloud: CallersCloud | None = field(default=None, repr=False, compare=False)
     budget: Budget | None = field(default=None, repr=False, compare=False)
+    unknown: frozenset[str] = frozenset()
+    keeps_nested: bool = False
 
 
 @dataclass(frozen=True)
@@ -204,3 +210,53 @@ class Preview:
     disable_rollback: bool
     tags: Sequence[str]
     resources: Sequence[PreviewedResource]
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A child to be compiled.
+
+    :ivar environment: the child's.
+    :ivar secret: names of parameters whose values hold secrets.
+    :ivar unknown: names of parameters whose values are not known yet.
+    """
+
+    template: Mapping[str, Json]
+    parameters: Mapping[str, Json]
+    environment: Environment
+    facade: Mapping[str, Json] | None
+    secret: frozenset[str]
+    depth: int
+    unknown: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class CheckedStack:
+    """A stack that was checked, with those nested in it.
+
+    :ivar plan: None unless the tree `keeps` it.
+    :ivar resources: number of all their resources.
+    :ivar stored: bytes that are stored of them.
+    :ivar children: the stacks that its resources are, by name; none unless the tree `keeps` them.
+    """
+
+    plan: CompiledTemplate | None
+    resources: int
+    stored: int
+    children: Mapping[str, "NestedChild"]
+
+
+@dataclass(frozen=True)
+class NestedChild:
+    """A nested stack that was checked.
+
+    :ivar definition: of the resource that it is.
+    :ivar described: what `describe` returns of its template; without parameters if a type has made it.
+    :ivar copies: number of equal ones of each of its resources.
+    """
+
+    definition: ResourceDefinition
+    described: Mapping[str, Json]
+    branch: Branch
+    stack: CheckedStack
+    copies: int

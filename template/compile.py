@@ -10,12 +10,19 @@ from dataclasses import dataclass, field
 
 from .budget import Budget, BudgetLimits, located
 from .environment import Environment, map_type, settings_for
-from .errors import CircularDependency, InvalidReference, InvalidTemplateVersion, LimitExceeded, TemplateError
+from .errors import (
+    CircularDependency,
+    InvalidReference,
+    InvalidTemplateVersion,
+    LimitExceeded,
+    TemplateError,
+    ValueUnknown,
+)
 from .fold import Conditions, FoldScope, fold
 from .functions.table import FUNCTIONS, VERSIONS
 from .language import CompiledTemplate, Json, OutputDefinition, Path, Residual, ResourceDefinition, Version
-from .parameters import parse_declarations, resolve_parameters, schema
-from .residual import holds_secret, is_deferred, quote, references
+from .parameters import GivenValues, parse_declarations, resolve_parameters, schema
+from .residual import holds_secret, is_deferred, is_failing, quote, references
 from .suggestions import closest
 
 VERSION_KEY = "heat_template_version"
@@ -206,6 +213,7 @@ class Source:
     :ivar path: names of the resources from the root stack down to this one; empty for a root stack.
     :ivar secret: names of parameters that are hidden whatever the template declares.
     :ivar budget: of the request; None: one of its own.
+    :ivar unknown: names of parameters whose values are not known yet.  What depends on them is not checked.
     """
 
     template: Mapping[str, Json]
@@ -216,6 +224,7 @@ class Source:
     path: tuple[str, ...] = ()
     secret: frozenset[str] = frozenset()
     budget: Budget | None = None
+    unknown: frozenset[str] = frozenset()
 
 
 def compile_template(
@@ -231,50 +240,62 @@ def compile_template(
     check_sections(template, version)
     parameters = resolve_parameters(
         template.get("parameters"),
-        source.environment,
-        source.parameters,
+        GivenValues(source.environment, source.parameters, source.secret, source.unknown),
         version=version,
         seal=seal,
-        secret=source.secret,
     )
     conditions = Conditions(section(template, "conditions"), version, parameters, identity.pseudo(), budget)
     for name in conditions.definitions:  # Also those that nobody uses.
-        conditions.evaluate(name, ("conditions",))
+        _holds(name, conditions, ("conditions",))
     bodies = section(template, "resources")
     if limits.resources and len(bodies) > limits.resources:
         raise LimitExceeded(
             f"{len(bodies)} resources are above the limit of {limits.resources}", ["resources"]
         )
     enabled = {name: _enabled(name, body, version, conditions) for name, body in bodies.items()}
+    uncertain = frozenset(name for name, on in enabled.items() if on is None)
     scope = FoldScope(
         version=version,
         parameters=parameters,
         pseudo=identity.pseudo(),
         files=source.files,
         resources=frozenset(enabled),
-        disabled=frozenset(name for name, on in enabled.items() if not on),
+        disabled=frozenset(name for name, on in enabled.items() if on is False),
         condition=conditions.evaluate,
         facade=source.facade,
         functions=version.functions,
         budget=budget,
     )
     definitions = {}
-    for name in (name for name, on in enabled.items() if on):
+    for name in (name for name, on in enabled.items() if on is not False):
         try:
             definitions[name] = _resource(name, bodies[name], scope, source)
         except LimitExceeded as error:
             raise located(error, "resources", name) from error
+        except TemplateError:
+            if name not in uncertain:
+                raise
     return CompiledTemplate(
         version=version.date,
         description=str(template.get("description") or ""),
         parameters=parameters,
         resources=_in_order(definitions),
-        outputs=_outputs(section(template, "outputs"), scope),
+        outputs=_outputs(section(template, "outputs"), scope, conditions),
         parameter_groups=parameter_groups(template, parameters),
+        uncertain=uncertain,
     )
 
 
-def _enabled(name: str, body: Json, version: Version, conditions: Conditions) -> bool:
+def _holds(condition: Json, conditions: Conditions, path: Path) -> bool | None:
+    """Return whether a condition is true, as none at all is; None: that is not known yet."""
+    try:
+        return condition is None or conditions.evaluate(condition, path)
+    except ValueUnknown:
+        return None
+
+
+def _enabled(name: str, body: Json, version: Version, conditions: Conditions) -> bool | None:
+    """Return whether the template has a resource; None: that is not known yet."""
     path: Path = ("resources", name)
     if not name or "/" in name or len(name) > MAX_NAME:
         raise TemplateError(
@@ -285,8 +306,9 @@ def _enabled(name: str, body: Json, version: Version, conditions: Conditions) ->
     declared = body.get("type")
     if not isinstance(declared, str) or not declared:
         raise TemplateError(f"must be the name of a resource type, not {declared!r}", (*path, "type"))
-    condition = body.get("condition")
-    return condition is None or conditions.evaluate(condition, (*path, "condition"))
+    if body.get("condition") is None:
+        return True
+    return _holds(body["condition"], conditions, (*path, "condition"))
 
 
 def _resource(name: str, body: Mapping[str, Json], scope: FoldScope, source: Source) -> ResourceDefinition:
@@ -353,7 +375,7 @@ def _depends_on(value: Json, scope: FoldScope, path: Path) -> tuple[str, ...]:
 
 def _deletion_policy(value: Json, scope: FoldScope, path: Path) -> str:
     policy = fold(value, scope, path)
-    if policy is None:
+    if policy is None or is_failing(policy):
         return "Delete"
     spellings = {name: name for name in _POLICIES}
     if scope.version.has_conditions:
@@ -363,7 +385,9 @@ def _deletion_policy(value: Json, scope: FoldScope, path: Path) -> str:
     return spellings[policy]
 
 
-def _outputs(bodies: Mapping[str, Json], scope: FoldScope) -> dict[str, OutputDefinition]:
+def _outputs(
+    bodies: Mapping[str, Json], scope: FoldScope, conditions: Conditions
+) -> dict[str, OutputDefinition]:
     """Return the outputs; an output whose condition is false has the value null."""
     allowed = [*_OUTPUT_KEYS, "condition"] if scope.version.has_conditions else list(_OUTPUT_KEYS)
     found: dict[str, OutputDefinition] = {}
@@ -372,9 +396,8 @@ def _outputs(bodies: Mapping[str, Json], scope: FoldScope) -> dict[str, OutputDe
         body = checked_keys(path, raw, allowed, "an output")
         if "value" not in body:
             raise TemplateError("an output needs a value", path)
-        condition = body.get("condition")
-        enabled = condition is None or scope.condition(condition, (*path, "condition"))
-        value = fold(body["value"], scope, (*path, "value")) if enabled else None
+        disabled = _holds(body.get("condition"), conditions, (*path, "condition")) is False
+        value = None if disabled else fold(body["value"], scope, (*path, "value"))
         found[name] = OutputDefinition(name, value, str(body.get("description") or ""), references(value))
     return found
 
@@ -382,7 +405,7 @@ def _outputs(bodies: Mapping[str, Json], scope: FoldScope) -> dict[str, OutputDe
 def _in_order(definitions: Mapping[str, ResourceDefinition]) -> dict[str, ResourceDefinition]:
     sorter = graphlib.TopologicalSorter({name: item.requires for name, item in definitions.items()})
     try:
-        return {name: definitions[name] for name in sorter.static_order()}
+        return {name: definitions[name] for name in sorter.static_order() if name in definitions}
     except graphlib.CycleError as error:
         circle = " -> ".join(reversed(error.args[1]))
         raise CircularDependency(

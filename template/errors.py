@@ -52,6 +52,15 @@ class ParameterMissing(TemplateError):
     code = "UserParameterMissing"
 
 
+def not_provided(name: str) -> str:
+    """Return Heat's text for a parameter without a value."""
+    return f"The Parameter ({name}) was not provided."
+
+
+class ValueUnknown(ParameterMissing):
+    """A parameter's value is needed that is not known yet; a check continues without what depends on it."""
+
+
 class UnknownParameter(TemplateError):
     """A value was given for a parameter that the template does not declare."""
 

@@ -5,10 +5,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .budget import Budget, check_depth, located
-from .errors import InvalidReference, InvalidTemplateVersion, LimitExceeded, TemplateError
+from .errors import (
+    InvalidReference,
+    InvalidTemplateVersion,
+    LimitExceeded,
+    TemplateError,
+    ValueUnknown,
+    not_provided,
+)
 from .functions.table import APPLY, CONDITION_FIRST, FIRST, REMOVED, wrong_form
 from .language import Json, Parameter, Path, Residual, Size, Version, measure
-from .residual import first_node, is_deferred, is_node, node, plain, quote, select
+from .residual import failing, first_node, is_deferred, is_failing, is_node, node, plain, quote, select
 from .suggestions import closest
 
 
@@ -121,6 +128,8 @@ def _function(name: str, argument: Json, scope: FoldScope, path: Path) -> typing
             return made
         scope.budget.store_value(made, len(path))
         return quote(made)
+    except ValueUnknown as error:
+        return failing(error.message)
     except TemplateError as error:
         if error.path[: len(path)] == path:
             raise
@@ -135,7 +144,12 @@ def _is_deferred(folded: Residual, budget: Budget) -> bool:
 
 
 def _known(folded: Residual, path: Path, what: str) -> Json:
-    """Return an argument that must be known at compile time."""
+    """Return an argument that must be known at compile time.
+
+    :raises ValueUnknown: it depends on a parameter whose value is not known yet.
+    """
+    if is_failing(folded):
+        raise ValueUnknown(f"{what} is not known", path)
     if is_deferred(folded):
         raise TemplateError(f"{what} must be known before any resource exists", path)
     return plain(folded)
@@ -151,13 +165,13 @@ def _get_param(argument: Json, scope: FoldScope, path: Path) -> Residual:
         hint = closest(name, [*scope.parameters, *scope.pseudo])
         raise InvalidReference(f'the template has no parameter "{name}"{hint}')
     known = scope.parameters.get(name)
-    hidden = known is not None and name not in scope.pseudo and known.hidden
+    as_is = known is not None and name not in scope.pseudo and (known.hidden or not known.known)
     value = scope.pseudo[name] if name in scope.pseudo else scope.parameters[name].value
-    if steps and not hidden and not is_deferred(steps):
+    if steps and not as_is and not is_deferred(steps):
         part = select(value, plain(steps), "")
         scope.budget.store_value(part, len(path))
         return quote(part)
-    inner = value if hidden else _copy(name, value, scope, path)
+    inner = value if as_is else _copy(name, value, scope, path)
     return node("get_param", inner, *steps) if steps else inner
 
 
@@ -268,7 +282,7 @@ class Conditions:
     pseudo: Mapping[str, str]
     budget: Budget
     _sizes: dict[str, Size] = field(default_factory=dict)
-    _values: dict[str, bool] = field(default_factory=dict)
+    _values: dict[str, bool | None] = field(default_factory=dict)
     _open: dict[str, Iterator[str]] = field(default_factory=dict)
     _inside: int = 0
 
@@ -276,6 +290,7 @@ class Conditions:
         """Return the truth value of a condition: a bool, the name of a condition, or a condition function.
 
         :raises TemplateError: it is none of these.
+        :raises ValueUnknown: it depends on a parameter whose value is not known yet.
         """
         if not self.version.condition_functions:
             raise TemplateError(
@@ -301,7 +316,9 @@ class Conditions:
             self._inside += 1
             self._resolve(name)
             self._inside -= 1
-        return self._values[name]
+        if (value := self._values[name]) is None:
+            raise ValueUnknown(f'the value of the condition "{name}" is not known', path)
+        return value
 
     def _resolve(self, name: str) -> None:
         """Evaluate a condition after all that it names; without recursion, for chains can be long."""
@@ -313,8 +330,15 @@ class Conditions:
             if other is not None:
                 self._begin(other)
             else:
-                self._values[name] = self.evaluate(self.definitions[name], ("conditions", name))
+                self._values[name] = self._truth(name)
                 del self._open[name]
+
+    def _truth(self, name: str) -> bool | None:
+        """Return the value of a condition; None: it is not known yet."""
+        try:
+            return self.evaluate(self.definitions[name], ("conditions", name))
+        except ValueUnknown:
+            return None
 
     def _begin(self, name: str) -> None:
         """Begin to resolve a condition.
@@ -419,6 +443,8 @@ class Conditions:
 
     def _used(self, name: str) -> Json:
         """Return a parameter's value, charged for the comparisons with it."""
+        if not self.parameters[name].known:
+            raise ValueUnknown(not_provided(name))
         value = self.parameters[name].clear
         if isinstance(value, Mapping | list):
             size = self._sizes.get(name) or self._sizes.setdefault(name, measure(value))

@@ -211,7 +211,7 @@ class ResourceDefinition:
     :ivar depends_on: names in ``depends_on``, sorted, without resources whose condition is false.
     :ivar requires: every name this one must wait for (depends_on and references), sorted.
     :ivar requested_attributes: attributes that others refer to, each with the path below it; only where
-        the type has to know of them (planning/nested_check.py).
+        the type has to know of them (planning/group_attributes.py).
     :ivar deletion_policy: ``Delete``, ``Retain`` or ``Snapshot``; ``Retain`` wherever `external_id` is given.
     """
 
@@ -255,6 +255,7 @@ class Parameter:
     :ivar clear: the value in clear also where it is hidden; for conditions, never stored or shown.
     :ivar supplied: the value came from the user, not from the default.
     :ivar custom: names of its custom constraints, each with the author's words for it, or None.
+    :ivar known: False while its value is not known; `value` is then a residual that fails.
     :ivar schema: the declaration in the form of Heat's API: Type, Description, NoEcho, Default, Label,
         AllowedValues, MinLength … (constraint keys as Heat's ``template validate`` prints them).  The
         default of a hidden parameter is in clear here, so this is never stored or shown with a stack.
@@ -270,6 +271,7 @@ class Parameter:
     tags: tuple[str, ...] = ()
     clear: Json = field(default=None, repr=False, compare=False)
     custom: tuple[tuple[str, str | None], ...] = ()
+    known: bool = True
 
 
 @dataclass(frozen=True)
@@ -279,6 +281,8 @@ class CompiledTemplate:
     :ivar resources: in an order in which each resource follows all that it requires.
     :ivar refreshed: names of resources whose attributes are read again at the end, because outputs refer to
         attributes that change when other resources are made.
+    :ivar uncertain: names of resources whose conditions depend on values that are not known.  They are among
+        the resources, unless they are wrong.
     """
 
     version: str
@@ -288,6 +292,7 @@ class CompiledTemplate:
     outputs: Mapping[str, OutputDefinition]
     parameter_groups: tuple[Mapping[str, Json], ...] = ()
     refreshed: tuple[str, ...] = ()
+    uncertain: frozenset[str] = frozenset()
 
 
 def is_template_name(type_name: str) -> bool:

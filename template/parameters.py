@@ -11,10 +11,17 @@ from .constraints import Constraint, ConstraintError, Custom
 from .conversion import convert
 from .declared_constraints import KINDS, parse_constraint
 from .environment import Environment
-from .errors import ImmutableParameter, LimitExceeded, ParameterMissing, TemplateError, UnknownParameter
+from .errors import (
+    ImmutableParameter,
+    LimitExceeded,
+    ParameterMissing,
+    TemplateError,
+    UnknownParameter,
+    not_provided,
+)
 from .language import Json, Parameter, Path, Version
 from .load import load_document
-from .residual import sealed
+from .residual import failing, sealed
 from .scalars import boolean
 from .suggestions import closest
 
@@ -152,14 +159,24 @@ def _constrained(declared: Declaration, value: Json, path: Path) -> Json:
     return value
 
 
+@dataclass(frozen=True)
+class GivenValues:
+    """The values that a stack's parameters are given.
+
+    :ivar supplied: by the request; they win over the environment's.
+    :ivar secret: names that are hidden whatever the template declares, beside those that the environment
+        hides.
+    :ivar unknown: names of parameters whose values are not known yet.
+    """
+
+    environment: Environment
+    supplied: Mapping[str, Json]
+    secret: Collection[str] = ()
+    unknown: Collection[str] = ()
+
+
 def resolve_parameters(
-    section: Json,
-    environment: Environment,
-    supplied: Mapping[str, Json],
-    *,
-    version: Version,
-    seal: Callable[[Json], str],
-    secret: Collection[str] = (),
+    section: Json, values: GivenValues, *, version: Version, seal: Callable[[Json], str]
 ) -> dict[str, Parameter]:
     """Return the declared parameters with their values.
 
@@ -168,27 +185,42 @@ def resolve_parameters(
 
     :param section: the template's ``parameters``.
     :param seal: makes the token of a hidden value.
-    :param secret: names that are hidden whatever the template declares, beside those that the environment
-        hides.
     :raises ParameterMissing: a parameter has no value.
     :raises UnknownParameter: a value is for none of the parameters.
     :raises TemplateError: a declaration or a value is wrong.
     """
     declarations = parse_declarations(section, version)
-    given = {**environment.parameters, **supplied}
+    environment = values.environment
+    given = {**environment.parameters, **values.supplied}
     for name in given:
         if name not in declarations:
             hint = closest(str(name), declarations)
             raise UnknownParameter(f'the template has no parameter "{name}"{hint}', ["parameters", str(name)])
-    hidden = {*environment.encrypted_param_names, *secret}
+    hidden = {*environment.encrypted_param_names, *values.secret}
     has_more = environment.operator is not None
     defaults = environment.defaults if has_more else environment.parameter_defaults
-    return {
-        name: _resolve(
-            dataclasses.replace(declared, hidden=declared.hidden or name in hidden), given, defaults, seal
+    found = {}
+    for name, declared in declarations.items():
+        declared = dataclasses.replace(declared, hidden=declared.hidden or name in hidden)
+        found[name] = (
+            _unknown(declared) if name in values.unknown else _resolve(declared, given, defaults, seal)
         )
-        for name, declared in declarations.items()
-    }
+    return found
+
+
+def _unknown(declared: Declaration) -> Parameter:
+    """Return a parameter whose value is not known: what is made of it cannot be evaluated."""
+    return Parameter(
+        name=declared.name,
+        type=declared.type,
+        value=failing(not_provided(declared.name)),
+        supplied=False,
+        hidden=declared.hidden,
+        immutable=declared.immutable,
+        schema=schema(declared),
+        tags=declared.tags,
+        known=False,
+    )
 
 
 def _resolve(
@@ -246,8 +278,9 @@ def schema(declared: Declaration) -> dict[str, Json]:
 
 
 def parameter_strings(parameters: Mapping[str, Parameter]) -> dict[str, str]:
-    """Return the values of a stack's parameters as the API shows them."""
-    return {name: MASK if item.hidden else _text(item) for name, item in parameters.items()}
+    """Return the values of a stack's parameters as the API shows them, as far as they are known."""
+    known = {name: item for name, item in parameters.items() if item.known}
+    return {name: MASK if item.hidden else _text(item) for name, item in known.items()}
 
 
 def _text(parameter: Parameter) -> str:

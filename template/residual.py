@@ -156,6 +156,11 @@ def holds_secret(tree: Residual) -> bool:
     return any(item[FN] == "sealed" for item in nodes(tree))
 
 
+def is_failing(tree: Residual) -> bool:
+    """Return whether a part of the tree can never be evaluated, or only once a parameter has a value."""
+    return any(item[FN] == "error" for item in nodes(tree))
+
+
 def is_deferred(tree: Residual) -> bool:
     """Return whether anything in the tree is left to evaluate."""
     return next(nodes(tree), None) is not None

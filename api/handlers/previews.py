@@ -78,12 +78,13 @@ def _previewed(call: Request, stack_name: str, item: PreviewedResource) -> dict[
 
 def validate(call: Request) -> Reply:
     """Answer POST /validate."""
-    call.flag("show_nested")
+    nested = call.flag("show_nested")
     body = call.valid(VALIDATE)
     if unknown := sorted(set(call.parts("ignore_errors")) - set(IGNORABLE)):
         wrong, known = shortened(", ".join(unknown)), ", ".join(IGNORABLE)
         raise bad_request(f"Invalid codes in ignore_errors: {wrong}; known are: {known}")
-    return Reply(call.services.validation.validate(call.caller.project_id, parse.goal(call, body)))
+    goal = parse.goal(call, body)
+    return Reply(call.services.validation.validate(call.caller.project_id, goal, nested=nested))
 
 
 def update(call: Request) -> Reply:

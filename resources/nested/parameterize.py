@@ -32,7 +32,7 @@ class _Parameters:
     def replaced(self, value: Json) -> Json:
         """Return the value with parameters in the place of those values."""
         if self._is_secret is None and is_node(value):
-            return self._parameter("string", "", hidden=True)
+            return self._unknown()
         if isinstance(value, Mapping):
             secret = any(self._contains_secret(key) for key in value)
             if secret or (len(value) == 1 and next(iter(value)) in _FUNCTIONS):
@@ -43,6 +43,11 @@ class _Parameters:
         if self._contains_secret(value):
             return self._parameter("string" if isinstance(value, str) else "number", value, hidden=True)
         return value
+
+    def _unknown(self) -> Json:
+        name = f"{PREFIX}unknown"
+        self.declared[name] = {"type": "json", "hidden": True}
+        return {"get_param": name}
 
     def _contains_secret(self, value: Json) -> bool:
         return self._is_secret is not None and self._is_secret(value)
@@ -60,7 +65,8 @@ def parameterize(goal: ChildGoal, is_secret: Callable[[Json], bool] | None) -> C
     """Return the goal with those values as parameters; a goal that was not generated is unchanged.
 
     :param is_secret: returns whether a value contains a secret.  None: the template is only checked, and
-        contains residuals, whose values are unknown before a step.
+        contains residuals, whose values are unknown before a step: one parameter without a value is in the
+        place of all of them.
     """
     if not goal.generated:
         return goal

@@ -34,6 +34,20 @@ def test_a_template_is_validated_without_values(openstack: OpenStack, options: t
     assert set(shown) == {"Description", "Parameters", "Environment"}
 
 
+def test_a_validation_shows_the_parameters_of_nested_stacks(openstack: OpenStack) -> None:
+    openstack.file("inner.yaml", TEMPLATE)
+    given = "{type: inner.yaml, properties: {word: abc, secret: s3cret}}"
+    path = openstack.file("outer.yaml", f"heat_template_version: 2018-08-31\nresources: {{r: {given}}}\n")
+    validate = ("orchestration", "template", "validate", "-t", path)
+    assert "NestedParameters" not in openstack.json(*validate)
+    shown = openstack.json(*validate, "--show-nested")
+    [(name, nested)] = shown["NestedParameters"].items()
+    assert (name, nested["Description"]) == ("r", "To be judged")
+    assert nested["Type"].endswith("/inner.yaml")
+    assert nested["Parameters"]["word"]["Value"] == "abc"
+    assert nested["Type"] in shown["Environment"]["resource_registry"]
+
+
 def test_values_of_a_validated_template_are_shown_also_the_hidden(openstack: OpenStack) -> None:
     path = openstack.file("t.yaml", TEMPLATE)
     environment = openstack.file(

@@ -390,3 +390,31 @@ def test_a_concurrent_chain_makes_them_at_once_and_what_is_wrong_is_told_before(
     assert busiest(world, stack) == 3
     with pytest.raises(TemplateError, match=r"resources.c.resources.1.type.*No::Such"):
         world.create("t", hot({"c": chain("Sim::Server", "No::Such")}))
+
+
+@pytest.mark.parametrize(
+    ("declared", "path"),
+    [
+        ({"type": "number"}, ["free"]),
+        ({"type": "string", "constraints": [{"allowed_values": ["a"]}]}, ["free", "word"]),
+        ({"type": "json"}, ["free", "map"]),
+        ({"type": "boolean"}, ["free", "on"]),
+    ],
+)
+def test_members_that_are_nested_stacks_get_values_of_other_resources(
+    world: World, declared: Json, path: list[str]
+) -> None:
+    """Nothing is known of such a value when the group is checked, not even that it is a text."""
+    value = {"word": "a", "map": {"k": 1}, "on": True} if len(path) > 1 else 3
+    source = {"type": "OS::Heat::Value", "properties": {"value": value}}
+    asked = {"get_attr": ["source", "value", *path[1:]]}
+    members = {
+        "type": "OS::Heat::ResourceGroup",
+        "properties": {"count": 2, "resource_def": {"type": INNER, "properties": {"given": asked}}},
+    }
+    below = hot(
+        {"s": server()}, parameters={"given": declared}, outputs={"o": {"value": {"get_param": "given"}}}
+    )
+    template = hot({"g": members, "source": source})
+    stack = created(world, template, files={INNER: json.dumps(below)})
+    assert stack.status == Status.COMPLETE, stack.reason

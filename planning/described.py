@@ -1,0 +1,54 @@
+"""The parameters of a stack, and of those nested in it, in the shape of Heat's ``POST /validate``; pure."""
+
+import typing
+from collections.abc import Mapping
+
+from ..template.budget import Budget
+from ..template.environment import Environment
+from ..template.language import measure
+from ..template.residual import is_deferred
+from .requests import NestedChild
+
+Json = typing.Any
+
+
+def described_stack(
+    described: Mapping[str, Json], environment: Environment, given: Mapping[str, Json]
+) -> dict[str, Json]:
+    """Return description, parameters and groups of parameters of a stack, with the values that are known.
+
+    As in Heat, hidden values are in clear, because the caller has just sent them.  Clients such as Horizon
+    fill a form with them, from which they create the stack.
+
+    :param described: what `template.compile.describe` says of the stack's template.
+    :param given: values of the parameters; residuals are not shown.
+    """
+    defaults = environment.defaults
+    shown = {key: value for key, value in described.items() if key != "ParameterGroups" or value}
+    shown["Parameters"] = {
+        name: {
+            **schema,
+            **({"Default": defaults[name]} if name in defaults else {}),
+            **({"Value": given[name]} if name in given and not is_deferred(given[name]) else {}),
+        }
+        for name, schema in described["Parameters"].items()
+    }
+    return shown
+
+
+def nested_parameters(children: Mapping[str, NestedChild], budget: Budget) -> dict[str, Json]:
+    """Return nested stacks by the names of their resources, each with those nested in it.
+
+    :raises LimitExceeded: equal ones, which are repeated, become too large together.
+    """
+    found = {}
+    for name, child in children.items():
+        own = described_stack(child.described, child.branch.environment, child.branch.parameters)
+        budget.take(measure(own).bytes)
+        below = nested_parameters(child.stack.children, budget)
+        found[name] = {
+            "Type": child.definition.declared_type,
+            **own,
+            **({"NestedParameters": below} if below else {}),
+        }
+    return found

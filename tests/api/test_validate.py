@@ -1,0 +1,218 @@
+"""POST /validate: what it says of nested stacks, and what it checks where values are missing."""
+
+import json
+
+import pytest
+from client.serving import Answer, Json, Service, fault
+from harness.templates import one, template
+
+NUMBER = {"type": "number", "description": "How long"}
+
+
+def random(length: Json = None, **sections: Json) -> Json:
+    """A template with a random text, whose length is the parameter `aparam`."""
+    parameters = {"aparam": {**NUMBER, "default": 10}}
+    text = {"type": "OS::Heat::RandomString", "properties": {"length": length or {"get_param": "aparam"}}}
+    return template({"text": text}, **{"parameters": parameters, **sections})
+
+
+def shown(**more: Json) -> Json:
+    return {"Type": "Number", "Description": "How long", "NoEcho": "false", "Label": "aparam", **more}
+
+
+def answer(service: Service, tenant: str, body: Json, *, query: str = "", **fields: Json) -> Answer:
+    files = {name: json.dumps(text) for name, text in fields.pop("files", {}).items()}
+    sent = {"template": body, "files": files, **fields}
+    return service.call("POST", f"/v1/{tenant}/validate{query}", sent)
+
+
+def nested(service: Service, tenant: str, body: Json, **fields: Json) -> Json:
+    found = answer(service, tenant, body, query="?show_nested=true", **fields)
+    assert found.status == 200, found
+    return found.body
+
+
+def test_a_file_that_is_a_type_is_in_the_environment_also_without_show_nested(
+    service: Service, tenant: str
+) -> None:
+    body = template({"r": {"type": "mine.yaml"}})
+    found = answer(service, tenant, body, files={"mine.yaml": random()}).body
+    assert found["Environment"]["resource_registry"] == {"mine.yaml": "mine.yaml", "resources": {}}
+    assert "NestedParameters" not in found
+
+
+def test_the_parameters_of_nested_stacks_are_shown_on_all_levels(service: Service, tenant: str) -> None:
+    middle = template(
+        {"inside": {"type": "inner.yaml"}},
+        description="in between",
+        parameters={"aparam": NUMBER},
+        parameter_groups=[{"label": "g", "parameters": ["aparam"]}],
+    )
+    body = template(
+        {"r": {"type": "middle.yaml", "properties": {"aparam": {"get_param": "size"}}}, "none": one()},
+        parameters={"size": {"type": "number", "default": 5}},
+    )
+    found = nested(service, tenant, body, files={"middle.yaml": middle, "inner.yaml": random()})
+    assert found["NestedParameters"] == {
+        "r": {
+            "Type": "middle.yaml",
+            "Description": "in between",
+            "Parameters": {"aparam": shown(Value=5)},
+            "ParameterGroups": [{"label": "g", "parameters": ["aparam"]}],
+            "NestedParameters": {
+                "inside": {
+                    "Type": "inner.yaml",
+                    "Description": "No description",
+                    "Parameters": {"aparam": shown(Default=10)},
+                }
+            },
+        }
+    }
+    # The file that only the nested stack uses is none of this environment's types.
+    registry = found["Environment"]["resource_registry"]
+    assert registry == {"middle.yaml": "middle.yaml", "resources": {}}
+
+
+def test_a_group_shows_one_member(service: Service, tenant: str) -> None:
+    group = {
+        "type": "OS::Heat::ResourceGroup",
+        "properties": {"count": 3, "resource_def": {"type": "My::Random", "properties": {"aparam": 7}}},
+    }
+    environment = {
+        "resource_registry": {"My::Random": "mine.yaml"},
+        "parameter_defaults": {"aparam": 20},
+    }
+    files = {"mine.yaml": random()}
+    found = nested(service, tenant, template({"g": group}), files=files, environment=environment)
+    assert found["NestedParameters"] == {
+        "g": {
+            "Type": "OS::Heat::ResourceGroup",
+            "Description": "No description",
+            "Parameters": {},
+            "NestedParameters": {
+                "0": {
+                    "Type": "My::Random",
+                    "Description": "No description",
+                    "Parameters": {"aparam": shown(Default=20, Value=7)},
+                }
+            },
+        }
+    }
+    assert found["Environment"]["resource_registry"] == {"My::Random": "mine.yaml", "resources": {}}
+
+
+def test_a_template_in_a_property_is_a_nested_stack(service: Service, tenant: str) -> None:
+    stack = {
+        "type": "OS::Heat::Stack",
+        "properties": {"template": {"get_file": "mine.yaml"}, "parameters": {"aparam": 4}},
+    }
+    found = nested(service, tenant, template({"s": stack}), files={"mine.yaml": random()})
+    assert found["NestedParameters"]["s"]["Parameters"] == {"aparam": shown(Default=10, Value=4)}
+
+
+@pytest.mark.parametrize(
+    "value", [{"get_param": "missing"}, {"get_attr": ["other", "output"]}, {"get_resource": "other"}]
+)
+@pytest.mark.parametrize("in_group", [False, True])
+def test_values_that_are_not_known_are_left_out(
+    service: Service, tenant: str, value: Json, in_group: bool
+) -> None:
+    child = {"type": "mine.yaml", "properties": {"aparam": value}}
+    if in_group:
+        child = {"type": "OS::Heat::ResourceGroup", "properties": {"resource_def": child}}
+    body = template({"r": child, "other": one()}, parameters={"missing": {"type": "number"}})
+    found = nested(service, tenant, body, files={"mine.yaml": random(parameters={"aparam": NUMBER})})
+    entry = found["NestedParameters"]["r"]
+    entry = entry["NestedParameters"]["0"] if in_group else entry
+    assert entry["Parameters"] == {"aparam": shown()}
+
+
+MISSING = {
+    "word": {"type": "string"},
+    "words": {"type": "json"},
+    "on": {"type": "boolean"},
+    "secret": {"type": "string", "hidden": True},
+}
+"""Parameters without values."""
+UNKNOWN: dict[str, Json] = {
+    "a value": {"get_param": "word"},
+    "a part": {"get_param": ["words", "a", 0]},
+    "a hidden value": {"get_param": "secret"},
+    "text of it": {"str_replace": {"template": "a", "params": {"a": {"get_param": "word"}}}},
+    "a chosen value": {"if": [{"equals": [{"get_param": "word"}, "a"]}, {"get_param": "nothing"}, 2]},
+    "the name of a resource": {"get_resource": {"get_param": "word"}},
+    "the name of an attribute": {"get_attr": ["other", {"get_param": "word"}]},
+    "the name of a file": {"get_file": {"get_param": "word"}},
+}
+
+
+@pytest.mark.parametrize("value", UNKNOWN.values(), ids=UNKNOWN)
+def test_what_depends_on_missing_values_is_accepted(service: Service, tenant: str, value: Json) -> None:
+    body = template(
+        {"r": one(value=value), "other": one()}, parameters=MISSING, outputs={"o": {"value": value}}
+    )
+    found = answer(service, tenant, body)
+    assert found.status == 200, found
+
+
+@pytest.mark.parametrize(
+    "condition", ["is_on", {"not": "is_on"}, {"and": ["is_on", {"equals": [1, 1]}]}, {"get_param": "on"}]
+)
+def test_a_resource_that_may_not_exist_is_not_judged(service: Service, tenant: str, condition: Json) -> None:
+    """Whether it exists depends on a missing value; with that value the stack may be made."""
+    body = template(
+        {
+            "r": {"type": "OS::No::Such", "condition": condition},
+            "s": {**one(valeu=1), "condition": condition},
+            "t": {**one(value={"get_param": "nothing"}), "condition": condition},
+            "n": {"type": "wrong.yaml", "condition": condition},
+            "user": one(value={"get_attr": ["t", "output"]}),
+        },
+        parameters=MISSING,
+        conditions={"is_on": {"get_param": "on"}},
+        outputs={"o": {"value": {"get_attr": ["r", "x"]}, "condition": condition}},
+    )
+    wrong = template({"r": {"type": "OS::No::Such"}})
+    found = answer(service, tenant, body, files={"wrong.yaml": wrong})
+    assert found.status == 200, found
+    assert answer(service, tenant, body, parameters={"on": True, "word": "a"}).status == 400
+
+
+@pytest.mark.parametrize(
+    ("resources", "where"),
+    [
+        ({"r": one(valeu=1)}, "resources.r.properties.valeu"),
+        ({"r": one(wait_secs="x", value={"get_param": "word"})}, "resources.r.properties.wait_secs"),
+        ({"r": one(value={"get_param": "wrod"})}, "resources.r.properties.value.get_param"),
+        ({"r": one(value={"get_attr": ["r2", "output"]})}, "resources.r.properties.value.get_attr"),
+        ({"r": {"type": "inner.yaml"}}, "resources.r.resources.text.properties.length"),
+        ({"r": {"type": "inner.yaml", "properties": {"x": {"get_param": "word"}}}}, "resources.r"),
+    ],
+)
+def test_the_rest_is_checked_although_values_are_missing(
+    service: Service, tenant: str, resources: Json, where: str
+) -> None:
+    files = {"inner.yaml": random("long")}
+    found = answer(service, tenant, template(resources, parameters=MISSING), files=files)
+    assert fault(found)[0] == 400
+    assert where in found.error["message"]
+
+
+def test_a_nested_stack_without_a_value_that_it_needs_is_refused(service: Service, tenant: str) -> None:
+    """Its parent gives it none, whatever values the user will give the parent."""
+    body = template({"r": {"type": "mine.yaml"}}, parameters=MISSING)
+    found = answer(service, tenant, body, files={"mine.yaml": random(parameters={"aparam": NUMBER})})
+    assert fault(found) == (400, "UserParameterMissing")
+
+
+def test_many_equal_nested_stacks_are_described_within_the_budget(service: Service, tenant: str) -> None:
+    """A tree of four levels with a few files, in which the same description is repeated very often."""
+    words = {f"p{index}": {"type": "string", "default": "x", "description": "y" * 200} for index in range(50)}
+    files = {"3.yaml": template({}, parameters=words)}
+    for level in (2, 1, 0):
+        children = {f"c{index}": {"type": f"{level + 1}.yaml"} for index in range(18)}
+        files[f"{level}.yaml"] = template(children)
+    body = template({"r": {"type": "0.yaml"}})
+    assert answer(service, tenant, body, files=files).status == 200
+    found = answer(service, tenant, body, files=files, query="?show_nested=1")
+    assert fault(found) == (400, "RequestLimitExceeded")
