@@ -126,6 +126,8 @@ METRICS = "/metrics"
 IDENTIFIER = "X-Openstack-Request-Id"
 NAMED = "/v1/{tenant_id}/stacks/{stack_name}"
 """The path of a stack without its id, whose operation redirects to the full path."""
+ARN_PATH = re.compile(r"/v1/(?P<tenant_id>[^/]+)/stacks/(?P<stack_name>arn:.*)", re.DOTALL)
+"""The path of a stack by its ARN, which has slashes; what lies below the stack is part of it."""
 BELOW_A_NAME = ("resources", "events", "template", "environment", "files", "outputs", "actions")
 """Path segments that may follow a stack's bare name in the place of its id: such a request is redirected."""
 
@@ -162,6 +164,7 @@ def make_app(
     app.add_error_handler(Exception, _on_error)
     app.add_error_handler(falcon.HTTPError, _on_error)  # Or Falcon's own, for the more special class.
     app.add_sink(_unknown_path, "/")
+    app.add_sink(_by_arn(_Api(services, addresses, lookup)), ARN_PATH)
     return app
 
 
@@ -191,16 +194,29 @@ def _resource(api: _Api, operations: Mapping[str, Operation]) -> object:
         else:
             resp.set_header("Allow", allowed)
             raise Fault(405, "HTTPMethodNotAllowed", f"{req.method} is not allowed here; allowed: {allowed}")
-        resp.status = reply.status
-        for name, value in reply.headers.items():
-            resp.set_header(name, value)
-        if reply.text is not None:
-            resp.data, resp.content_type = reply.text, reply.content_type
-        elif reply.body is not None or reply.status == 200:  # Heat's client warns of one without JSON.
-            _write(resp, reply.body)
-        resp.set_header(IDENTIFIER, request_id(req))
+        _answer(req, resp, reply)
 
     return type("Resource", (), {f"on_{method.lower()}": respond for method in METHODS})()
+
+
+def _answer(req: falcon.Request, resp: falcon.Response, reply: Reply) -> None:
+    resp.status = reply.status
+    for name, value in reply.headers.items():
+        resp.set_header(name, value)
+    if reply.text is not None:
+        resp.data, resp.content_type = reply.text, reply.content_type
+    elif reply.body is not None or reply.status == 200:  # Heat's client warns of one without JSON.
+        _write(resp, reply.body)
+    resp.set_header(IDENTIFIER, request_id(req))
+
+
+def _by_arn(api: _Api) -> Callable[..., None]:
+    """Return what redirects from the ARN of a stack, as from its name, with every method."""
+
+    def redirect(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+        _answer(req, resp, _perform(api, api.lookup, req, path))
+
+    return redirect
 
 
 def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping[str, str]) -> Reply:

@@ -1,5 +1,6 @@
 """Handlers that list stacks, or find one by its name."""
 
+import re
 import typing
 import urllib.parse
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ from ..views import stacks
 
 Json = typing.Any
 
+_ARN = re.compile(r"arn:openstack:heat::([^:/]+):stacks/([^/]+)/([^/]+)(/.+)?", re.DOTALL)
+"""The name of a stack in the form of Amazon's: project, name, id, and what lies below it."""
 _FILTERS = {
     "id": "id",
     "name": "name",
@@ -131,8 +134,10 @@ def _sort(call: Request) -> list[tuple[str, bool]]:
 
 
 def lookup(call: Request) -> Reply:
-    """Answer any method on /stacks/NAME_OR_ID and what lies below it: redirect to the full path."""
+    """Answer any method on /stacks/NAME_OR_ID_OR_ARN and what lies below it: redirect to the full path."""
     name = call.path["stack_name"]
+    if (found := _ARN.fullmatch(name)) is not None:
+        return _redirect(call, _url_of_arn(call, *found.groups()))
 
     def find(conn: Connection) -> ListedStack:
         try:
@@ -141,7 +146,17 @@ def lookup(call: Request) -> Reply:
             return _by_id(conn, call, name)
 
     below = [part for part in (call.path.get("below"),) if part]
-    url = stack_url(call, call.read(find), *below)
+    return _redirect(call, stack_url(call, call.read(find), *below))
+
+
+def _url_of_arn(call: Request, project_id: str, name: str, stack_id: str, below: str | None) -> str:
+    """Return the URL of what an ARN names; as in Heat it need not exist, and may be another project's."""
+    parts = ["stacks", name, stack_id, *(below or "").strip("/").split("/")]
+    given = ["v1", project_id, *(part for part in parts if part)]
+    return "/".join([call.base_url, *(quoted(urllib.parse.unquote(part)) for part in given)])
+
+
+def _redirect(call: Request, url: str) -> Reply:
     return Reply(None, 302, {"Location": f"{url}?{call.query_string}" if call.query_string else url})
 
 
