@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from ..db.errors import NameTaken, NotFound, RowLocked, TooSlow, Unavailable
 from ..engine.errors import (
     ActionInProgress,
+    AmbiguousId,
     Changing,
     ConfigInUse,
     InvalidHook,
@@ -94,6 +95,7 @@ FAULTS: Mapping[type[Exception], Callable[[Exception], Fault]] = {
     NotUpdatable: lambda error: Fault(400, "NotSupported", str(error)),
     Changing: lambda error: Fault(409, "ActionInProgress", str(error)),
     NotAvailable: lambda error: Fault(404, "ResourceNotAvailable", str(error)),
+    AmbiguousId: lambda error: Fault(400, "PhysicalResourceIDAmbiguity", str(error)),
     ConfigInUse: lambda error: Fault(400, "InvalidRestrictedAction", str(error)),
     UnknownConfig: lambda error: Fault(400, "Invalid", str(error)),
     InvalidHook: lambda error: Fault(400, "InvalidBreakPointHook", str(error)),

@@ -23,6 +23,13 @@ class NotAvailable(Exception):
         super().__init__(f"The Resource ({resource}) is not available.")
 
 
+class AmbiguousId(Exception):
+    """Several resources of the stack have the physical id."""
+
+    def __init__(self, physical_id: str) -> None:
+        super().__init__(f"Multiple resources were found with the physical ID ({physical_id}).")
+
+
 class ResourceReplaced(Exception):
     """The resource of this name is not the one that was meant."""
 

@@ -14,7 +14,7 @@ from ..resources.errors import NoAction, NotSupported
 from ..resources.signals import Adjustment, Signal
 from ..sealing.stored import metadata_changed
 from .context import EngineContext, announce
-from .errors import ActionInProgress, NotAvailable, ResourceReplaced
+from .errors import ActionInProgress, AmbiguousId, NotAvailable, ResourceReplaced
 from .resource_view import view_of
 from .scaling import ScalingRequest, scale
 from .software import store_result, wake_waiting
@@ -81,8 +81,9 @@ class Signals:
 
         A resource that is being deleted, and a healthy one that is marked healthy, stay as they are.
 
-        :param name: of the resource, or else its physical id.
+        :param name: of the resource, or else its physical id, or its reference.
         :raises NotFound: no such resource.
+        :raises AmbiguousId: several resources have the id.
         :raises LimitExceeded: the reason is too long.
         :raises ActionInProgress: an action on the resource is in progress.
         """
@@ -145,10 +146,14 @@ def _named(conn: typing.Any, stack: Stack, name: str) -> Resource:
     try:
         return resources.by_name(conn, stack.id, name)
     except NotFound:
-        for resource in resources.of_stack(conn, stack.id):
-            if resource.physical_id == name and resource.replaced_by is None:
-                return resource
-        raise
+        living = [row for row in resources.of_stack(conn, stack.id) if row.replaced_by is None]
+        found = [row for row in living if row.physical_id == name]
+        found = found or [row for row in living if row.reference_id == name]
+        if len(found) > 1:
+            raise AmbiguousId(name) from None
+        if not found:
+            raise
+        return found[0]
 
 
 def _event(resource: Resource, action: str, status: Status, reason: str, now: float) -> Event:

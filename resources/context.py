@@ -198,6 +198,7 @@ class GroupMember:
     :ivar definition: its body in the template, secrets in clear; None: the template no longer has it.
     :ivar reference: the value of get_resource; None: it is not created yet.
     :ivar created_at: seconds since the epoch.
+    :ivar physical_id: None: it has none yet.
     """
 
     name: str
@@ -205,6 +206,7 @@ class GroupMember:
     reference: Json = None
     is_failed: bool = False
     created_at: float = 0.0
+    physical_id: str | None = None
 
 
 class Children(typing.Protocol):

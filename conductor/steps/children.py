@@ -100,6 +100,7 @@ class StepChildren:
                 reference=self._secrets.open_value(row.reference_id),
                 is_failed=row.status == Status.FAILED,
                 created_at=row.created_at,
+                physical_id=row.physical_id,
             )
             for row in rows
         ]

@@ -244,12 +244,14 @@ def _removed(target: ResourceView, members: Sequence[GroupMember] | None) -> lis
     """
     before = set(target.data.get("removed") or [])
     known = {member.name for member in members or ()}
-    by_reference = {str(member.reference): member.name for member in members or ()}
+    # A member that is a nested stack has an id of its own beside the reference, its server's.
+    by_id = {str(member.physical_id): member.name for member in members or ()}
+    by_id |= {str(member.reference): member.name for member in members or ()}
     found = set() if target.properties["removal_policies_mode"] == "update" else set(before)
     for policy in target.properties["removal_policies"] or []:
         for item in policy["resource_list"] or []:
             if members is None or str(item) in before or str(item) in known:
                 found.add(str(item))
-            elif isinstance(item, str) and item in by_reference:
-                found.add(by_reference[item])
+            elif isinstance(item, str) and item in by_id:
+                found.add(by_id[item])
     return sorted(found)

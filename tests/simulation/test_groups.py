@@ -26,6 +26,7 @@ from stoker.db import content
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind
+from stoker.engine.signals import Signals
 from stoker.sealing.stored import RowLookup
 from stoker.template.errors import TemplateError
 from stoker.template.residual import evaluate
@@ -161,6 +162,52 @@ def test_a_removed_member_is_named_by_name_or_reference_and_its_name_is_not_used
     assert rows(world, stack)["g"].attributes["removed_rsrc_list"] == ["1", "2"]
     updated(world, stack, removing(removal_policies_mode="update"))
     assert sorted(values(world)) == ["0", "1", "2"]
+
+
+def nested_members(count: int, *removed: str) -> Json:
+    found = group(count, removal_policies=[{"resource_list": list(removed)}])
+    found["properties"]["resource_def"] = {"type": "member.yaml"}
+    return hot({"g": found})
+
+
+@pytest.mark.parametrize("kind", ["name", "stack", "server"])
+def test_a_member_that_is_a_nested_stack_is_removed_by_its_servers_id_too(world: World, kind: str) -> None:
+    member = hot({"s": server()}, outputs={"OS::stack_id": {"value": {"get_resource": "s"}}})
+    files = {"member.yaml": json.dumps(member)}
+    stack = created(world, nested_members(3), files=files)
+    inside = rows(world, world.stack(rows(world, stack)["g"].physical_id))
+    one = inside["1"]
+    assert one.reference_id in world.cloud.things
+    assert one.physical_id != one.reference_id
+    named = {"name": "1", "stack": one.physical_id, "server": one.reference_id}[kind]
+    updated(world, stack, nested_members(2, named), files=files)
+    assert one.reference_id not in world.cloud.things
+    assert rows(world, stack)["g"].attributes["removed_rsrc_list"] == ["1"]
+    assert sorted(rows(world, world.stack(rows(world, stack)["g"].physical_id))) == ["0", "2"]
+
+
+@pytest.mark.parametrize("group_type", ["OS::Heat::ResourceGroup", "OS::Heat::AutoScalingGroup"])
+def test_a_member_that_is_marked_unhealthy_by_its_servers_id_is_replaced(
+    world: World, group_type: str
+) -> None:
+    """So Tacker heals: the group's nested stack gets the mark, and the stack an update."""
+    member = hot({"s": server()}, outputs={"OS::stack_id": {"value": {"get_resource": "s"}}})
+    body = nested_members(2)
+    if group_type == "OS::Heat::AutoScalingGroup":
+        given = {"resource": {"type": "member.yaml"}, "min_size": 2, "max_size": 3, "desired_capacity": 2}
+        body = hot({"g": {"type": group_type, "properties": given}})
+    files = {"member.yaml": json.dumps(member)}
+    stack = created(world, body, files=files)
+    child = world.stack(rows(world, stack)["g"].physical_id)
+    before = {row.name: row.reference_id for row in rows(world, child).values()}
+    sick = sorted(before)[0]
+    Signals(world.context).mark_unhealthy(child, before[sick], unhealthy=True, reason="it is sick")
+    assert rows(world, child)[sick].reason == "it is sick"
+    updated(world, stack, body, files=files)
+    after = {row.reference_id for row in rows(world, child).values()}
+    assert before[sick] not in world.cloud.things
+    assert len(after) == len(world.cloud.things) == 2
+    assert after - {before[sick]} > {before[name] for name in before if name != sick}
 
 
 def test_a_failed_update_forgets_no_removal(world: World) -> None:
